@@ -69,10 +69,10 @@ def growth(
     before: tuple[int, float] | None = None
     for teams in sizes:
         with project(write, teams) as folder:
-            found = measure(folder)
-        note = f"{teams / before[0]:g} × the teams, {found.cpu / before[1]:.2f} × the time" if before else ""
-        row(f"{what}, {teams} teams", found, note)
-        before = teams, found.cpu
+            result = measure(folder)
+        note = f"{teams / before[0]:g} × the teams, {result.cpu / before[1]:.2f} × the time" if before else ""
+        row(f"{what}, {teams} teams", result, note)
+        before = teams, result.cpu
 
 
 def verb(*words: str) -> Command:
@@ -86,8 +86,8 @@ def check() -> None:
     row("python with the command's libraries", empty)
     row(
         "berth check dev",
-        found := Measured([*BERTH, "check", "dev"], ROOT),
-        f"check ÷ floor: {found.cpu / empty.cpu:.2f}",
+        result := Measured([*BERTH, "check", "dev"], ROOT),
+        f"check ÷ floor: {result.cpu / empty.cpu:.2f}",
     )
     growth("berth check", (500, 1000, 2000, 4000), verb("check"))
     growth("berth plan", (500, 1000, 2000), verb("plan"))
@@ -96,11 +96,11 @@ def check() -> None:
 def render() -> None:
     """Fleets rendered whole with proofs on, the first beside PyYAML's C dumper writing the same objects."""
     with project(fleets.write, 1000) as folder:
-        found = verb("render")(folder)
+        result = verb("render")(folder)
         plain, dumped = (Measured([*DUMP, str(folder / "out.txt"), what], folder) for what in ("load", "dump"))
     alone = dumped.cpu - plain.cpu
     what = "PyYAML C dumper, the objects of 1000 teams"
-    print(f"{what:<44} {alone:7.2f} s CPU   render ÷ C dumper: {found.cpu / alone:.2f}")
+    print(f"{what:<44} {alone:7.2f} s CPU   render ÷ C dumper: {result.cpu / alone:.2f}")
     growth("berth render", (500, 1000, 2000, 5000, 10000), verb("render"))
 
 
@@ -112,12 +112,12 @@ def managed() -> None:
 
 def preview() -> None:
     """The dev stack on the in-process engine, beside the bare SDK registering as many resources on its mocks."""
-    found = Measured([*BERTH, "preview", "dev", "--json"], ROOT)
+    result = Measured([*BERTH, "preview", "dev", "--json"], ROOT)
     text = subprocess.run([*BERTH, "preview", "dev", "--json"], cwd=ROOT, capture_output=True, text=True, check=True)
     resources = len(json.loads(text.stdout)["resources"])
     bare = Measured([*BARE, str(resources)], ROOT)
     row(f"bare SDK, {resources} resources", bare)
-    row("berth preview dev", found, f"{found.cpu / bare.cpu:.2f} × that")
+    row("berth preview dev", result, f"{result.cpu / bare.cpu:.2f} × that")
     growth("berth preview", (100, 200, 400), _previewed)
 
 

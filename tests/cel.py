@@ -106,7 +106,7 @@ def _violations(policy: Manifest, request: Request) -> list[str]:
 
 
 def _values(request: Request) -> dict[str, Any]:
-    asked = {
+    requested = {
         "operation": "CREATE" if request.before is None else "UPDATE",
         "resource": {"group": request.group, "version": "v1", "resource": request.resource},
         **({"subResource": request.subresource} if request.subresource else {}),
@@ -114,7 +114,7 @@ def _values(request: Request) -> dict[str, Any]:
     return {
         "object": celpy.json_to_cel(request.after),
         "oldObject": None if request.before is None else celpy.json_to_cel(request.before),
-        "request": celpy.json_to_cel(asked),
+        "request": celpy.json_to_cel(requested),
         "namespaceObject": celpy.json_to_cel(request.namespace),
         "authorizer": _Authorizer(request.everywhere),
     }

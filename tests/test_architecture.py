@@ -307,9 +307,9 @@ def test_a_component_never_asks_who_it_works_for() -> None:
     """No config, no stack's name, no other stack's outputs: what it needs is in its plan or an argument."""
     refused = {"Config", "get_stack", "get_project", "StackReference", "get_organization"}
     modules = [module for module in FILES if module.startswith("components")]
-    asked = {m: refused & {n.attr for n in nodes(m) if isinstance(n, ast.Attribute)} for m in modules}
-    assert len(asked) > 20
-    assert {module: names for module, names in asked.items() if names} == {}
+    request = {m: refused & {n.attr for n in nodes(m) if isinstance(n, ast.Attribute)} for m in modules}
+    assert len(request) > 20
+    assert {module: names for module, names in request.items() if names} == {}
 
 
 # --- at run time ------------------------------------------------------------------------------------------------------

@@ -49,12 +49,12 @@ def checked(folder: pathlib.Path, text: str, *policies: pathlib.Path, stack: str
     file.write_text(text, encoding="utf-8")
     words = [word for policy in policies for word in ("--policy", str(policy))]
     done = CliRunner().invoke(app, ["check", str(file), "--format", "json", *words])
-    (found,) = json.loads(done.stdout)["stacks"]
-    assert done.exit_code == (0 if found["sound"] else 1)
+    (document,) = json.loads(done.stdout)["stacks"]
+    assert done.exit_code == (0 if document["sound"] else 1)
     plain = json.loads(CliRunner().invoke(app, ["check", str(file), "--format", "json"]).stdout)["stacks"][0][
         "problems"
     ]
-    return {**found, "problems": [problem for problem in found["problems"] if problem not in plain]}
+    return {**document, "problems": [problem for problem in document["problems"] if problem not in plain]}
 
 
 def test_a_fleet_that_keeps_all_shipped_rules_is_sound(tmp_path: pathlib.Path) -> None:
@@ -101,9 +101,9 @@ def test_public_nodes_are_refused(tmp_path: pathlib.Path) -> None:
 
 def test_elsewhere_an_open_endpoint_is_a_warning_and_a_warning_refuses_nothing(tmp_path: pathlib.Path) -> None:
     open_one = GOOD.replace("publicEndpoint: false", "publicEndpoint: true")
-    found = checked(tmp_path, open_one, *SHIPPED, stack="dev")
-    assert [(p["severity"], p["code"]) for p in found["problems"]] == [("warning", "no-public-endpoint")]
-    assert found["sound"]
+    result = checked(tmp_path, open_one, *SHIPPED, stack="dev")
+    assert [(p["severity"], p["code"]) for p in result["problems"]] == [("warning", "no-public-endpoint")]
+    assert result["sound"]
 
 
 HEAD = "from berth.policy import fault\n"
@@ -194,13 +194,13 @@ def pack(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def broken(pack: list[Any], stack: str, **cluster: object) -> set[tuple[str, str]]:
     """Rule and resource of everything the pack reports; `cluster` is laid over the cluster's inputs."""
-    found: set[tuple[str, str]] = set()
+    values: set[tuple[str, str]] = set()
     for each in resources(stack, preview=False):
         props = {**each.inputs, **cluster} if each.type.endswith(":Cluster") else dict(each.inputs)
         args = SimpleNamespace(resource_type=each.type, props=props, opts=SimpleNamespace(protect=each.protect))
         for policy in pack:
-            policy.validate(args, lambda _, rule=policy.name, name=each.name: found.add((rule, name)))
-    return found
+            policy.validate(args, lambda _, rule=policy.name, name=each.name: values.add((rule, name)))
+    return values
 
 
 def test_the_pack_holds_the_rules_that_resources_can_show(pack: list[Any]) -> None:
@@ -224,5 +224,5 @@ def test_the_pack_and_the_files_agree_on_every_stack(pack: list[Any], stack: str
 
 def test_the_pack_sees_public_nodes_and_a_production_endpoint(pack: list[Any]) -> None:
     private: dict[str, object] = {"enablePrivateNodes": False, "enablePrivateEndpoint": False}
-    found = broken(pack, "dev", name="prod", privateClusterConfig=private)
-    assert {"private-nodes", "no-public-endpoint"} <= {rule for rule, _ in found}
+    result = broken(pack, "dev", name="prod", privateClusterConfig=private)
+    assert {"private-nodes", "no-public-endpoint"} <= {rule for rule, _ in result}

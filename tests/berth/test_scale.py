@@ -29,10 +29,10 @@ TEAMS, MANAGED = 20, 200
 def managed(tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
     """The plan of a manager with 20 workers."""
     file = managed_fleets.write(tmp_path_factory.mktemp("managed") / "project", MANAGED)
-    verdict = evaluate_stack(str(file), file.parent)
-    assert verdict.faults == ()
-    assert verdict.plan is not None
-    return verdict.plan
+    evaluation = evaluate_stack(str(file), file.parent)
+    assert evaluation.faults == ()
+    assert evaluation.plan is not None
+    return evaluation.plan
 
 
 def test_the_generated_fleet_is_what_it_says(managed: FleetPlan) -> None:
@@ -97,9 +97,9 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FleetPlan, F
         team.write_text(team.read_text().replace(before, after))
         if number:
             (file.parent / "teams" / "team-00007.yaml").unlink()
-        verdict = evaluate_stack(str(file), file.parent)
-        assert verdict.plan is not None
-        plans.append(verdict.plan)
+        evaluation = evaluate_stack(str(file), file.parent)
+        assert evaluation.plan is not None
+        plans.append(evaluation.plan)
     yield plans[0], plans[1]
 
 
@@ -110,12 +110,12 @@ def test_objects_of_teams_that_stay_are_left_out_and_the_answer_is_the_same(two:
         return {_key(manifest): manifest for manifest in all_manifests(plan)}
 
     before, after = map(every, two)
-    found = {(each.kind, each.namespace, each.name): each.what for each in compare_objects(*two)}
-    assert found.keys() == {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-    assert {key for key, what in found.items() if what == "deleted"} == before.keys() - after.keys()
+    values = {(each.kind, each.namespace, each.name): each.what for each in compare_objects(*two)}
+    assert values.keys() == {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    assert {key for key, what in values.items() if what == "deleted"} == before.keys() - after.keys()
     changed = {"", "team-00003", "team-00007"}
-    assert {namespace for _, namespace, _ in found} >= changed
-    others = {kind for kind, namespace, _ in found if namespace not in changed}
+    assert {namespace for _, namespace, _ in values} >= changed
+    others = {kind for kind, namespace, _ in values if namespace not in changed}
     assert others == {"ResourceQuota"}, "a team may ask for all machines of its pools, of which one grew"
 
 
@@ -132,7 +132,7 @@ def test_every_team_file_of_a_folder_counts(tmp_path: pathlib.Path) -> None:
     outside.write_text(fleets.team_file(19).replace("00019", "00020"))
     (file.parent / "teams" / "team-00020.yaml").symlink_to(outside)
     (file.parent / "teams" / "again.yaml").symlink_to("team-00004.yaml")
-    verdict = evaluate_stack(str(file), file.parent)
-    assert [(fault.code, "team-00020.yaml" in fault.message) for fault in verdict.faults] == [("outside-root", True)]
-    assert verdict.plan is not None
-    assert len(verdict.plan.teams) == TEAMS
+    evaluation = evaluate_stack(str(file), file.parent)
+    assert [(fault.code, "team-00020.yaml" in fault.message) for fault in evaluation.faults] == [("outside-root", True)]
+    assert evaluation.plan is not None
+    assert len(evaluation.plan.teams) == TEAMS

@@ -21,10 +21,10 @@ from tests.stack_files import every_stack, plan, resources
 
 def generated(folder: pathlib.Path, teams: int) -> FleetPlan:
     fleets.write(folder / "project", teams)
-    found = evaluate_stack("bench", folder / "project")
-    assert found.faults == ()
-    assert found.plan is not None
-    return found.plan
+    evaluation = evaluate_stack("bench", folder / "project")
+    assert evaluation.faults == ()
+    assert evaluation.plan is not None
+    return evaluation.plan
 
 
 def is_of_teams(one: RecordedResource) -> bool:
@@ -44,22 +44,22 @@ def test_a_team_with_one_queue_costs_at_most_eight_resources() -> None:
     """And each further queue two: the queue and its door."""
     for queues in (1, 2, 5):
         named = {f"q{n}": {"flavors": [{"pool": "l4", "guaranteed": 1}]} for n in range(queues)}
-        found = small_plan(fleet_with({"teams": {"vision": {"queues": named}}, "cohorts": REMOVED}))
-        (part,) = indivisible_groups(found)
+        result = small_plan(fleet_with({"teams": {"vision": {"queues": named}}, "cohorts": REMOVED}))
+        (part,) = indivisible_groups(result)
         assert part.resources == 8 + 2 * (queues - 1)
 
 
 @pytest.mark.parametrize("teams", [10, 50])
 def test_teams_of_generated_fleets_cost_what_their_queues_say(tmp_path: pathlib.Path, teams: int) -> None:
     """Three queues each: twelve resources, and a cohort for ten of them."""
-    found = generated(tmp_path, teams)
-    assert {team_resources(team) + 3 for team in found.teams} == {12}
-    assert sum(part.resources for part in indivisible_groups(found)) == 12 * teams + teams // fleets.COHORT
+    result = generated(tmp_path, teams)
+    assert {team_resources(team) + 3 for team in result.teams} == {12}
+    assert sum(part.resources for part in indivisible_groups(result)) == 12 * teams + teams // fleets.COHORT
 
 
-def roots(found: FleetPlan) -> dict[str, str]:
+def roots(result: FleetPlan) -> dict[str, str]:
     """The root of each cohort's tree."""
-    parents = {cohort.name: cohort.parent for cohort in found.cohorts}
+    parents = {cohort.name: cohort.parent for cohort in result.cohorts}
 
     def root(name: str) -> str:
         above = parents.get(name)
@@ -70,44 +70,44 @@ def roots(found: FleetPlan) -> dict[str, str]:
 
 @pytest.mark.parametrize("most", [1, 200, 2000])
 def test_queues_of_one_cohort_stay_together_and_nothing_is_lost(tmp_path: pathlib.Path, most: int) -> None:
-    found = generated(tmp_path, 50)
-    parts = propose_stacks(found, most)
-    assert sorted(team for part in parts for team in part.teams) == [team.name for team in found.teams]
+    result = generated(tmp_path, 50)
+    parts = propose_stacks(result, most)
+    assert sorted(team for part in parts for team in part.teams) == [team.name for team in result.teams]
     assert sorted(queue for part in parts for queue in part.cluster_queues) == sorted(
-        q.name for q in found.cluster_queues
+        q.name for q in result.cluster_queues
     )
     where = {queue: n for n, part in enumerate(parts) for queue in part.cluster_queues}
     homes: dict[str, set[int]] = {}
-    for queue in found.cluster_queues:
-        homes.setdefault(roots(found)[queue.cohort or ""], set()).add(where[queue.name])
+    for queue in result.cluster_queues:
+        homes.setdefault(roots(result)[queue.cohort or ""], set()).add(where[queue.name])
     assert all(len(each) == 1 for each in homes.values())
     assert all(part.resources <= most or len(part.cohorts) == 1 for part in parts)
 
 
 @every_stack
 def test_a_whole_tree_of_cohorts_and_whoever_shares_a_queue_is_one_part(stack: str) -> None:
-    found = plan(stack)
-    where = {name: n for n, part in enumerate(indivisible_groups(found)) for name in part.cluster_queues}
-    home = {team: n for n, part in enumerate(indivisible_groups(found)) for team in part.teams}
+    fleet_plan = plan(stack)
+    where = {name: n for n, part in enumerate(indivisible_groups(fleet_plan)) for name in part.cluster_queues}
+    home = {team: n for n, part in enumerate(indivisible_groups(fleet_plan)) for team in part.teams}
     trees: dict[str, set[int]] = {}
-    for queue in found.cluster_queues:
+    for queue in fleet_plan.cluster_queues:
         assert {home[team] for team in queue.teams} <= {where[queue.name]}
         if queue.cohort:
-            trees.setdefault(roots(found).get(queue.cohort, queue.cohort), set()).add(where[queue.name])
+            trees.setdefault(roots(fleet_plan).get(queue.cohort, queue.cohort), set()).add(where[queue.name])
     assert all(len(parts) == 1 for parts in trees.values())
 
 
 def test_the_verb_says_it_to_people_and_to_programs() -> None:
-    told = CliRunner().invoke(app, ["split", "stacks/examples/batch-platform.yaml", "--most", "40"])
-    assert told.exit_code == 0
-    assert "team-a-b" in told.stdout
-    found = json.loads(
+    finished = CliRunner().invoke(app, ["split", "stacks/examples/batch-platform.yaml", "--most", "40"])
+    assert finished.exit_code == 0
+    assert "team-a-b" in finished.stdout
+    result = json.loads(
         CliRunner().invoke(app, ["split", "stacks/examples/batch-platform.yaml", "--most", "40", "--json"]).stdout
     )
-    assert [each["cohorts"] for each in found["stacks"]] == [["team-a-b"], ["team-c-d"]]
-    assert found["resources"] == sum(each["resources"] for each in found["stacks"])
+    assert [each["cohorts"] for each in result["stacks"]] == [["team-a-b"], ["team-c-d"]]
+    assert result["resources"] == sum(each["resources"] for each in result["stacks"])
 
 
 def test_one_team_is_no_teams() -> None:
-    told = CliRunner().invoke(app, ["split", "stacks/examples/dws.yaml"])
-    assert told.stdout.splitlines()[0] == "dws · 3 resources of 1 team, cohorts and queues; at most 2000 a stack"
+    result = CliRunner().invoke(app, ["split", "stacks/examples/dws.yaml"])
+    assert result.stdout.splitlines()[0] == "dws · 3 resources of 1 team, cohorts and queues; at most 2000 a stack"

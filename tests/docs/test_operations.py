@@ -95,9 +95,9 @@ def test_only_the_collector_reads_a_secret() -> None:
     for file in GOLDEN.glob("*/manifests.yaml"):
         for each in yaml.load_all(file.read_bytes(), yaml.CSafeLoader):
             if each and each["kind"] in ("ClusterRole", "Role"):
-                found = [rule for rule in each["rules"] if {"secrets", "*"} & set(rule["resources"])]
-                found = [rule for rule in found if "" in rule["apiGroups"]]
-                alone = [rule.get("resourceNames") for rule in found]
+                resource = [rule for rule in each["rules"] if {"secrets", "*"} & set(rule["resources"])]
+                resource = [rule for rule in resource if "" in rule["apiGroups"]]
+                alone = [rule.get("resourceNames") for rule in resource]
                 assert alone == ([[each["metadata"]["name"]]] if each["kind"] == "Role" else []), each["metadata"]
 
 

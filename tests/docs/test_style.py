@@ -70,8 +70,8 @@ def violations(text: str) -> list[str]:
 
 @cache
 def _by_file() -> dict[str, list[str]]:
-    found = ((file.relative_to(ROOT).as_posix(), violations(prose(file))) for file in _files())
-    return {name: phrases for name, phrases in found if phrases}
+    violation = ((file.relative_to(ROOT).as_posix(), violations(prose(file))) for file in _files())
+    return {name: phrases for name, phrases in violation if phrases}
 
 
 def test_converted_files_contain_no_banned_phrase() -> None:

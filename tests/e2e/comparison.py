@@ -151,5 +151,5 @@ def report(results: Iterable[Comparison]) -> Iterator[str]:
     yield "added by providers: " + (", ".join(f"{name} {count}" for name, count in added.most_common()) or "nothing")
     yield from (f"{one.stack}: {line}" for one in done for line in one.differences)
     wrong = sum(len(one.differences) for one in done)
-    verdict = f"{wrong} differences" if wrong else "every preview offline is what the engine previews"
-    yield f"{len(done)} stacks, {sum(one.resources for one in done)} resources: {verdict}"
+    evaluation = f"{wrong} differences" if wrong else "every preview offline is what the engine previews"
+    yield f"{len(done)} stacks, {sum(one.resources for one in done)} resources: {evaluation}"

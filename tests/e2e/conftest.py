@@ -40,8 +40,8 @@ def _lacking() -> str | None:
     """Why the suite cannot run here; None where it can."""
     if not os.environ.get("BERTH_E2E"):
         return "deploys onto the cluster of $KUBECONFIG: `make e2e` runs it"
-    if found := [name for name in ("pulumi", "kubectl") if shutil.which(name) is None]:
-        return f"no `{found[0]}` on PATH"
+    if values := [name for name in ("pulumi", "kubectl") if shutil.which(name) is None]:
+        return f"no `{values[0]}` on PATH"
     try:
         served = Cluster(_context()).kubectl("api-resources", "-o", "name").split()
     except Failed as failed:

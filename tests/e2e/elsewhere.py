@@ -19,10 +19,10 @@ _SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270
 
 def provide(project: Path, stack: str, environment: Mapping[str, str]) -> None:
     """Make the stacks that `stack` refers to, with their outputs, and set its secrets. A deployed one is not needed."""
-    verdict = evaluate_stack(stack, project)
-    for name, (outputs, secret) in stand_in_references(verdict, project).items():
+    evaluation = evaluate_stack(stack, project)
+    for name, (outputs, secret) in stand_in_references(evaluation, project).items():
         _exporting(name, {key: _kept(value, key in secret) for key, value in outputs.items()}, project, environment)
-    for key, value in stand_in_secrets(verdict).items():
+    for key, value in stand_in_secrets(evaluation).items():
         _pulumi(project, environment, "config", "set", "--secret", key, value, "--stack", stack)
 
 

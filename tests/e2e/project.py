@@ -33,8 +33,8 @@ class Failed(Exception):
 
 def stack_files(root: Path = ROOT) -> list[Path]:
     """Return every stack file of the project and every example, except those of teams, which need a platform."""
-    found = [*sorted(root.glob("Pulumi.*.yaml")), *sorted(root.glob("stacks/examples/*.yaml"))]
-    return [file for file in found if "  berth:team:" not in file.read_text(encoding="utf-8")]
+    values = [*sorted(root.glob("Pulumi.*.yaml")), *sorted(root.glob("stacks/examples/*.yaml"))]
+    return [file for file in values if "  berth:team:" not in file.read_text(encoding="utf-8")]
 
 
 def team_files(root: Path = ROOT) -> list[Path]:
@@ -78,7 +78,7 @@ def output(
 def _said(printed: str) -> str:
     """Return the errors in a preview's JSON, or the end of anything else."""
     try:
-        found = json.loads(printed)["diagnostics"]
-        return "".join(one["message"] for one in found if one["severity"] == "error")
+        document = json.loads(printed)["diagnostics"]
+        return "".join(one["message"] for one in document if one["severity"] == "error")
     except (ValueError, KeyError, TypeError):
         return printed[-4000:]

@@ -95,10 +95,10 @@ def _leave_out(part: Part, path: tuple[str | int, ...]) -> None:
 
 
 def _told_apart(part: Part) -> None:
-    said = "pools: a label and a taint of their flavor"
-    if said in part.added:
+    text = "pools: a label and a taint of their flavor"
+    if text in part.added:
         return
-    part.added.append(said)
+    part.added.append(text)
     for name, pool in part.fleet["pools"].items():
         flavor = str(pool.get("flavor", name))
         pool["labels"] = {**pool.get("labels", {}), _OWN: flavor}
@@ -123,8 +123,8 @@ def other_guarantee(part: Part, root: Path = ROOT) -> tuple[Part, str]:
 
 
 def _queues(part: Part, root: Path) -> dict[str, ClusterQueuePlan] | None:
-    found = evaluate_config(part.stack, part.fleet, root)
-    return None if found.faults or found.plan is None else {each.name: each for each in found.plan.cluster_queues}
+    result = evaluate_config(part.stack, part.fleet, root)
+    return None if result.faults or result.plan is None else {each.name: each for each in result.plan.cluster_queues}
 
 
 def _guarantees(fleet: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

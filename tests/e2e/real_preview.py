@@ -39,7 +39,7 @@ def first_deployments() -> list[Path]:
     A cluster of its own that exists is asked, and its charts are fetched.
     """
     files = [(file, yaml.safe_load(file.read_text(encoding="utf-8"))) for file in stack_files()]
-    made = [file for file, found in files if "existing" not in (found["config"]["berth:fleet"].get("cluster") or {})]
+    made = [file for file, each in files if "existing" not in (each["config"]["berth:fleet"].get("cluster") or {})]
     return [*made, *team_files(), ROOT / "tests" / "stacks" / "workers" / "elsewhere.yaml"]
 
 
@@ -69,8 +69,8 @@ def _real(project: Path, stack: str) -> Real:
     output(["pulumi", "stack", "init", stack, "--non-interactive"], project, where)
     provide(project, stack, where)
     command = ["pulumi", "preview", "--json", "--non-interactive", "--stack", stack]
-    found = json.loads(output(command, project, {**where, "PULUMI_DEBUG_GRPC": str(log)}))
-    steps = {step["urn"]: step["newState"] for step in found.get("steps", [])}
+    document = json.loads(output(command, project, {**where, "PULUMI_DEBUG_GRPC": str(log)}))
+    steps = {step["urn"]: step["newState"] for step in document.get("steps", [])}
     sent, agree = _replayed(log, _project_name(project), stack)
     return Real(sent, steps, agree)
 

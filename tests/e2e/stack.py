@@ -77,8 +77,8 @@ class Stack:
 
 def counted(printed: str) -> Counts:
     """Return the counts below the last `Resources:` of an engine's output; empty where it counted nothing."""
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     for line in printed.rpartition("Resources:")[2].splitlines():
         if match := _COUNT.match(line):
-            found[match[2]] = int(match[1])
-    return found
+            values[match[2]] = int(match[1])
+    return values

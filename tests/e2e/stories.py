@@ -104,8 +104,8 @@ class Story:
             steps.append({kind: str(self._file(value)) if kind == "submit" else value})
         scenario = self.project.folder.parent / "scenario.yaml"
         scenario.write_text(yaml.safe_dump({"stack": self.part.stack, "steps": steps}), encoding="utf-8")
-        said = json.loads(output([*BERTH, "admit", str(scenario), "--json"], self.project.folder))
-        return list(_as_foretold(said["steps"], self.resources))
+        document = json.loads(output([*BERTH, "admit", str(scenario), "--json"], self.project.folder))
+        return list(_as_foretold(document["steps"], self.resources))
 
     def play(self, cluster: Cluster, stack: Stack) -> Iterator[tuple[str, Places]]:
         """Do every step for real and wait for what is foretold of it; gives the words of the step, and what came."""
@@ -123,19 +123,19 @@ class Story:
                     change += 1
                     stack.write(self.files[change].text())
                     stack.up()
-            said = f"{kind} {value}"
-            yield said, self._rested(cluster, said, foretold)
+            text = f"{kind} {value}"
+            yield text, self._rested(cluster, text, foretold)
 
-    def _rested(self, cluster: Cluster, said: str, foretold: Places) -> Places:
+    def _rested(self, cluster: Cluster, text: str, foretold: Places) -> Places:
         """What came of a step, as soon as it is as foretold, and stays so. Raises `Failed`."""
 
         def seen() -> Places:
             return {name: place for name, place in _places(cluster, self.resources).items() if name in foretold}
 
-        until(f"after '{said}', foretold: {foretold}", seen, lambda now: now == foretold)
+        until(f"after '{text}', foretold: {foretold}", seen, lambda now: now == foretold)
         time.sleep(_SETTLED)
         if (now := seen()) != foretold:
-            raise Failed(f"after '{said}' it was as foretold, and then: {now}, not {foretold}")
+            raise Failed(f"after '{text}' it was as foretold, and then: {now}, not {foretold}")
         return now
 
 
@@ -177,8 +177,10 @@ def _as_foretold(steps: list[dict[str, Any]], resources: set[str]) -> Iterator[P
 
 def _places(cluster: Cluster, resources: set[str]) -> Places:
     """Where the cluster has the workload of every job; the job is its owner."""
-    found = cluster.get("workloads.kueue.x-k8s.io", "-A")["items"]
-    return {each["metadata"]["ownerReferences"][0]["name"]: _place(each.get("status", {}), resources) for each in found}
+    result = cluster.get("workloads.kueue.x-k8s.io", "-A")["items"]
+    return {
+        each["metadata"]["ownerReferences"][0]["name"]: _place(each.get("status", {}), resources) for each in result
+    }
 
 
 def _place(status: Mapping[str, Any], resources: set[str]) -> Place:
@@ -200,20 +202,20 @@ def _place(status: Mapping[str, Any], resources: set[str]) -> Place:
 
 def pods(cluster: Cluster, job: str) -> list[dict[str, Any]]:
     """Return the pods of a Job or a JobSet."""
-    found = [cluster.get("pods", "-A", "-l", f"{label}={job}")["items"] for label in _OF_JOB]
-    return [pod for each in found for pod in each]
+    values = [cluster.get("pods", "-A", "-l", f"{label}={job}")["items"] for label in _OF_JOB]
+    return [pod for each in values for pod in each]
 
 
 def _finish(cluster: Cluster, job: str) -> None:
     """Let the pods of a job end well, as their kubelet would say, as soon as they run, until none is left."""
 
     def left() -> list[str]:
-        found = [pod for pod in pods(cluster, job) if pod["status"].get("phase") not in ("Succeeded", "Failed")]
-        for pod in found:
+        values = [pod for pod in pods(cluster, job) if pod["status"].get("phase") not in ("Succeeded", "Failed")]
+        for pod in values:
             if pod["status"].get("phase") == "Running":
                 where = ("-n", pod["metadata"]["namespace"], pod["metadata"]["name"])
                 cluster.kubectl("patch", "pod", *where, "--subresource=status", "--type=merge", "-p", _DONE)
-        return [pod["metadata"]["name"] for pod in found]
+        return [pod["metadata"]["name"] for pod in values]
 
     until(f"pods of {job} to end", left, lambda names: not names)
 

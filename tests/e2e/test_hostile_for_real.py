@@ -64,7 +64,7 @@ def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]
     before = cluster.objects()
     try:
         _apply(cluster, rest)
-        until("default accounts", lambda: _accounts(cluster), lambda found: len(found) == 2)
+        until("default accounts", lambda: _accounts(cluster), lambda result: len(result) == 2)
         until("counted quotas", lambda: _uncounted(cluster), lambda uncounted: not uncounted, _RECOUNT)
         _apply(cluster, [_VICTIM])
         uids = {
@@ -106,7 +106,7 @@ def test_the_api_server_finds_no_wrong_type_in_the_expressions(
     policies = until(
         "type checking",
         lambda: [p for p in cluster.get("validatingadmissionpolicies")["items"] if "berth" in p["metadata"]["name"]],
-        lambda found: all("typeChecking" in p.get("status", {}) for p in found),
+        lambda result: all("typeChecking" in p.get("status", {}) for p in result),
     )
     assert len(policies) == 4
     assert [p["status"]["typeChecking"] for p in policies] == [{}] * 4

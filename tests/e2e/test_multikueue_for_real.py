@@ -91,13 +91,16 @@ def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
     """Return the Secret with the worker's kubeconfig, of the token that its cluster has made."""
     plan = evaluate_stack(str(file), file.parent).plan
     assert plan is not None
-    (found,) = (each.plan.manager_access for each in plan.workers)
-    assert found is not None
-    token = ("secret", found.account, "-n", found.namespace)
+    (fleet_plan,) = (each.plan.manager_access for each in plan.workers)
+    assert fleet_plan is not None
+    token = ("secret", fleet_plan.account, "-n", fleet_plan.namespace)
     data = until("a token", lambda: worker.get(*token).get("data", {}), lambda data: {"token", "ca.crt"} <= data.keys())
     config: dict[str, Any] = json.loads(worker.kubectl("config", "view", "--raw", "--minify", "-o", "json"))
     text = worker_access.kubeconfig("east", config["clusters"][0]["cluster"]["server"], data)
-    return {**worker_access.kubeconfig_secret(found), "data": {"kubeconfig": base64.b64encode(text.encode()).decode()}}
+    return {
+        **worker_access.kubeconfig_secret(fleet_plan),
+        "data": {"kubeconfig": base64.b64encode(text.encode()).decode()},
+    }
 
 
 @contextmanager
@@ -113,8 +116,8 @@ def applied(cluster: Cluster, wanted: Objects) -> Generator[None]:
 
 
 def _connected(cluster: Cluster) -> str:
-    found = cluster.get("multikueueclusters", "east").get("status", {}).get("conditions", [])
-    return next((each["status"] for each in found if each["type"] == "Active"), "")
+    result = cluster.get("multikueueclusters", "east").get("status", {}).get("conditions", [])
+    return next((each["status"] for each in result if each["type"] == "Active"), "")
 
 
 def _running(cluster: Cluster) -> int:

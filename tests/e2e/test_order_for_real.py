@@ -78,9 +78,9 @@ def test_make_down_drains_first_and_leaves_the_controllers(cluster: Cluster, pro
     _submit(cluster, project)
     done = _make_down(project)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    said = [done.stdout.find(text) for text in ("Updating (local)", "condition met", "Destroying (local)")]
-    assert -1 not in said
-    assert said == sorted(said)
+    lines = [done.stdout.find(text) for text in ("Updating (local)", "condition met", "Destroying (local)")]
+    assert -1 not in lines
+    assert lines == sorted(lines)
     assert "clusterqueue.kueue.x-k8s.io/vision-train condition met" in done.stdout
     project.standing.remove(stack)
     until("everything to be gone", lambda: sorted(cluster.objects() ^ before), lambda left: not left)
@@ -151,10 +151,10 @@ def test_a_team_deploys_a_stack_of_its_own(cluster: Cluster, project: Project) -
     assert set(made) == {"created"}
     jobs = cluster.get("jobs", "-n", "team-a")["items"]
     assert {each["metadata"]["name"] for each in jobs} == {"evaluation", "sweep"}
-    found = until(
+    result = until(
         "both jobs to be queued", lambda: cluster.get("workloads", "-n", "team-a")["items"], lambda seen: len(seen) == 2
     )
-    assert {each["spec"]["queueName"] for each in found} == {"lq-team-a-hp", "lq-team-a-lp"}
+    assert {each["spec"]["queueName"] for each in result} == {"lq-team-a-hp", "lq-team-a-lp"}
     assert team.preview() == {"unchanged": made["created"]}
     assert set(team.refresh()) == {"unchanged"}
     team.destroy()

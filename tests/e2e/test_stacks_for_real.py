@@ -56,10 +56,10 @@ def _quotas(cluster: Cluster, queue: str) -> dict[tuple[str, str], int]:
 def _planned(stack: str, fleet: object, queue: str) -> dict[tuple[str, str], int]:
     plan = evaluate_config(stack, fleet, ROOT).plan
     assert plan is not None
-    (found,) = (each for each in plan.cluster_queues if each.name == queue)
+    (item,) = (each for each in plan.cluster_queues if each.name == queue)
     return {
         (flavor.flavor, each.resource): each.nominal
-        for flavor in found.flavors
+        for flavor in item.flavors
         for each in flavor.quotas
         if "/" in each.resource
     }

@@ -32,7 +32,7 @@ def test_a_kubeconfig_is_encrypted_wherever_the_engine_keeps_it(project: Project
     kept = stack.run("stack", "export")
     assert [*plaintext_secrets(json.loads(kept))] == []
     assert PLANTED not in kept and PLANTED not in stack.file.read_text(encoding="utf-8")
-    told = json.loads(stack.run("stack", "export", "--show-secrets"))
-    (provider,) = (each for each in told["deployment"]["resources"] if each["urn"] == PROVIDER)
+    document = json.loads(stack.run("stack", "export", "--show-secrets"))
+    (provider,) = (each for each in document["deployment"]["resources"] if each["urn"] == PROVIDER)
     assert PLANTED in json.dumps(provider["inputs"])
     assert PLANTED in stack.run("stack", "output", outputs.KUBECONFIG_OUTPUT, "--show-secrets")

@@ -32,11 +32,11 @@ def test_a_story_happens_as_foretold(file: Path, cluster: Cluster, project: Proj
     cluster.kubectl("create", "-f", str(nodes))
     story.jobs()
     try:
-        for (said, places), step in zip(story.play(cluster, stack), story.told["steps"], strict=True):
-            assert {name: places[name].state for name in step["then"]} == step["then"], said
+        for (each, places), step in zip(story.play(cluster, stack), story.told["steps"], strict=True):
+            assert {name: places[name].state for name in step["then"]} == step["then"], each
             for name in (name for name, place in places.items() if place.state == "admitted"):
                 _all_on_nodes(cluster, name)
-            print(f"{file.stem}: {said}: {', '.join(f'{name} {place.state}' for name, place in places.items())}")
+            print(f"{file.stem}: {each}: {', '.join(f'{name} {place.state}' for name, place in places.items())}")
     finally:
         for manifests in story.manifests():
             cluster.kubectl("delete", "-f", str(manifests), "--ignore-not-found")
@@ -49,7 +49,7 @@ def _all_on_nodes(cluster: Cluster, job: str) -> None:
     """What is admitted finds its machines, too. Raises `Failed`."""
 
     def homeless() -> list[str] | None:
-        found = pods(cluster, job)
-        return [pod["metadata"]["name"] for pod in found if "nodeName" not in pod["spec"]] if found else None
+        result = pods(cluster, job)
+        return [pod["metadata"]["name"] for pod in result if "nodeName" not in pod["spec"]] if result else None
 
     until(f"all pods of {job} to have nodes", homeless, lambda left: left == [])

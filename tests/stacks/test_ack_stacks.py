@@ -24,9 +24,9 @@ every_stack = pytest.mark.parametrize("stack", list(ACK_STACKS))
 
 def plan(stack: str) -> AckFleetPlan:
     """The plan of a sound stack."""
-    found = evaluation(stack).ack_plan
-    assert found is not None
-    return found
+    result = evaluation(stack).ack_plan
+    assert result is not None
+    return result
 
 
 # --- the whole program ------------------------------------------------------------------------------------------------
@@ -99,13 +99,13 @@ def test_the_plan_as_json_has_the_documented_keys(stack: str) -> None:
     section = PAGE.partition("## The plan as JSON")[2]
     rows = re.findall(r"^\| (`.+?) \| (.*) \|$", section, re.MULTILINE)
     documented = {key: re.findall(r"`(\w+)`", words) for row, words in rows for key in re.findall(r"`(\w+)`", row)}
-    found = ack_plan.as_json(evaluation(stack))
-    assert list(found) == list(documented)
-    nested = {"fleet": found["fleet"], "members": found["members"][0], "flavors": found["flavors"][0]}
-    nested |= {"quotaTree": found["quotaTree"], "propagations": found["propagations"][0], "teams": found["teams"][0]}
+    result = ack_plan.as_json(evaluation(stack))
+    assert list(result) == list(documented)
+    nested = {"fleet": result["fleet"], "members": result["members"][0], "flavors": result["flavors"][0]}
+    nested |= {"quotaTree": result["quotaTree"], "propagations": result["propagations"][0], "teams": result["teams"][0]}
     for key, value in nested.items():
         assert set(value) <= set(documented[key]), key
-    assert set(found["members"][0]["nodePools"][0]) <= set(documented["members"])
+    assert set(result["members"][0]["nodePools"][0]) <= set(documented["members"])
 
 
 WITHOUT = """

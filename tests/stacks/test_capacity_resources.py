@@ -35,9 +35,9 @@ def node_pools(pool: dict[str, Any], capacity: Any, **more: Any) -> list[dict[st
 @cache
 def _node_pools(fleet: str) -> list[dict[str, Any]]:
     """The same for a fleet as JSON, whose program is run once for all tests."""
-    found = plan_fleet("dev", parse_fleet(json.loads(fleet)))
-    assert found is not None and [p.line() for p in found.problems if p.severity == "fault"] == []
-    done = run(lambda: build(found.plan))
+    document = plan_fleet("dev", parse_fleet(json.loads(fleet)))
+    assert document is not None and [p.line() for p in document.problems if p.severity == "fault"] == []
+    done = run(lambda: build(document.plan))
     return [
         dict(one.inputs)
         for one in done.resources_of("NodePool")
@@ -53,9 +53,9 @@ def _node_pools(fleet: str) -> list[dict[str, Any]]:
 def test_dws_takes_no_reservation_no_repair_no_spot_no_static_count_and_no_upgrade_settings(
     pool: dict[str, Any], capacity: str
 ) -> None:
-    found = node_pools(pool, capacity)
-    assert found
-    for one in found:
+    result = node_pools(pool, capacity)
+    assert result
+    for one in result:
         config = one["nodeConfig"]
         assert config["reservationAffinity"] == {"consumeReservationType": "NO_RESERVATION"}
         assert one["management"]["autoRepair"] is False

@@ -50,19 +50,19 @@ def test_a_stock_out_of_accelerators_holds_back_no_queue(stack: str) -> None:
 @every_stack
 def test_gpu_pools_wait_for_the_system_pool_and_tpu_pools_do_not(stack: str) -> None:
     """GKE taints a GPU pool only beside a pool without GPUs; else pods of kube-system would run on GPU nodes."""
-    for prefix, found in clusters(stack):
-        pools = {f"{prefix}{n.key}-pool": n for p in found.own_pools for n in p.node_pools}
+    for prefix, each in clusters(stack):
+        pools = {f"{prefix}{n.key}-pool": n for p in each.own_pools for n in p.node_pools}
         made = {r.name: r for r in resources(stack, True) if r.name in pools and r.type.startswith("gcp:")}
         assert made.keys() == pools.keys()
         for key, one in made.items():
             waits = f"{prefix}system-pool" in waits_for(stack, one)
-            assert waits == (pools[key].gpu is not None and found.system_pool is not None)
+            assert waits == (pools[key].gpu is not None and each.system_pool is not None)
 
 
 @every_stack
 def test_controllers_wait_for_the_rule_that_lets_the_control_plane_call_them(stack: str) -> None:
-    for prefix, found in clusters(stack):
-        if isinstance(found.cluster, ClusterPlan) and found.cluster.webhook_firewall is not None:
+    for prefix, each in clusters(stack):
+        if isinstance(each.cluster, ClusterPlan) and each.cluster.webhook_firewall is not None:
             (kueue,) = (r for r in resources(stack, True) if r.name == f"{prefix}controllers-kueue")
             assert f"{prefix}webhooks-rule" in waits_for(stack, kueue)
 
@@ -83,8 +83,8 @@ def test_workers_authorize_the_reserved_address_of_their_manager() -> None:
 
 @every_stack
 def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(stack: str) -> None:
-    for prefix, found in clusters(stack):
-        owned = {t.namespace: f"{prefix}{t.name}-namespace" for t in found.teams if t.namespaces[0].owned}
+    for prefix, each in clusters(stack):
+        owned = {t.namespace: f"{prefix}{t.name}-namespace" for t in each.teams if t.namespaces[0].owned}
         shown, made = (in_cluster(resources(stack, preview), prefix, stack) for preview in (True, False))
         for one in (r for r in shown if r.type.startswith("kubernetes:kueue.x-k8s.io")):
             assert f"{prefix}controllers-kueue" in waits_for(stack, one)
@@ -96,13 +96,13 @@ def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(st
 @every_stack
 def test_what_kueue_keeps_while_it_is_named_goes_after_what_names_it(stack: str) -> None:
     """Flavors, checks and topologies in use stay until they are not; an engine that asks too early waits in vain."""
-    for prefix, found in clusters(stack):
+    for prefix, item in clusters(stack):
         made = {r.name: r for r in in_cluster(resources(stack, True), prefix, stack)}
-        for queue in found.cluster_queues:
+        for queue in item.cluster_queues:
             before = waits_for(stack, made[f"{prefix}{queue.name}-cluster-queue"])
             assert {f"{prefix}flavors-{each.flavor}" for each in queue.flavors} <= before
             assert {f"{prefix}admission-checks-check-{each.name}" for each in queue.admission_checks} <= before
-        for flavor in (each for each in found.flavors if each.topology):
+        for flavor in (each for each in item.flavors if each.topology):
             assert f"{prefix}topologies-{flavor.topology}" in waits_for(stack, made[f"{prefix}flavors-{flavor.name}"])
 
 
@@ -137,8 +137,8 @@ def test_names_that_run_together_are_still_two() -> None:
         name: {"teams": [team], "localQueue": "train", "flavors": [{"pool": "l4", "guaranteed": 4}]}
         for name, team in (("research", "ml-vision"), ("research-ml", "vision"))
     }
-    found = small_plan(
+    result = small_plan(
         fleet_with({"teams": {"ml-vision": {}, "vision": {}}, "clusterQueues": queues, "cohorts": REMOVED})
     )
-    done = run(lambda: build(found))
+    done = run(lambda: build(result))
     assert len(done.resources_of("LocalQueue")) == 2

@@ -32,10 +32,10 @@ def local(**changes: Any) -> dict[str, Any]:
 
 def planned(value: dict[str, Any]) -> FleetPlan:
     """The plan of a fleet that has no fault."""
-    found = plan_fleet("local", parse_fleet(value))
-    assert found is not None
-    assert [p.line() for p in found.problems if p.severity == "fault"] == []
-    return found.plan
+    result = plan_fleet("local", parse_fleet(value))
+    assert result is not None
+    assert [p.line() for p in result.problems if p.severity == "fault"] == []
+    return result.plan
 
 
 def ran(value: dict[str, Any], preview: bool, **config: str) -> Preview:
@@ -44,9 +44,9 @@ def ran(value: dict[str, Any], preview: bool, **config: str) -> Preview:
     return run_program(ROOT, "local", value, keys, preview=preview, secrets=list(keys))
 
 
-def provider(found: Preview) -> RecordedResource:
+def provider(result: Preview) -> RecordedResource:
     """The one provider of a run."""
-    (one,) = (r for r in found.resources if r.type.startswith("pulumi:providers:"))
+    (one,) = (r for r in result.resources if r.type.startswith("pulumi:providers:"))
     return one
 
 
@@ -56,9 +56,14 @@ def provider(found: Preview) -> RecordedResource:
 def test_nothing_is_made_outside_the_cluster() -> None:
     assert {r.type.split(":")[0] for r in resources("local", False)} == {"kubernetes", "berth"}
     assert provider(run_stack("local", False)).type == "pulumi:providers:kubernetes"
-    found = plan("local")
-    assert (found.services, found.system_pool, found.project, found.region) == ((), None, None, None)
-    assert {(p.made_by, p.node_pools) for p in found.pools} == {("others", ())}
+    fleet_plan = plan("local")
+    assert (fleet_plan.services, fleet_plan.system_pool, fleet_plan.project, fleet_plan.region) == (
+        (),
+        None,
+        None,
+        None,
+    )
+    assert {(p.made_by, p.node_pools) for p in fleet_plan.pools} == {("others", ())}
 
 
 def test_described_pools_count_for_promises() -> None:
@@ -72,9 +77,9 @@ def test_described_pools_count_for_promises() -> None:
 
 def test_more_than_the_described_pools_hold_is_refused() -> None:
     pools = {**local()["pools"], "v5e": {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 1}}
-    found = plan_fleet("local", parse_fleet(local(pools=pools)))
-    assert found is not None
-    assert "overcommitted" in {p.code for p in validate(found)}
+    result = plan_fleet("local", parse_fleet(local(pools=pools)))
+    assert result is not None
+    assert "overcommitted" in {p.code for p in validate(result)}
 
 
 def test_tenancy_is_the_same_as_in_a_cluster_of_our_own() -> None:
@@ -89,8 +94,8 @@ def test_labels_of_the_nodes_may_be_other_than_gkes() -> None:
         **local()["pools"],
         "l4": {"machineType": "g2-standard-24", "nodes": 2, "nodeLabels": {"nvidia.com/gpu.product": "NVIDIA-L4"}},
     }
-    (found,) = (f for f in planned(local(pools=pools)).flavors if f.name == "l4")
-    assert found.node_labels == {"nvidia.com/gpu.product": "NVIDIA-L4"}
+    (fleet_plan,) = (f for f in planned(local(pools=pools)).flavors if f.name == "l4")
+    assert fleet_plan.node_labels == {"nvidia.com/gpu.product": "NVIDIA-L4"}
 
 
 def test_the_name_servers_of_the_cluster_can_be_asked() -> None:
@@ -107,23 +112,23 @@ def test_a_kubeconfig_file_is_named_and_never_read() -> None:
     assert planned(local(cluster=cluster)).cluster == ExistingClusterPlan(
         name="lab", context="kind-berth", kubeconfig="nowhere/to/be/found"
     )
-    found = ran(local(cluster=cluster), preview=False)
-    asked = {"clusterIdentifier": "lab", "context": "kind-berth", "kubeconfig": "nowhere/to/be/found"}
-    assert dict(provider(found).inputs) == asked | IN_PLACE
-    assert found.exports["kubeconfig"] == SECRET
+    result = ran(local(cluster=cluster), preview=False)
+    request = {"clusterIdentifier": "lab", "context": "kind-berth", "kubeconfig": "nowhere/to/be/found"}
+    assert dict(provider(result).inputs) == request | IN_PLACE
+    assert result.exports["kubeconfig"] == SECRET
 
 
 def test_without_a_file_the_client_finds_its_own() -> None:
-    asked = {"clusterIdentifier": "local", "context": "kind-berth"}
-    assert dict(provider(run_stack("local", False)).inputs) == asked | IN_PLACE
+    request = {"clusterIdentifier": "local", "context": "kind-berth"}
+    assert dict(provider(run_stack("local", False)).inputs) == request | IN_PLACE
 
 
 @both_modes
 def test_a_kubeconfig_in_the_config_stays_a_secret(preview: bool) -> None:
-    found = ran(local(cluster={"existing": {"secret": "kubeconfig"}}), preview, kubeconfig=KUBECONFIG)
-    assert provider(found).inputs["kubeconfig"] == SECRET
-    assert found.exports["kubeconfig"] == SECRET
-    assert TOKEN not in "".join(map(str, found.resources)) + str(found.exports)
+    result = ran(local(cluster={"existing": {"secret": "kubeconfig"}}), preview, kubeconfig=KUBECONFIG)
+    assert provider(result).inputs["kubeconfig"] == SECRET
+    assert result.exports["kubeconfig"] == SECRET
+    assert TOKEN not in "".join(map(str, result.resources)) + str(result.exports)
 
 
 def test_a_kubeconfig_that_is_not_in_the_config_is_asked_for() -> None:
@@ -135,8 +140,8 @@ def test_a_kubeconfig_that_is_not_in_the_config_is_asked_for() -> None:
 
 
 def test_queues_wait_for_a_kueue_of_ours_and_for_no_other() -> None:
-    def release(found: Preview) -> set[str]:
-        served = [r for r in found.resources if r.type.startswith("kubernetes:kueue.x-k8s.io")]
+    def release(result: Preview) -> set[str]:
+        served = [r for r in result.resources if r.type.startswith("kubernetes:kueue.x-k8s.io")]
         assert len(served) > 10
         return {urn.rsplit("::", 1)[1] for r in served for urn in r.dependencies if "helm.sh" in urn}
 
@@ -173,8 +178,8 @@ def test_simulated_nodes_are_those_that_flavors_look_for(stack: str) -> None:
         for flavor in cluster.flavors:
             tolerated = {(t.key or "", t.value) for t in flavor.tolerations}
             fit = [node for node in there if fits(node, flavor.node_labels, tolerated)]
-            found = sum(int(node["status"]["allocatable"].get(flavor.resource, 0)) for node in fit)
-            assert found == flavor.capacity.max, flavor.name
+            result = sum(int(node["status"]["allocatable"].get(flavor.resource, 0)) for node in fit)
+            assert result == flavor.capacity.max, flavor.name
 
 
 def fits(node: Any, selector: Any, tolerated: set[tuple[str, str | None]]) -> bool:

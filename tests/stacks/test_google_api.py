@@ -19,7 +19,7 @@ FULL_FLEETS = ROOT / "tests" / "berth" / "full_fleets"
 @every_stack
 def test_each_resource_is_what_its_api_describes(stack: str) -> None:
     google = [one for one in resources(stack, False) if one.type.startswith("gcp:")]
-    assert {one.name: found for one in google if (found := violations(one.type, one.inputs))} == {}
+    assert {one.name: violation for one in google if (violation := violations(one.type, one.inputs))} == {}
 
 
 @pytest.mark.parametrize("stack", ["confidential", "fairness", "manager", "platform", "settings"])
@@ -28,7 +28,7 @@ def test_so_is_each_resource_of_a_fleet_that_sets_every_key(stack: str) -> None:
     assert plan is not None
     google = [one for one in run(lambda: build(plan)).resources if one.type.startswith("gcp:")]
     assert len(google) > 10
-    assert {one.name: found for one in google if (found := violations(one.type, one.inputs))} == {}
+    assert {one.name: violation for one in google if (violation := violations(one.type, one.inputs))} == {}
 
 
 def test_a_table_row_is_of_a_resource_that_some_stack_creates() -> None:
@@ -78,10 +78,10 @@ def test_what_the_api_does_not_describe_is_found(inputs: dict[str, Any], expecte
 
 
 def test_names_have_the_pattern_of_the_api() -> None:
-    found = violations("gcp:compute/network:Network", {"name": "Dev_Network"})
-    assert found == ["name: 'Dev_Network' does not match [a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"]
+    violation = violations("gcp:compute/network:Network", {"name": "Dev_Network"})
+    assert violation == ["name: 'Dev_Network' does not match [a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"]
 
 
 def test_a_dashboard_is_held_to_the_api_as_it_is_written() -> None:
-    found = violations("gcp:monitoring/dashboard:Dashboard", {"dashboardJson": '{"displayName": 4, "mosaic": {}}'})
-    assert found == ["displayName: 4 is not string", "mosaic: unknown field"]
+    violation = violations("gcp:monitoring/dashboard:Dashboard", {"dashboardJson": '{"displayName": 4, "mosaic": {}}'})
+    assert violation == ["displayName: 4 is not string", "mosaic: unknown field"]

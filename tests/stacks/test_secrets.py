@@ -34,18 +34,21 @@ def ran(stack: str) -> Preview:
     """The whole program as an update, in which everything is known; kubeconfigs of other stacks hold the token."""
     if stack in FLEET_STACKS:
         return run_stack(stack, False)
-    found = evaluation(stack)
-    assert found.file is not None
-    config = dict(found.file.config)
-    kind = found.file.config_key
+    result = evaluation(stack)
+    assert result.file is not None
+    config = dict(result.file.config)
+    kind = result.file.config_key
     references = {}
     if (
-        found.team_stack_plan is not None
-        and found.platform_evaluation is not None
-        and found.platform_evaluation.plan is not None
+        result.team_stack_plan is not None
+        and result.platform_evaluation is not None
+        and result.platform_evaluation.plan is not None
     ):
-        outputs = {**exports.placeholder_outputs(found.platform_evaluation.plan), exports.KUBECONFIG_OUTPUT: KUBECONFIG}
-        references = {f"organization/berth/{found.team_stack_plan.platform}": (outputs, {exports.KUBECONFIG_OUTPUT})}
+        outputs = {
+            **exports.placeholder_outputs(result.platform_evaluation.plan),
+            exports.KUBECONFIG_OUTPUT: KUBECONFIG,
+        }
+        references = {f"organization/berth/{result.team_stack_plan.platform}": (outputs, {exports.KUBECONFIG_OUTPUT})}
     return run_program(
         ROOT,
         stack,
@@ -60,14 +63,14 @@ def ran(stack: str) -> Preview:
 
 @every_file
 def test_nothing_that_is_recorded_tells_a_secret(stack: str) -> None:
-    found = ran(stack)
-    told = [
+    result = ran(stack)
+    resource = [
         line
-        for one in found.resources
+        for one in result.resources
         for each in (one.inputs, one.outputs)
         for line in plaintext_secrets(each, one.name)
     ]
-    assert [*told, *plaintext_secrets(found.exports, "exports")] == []
+    assert [*resource, *plaintext_secrets(result.exports, "exports")] == []
 
 
 @every_file

@@ -78,9 +78,9 @@ def planned_of(stack: str, parsed: Parsed) -> tuple[FleetPlan | AckFleetPlan, tu
         on_ack = plan_ack(stack, parsed)
         assert on_ack is not None
         return on_ack.plan, (*on_ack.problems, *validate_ack(on_ack))
-    found = plan_fleet(stack, parsed)
-    assert found is not None
-    return found.plan, (*found.problems, *validate(found))
+    result = plan_fleet(stack, parsed)
+    assert result is not None
+    return result.plan, (*result.problems, *validate(result))
 
 
 @every_fleet
@@ -117,11 +117,11 @@ def test_a_stack_file_points_editors_at_the_schema(stack: str) -> None:
 def test_the_program_runs(stack: str, preview: bool) -> None:
     """As an update, and as a first preview in which no id is known; what is said on the way are the plan's warnings."""
     done: Preview = run_stack(stack, preview)
-    assert {m.text for m in done.messages} == {told(problem, stack) for problem in evaluation(stack).warnings}
+    assert {m.text for m in done.messages} == {as_message(problem, stack) for problem in evaluation(stack).warnings}
     assert len({r.urn for r in done.resources}) == len(done.resources)
 
 
-def told(problem: Problem, stack: str) -> str:
+def as_message(problem: Problem, stack: str) -> str:
     """A warning as the engine is told it; of an example without its place, for the program knows no file."""
     of_the_project = FLEET_STACKS[stack].parent == ROOT
     return (problem if of_the_project else problem.with_place("")).line_without_severity()
@@ -157,9 +157,11 @@ def test_a_preview_shows_what_an_update_makes(stack: str) -> None:
 def test_protected_are_the_cluster_reservations_accelerators_and_guarantees(stack: str) -> None:
     """Exactly these: what was hard to get, and what was promised. Everything else can be made again in minutes."""
     for prefix, planned in clusters(stack):
-        found = {r.name.removeprefix(prefix) for r in in_cluster(resources(stack, False), prefix, stack) if r.protect}
+        resource = {
+            r.name.removeprefix(prefix) for r in in_cluster(resources(stack, False), prefix, stack) if r.protect
+        }
         cluster = {"cluster-cluster"} if isinstance(planned.cluster, ClusterPlan) else set[str]()
-        assert found == hard_to_get(planned) | cluster
+        assert resource == hard_to_get(planned) | cluster
 
 
 def hard_to_get(planned: FleetPlan) -> set[str]:
@@ -225,8 +227,8 @@ def manifests_of(planned: FleetPlan) -> list[Any]:
 def applied(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The object as it arrives in the cluster: an annotation that tells Pulumi not to wait is for Pulumi alone."""
     metadata = dict(inputs["metadata"])
-    said = {key: value for key, value in metadata.pop("annotations", {}).items() if not key.startswith("pulumi.com/")}
-    return {**inputs, "metadata": {**metadata, **({"annotations": said} if said else {})}}
+    values = {key: value for key, value in metadata.pop("annotations", {}).items() if not key.startswith("pulumi.com/")}
+    return {**inputs, "metadata": {**metadata, **({"annotations": values} if values else {})}}
 
 
 def is_manifest(one: RecordedResource) -> bool:
@@ -276,8 +278,8 @@ def test_golden_tree(stack: str) -> None:
 def test_golden_cloud(stack: str) -> None:
     """What the cloud is asked for, to the last argument: a disk of another type is seen here and nowhere else."""
     ours = [r for r in run_stack(stack, True).resources if r.type.startswith(("gcp:", "alicloud:"))]
-    asked = {short(r.urn): plain(r.inputs) for r in ours}
-    assert_golden(yaml.safe_dump(asked, width=120), GOLDEN / stack / "cloud.yaml")
+    request = {short(r.urn): plain(r.inputs) for r in ours}
+    assert_golden(yaml.safe_dump(request, width=120), GOLDEN / stack / "cloud.yaml")
 
 
 def plain(inputs: object) -> Any:

@@ -38,7 +38,7 @@ def test_a_manager_queues_no_kind_that_a_worker_may_not_know() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frameworks", "said"),
+    ("frameworks", "text"),
     [
         (["batch/job"], []),
         (["batch/job", "pod", "jobset.x-k8s.io/jobset"], []),
@@ -46,14 +46,14 @@ def test_a_manager_queues_no_kind_that_a_worker_may_not_know() -> None:
     ],
 )
 def test_kinds_of_other_hands_are_queued_when_they_are_written_and_noted(
-    frameworks: list[str], said: list[str]
+    frameworks: list[str], text: list[str]
 ) -> None:
     fleet = managed(integrations={"frameworks": frameworks})
-    found = small.plan(fleet)
-    assert found.kueue is not None
-    assert [*found.kueue.frameworks] == frameworks
+    fleet_plan = small.plan(fleet)
+    assert fleet_plan.kueue is not None
+    assert [*fleet_plan.kueue.frameworks] == frameworks
     notes = [p.message.partition(":")[0] for p in small.problems(fleet) if p.code == "kinds-on-workers"]
-    assert notes == said
+    assert notes == text
 
 
 def test_of_a_kueue_that_somebody_else_set_up_every_kind_of_job_may_be_sent() -> None:
@@ -83,9 +83,9 @@ def test_nodes_of_a_cluster_that_is_there_are_known_by_the_labels_they_have() ->
     known = {"example.com/gpu": "l4"}
     pool = {"machineType": "g2-standard-24", "nodes": 2, "zone": small.ZONE, "nodeLabels": known}
     fleet["workers"]["lab"] = {"kubeconfig": "lab", "pools": {"l4": pool}}
-    found = small.plan(fleet)
-    selected = {worker.name: dict(worker.plan.flavors[0].node_labels) for worker in found.workers}
+    fleet_plan = small.plan(fleet)
+    selected = {worker.name: dict(worker.plan.flavors[0].node_labels) for worker in fleet_plan.workers}
     assert selected == {"east": {"cloud.google.com/gke-accelerator": "nvidia-l4"}, "lab": known}
-    assert dict(found.flavors[0].node_labels) == {}
+    assert dict(fleet_plan.flavors[0].node_labels) == {}
     fleet["workers"]["east"]["pools"]["l4"]["nodeLabels"] = known
     assert small.faults(fleet) == ["existing-cluster workers.east.pools.l4.nodeLabels"]

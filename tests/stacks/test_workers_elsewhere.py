@@ -65,9 +65,9 @@ def program(
     )
 
 
-def made(found: Preview) -> dict[str, RecordedResource]:
+def made(result: Preview) -> dict[str, RecordedResource]:
     """The resources by name; no two that are looked at here share one."""
-    return {one.name: one for one in found.resources}
+    return {one.name: one for one in result.resources}
 
 
 def test_the_stack_file_is_sound() -> None:
@@ -87,12 +87,12 @@ def test_a_preview_shows_what_an_update_makes() -> None:
 
 @both_modes
 def test_a_worker_of_another_stack_is_reached_by_that_stacks_output(preview: bool) -> None:
-    found = made(program(preview))
-    assert found["platform/stack"].type == "pulumi:pulumi:StackReference"
-    assert found["platform/stack"].import_id == PLATFORM
+    result = made(program(preview))
+    assert result["platform/stack"].type == "pulumi:pulumi:StackReference"
+    assert result["platform/stack"].import_id == PLATFORM
     engine = "urn:pulumi:elsewhere::berth::pulumi:providers:pulumi::default"
-    assert found["platform/stack"].provider == engine  # which is no resource of the stack
-    provider = found["platform/kubernetes"]
+    assert result["platform/stack"].provider == engine  # which is no resource of the stack
+    provider = result["platform/kubernetes"]
     assert provider.inputs["kubeconfig"] == "[secret]"
     assert provider.inputs["clusterIdentifier"] == PLATFORM  # another certificate is no other cluster
 
@@ -135,28 +135,28 @@ def test_in_a_cluster_that_exists_berth_makes_what_is_inside_and_no_machine(work
 @pytest.mark.parametrize("worker", ["platform", "lab"])
 def test_the_manager_gets_a_kubeconfig_of_its_own_account_and_not_the_one_that_made_it(worker: str) -> None:
     """What reaches the manager is a secret with the account's token; the kubeconfig of whoever deploys stays here."""
-    found = made(program(False))
-    account = found[f"{worker}/manager-access-account"]
+    result = made(program(False))
+    account = result[f"{worker}/manager-access-account"]
     metadata: Any = account.inputs["metadata"]
     assert metadata["name"] == "multikueue"
-    assert found[f"workers-kubeconfig-{worker}"].inputs["stringData"] == "[secret]"
-    assert found[f"workers-kubeconfig-{worker}"].provider == found["kubernetes"].urn
+    assert result[f"workers-kubeconfig-{worker}"].inputs["stringData"] == "[secret]"
+    assert result[f"workers-kubeconfig-{worker}"].provider == result["kubernetes"].urn
     assert f"workers-kubeconfig-{worker}" in {
-        urn.rpartition("::")[2] for urn in found[f"workers-cluster-{worker}"].dependencies
+        urn.rpartition("::")[2] for urn in result[f"workers-cluster-{worker}"].dependencies
     }
 
 
 def test_a_worker_by_profile_has_no_account_and_no_kubeconfig() -> None:
-    found = made(program(False))
-    assert found["workers-cluster-here"].inputs["spec"] == {"clusterSource": {"clusterProfileRef": {"name": "here"}}}
-    assert not [name for name in found if name.startswith(("here/manager-access", "workers-kubeconfig-here"))]
+    result = made(program(False))
+    assert result["workers-cluster-here"].inputs["spec"] == {"clusterSource": {"clusterProfileRef": {"name": "here"}}}
+    assert not [name for name in result if name.startswith(("here/manager-access", "workers-kubeconfig-here"))]
 
 
 @both_modes
 def test_no_secret_is_said_anywhere(preview: bool) -> None:
-    found = program(preview)
-    assert TOKEN not in repr(found)
-    assert "lab.example" not in repr(found) and "platform.example" not in repr(found)
+    result = program(preview)
+    assert TOKEN not in repr(result)
+    assert "lab.example" not in repr(result) and "platform.example" not in repr(result)
 
 
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
@@ -164,8 +164,8 @@ def test_no_secret_is_said_anywhere(preview: bool) -> None:
 def test_what_is_no_kubeconfig_is_refused_in_a_line_that_names_the_worker(preview: bool) -> None:
     with pytest.raises(ProgramError) as refused:
         program(preview, "{}")
-    said = "the kubeconfig of worker 'lab' has no current context that names a cluster's server"
-    assert said in str(refused.value)
+    text = "the kubeconfig of worker 'lab' has no current context that names a cluster's server"
+    assert text in str(refused.value)
     assert "Traceback" not in str(refused.value)
     gc.collect()  # outputs that nobody waits for any more, here and not in the test after
 
@@ -182,9 +182,9 @@ def test_a_text_without_a_server_is_no_kubeconfig(text: str) -> None:
 
 def test_a_preview_needs_neither_the_other_stack_nor_the_secret() -> None:
     """`berth preview` has no engine to ask: nothing that it shows follows from what it does not know."""
-    found = CliRunner().invoke(app, ["preview", str(FILE), "--json"])
-    assert found.exit_code == 0, found.output
-    shown = {one["urn"]: one["inputs"] for one in json.loads(found.stdout)["resources"]}
+    result = CliRunner().invoke(app, ["preview", str(FILE), "--json"])
+    assert result.exit_code == 0, result.output
+    shown = {one["urn"]: one["inputs"] for one in json.loads(result.stdout)["resources"]}
     assert shown.keys() == {one.urn for one in program(True).resources}
     known = {one.urn: one.inputs for one in program(True).resources}
     assert [urn for urn in shown if shown[urn] != known[urn]] == []

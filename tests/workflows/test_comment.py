@@ -53,8 +53,8 @@ class GitHub:
         if stdin is not None:
             self.sent.append((path, options, json.loads(stdin)["body"]))
             return b"{}"
-        found = self.answers[path]
-        return found if isinstance(found, bytes) else json.dumps(found).encode()
+        result = self.answers[path]
+        return result if isinstance(result, bytes) else json.dumps(result).encode()
 
 
 def posted(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[tuple[str, tuple[str, ...], str]]:
@@ -80,7 +80,7 @@ def test_the_next_one_is_written_over_it(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "text"),
     [
         ({"repos/o/r/actions/runs/9": {**RUN, "head_sha": "older"}}, "not for the newest commit"),
         ({"repos/o/r/actions/runs/9": {**RUN, "head_repository": None}}, "not for the newest commit"),
@@ -88,14 +88,14 @@ def test_the_next_one_is_written_over_it(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
 )
 def test_nothing_is_posted_where_nothing_belongs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: dict[str, Any], said: str
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: dict[str, Any], text: str
 ) -> None:
     assert posted(monkeypatch, **answers) == []
-    assert said in capsys.readouterr().out
+    assert text in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "text"),
     [
         (
             {"repos/o/r/actions/runs/9/artifacts?name=berth-diff": {"artifacts": [{"id": 3, "size_in_bytes": 10**7}]}},
@@ -106,9 +106,9 @@ def test_nothing_is_posted_where_nothing_belongs(
     ],
 )
 def test_an_artifact_that_is_no_comment_is_refused(
-    monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], said: str
+    monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], text: str
 ) -> None:
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit, match=text):
         posted(monkeypatch, **answers)
 
 

@@ -122,8 +122,8 @@ def test_the_guard_lets_a_harmless_preview_through_to_the_deployment(project: pa
     done = run_make(project, "deploy", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
     assert "dev: the preview loses nothing that is protected" in done.stdout
-    asked = (project / "asked").read_text(encoding="utf-8").splitlines()
-    assert asked == ["preview --json --stack dev", "up --yes --skip-preview --continue-on-error --stack dev"]
+    request = (project / "asked").read_text(encoding="utf-8").splitlines()
+    assert request == ["preview --json --stack dev", "up --yes --skip-preview --continue-on-error --stack dev"]
 
 
 def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) -> None:

@@ -26,14 +26,14 @@ def tools(project: pathlib.Path) -> pathlib.Path:
     return project
 
 
-def asked(project: pathlib.Path) -> list[str]:
+def calls(project: pathlib.Path) -> list[str]:
     return (project / "asked").read_text(encoding="utf-8").splitlines()
 
 
 def test_queues_run_empty_before_anything_is_destroyed(tools: pathlib.Path) -> None:
     done = run_make(tools, "down", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
-    assert asked(tools) == [
+    assert calls(tools) == [
         "pulumi stack output --json --show-secrets --stack dev",
         f"pulumi up --stack dev --config-file {FILE}",
         "kubectl --kubeconfig KUBECONFIG wait --for=jsonpath={.status.reservingWorkloads}=0 --timeout 30m clusterqueue "
@@ -45,8 +45,8 @@ def test_queues_run_empty_before_anything_is_destroyed(tools: pathlib.Path) -> N
 
 def test_controllers_go_last_and_only_when_asked(tools: pathlib.Path) -> None:
     run_make(tools, "down", STACK="dev", UNINSTALL="kueue jobset", WAIT="5s")
-    assert "--timeout 5s" in asked(tools)[2]
-    assert asked(tools)[4:] == [
+    assert "--timeout 5s" in calls(tools)[2]
+    assert calls(tools)[4:] == [
         "helm uninstall kueue --namespace kueue-system --kubeconfig KUBECONFIG",
         "helm uninstall jobset --namespace jobset-system --kubeconfig KUBECONFIG",
     ]
@@ -55,13 +55,13 @@ def test_controllers_go_last_and_only_when_asked(tools: pathlib.Path) -> None:
 def test_a_queue_that_does_not_run_empty_stops_it(tools: pathlib.Path) -> None:
     write_script(tools / "bin" / "kubectl", "exit 1")
     assert run_make(tools, "down", STACK="dev").returncode != 0
-    assert asked(tools)[-1].startswith("pulumi up")
+    assert calls(tools)[-1].startswith("pulumi up")
 
 
 def test_a_stack_that_has_no_cluster_is_not_made_first(tools: pathlib.Path) -> None:
     write_script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$1" != stack ] || echo "{}"')
     assert run_make(tools, "down", STACK="dev").returncode == 0
-    assert [line.split()[1] for line in asked(tools)] == ["stack", "destroy"]
+    assert [line.split()[1] for line in calls(tools)] == ["stack", "destroy"]
 
 
 @pytest.mark.parametrize("pulumi", ["exit 1", "echo broken", "echo '[1]'", "true"])
@@ -73,7 +73,7 @@ def test_outputs_that_cannot_be_read_stop_it(tools: pathlib.Path, pulumi: str) -
     assert (
         "the outputs of stack 'dev' cannot be read, so its queues cannot be drained: nothing was changed" in done.stderr
     )
-    assert [line.split()[1] for line in asked(tools)] == ["stack"]
+    assert [line.split()[1] for line in calls(tools)] == ["stack"]
 
 
 def test_a_queue_that_is_gone_is_empty(tools: pathlib.Path) -> None:
@@ -84,12 +84,12 @@ def test_a_queue_that_is_gone_is_empty(tools: pathlib.Path) -> None:
     )
     write_script(tools / "bin" / "kubectl", kubectl)
     assert run_make(tools, "down", STACK="dev").returncode == 0
-    assert [line.rpartition(" clusterqueue ")[2] for line in asked(tools)[2:5]] == [
+    assert [line.rpartition(" clusterqueue ")[2] for line in calls(tools)[2:5]] == [
         QUEUES,
         f"{QUEUES} --ignore-not-found -o name",
         "vision-train",
     ]
-    assert asked(tools)[5].startswith("pulumi destroy")
+    assert calls(tools)[5].startswith("pulumi destroy")
 
 
 def test_a_protected_stack_is_left_alone(tools: pathlib.Path) -> None:
@@ -107,7 +107,7 @@ def test_an_existing_cluster_is_drained_by_its_context(tools: pathlib.Path) -> N
     write_script(tools / "bin" / "pulumi", f'echo pulumi "$@" >> asked; [ "$1" != stack ] || echo \'{outputs}\'')
     done = run_make(tools, "down", STACK="local")
     assert (done.returncode, done.stderr) == (0, "")
-    assert asked(tools)[2] == (
+    assert calls(tools)[2] == (
         "kubectl --context kind-berth wait --for=jsonpath={.status.reservingWorkloads}=0 --timeout 30m clusterqueue "
         "language-batch language-train vision-train vision-urgent"
     )

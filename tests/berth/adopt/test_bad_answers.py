@@ -224,5 +224,5 @@ def test_what_is_left_out_is_told(claim: str) -> None:
     edit, lines = LEFT[claim]
     adopted = adopt(read_inventory(_texts(edit)), "dev")
     assert [left.line() for left in adopted.not_adopted] == lines
-    verdict = drain.evaluate_drained(render_stack_file(adopted), "dev")
-    assert verdict.plan is not None
+    evaluation = drain.evaluate_drained(render_stack_file(adopted), "dev")
+    assert evaluation.plan is not None

@@ -27,18 +27,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_golden_of_a_cluster_that_somebody_else_made(folder: Path) -> None:
-    told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
-    assert told.exit_code == 0, told.stderr
-    assert_golden(told.stdout, HERE / "told.txt")
+    result = CliRunner().invoke(app, ["adopt", "moved", *FILES])
+    assert result.exit_code == 0, result.stderr
+    assert_golden(result.stdout, HERE / "told.txt")
     for name in ("Pulumi.moved.yaml", "moved.google.import.json", "moved.kubernetes.import.json"):
         assert_golden((folder / name).read_text(encoding="utf-8"), HERE / name)
 
 
 def test_golden_of_what_lies_inside_that_cluster(folder: Path) -> None:
     """Nothing of its machines is imported, and no default pool is in danger."""
-    told = CliRunner().invoke(app, ["adopt", "inside", *FILES, "--inside", "gke_acme-research_europe-west4_ml"])
-    assert told.exit_code == 0, told.stderr
-    assert_golden(told.stdout, HERE / "told-inside.txt")
+    result = CliRunner().invoke(app, ["adopt", "inside", *FILES, "--inside", "gke_acme-research_europe-west4_ml"])
+    assert result.exit_code == 0, result.stderr
+    assert_golden(result.stdout, HERE / "told-inside.txt")
     assert sorted(each.name for each in folder.glob("*inside*")) == [
         "Pulumi.inside.yaml",
         "inside.kubernetes.import.json",
@@ -49,10 +49,10 @@ def test_golden_of_what_lies_inside_that_cluster(folder: Path) -> None:
 
 def test_nothing_is_ever_overwritten(folder: Path) -> None:
     (folder / "moved.google.import.json").write_text("mine")
-    told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
-    assert told.exit_code == 1
+    result = CliRunner().invoke(app, ["adopt", "moved", *FILES])
+    assert result.exit_code == 1
     assert (
-        told.stderr
+        result.stderr
         == "moved.google.import.json exists and is not overwritten; choose another name, or delete the file\n"
     )
     assert (folder / "moved.google.import.json").read_text() == "mine"
@@ -64,32 +64,34 @@ def test_an_answer_that_was_cut_is_told(folder: Path) -> None:
     cut = text.replace('"spec": {"clusterQueue": "serving-queue"}', '"spec": {}')
     assert cut != text
     (folder / "cut.json").write_text(cut, encoding="utf-8")
-    told = CliRunner().invoke(app, ["adopt", "moved", FILES[0], "cut.json"])
-    assert told.exit_code == 1
-    assert told.stderr == (
+    result = CliRunner().invoke(app, ["adopt", "moved", FILES[0], "cut.json"])
+    assert result.exit_code == 1
+    assert result.stderr == (
         "cannot read the files (KeyError: 'clusterQueue'); save the output of gcloud --format json and kubectl "
         "-o json unchanged\n"
     )
 
 
 def test_a_file_that_is_not_there_is_told(folder: Path) -> None:
-    told = CliRunner().invoke(app, ["adopt", "moved", "no.json", str(folder)])
-    assert told.exit_code == 1
+    result = CliRunner().invoke(app, ["adopt", "moved", "no.json", str(folder)])
+    assert result.exit_code == 1
     remedy = "write it with --format json of gcloud, or -o json of kubectl"
-    assert told.stderr == f"no file 'no.json' [no-file]\n{folder}: is a directory, not a file; {remedy} [unreadable]\n"
+    assert (
+        result.stderr == f"no file 'no.json' [no-file]\n{folder}: is a directory, not a file; {remedy} [unreadable]\n"
+    )
 
 
 def test_a_name_that_no_stack_has_is_refused(folder: Path) -> None:
-    told = CliRunner().invoke(app, ["adopt", "../My stack", *FILES])
-    assert told.exit_code == 2
-    assert "NAME: '../My stack' is not a cluster name" in told.stderr
+    result = CliRunner().invoke(app, ["adopt", "../My stack", *FILES])
+    assert result.exit_code == 2
+    assert "NAME: '../My stack' is not a cluster name" in result.stderr
     assert list(folder.glob("*.import.json")) == []
 
 
 def test_a_folder_without_the_program_is_told(folder: Path) -> None:
     """Its Pulumi.yaml may be anybody's."""
     (folder / "__main__.py").unlink()
-    told = CliRunner().invoke(app, ["adopt", "moved", *FILES])
-    assert told.exit_code == 1
-    assert told.stderr.startswith(f"{folder / '__main__.py'}: no such file; ")
+    result = CliRunner().invoke(app, ["adopt", "moved", *FILES])
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"{folder / '__main__.py'}: no such file; ")
     assert not (folder / "Pulumi.moved.yaml").exists()

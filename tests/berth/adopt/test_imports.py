@@ -23,10 +23,10 @@ every_stack = pytest.mark.parametrize("stack", STACKS)
 @cache
 def _made(stack: str) -> tuple[ClusterInventory, list[RecordedResource], dict[str, Any]]:
     here = read_inventory(files(plan(stack)))
-    verdict = drain.evaluate_drained(render_stack_file(adopt(here, stack)), stack)
-    assert verdict.plan is not None
-    registered = list(preview.run(verdict, ROOT, preview=False).resources)
-    return here, registered, import_files(registered, here, verdict.plan)
+    evaluation = drain.evaluate_drained(render_stack_file(adopt(here, stack)), stack)
+    assert evaluation.plan is not None
+    registered = list(preview.run(evaluation, ROOT, preview=False).resources)
+    return here, registered, import_files(registered, here, evaluation.plan)
 
 
 @every_stack

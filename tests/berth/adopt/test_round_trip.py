@@ -64,10 +64,10 @@ def _adopted(stack: str, *, noise: bool) -> AdoptedFleet:
 
 @cache
 def _plan(stack: str) -> FleetPlan:
-    verdict = drain.evaluate_drained(render_stack_file(_adopted(stack, noise=True)), stack)
-    assert [fault.line() for fault in verdict.faults] == []
-    assert verdict.plan is not None
-    return verdict.plan
+    evaluation = drain.evaluate_drained(render_stack_file(_adopted(stack, noise=True)), stack)
+    assert [fault.line() for fault in evaluation.faults] == []
+    assert evaluation.plan is not None
+    return evaluation.plan
 
 
 def _sorted(fleet: FleetPlan) -> FleetPlan:
@@ -108,11 +108,11 @@ def test_the_first_update_after_adoption_changes_nothing_but_what_helm_installed
 def test_what_lies_inside_is_adopted_alone(stack: str) -> None:
     """Queues, cohorts and priorities as they were, flavors with their labels; nothing is made in Google Cloud."""
     original = plan(stack)
-    verdict = drain.evaluate_drained(
+    evaluation = drain.evaluate_drained(
         render_stack_file(adopt(read_inventory(files(original, noise=True), "a-context"), stack)), stack
     )
-    assert [fault.line() for fault in verdict.faults] == []
-    fleet = verdict.plan
+    assert [fault.line() for fault in evaluation.faults] == []
+    fleet = evaluation.plan
     assert fleet is not None
     assert isinstance(fleet.cluster, ExistingClusterPlan)
     assert not fleet.reservations
@@ -128,10 +128,10 @@ def test_what_lies_inside_is_adopted_alone(stack: str) -> None:
 
 def test_what_only_a_taint_of_berths_own_tells_apart_is_a_fault_inside() -> None:
     """Nobody else may write that taint, so the file says what has to be told apart."""
-    verdict = drain.evaluate_drained(
+    evaluation = drain.evaluate_drained(
         render_stack_file(adopt(read_inventory(files(plan("dev")), "a-context"), "dev")), "dev"
     )
-    assert {fault.code for fault in verdict.faults} == {"ambiguous-flavor"}
+    assert {fault.code for fault in evaluation.faults} == {"ambiguous-flavor"}
 
 
 def test_every_machine_that_gke_makes_is_counted() -> None:

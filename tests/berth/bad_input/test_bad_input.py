@@ -53,11 +53,11 @@ def codes(evaluation: Evaluation) -> frozenset[str]:
 def check(folder: pathlib.Path, stack: str = "bad") -> list[str]:
     """The lines of `berth check`, which exits 1 exactly when one is a fault, writes nothing and speaks no Python."""
     before = sorted(folder.rglob("*"))
-    found = CliRunner().invoke(app, ["check", stack])
-    lines = found.stdout.splitlines()
-    assert found.stderr == "" and sorted(folder.rglob("*")) == before
-    assert found.exit_code == (0 if lines[-1:] and ": no faults" in lines[-1] else 1)
-    assert not re.search(r"Traceback|pydantic|Python|Input should|\b(None|True|False|dict|tuple|str)\b", found.stdout)
+    result = CliRunner().invoke(app, ["check", stack])
+    lines = result.stdout.splitlines()
+    assert result.stderr == "" and sorted(folder.rglob("*")) == before
+    assert result.exit_code == (0 if lines[-1:] and ": no faults" in lines[-1] else 1)
+    assert not re.search(r"Traceback|pydantic|Python|Input should|\b(None|True|False|dict|tuple|str)\b", result.stdout)
     return lines
 
 
@@ -73,13 +73,13 @@ def test_a_broken_fleet_is_told_line_by_line(folder: pathlib.Path, evaluations: 
     """All faults at once and nothing that follows from them, each with its place, the wrong value and a remedy."""
     case = EDITS[name]
     cases.write(folder, cases.edited(case))
-    found = check(folder)
+    result = check(folder)
     (evaluation,) = evaluations
     _CODES[name] = codes(evaluation)
     if all(": warning: " in line for line in case.lines):
         number = {0: "", 1: ", 1 warning"}.get(len(case.lines), f", {len(case.lines)} warnings")
-        assert found.pop() == f"bad: no faults{number}"
-    assert found == list(case.lines)
+        assert result.pop() == f"bad: no faults{number}"
+    assert result == list(case.lines)
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -61,11 +61,11 @@ def test_the_command_answers_on_the_right_stream_with_the_right_code_and_writes_
 ) -> None:
     """0 sound, 1 faults, 2 wrong usage. What was asked for goes to stdout, why there is nothing of it to stderr."""
     before = sorted(folder.rglob("*"))
-    found = berth(folder, *arguments)
-    assert found.returncode == code
-    assert found.stdout.startswith(stdout) and bool(found.stdout) == bool(stdout)
-    assert found.stderr.startswith(stderr) and bool(found.stderr) == bool(stderr)
-    assert "Traceback" not in found.stdout + found.stderr
+    result = berth(folder, *arguments)
+    assert result.returncode == code
+    assert result.stdout.startswith(stdout) and bool(result.stdout) == bool(stdout)
+    assert result.stderr.startswith(stderr) and bool(result.stderr) == bool(stderr)
+    assert "Traceback" not in result.stdout + result.stderr
     assert sorted(folder.rglob("*")) == before
 
 
@@ -73,17 +73,17 @@ def test_a_terminal_that_knows_few_letters_is_spared_them(folder: pathlib.Path) 
     pool = "{machineType: g2-standard-24, nodes: {max: 2}}"
     fleet = f"{{project: acme-ml-dev, region: us-central1, pools: {{l4: {pool}}}}}"
     (folder / "Pulumi.dev.yaml").write_text(f"config: {{berth:fleet: {fleet}}}\n", encoding="utf-8")
-    found = berth(folder, "plan", "dev", PYTHONIOENCODING="latin-1")
-    assert found.returncode == 0 and r"0\u20134 L4" in found.stdout
+    result = berth(folder, "plan", "dev", PYTHONIOENCODING="latin-1")
+    assert result.returncode == 0 and r"0\u20134 L4" in result.stdout
 
 
 def test_a_fault_of_berths_own_is_a_line_too(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless one asks where it is."""
     broken = "from berth.cli import check, main; check.evaluate_stack = lambda *_: 1 / 0; main()"
     monkeypatch.setitem(globals(), "MAIN", broken)
-    found = berth(folder, "check", "dev")
-    assert (found.returncode, found.stdout) == (1, "")
-    assert found.stderr == (
+    result = berth(folder, "check", "dev")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
         "internal error in berth: ZeroDivisionError: division by zero; set BERTH_TRACEBACK=1 to see the traceback\n"
     )
     assert "Traceback" in berth(folder, "check", "dev", BERTH_TRACEBACK="1").stderr

@@ -114,31 +114,31 @@ def damaged(fleet: Any, data: st.DataObject) -> Any:
     return fleet
 
 
-def answers_in_words(verdict: Evaluation) -> None:
+def answers_in_words(evaluation: Evaluation) -> None:
     """A plan or a fault; every problem has words and a place to look at; and all of it can be printed and rendered."""
-    assert verdict.plan is not None or verdict.faults
-    for problem in verdict.problems:
+    assert evaluation.plan is not None or evaluation.faults
+    for problem in evaluation.problems:
         line = problem.line()
         assert problem.code and problem.message.strip() and line.isprintable()
         assert "pydantic" not in line and "Traceback" not in line and "Input should" not in line
         assert len(line) < 2000, line
-    assert len(set(verdict.problems)) == len(verdict.problems), "said twice"
-    plan_verb.text(verdict)
-    json.dumps(plan_verb.as_json(verdict))
-    if verdict.plan is not None and not verdict.faults:
-        render_verb.write(verdict.plan, io.StringIO())
+    assert len(set(evaluation.problems)) == len(evaluation.problems), "said twice"
+    plan_verb.text(evaluation)
+    json.dumps(plan_verb.as_json(evaluation))
+    if evaluation.plan is not None and not evaluation.faults:
+        render_verb.write(evaluation.plan, io.StringIO())
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
     """A folder with the team files that the fleets name, in which one stands."""
-    found = tmp_path_factory.mktemp("fuzz")
-    cases.write(found, {"teams/speech.yaml": cases.FILES["teams/speech.yaml"].read_text(encoding="utf-8")})
-    (found / "stacks" / "teams").mkdir(parents=True)
+    result = tmp_path_factory.mktemp("fuzz")
+    cases.write(result, {"teams/speech.yaml": cases.FILES["teams/speech.yaml"].read_text(encoding="utf-8")})
+    (result / "stacks" / "teams").mkdir(parents=True)
     for file in sorted((ROOT / "stacks" / "teams").glob("*.yaml")):
-        (found / "stacks" / "teams" / file.name).write_bytes(file.read_bytes())
-    with contextlib.chdir(found):
-        yield found
+        (result / "stacks" / "teams" / file.name).write_bytes(file.read_bytes())
+    with contextlib.chdir(result):
+        yield result
 
 
 many = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -147,9 +147,9 @@ many = settings(deadline=None, suppress_health_check=[HealthCheck.function_scope
 @pytest.mark.parametrize("name", FLEETS)
 def test_an_undamaged_fleet_has_a_plan_and_no_fault(folder: pathlib.Path, name: str) -> None:
     """Or the damage would prove nothing."""
-    verdict = evaluate_config("dev", FLEETS[name], folder)
-    assert verdict.plan is not None and verdict.faults == ()
-    answers_in_words(verdict)
+    evaluation = evaluate_config("dev", FLEETS[name], folder)
+    assert evaluation.plan is not None and evaluation.faults == ()
+    answers_in_words(evaluation)
 
 
 @settings(many, max_examples=200)
@@ -166,12 +166,12 @@ def test_a_damaged_file_exits_0_or_1(folder: pathlib.Path, name: str, data: st.D
     fleet = {"config": {"berth:fleet": damaged(FLEETS[name], data)}}
     file = folder / "Pulumi.damaged.yaml"
     file.write_text(yaml.safe_dump(fleet, allow_unicode=True, sort_keys=False), encoding="utf-8")
-    found = CliRunner().invoke(app, ["check", str(file)])
-    assert found.exit_code in (0, 1) and found.stdout and found.stderr == ""
-    assert isinstance(found.exception, SystemExit | None)
-    verdict = evaluate_stack(str(file), folder)
-    assert found.exit_code == (1 if verdict.faults else 0)
-    answers_in_words(verdict)
+    result = CliRunner().invoke(app, ["check", str(file)])
+    assert result.exit_code in (0, 1) and result.stdout and result.stderr == ""
+    assert isinstance(result.exception, SystemExit | None)
+    evaluation = evaluate_stack(str(file), folder)
+    assert result.exit_code == (1 if evaluation.faults else 0)
+    answers_in_words(evaluation)
 
 
 SCRAPS = [

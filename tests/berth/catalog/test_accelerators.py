@@ -26,9 +26,9 @@ def machine(name: str) -> hw.Machine:
 
 def shape(name: str, topology: str) -> hw.SliceShape:
     """A slice of the table; the test fails if there is none."""
-    found = hw.slice_shape(machine(name), topology)
-    assert found is not None, f"{name} has no {topology}"
-    return found
+    result = hw.slice_shape(machine(name), topology)
+    assert result is not None, f"{name} has no {topology}"
+    return result
 
 
 # --- slices ----------------------------------------------------------------------------------------------------------
@@ -114,11 +114,11 @@ def test_2x4_is_one_host_on_8t_and_two_on_4t(family: str) -> None:
 def test_every_listed_slice_is_whole_hosts_within_the_maximum(tpu: hw.Machine, data: st.DataObject) -> None:
     """Hosts x chips per host = chips, in the right dimensions: what node counts and quotas are computed from."""
     topology = data.draw(st.sampled_from(hw.slice_topologies(tpu)))
-    found, generation = shape(tpu.name, topology), hw.generations()[tpu.generation or ""]
-    assert found.hosts * tpu.accelerators == found.chips == prod(map(int, topology.split("x")))
-    assert found.chips <= generation.max_slice_chips
+    result, generation = shape(tpu.name, topology), hw.generations()[tpu.generation or ""]
+    assert result.hosts * tpu.accelerators == result.chips == prod(map(int, topology.split("x")))
+    assert result.chips <= generation.max_slice_chips
     assert topology.count("x") + 1 == generation.dims
-    assert found.multi_host <= tpu.multi_host
+    assert result.multi_host <= tpu.multi_host
 
 
 @pytest.mark.parametrize("tpu", TPUS, ids=lambda tpu: tpu.name)
@@ -152,11 +152,11 @@ def test_the_rule_of_cubes_gives_every_shape_and_no_other(name: str) -> None:
 def test_an_unlisted_slice_is_accepted_only_as_whole_hosts_within_a_pod(tpu: hw.Machine, sides: list[int]) -> None:
     """Google may allow tomorrow what the table lacks; but half a host or more than a pod can never be."""
     generation, topology, chips = hw.generations()[tpu.generation or ""], "x".join(map(str, sides)), prod(sides)
-    found = hw.divisible_shape(tpu, topology)
+    result = hw.divisible_shape(tpu, topology)
     possible = len(sides) == generation.dims and chips % tpu.accelerators == 0
     hosts = chips // tpu.accelerators
     within = chips <= (generation.pod_chips or generation.max_slice_chips) and (hosts == 1 or tpu.multi_host)
-    assert found == (hw.SliceShape(topology, chips, hosts) if possible and within else None)
+    assert result == (hw.SliceShape(topology, chips, hosts) if possible and within else None)
 
 
 @quick

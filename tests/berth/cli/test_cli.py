@@ -140,9 +140,9 @@ def test_a_fault_exits_1(verb: str, tmp_path: Path) -> None:
     file = project(tmp_path, "multislice", "topology: 2x4", "topology: 2x5")
     more = {"admit": [SCENARIO], "workload": ["multislice", "train"], "lint": [JOB]}
     done = berth(verb, str(file), *more.get(verb, []))
-    said = done.stdout if verb in ("check", "plan") else done.stderr
+    lines = done.stdout if verb in ("check", "plan") else done.stderr
     assert done.exit_code == 1
-    assert "pools.nodepool.topology: '2x5' is not a v5e slice of ct5lp-hightpu-4t; write one of 2x2, 2x4, 4x4" in said
+    assert "pools.nodepool.topology: '2x5' is not a v5e slice of ct5lp-hightpu-4t; write one of 2x2, 2x4, 4x4" in lines
 
 
 @pytest.mark.parametrize("words", [["check"], ["plan"], ["admit"], ["sail"], ["plan", "dev", "--yaml"], []])
@@ -391,8 +391,8 @@ def test_the_output_for_an_empty_fleet_has_no_empty_sections(tmp_path: Path, mon
     fleet = "{project: acme-ml-dev, region: us-central1, cluster: {controlPlane: {publicEndpoint: false}}}"
     (tmp_path / "Pulumi.mine.yaml").write_text(f"config:\n  berth:fleet: {fleet}\n")
     monkeypatch.chdir(tmp_path)
-    told = berth("plan", "mine").stdout
-    assert told.splitlines()[1:] == ["", "No faults or warnings."]
+    result = berth("plan", "mine").stdout
+    assert result.splitlines()[1:] == ["", "No faults or warnings."]
     assert (
         "queue 'train' in namespace 'vision'; the fleet has no queues [no-queue]\n"
         in berth("lint", "mine", str(ROOT / JOB)).stdout
@@ -470,13 +470,13 @@ def test_evaluations_in_tests_equal_those_of_the_command() -> None:
     ]
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_an_internal_error_is_one_line_unless_a_traceback_is_requested(asked: bool) -> None:
+@pytest.mark.parametrize("wants_traceback", [False, True])
+def test_an_internal_error_is_one_line_unless_a_traceback_is_requested(wants_traceback: bool) -> None:
     """BERTH_TRACEBACK=1 shows the traceback to developers of Berth."""
     code = "from berth.cli import check, main; check.evaluate_stack = lambda *_: 1 / 0; main()"
-    environment = {**os.environ, "BERTH_TRACEBACK": "1"} if asked else dict(os.environ)
+    environment = {**os.environ, "BERTH_TRACEBACK": "1"} if wants_traceback else dict(os.environ)
     command = [sys.executable, "-c", code, "check", "dev"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
-    assert (done.returncode, "Traceback" in done.stderr) == (1, asked)
-    if not asked:
+    assert (done.returncode, "Traceback" in done.stderr) == (1, wants_traceback)
+    if not wants_traceback:
         assert done.stderr.startswith("internal error in berth: ZeroDivisionError")

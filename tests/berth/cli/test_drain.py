@@ -73,8 +73,8 @@ def run(tmp_path: pathlib.Path, protect: str, cluster: str) -> tuple[int, str, s
 
 def test_held_queues_and_shared_queues_are_drained(tmp_path: pathlib.Path) -> None:
     """The file keeps what Pulumi needs to decrypt the stack's secrets."""
-    status, written, said = run(tmp_path, "false", "false")
-    assert (status, said) == (0, "")
+    status, written, result = run(tmp_path, "false", "false")
+    assert (status, result) == (0, "")
     (tmp_path / "drained.yaml").write_text(written, encoding="utf-8")
     plan = evaluate_stack(str(tmp_path / "drained.yaml"), tmp_path).plan
     assert plan is not None
@@ -85,9 +85,9 @@ def test_held_queues_and_shared_queues_are_drained(tmp_path: pathlib.Path) -> No
 
 
 def test_protected_resources_are_listed_with_the_allowance_to_write(tmp_path: pathlib.Path) -> None:
-    status, _, said = run(tmp_path, "true", "true")
+    status, _, result = run(tmp_path, "true", "true")
     assert status == 3
-    assert said.splitlines() == [
+    assert result.splitlines() == [
         "small: protected from deletion: cluster, l4",
         "    write allowDeletion: {cluster: <why>, l4: <why>}, or protect: false",
         "small: GKE refuses to delete cluster 'small': its deletion protection is on",
@@ -96,14 +96,14 @@ def test_protected_resources_are_listed_with_the_allowance_to_write(tmp_path: pa
 
 
 def test_protected_resources_of_workers_are_listed_with_the_workers_allowance(tmp_path: pathlib.Path) -> None:
-    found = CliRunner().invoke(app, ["drain", str(GKE_STACKS["multikueue"]), "-o", str(tmp_path / "drained.yaml")])
-    assert found.exit_code == 3
-    assert found.stderr.splitlines()[:2] == [
+    result = CliRunner().invoke(app, ["drain", str(GKE_STACKS["multikueue"]), "-o", str(tmp_path / "drained.yaml")])
+    assert result.exit_code == 3
+    assert result.stderr.splitlines()[:2] == [
         "multikueue: protected from deletion: cluster",
         "    write allowDeletion: {cluster: <why>}, or protect: false",
     ]
     assert (
         "    write workers.east.allowDeletion: {cluster: <why>, reservations.h100: <why>, a100: <why>, h100: <why>}, "
         "or protect: false"
-    ) in found.stderr.splitlines()
-    assert "    write workers.east.cluster.deletionProtection: false" in found.stderr.splitlines()
+    ) in result.stderr.splitlines()
+    assert "    write workers.east.cluster.deletionProtection: false" in result.stderr.splitlines()

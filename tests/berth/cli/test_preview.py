@@ -91,14 +91,14 @@ def test_colour_changes_nothing_but_colour() -> None:
 
 
 def test_the_json_is_complete_and_in_a_fixed_order() -> None:
-    found = json.loads(json.dumps(as_json(made())))
-    assert [found["project"], found["stack"]] == ["berth", "dev"]
-    assert [one["name"] for one in found["resources"]] == ["a-pool", "b-pool", "a", "b", "cloud-0", "berth-dev"]
-    pool = found["resources"][1]
+    document = json.loads(json.dumps(as_json(made())))
+    assert [document["project"], document["stack"]] == ["berth", "dev"]
+    assert [one["name"] for one in document["resources"]] == ["a-pool", "b-pool", "a", "b", "cloud-0", "berth-dev"]
+    pool = document["resources"][1]
     assert pool["urn"] == "urn:pulumi:dev::berth::berth:gke:NodePool$cloud:index:Pool::b-pool"
     assert pool["parent"] == "urn:pulumi:dev::berth::berth:gke:NodePool::b"
     assert pool["inputs"]["size"] == 1
     assert pool["provider"] == "urn:pulumi:dev::berth::pulumi:providers:cloud::cloud-0"
     assert (pool["deleteBeforeReplace"], pool["replaceOnChanges"]) == (True, ["size", "zones[0]"])
-    assert found["exports"] == {"fleet": {"key": "[secret]", "pools": ["a", "b"]}}
-    assert found["messages"] == [{"severity": "warning", "text": "look here", "urn": None}]
+    assert document["exports"] == {"fleet": {"key": "[secret]", "pools": ["a", "b"]}}
+    assert document["messages"] == [{"severity": "warning", "text": "look here", "urn": None}]

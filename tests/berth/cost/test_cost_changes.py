@@ -72,8 +72,8 @@ def test_a_change_costs_what_both_sides_cost(folder: Path) -> None:
 
 
 def test_nothing_changes_where_nothing_does() -> None:
-    found = fleet_cost(plan("dev"), PRICES)
-    assert compare_costs(found, found) == ()
+    result = fleet_cost(plan("dev"), PRICES)
+    assert compare_costs(result, result) == ()
 
 
 def test_the_diff_ends_with_what_it_costs(folder: Path) -> None:
@@ -91,18 +91,18 @@ prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserve
 
 
 def test_a_diff_in_markdown_has_it_as_a_table(folder: Path) -> None:
-    found = diff("old", "new", "--format", "markdown").stdout
-    assert "| EUR an hour | committed | ceiling |\n|---|---:|---:|\n| v5e | 28.80 → 38.40 | 28.80 → 38.40 |\n" in found
-    assert "- prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserved\n" in found
+    output = diff("old", "new", "--format", "markdown").stdout
+    assert "| EUR an hour | committed | ceiling |\n|---|---:|---:|\n| v5e | 28.80 → 38.40 | 28.80 → 38.40 |\n" in output
+    assert "- prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserved\n" in output
 
 
 def test_a_diff_in_json_has_it_as_numbers(folder: Path) -> None:
-    found = json.loads(diff("old", "new", "--format", "json").stdout)["cost"]
-    assert (found["currency"], found["prices"]) == ("EUR", "prices.yaml")
-    assert found["unpriced"] == {"before": ["l4-reserved"], "after": ["l4-reserved"]}
+    document = json.loads(diff("old", "new", "--format", "json").stdout)["cost"]
+    assert (document["currency"], document["prices"]) == ("EUR", "prices.yaml")
+    assert document["unpriced"] == {"before": ["l4-reserved"], "after": ["l4-reserved"]}
     step = {"before": 28.8, "after": 38.4}
-    assert found["changes"][0] == {"kind": "machines", "name": "v5e", "committed": step, "ceiling": step}
-    assert found["changes"][-1]["kind"] == "fleet"
+    assert document["changes"][0] == {"kind": "machines", "name": "v5e", "committed": step, "ceiling": step}
+    assert document["changes"][-1]["kind"] == "fleet"
     plain = CliRunner().invoke(app, ["diff", "old", "new", "--format", "json"])
     assert "cost" not in json.loads(plain.stdout)
 

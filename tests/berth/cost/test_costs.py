@@ -80,8 +80,8 @@ def dearest(pool: dict[str, Any], read: dict[str, Any], prices: dict[tuple[str, 
 @every_stack
 def test_pools_cost_their_nodes_and_the_fleet_is_the_sum_of_its_machines(stack: str) -> None:
     prices = list_of(stack)
-    found = as_printed(stack, prices)
-    by_name = {m["name"]: m for m in found["machines"] if m["kind"] == "pool"}
+    result = as_printed(stack, prices)
+    by_name = {m["name"]: m for m in result["machines"] if m["kind"] == "pool"}
     read = plan_json(stack)
     for pool in read["pools"]:
         price = dearest(pool, read, prices)
@@ -97,8 +97,8 @@ def test_pools_cost_their_nodes_and_the_fleet_is_the_sum_of_its_machines(stack: 
         }
     assert by_name == {}
     for key in ("committed", "ceiling"):
-        assert found["fleet"][key] == almost(sum((Decimal(str(m[key])) for m in found["machines"]), Decimal()))
-    assert found["fleet"]["unpriced"] == []
+        assert result["fleet"][key] == almost(sum((Decimal(str(m[key])) for m in result["machines"]), Decimal()))
+    assert result["fleet"]["unpriced"] == []
 
 
 @every_stack
@@ -110,19 +110,19 @@ def test_teams_cost_what_their_accelerators_cost_one_by_one(stack: str) -> None:
         accelerators = pool["accelerators"]["max"] // pool["nodes"]["max"]
         one = dearest(pool, read, prices) / accelerators
         of_flavor[pool["flavor"]] = max(of_flavor.get(pool["flavor"], one), one)
-    found = {team["name"]: team for team in as_printed(stack, prices)["teams"]}
+    values = {team["name"]: team for team in as_printed(stack, prices)["teams"]}
     for team in read["teams"]:
         for key, printed in (("guaranteed", "committed"), ("ceiling", "ceiling")):
             by_hand = sum((of_flavor[flavor] * count for flavor, count in team[key].items()), Decimal())
-            assert found[team["name"]][printed] == almost(by_hand)
-    assert list(found) == [team["name"] for team in read["teams"]]
+            assert values[team["name"]][printed] == almost(by_hand)
+    assert list(values) == [team["name"] for team in read["teams"]]
 
 
 def test_a_reservation_is_paid_for_whole_whatever_the_pools_take() -> None:
     """Each reservation of the fleet's own project, with its pools, costs its count: standing or not."""
     prices = list_of("reservations")
-    found, read = as_printed("reservations", prices), plan_json("reservations")
-    by_name = {(m["kind"], m["name"]): m for m in found["machines"]}
+    document, read = as_printed("reservations", prices), plan_json("reservations")
+    by_name = {(m["kind"], m["name"]): m for m in document["machines"]}
     paid = 0
     for held in read["reservations"]:
         rest = by_name.get(("reservation", held["name"]))
@@ -141,9 +141,9 @@ def test_what_no_pool_takes_of_a_reservation_has_a_row_of_its_own(tmp_path: Path
     assert "count: 4" in text
     file.write_text(text.replace("count: 4", "count: 6"), encoding="utf-8")
     (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
-    found = evaluate_stack(str(file), tmp_path).plan
-    assert found is not None
-    (rest,) = (m for m in fleet_cost(found, table(list_of("dev"))).machines if m.kind == "reservation")
+    evaluation = evaluate_stack(str(file), tmp_path).plan
+    assert evaluation is not None
+    (rest,) = (m for m in fleet_cost(evaluation, table(list_of("dev"))).machines if m.kind == "reservation")
     assert (rest.nodes, rest.capacity) == (Bounds(min=2, max=2), "reservation")
     assert rest.label == f"rest of reservation {rest.name}"
 
@@ -168,25 +168,25 @@ def test_what_has_no_price_is_named_wherever_it_is_missing(stack: str) -> None:
     prices, read = list_of(stack), plan_json(stack)
     for pool in read["pools"]:
         key = ways(pool, read)[-1]
-        found = as_printed(stack, {k: price for k, price in prices.items() if k != key})
+        result = as_printed(stack, {k: price for k, price in prices.items() if k != key})
         hit = {each["name"] for each in read["pools"] if key in ways(each, read)}
-        gone = [m for m in found["machines"] if m["kind"] == "pool" and m["name"] in hit]
-        assert {m["name"] for m in gone} == hit <= set(found["fleet"]["unpriced"])
+        gone = [m for m in result["machines"] if m["kind"] == "pool" and m["name"] in hit]
+        assert {m["name"] for m in gone} == hit <= set(result["fleet"]["unpriced"])
         assert {m[key] for m in gone for key in ("price", "committed", "ceiling")} == {None}
-        for team in found["teams"]:
+        for team in result["teams"]:
             (own,) = (t for t in read["teams"] if t["name"] == team["name"])
             assert (pool["flavor"] in team["unpriced"]) == bool(own["ceiling"].get(pool["flavor"]))
 
 
 def test_a_price_of_nothing_is_a_price() -> None:
     prices = dict.fromkeys(list_of("dev"), "0")
-    found = as_printed("dev", prices)
-    assert found["fleet"] == {"committed": 0, "ceiling": 0, "unpriced": []}
+    result = as_printed("dev", prices)
+    assert result["fleet"] == {"committed": 0, "ceiling": 0, "unpriced": []}
 
 
 def test_a_missing_price_is_told_with_what_may_have_been_meant() -> None:
-    found = fleet_cost(plan("dev"), table({("g2-standart-24", "spot"): "1"}))
-    assert list(cost_text.missing_price_lines(found)) == [
+    result = fleet_cost(plan("dev"), table({("g2-standart-24", "spot"): "1"}))
+    assert list(cost_text.missing_price_lines(result)) == [
         "prices.yaml has no price for g2-standard-24 on-demand; not counted: l4-on-demand; did you mean "
         "'g2-standart-24'?",
         "prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserved; did you mean "
@@ -257,10 +257,10 @@ def test_money_is_rounded_when_it_is_printed(amount: Fraction | None, text: str)
 def test_a_sum_knows_what_it_lacks() -> None:
     machine = MachineCost("pool", "a", "m-1", "spot", Bounds(min=1, max=2), None, (("m-1", "spot"),))
     other = MachineCost("pool", "b", "m-1", "spot", Bounds(min=1, max=2), Fraction(3, 2))
-    found = FleetCost(Prices("f", "USD", {}), (machine, other), {})
-    assert found.fleet == CostTotal(Fraction(3, 2), Fraction(3), ("a",))
-    assert cost_text.describe_unpriced(found.fleet) == "without a"
-    assert found.unpriced == (machine,)
+    result = FleetCost(Prices("f", "USD", {}), (machine, other), {})
+    assert result.fleet == CostTotal(Fraction(3, 2), Fraction(3), ("a",))
+    assert cost_text.describe_unpriced(result.fleet) == "without a"
+    assert result.unpriced == (machine,)
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
@@ -274,17 +274,17 @@ def keys(section: str) -> set[str]:
     return set(re.findall(r"^\| `(\w+)` \|", part, flags=re.MULTILINE))
 
 
-def sums(found: dict[str, Any]) -> Iterator[set[str]]:
+def sums(result: dict[str, Any]) -> Iterator[set[str]]:
     """Yield the keys of every sum that is printed."""
-    yield set(found["fleet"])
-    yield from (set(team) - {"name"} for team in found["teams"])
+    yield set(result["fleet"])
+    yield from (set(team) - {"name"} for team in result["teams"])
 
 
 def test_the_page_has_every_key_and_its_example_is_a_table_of_prices(tmp_path: Path) -> None:
-    found = as_printed("dev", list_of("dev"))
-    assert set(found) == keys("As JSON")
-    assert [each for each in sums(found) if each != keys("sums")] == []
-    assert [m for m in found["machines"] if set(m) != keys("machines[]")] == []
+    result = as_printed("dev", list_of("dev"))
+    assert set(result) == keys("As JSON")
+    assert [each for each in sums(result) if each != keys("sums")] == []
+    assert [m for m in result["machines"] if set(m) != keys("machines[]")] == []
     (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
     file = tmp_path / "prices.yaml"
     file.write_text(example, encoding="utf-8")
@@ -319,9 +319,9 @@ EVERYWHERE = ROOT / "tests" / "stacks" / "workers" / "elsewhere.yaml"
 def test_workers_cost_their_pools_and_system_pools() -> None:
     """Every machine of every cluster, counted from the clusters' own plans."""
     prices = list_of("multikueue")
-    found = plan("multikueue")
+    fleet_plan = plan("multikueue")
     owed = Decimal()
-    for cluster in (replace(found, pools=found.own_pools), *(worker.plan for worker in found.workers)):
+    for cluster in (replace(fleet_plan, pools=fleet_plan.own_pools), *(worker.plan for worker in fleet_plan.workers)):
         owed += sum((Decimal(prices[p.machine_type, p.capacity]) * p.nodes.min for p in cluster.pools), Decimal())
         system = cluster.system_pool
         assert system is not None and system.total_nodes is not None
@@ -337,9 +337,9 @@ def test_workers_cost_their_pools_and_system_pools() -> None:
 
 def test_who_made_a_worker_pays_for_its_machines() -> None:
     """Of three workers one is made here: its two machines are the fleet's, and what the team is promised is of all."""
-    found = evaluate_stack(str(EVERYWHERE), ROOT).plan
-    assert found is not None
-    priced = fleet_cost(found, table({("a3-highgpu-8g", "on-demand"): "80", ("e2-standard-4", "on-demand"): "1"}))
+    evaluation = evaluate_stack(str(EVERYWHERE), ROOT).plan
+    assert evaluation is not None
+    priced = fleet_cost(evaluation, table({("a3-highgpu-8g", "on-demand"): "80", ("e2-standard-4", "on-demand"): "1"}))
     assert [m.name for m in priced.machines] == ["here/h100", "system", "here/system"]
     assert priced.fleet.committed == 2 * 80 + 1 + 1
     assert priced.teams["vision"].committed == 64 * 10

@@ -115,17 +115,17 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_prices_are_exact_by_machine_type_and_capacity_model(tmp_path: Path) -> None:
-    found, problems = read_prices(written(tmp_path, TABLE))
+    result, problems = read_prices(written(tmp_path, TABLE))
     assert problems == ()
-    assert found is not None
-    assert found.currency == "USD"
-    assert found.hourly == {
+    assert result is not None
+    assert result.currency == "USD"
+    assert result.hourly == {
         ("ct5lp-hightpu-4t", "on-demand"): Fraction(24, 5),
         ("ct5lp-hightpu-4t", "reservation"): Fraction(84, 25),
         ("g2-standard-24", "on-demand"): Fraction(2),
         ("g2-standard-24", "spot"): Fraction(4, 5),
     }
-    assert found.price_of("g2-standard-24", "reservation") is None
+    assert result.price_of("g2-standard-24", "reservation") is None
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -133,10 +133,12 @@ def test_a_broken_table_is_told_at_its_line_and_never_half_read(case: str, tmp_p
     old, new, lines = BROKEN[case]
     assert TABLE.count(old) == 1
     file = written(tmp_path, TABLE.replace(old, new))
-    found, problems = read_prices(file)
-    told = [line_without_code(problem).removeprefix(f"{file}:") for problem in sorted(problems, key=lambda p: p.place)]
-    assert told == lines
-    assert found is None
+    result, problems = read_prices(file)
+    output = [
+        line_without_code(problem).removeprefix(f"{file}:") for problem in sorted(problems, key=lambda p: p.place)
+    ]
+    assert output == lines
+    assert result is None
 
 
 def test_a_table_that_is_not_there_or_a_folder_is_one_fault(tmp_path: Path) -> None:

@@ -40,6 +40,6 @@ def test_warnings_reach_the_engine() -> None:
     fleet = given.pop("berth:fleet")
     del fleet["cluster"]["controlPlane"]  # anyone on the internet reaches it then
     messages = run_program(ROOT, "dev", fleet, given).messages
-    told = [m.text for m in messages if m.severity == "warning"]
-    assert any("cluster.controlPlane" in text for text in told)
-    assert not any("warning" in text for text in told)
+    values = [m.text for m in messages if m.severity == "warning"]
+    assert any("cluster.controlPlane" in text for text in values)
+    assert not any("warning" in text for text in values)

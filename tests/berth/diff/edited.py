@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def _edits(file: Path) -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+    values: dict[str, list[tuple[str, str]]] = {}
     for block in re.split(r"(?m)^== ", file.read_text(encoding="utf-8"))[1:]:
         name, *body = block.rstrip().split("\n")
         pairs: list[tuple[list[str], list[str]]] = []
@@ -24,8 +24,8 @@ def _edits(file: Path) -> dict[str, list[tuple[str, str]]]:
             if line.startswith("-") and (not pairs or pairs[-1][1]):
                 pairs.append(([], []))
             pairs[-1]["-+".index(line[0])].append(line[2:])
-        found[name] = [("\n".join(old), "\n".join(new)) for old, new in pairs]
-    return found
+        values[name] = [("\n".join(old), "\n".join(new)) for old, new in pairs]
+    return values
 
 
 def _text(name: str) -> str:
@@ -61,10 +61,10 @@ class Subject:
 def _plan(subject: Subject, name: str | None) -> AnyPlan:
     with TemporaryDirectory() as folder:
         write(Path(folder), subject.edited(name) if name else subject.files)
-        found = evaluate_stack(subject.stack, Path(folder))
-    assert [fault.line() for fault in found.faults] == []
-    assert found.plan_of_any_kind is not None
-    return found.plan_of_any_kind
+        evaluation = evaluate_stack(subject.stack, Path(folder))
+    assert [fault.line() for fault in evaluation.faults] == []
+    assert evaluation.plan_of_any_kind is not None
+    return evaluation.plan_of_any_kind
 
 
 @cache
@@ -95,6 +95,6 @@ edited, changes = FLEET.edited, FLEET.changes
 
 def plan(name: str | None = None) -> FleetPlan:
     """Return the plan of the fleet on Google Cloud, or of that with one edit."""
-    found = FLEET.plan(name)
-    assert isinstance(found, FleetPlan)
-    return found
+    fleet_plan = FLEET.plan(name)
+    assert isinstance(fleet_plan, FleetPlan)
+    return fleet_plan

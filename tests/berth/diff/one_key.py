@@ -44,8 +44,8 @@ def _registered(stack: str, values: str) -> dict[str, RecordedResource]:
     assert file is not None
     config = {key: value for key, value in file.config.items() if key not in ("berth:fleet", "berth:team")}
     if stack not in TEAM_STACKS:
-        found = evaluate_values(stack, json.loads(values))
-        secrets, references = stand_in_secrets(found), stand_in_references(found, ROOT)
+        document = evaluate_values(stack, json.loads(values))
+        secrets, references = stand_in_secrets(document), stand_in_references(document, ROOT)
         result = run_program(
             ROOT,
             stack,

@@ -22,19 +22,21 @@ def change(changes: dict[str, Any]) -> Changes:
 
 
 @pytest.mark.parametrize(
-    ("changes", "key", "told"),
+    ("changes", "key", "output"),
     [
         ({"protect": False}, "protect", "the protection of everything in this stack would be switched off"),
         ({"cluster.deletionProtection": False}, "cluster", "the deletion protection of cluster would be switched off"),
         (RANGE, "network", "network: this update will fail, because Google Cloud refuses to change podRange"),
     ],
 )
-def test_a_change_in_place_is_blocked_until_it_is_allowed_by_name(changes: dict[str, Any], key: str, told: str) -> None:
-    found = change(changes)
-    (guarded,) = found.blocked
+def test_a_change_in_place_is_blocked_until_it_is_allowed_by_name(
+    changes: dict[str, Any], key: str, output: str
+) -> None:
+    result = change(changes)
+    (guarded,) = result.blocked
     assert guarded.key == key
-    first, remedy = plain_text.guarded_lines(found)
-    assert first.startswith(told)
+    first, remedy = plain_text.guarded_lines(result)
+    assert first.startswith(output)
     assert f'allowChange: {{{key}: "<why>"}}' in remedy
     allowed = change({**changes, "allowChange": {key: "a sandbox"}})
     assert (allowed.blocked, allowed.idle) == ((), ())
@@ -47,7 +49,7 @@ def test_protection_that_was_off_before_is_no_news() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "output"),
     [
         ({"allowChange": {"network": "new"}}, "1 unused allowance"),
         ({"allowReplacement": {"v5e": "new"}}, "1 unused allowance"),
@@ -64,8 +66,8 @@ def test_protection_that_was_off_before_is_no_news() -> None:
         (RANGE, "the update of network will fail; 1 blocked"),
     ],
 )
-def test_what_is_dangerous_is_in_the_headline(changes: dict[str, Any], told: str) -> None:
-    assert headline(change(changes)) == f"test: {told}"
+def test_what_is_dangerous_is_in_the_headline(changes: dict[str, Any], output: str) -> None:
+    assert headline(change(changes)) == f"test: {output}"
 
 
 # --- in the real engine's preview -------------------------------------------------------------------------------------
@@ -79,7 +81,7 @@ def step(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "changes", "told"),
+    ("before", "after", "changes", "output"),
     [
         ({"protect": True}, {"inputs": {}}, {"protect": False}, [("protect", "unprotect")]),
         ({"protect": True}, {"inputs": {}}, {"protect": False, "allowChange": {"protect": "sandbox"}}, []),
@@ -99,7 +101,7 @@ def step(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_a_preview_that_switches_protection_off_is_blocked(
-    before: dict[str, Any], after: dict[str, Any], changes: dict[str, Any], told: list[tuple[str, str]]
+    before: dict[str, Any], after: dict[str, Any], changes: dict[str, Any], output: list[tuple[str, str]]
 ) -> None:
     judged = check_preview(read_preview(step(before, after)), plan(fleet_with(changes)))
-    assert [(loss.key, loss.action) for loss in judged.blocked] == told
+    assert [(loss.key, loss.action) for loss in judged.blocked] == output

@@ -40,9 +40,9 @@ every_edit = pytest.mark.parametrize("edit", EDITS)
 
 @every_stack
 def test_a_fleet_compared_with_itself_changes_nothing(stack: str) -> None:
-    found = compare(plan_of(stack), plan_of(stack))
-    assert found.is_empty
-    assert not found.losses
+    result = compare(plan_of(stack), plan_of(stack))
+    assert result.is_empty
+    assert not result.losses
 
 
 def test_a_team_that_moves_to_another_file_is_no_change() -> None:
@@ -127,25 +127,25 @@ def _queues(edit: str | None) -> list[dict[str, Any]]:
 
 def _nominal(edit: str | None, by: str) -> Counter[tuple[str, str]]:
     """Accelerators guaranteed by team or cohort and flavor, summed from the queues."""
-    found: Counter[tuple[str, str]] = Counter()
+    result: Counter[tuple[str, str]] = Counter()
     for queue in _queues(edit):
         owner = queue["cohort"] if by == "cohort" else queue["teams"][0] if len(queue["teams"]) == 1 else None
         for quota in queue["quotas"]:
             if owner and quota["resource"] not in ("cpu", "memory"):
-                found[owner, quota["flavor"]] += quota["nominal"]
-    return found
+                result[owner, quota["flavor"]] += quota["nominal"]
+    return result
 
 
 @every_edit
 def test_what_teams_and_cohorts_gain_is_the_difference_of_their_queues(edit: str) -> None:
-    told = changes(edit).entitlements
-    now = {each.renamed: each.team for each in told.teams if each.what == "renamed"}
-    for by, lines in (("team", told.entitlements), ("cohort", told.cohorts)):
+    result = changes(edit).entitlements
+    now = {each.renamed: each.team for each in result.teams if each.what == "renamed"}
+    for by, lines in (("team", result.entitlements), ("cohort", result.cohorts)):
         before, after = _nominal(None, by), _nominal(edit, by)
         before = Counter({(now.get(owner, owner), flavor): n for (owner, flavor), n in before.items()})
         gains = {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
-        said = {(getattr(line, by), line.flavor): line.guaranteed.delta for line in lines if line.guaranteed.delta}
-        assert said == gains, by
+        values = {(getattr(line, by), line.flavor): line.guaranteed.delta for line in lines if line.guaranteed.delta}
+        assert values == gains, by
 
 
 @every_edit
@@ -258,13 +258,13 @@ def test_what_the_table_says_is_what_the_provider_marks(kind: type) -> None:
     table = _update_effects()[kind.__name__]
     marked = [*_provider()[table["resource"]], *(() if kind in ON_ACK else ("name",))]
     ours = {"placementPolicy", "nodeConfig.gpudirectStrategy"}
-    said = {
+    values = {
         path: row["does"] == "replace"
         for path, row in table["fields"].items()
         if path != "key" and "wider" not in row and " " not in row["input"] and row["input"] not in UNMARKED
     }
-    expected = {path: _within(table["fields"][path]["input"], [*marked, *ours]) for path in said}
-    assert said == expected
+    expected = {path: _within(table["fields"][path]["input"], [*marked, *ours]) for path in values}
+    assert values == expected
 
 
 UNMARKED = {"placementPolicy.tpuTopology"}
@@ -322,8 +322,8 @@ def _resources(edit: str | None) -> dict[str, RecordedResource]:
         assert file is not None
         config = {key: value for key, value in file.config.items() if key != "berth:fleet"}
         fleet = {key: value for key, value in cast("dict[str, object]", file.fleet).items() if key != "teamFiles"}
-        found = run_program(ROOT, "dev", fleet, config, preview=False)
-    return {each.name: each for each in found.resources if each.type in _provider()}
+        preview = run_program(ROOT, "dev", fleet, config, preview=False)
+    return {each.name: each for each in preview.resources if each.type in _provider()}
 
 
 @pytest.mark.parametrize("edit", MACHINES)
@@ -335,15 +335,15 @@ def test_what_is_replaced_follows_from_the_inputs_of_the_resources(edit: str) ->
     before, after = _resources(None), _resources(edit)
     forced = {name for name in before.keys() & after.keys() if any(_forcing(before[name], after[name]))}
     kinds = {"node pool": "{}-pool", "system pool": "{}-pool", "cluster": "{}-cluster", "reservation": "{}-reservation"}
-    found = compare_resources(plan(), plan(edit))
-    replaced = {kinds[c.kind].format(c.key): c for c in found if c.kind in kinds and c.what == ChangeKind.REPLACED}
+    result = compare_resources(plan(), plan(edit))
+    replaced = {kinds[c.kind].format(c.key): c for c in result if c.kind in kinds and c.what == ChangeKind.REPLACED}
     # Nodes that all move to other zones go, whatever the provider calls it.
     by_itself = {
         name for name, change in replaced.items() if any(f.input and f.path != "zones" for f in change.because)
     }
     seen = {name for name in forced if name.endswith(("-pool", "-cluster", "-reservation"))}
     assert by_itself <= seen <= replaced.keys()
-    gone = {kinds[c.kind].format(c.key) for c in found if c.kind in kinds and c.what == ChangeKind.DELETED}
+    gone = {kinds[c.kind].format(c.key) for c in result if c.kind in kinds and c.what == ChangeKind.DELETED}
     assert before.keys() - after.keys() == gone
 
 

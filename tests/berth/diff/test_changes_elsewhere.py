@@ -28,29 +28,29 @@ of_a_team = pytest.mark.parametrize("edit", TEAM.edits)
 
 
 def fleet(edit: str | None = None) -> AckFleetPlan:
-    found = ACK.plan(edit)
-    assert isinstance(found, AckFleetPlan)
-    return found
+    fleet_plan = ACK.plan(edit)
+    assert isinstance(fleet_plan, AckFleetPlan)
+    return fleet_plan
 
 
 def team(edit: str | None = None) -> TeamStackPlan:
-    found = TEAM.plan(edit)
-    assert isinstance(found, TeamStackPlan)
-    return found
+    fleet_plan = TEAM.plan(edit)
+    assert isinstance(fleet_plan, TeamStackPlan)
+    return fleet_plan
 
 
 def test_what_is_compared_with_itself_changes_nothing() -> None:
     for each in (fleet(), team()):
-        found = compare(each, each)
-        assert found.is_empty
-        assert not found.losses
+        changes = compare(each, each)
+        assert changes.is_empty
+        assert not changes.losses
 
 
 @on_ack
 def test_every_edit_of_a_fleet_changes_something_and_names_it(edit: str) -> None:
-    found = ACK.changes(edit)
-    assert not found.is_empty
-    assert all(pool.fields or pool.nodes[0] != pool.nodes[1] or pool.hit_nodes for pool in found.pools)
+    changes = ACK.changes(edit)
+    assert not changes.is_empty
+    assert all(pool.fields or pool.nodes[0] != pool.nodes[1] or pool.hit_nodes for pool in changes.pools)
 
 
 @pytest.mark.parametrize("part", [field for field in AckFleetPlan.__struct_fields__ if field not in ("stack", "tags")])
@@ -66,20 +66,20 @@ def test_every_part_of_a_fleet_on_ack_is_known_to_the_comparison(part: str) -> N
 
 def _tree(plan: AckFleetPlan) -> dict[str, tuple[int, int]]:
     """Minimum and maximum of each node, from the manifest that is applied."""
-    found: dict[str, tuple[int, int]] = {}
+    values: dict[str, tuple[int, int]] = {}
     waiting: list[Any] = [ack.quota_tree(plan.quotas)["spec"]]
     waiting = [waiting[0]["root"]]
     while waiting:
         node = waiting.pop()
-        found[node["name"]] = int(node["min"]["nvidia.com/gpu"]), int(node["max"]["nvidia.com/gpu"])
+        values[node["name"]] = int(node["min"]["nvidia.com/gpu"]), int(node["max"]["nvidia.com/gpu"])
         waiting += node.get("children", [])
-    return found
+    return values
 
 
 @on_ack
 def test_what_the_quota_tree_becomes_is_what_its_manifest_says(edit: str) -> None:
     before, after = _tree(fleet()), _tree(fleet(edit))
-    said = {
+    changes = {
         n.node: (n.minimum, n.maximum)
         for n in ACK.changes(edit).entitlements.quota_tree
         if n.minimum.delta or n.maximum.delta
@@ -87,7 +87,7 @@ def test_what_the_quota_tree_becomes_is_what_its_manifest_says(edit: str) -> Non
     for name in before.keys() | after.keys():
         one, other = before.get(name, (0, 0)), after.get(name, (0, 0))
         expected = None if one == other else (CountChange(one[0], other[0]), CountChange(one[1], other[1]))
-        assert said.get(name) == expected
+        assert changes.get(name) == expected
 
 
 @on_ack
@@ -114,21 +114,21 @@ def test_a_leaf_gets_back_what_another_may_borrow() -> None:
 
 @of_a_team
 def test_every_edit_of_a_team_changes_something_and_guards_nothing(edit: str) -> None:
-    found = TEAM.changes(edit)
-    assert not found.is_empty
-    assert not found.blocked
+    changes = TEAM.changes(edit)
+    assert not changes.is_empty
+    assert not changes.blocked
 
 
 @of_a_team
 def test_objects_of_a_team_are_those_whose_manifests_differ(edit: str) -> None:
     def objects(plan: TeamStackPlan) -> dict[tuple[str, str], Any]:
-        found: list[Any] = list(team_stack_manifests(plan))
-        return {(m["kind"], m["metadata"]["name"]): m for m in found}
+        values: list[Any] = list(team_stack_manifests(plan))
+        return {(m["kind"], m["metadata"]["name"]): m for m in values}
 
     before, after = objects(team()), objects(team(edit))
     differ = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-    said = {(change.kind, change.name) for change in TEAM.changes(edit).objects}
-    assert said == differ or edit == "workload-renamed"  # under another key the same manifest is another resource
+    changes = {(change.kind, change.name) for change in TEAM.changes(edit).objects}
+    assert changes == differ or edit == "workload-renamed"  # under another key the same manifest is another resource
 
 
 def test_stacks_of_different_kinds_cannot_be_compared() -> None:
@@ -159,8 +159,8 @@ def test_every_kind_of_object_has_a_row() -> None:
 
 
 def test_what_components_ask_for_is_what_the_table_says() -> None:
-    asked = {kind: tuple(row["asked"]) for kind, row in load_kinds().items() if "asked" in row and "of" not in row}
-    assert asked == IMMUTABLE
+    request = {kind: tuple(row["asked"]) for kind, row in load_kinds().items() if "asked" in row and "of" not in row}
+    assert request == IMMUTABLE
     given = {
         (kind, row["of"].removeprefix("spec.")): tuple(row["asked"])
         for kind, row in load_kinds().items()

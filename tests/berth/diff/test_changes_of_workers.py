@@ -38,9 +38,9 @@ changes = MANAGED.changes
 
 def plan(edit: str | None = None) -> FleetPlan:
     """Return the plan of the manager, or of the manager with one edit."""
-    found = MANAGED.plan(edit)
-    assert isinstance(found, FleetPlan)
-    return found
+    fleet_plan = MANAGED.plan(edit)
+    assert isinstance(fleet_plan, FleetPlan)
+    return fleet_plan
 
 
 # --- figures, a second way --------------------------------------------------------------------------------------------
@@ -48,24 +48,24 @@ def plan(edit: str | None = None) -> FleetPlan:
 
 @every_edit
 def test_the_shares_told_are_the_difference_of_the_queues_of_workers(edit: str) -> None:
-    told = {
+    result = {
         (each.worker, share.queue, share.flavor, share.noun): share.guaranteed.delta
         for each in changes(edit).workers
         for share in each.shares
     }
     before, after = _shares(None), _shares(edit)
-    assert told == {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
+    assert result == {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
 
 
 def _shares(edit: str | None) -> Counter[tuple[str, str, str, str]]:
-    found: Counter[tuple[str, str, str, str]] = Counter()
+    result: Counter[tuple[str, str, str, str]] = Counter()
     for worker in plan(edit).workers:
         nouns = {flavor.name: flavor.noun for flavor in worker.plan.flavors}
         resources = {flavor.name: flavor.resource for flavor in worker.plan.flavors}
         for queue in worker.plan.cluster_queues:
             for flavor, quota in accelerator_quotas(queue, resources):
-                found[worker.name, queue.name, flavor, nouns[flavor]] += quota.nominal
-    return found
+                result[worker.name, queue.name, flavor, nouns[flavor]] += quota.nominal
+    return result
 
 
 def _is_moved(old: WorkerPlan, new: WorkerPlan) -> bool:
@@ -79,17 +79,17 @@ def test_every_object_of_every_cluster_that_differs_is_told(edit: str) -> None:
     before, after = _objects(None), _objects(edit)
     moved = {w.name for w in plan().workers for o in plan(edit).workers if w.name == o.name and _is_moved(w, o)}
     differ = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key) or key[0] in moved}
-    told = {(o.worker, o.kind, o.namespace, o.name) for o in changes(edit).objects if "kubeconfig" not in o.kind}
-    reached = {key for key in told if key[1] == "Secret" and key[0] is None}  # render has no credentials
-    assert told - reached == differ
+    result = {(o.worker, o.kind, o.namespace, o.name) for o in changes(edit).objects if "kubeconfig" not in o.kind}
+    reached = {key for key in result if key[1] == "Secret" and key[0] is None}  # render has no credentials
+    assert result - reached == differ
     assert {key[3] for key in reached} == {
         f"multikueue-{name}" for name in {w.name for w in plan().workers} ^ {w.name for w in plan(edit).workers}
     }
 
 
 def _objects(edit: str | None) -> dict[tuple[str | None, str, str, str], Any]:
-    found = plan(edit)
-    clusters = [(None, found), *((worker.name, worker.plan) for worker in found.workers)]
+    fleet_plan = plan(edit)
+    clusters = [(None, fleet_plan), *((worker.name, worker.plan) for worker in fleet_plan.workers)]
     return {
         (name, manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]): manifest
         for name, cluster in clusters
@@ -101,9 +101,9 @@ def _objects(edit: str | None) -> dict[tuple[str | None, str, str, str], Any]:
 def test_nothing_of_a_worker_is_lost_unless_its_own_allowance_says_so(edit: str) -> None:
     """With every allowance of the old and the new file taken for granted, nothing stays guarded but what is protected
     before: the allowances that the guard names are enough."""
-    found = compare(_free(plan()), _free(plan(edit)))
-    assert [text.describe_guarded_change(loss) for loss in found.blocked] == []
-    assert {loss.name for loss in found.losses} == {loss.name for loss in changes(edit).losses}
+    result = compare(_free(plan()), _free(plan(edit)))
+    assert [text.describe_guarded_change(loss) for loss in result.blocked] == []
+    assert {loss.name for loss in result.losses} == {loss.name for loss in changes(edit).losses}
 
 
 def _free(fleet: FleetPlan) -> FleetPlan:
@@ -136,7 +136,7 @@ QUOTAS = {
 
 
 @pytest.mark.parametrize(
-    ("edit", "steps", "told"),
+    ("edit", "steps", "output"),
     [
         (
             "pool-of-a-worker-replaced",
@@ -189,12 +189,12 @@ QUOTAS = {
         ),
     ],
 )
-def test_a_preview_names_what_workers_would_lose(edit: str, steps: list[dict[str, Any]], told: list[str]) -> None:
+def test_a_preview_names_what_workers_would_lose(edit: str, steps: list[dict[str, Any]], output: list[str]) -> None:
     judged = check_preview({"steps": steps}, plan(edit))
-    found = [
+    report = [
         line for loss in judged.blocked for line in (text.describe_guarded_change(loss), text.describe_remedy(loss))
     ]
-    assert found == told
+    assert report == output
     assert not judged.errors
 
 
@@ -207,9 +207,9 @@ def test_a_refusal_of_the_engine_names_the_worker() -> None:
 
 def test_whatever_of_the_example_is_protected_has_a_name_and_an_allowance_in_the_stack_file() -> None:
     """The names are those that the real program registers; every remedy is what the planner takes for an allowance."""
-    found = program_of("multikueue", False).resources
-    steps = [{"op": "delete", "urn": one.urn, "oldState": {"protect": True, "inputs": one.inputs}} for one in found]
-    protected = {one.urn: one for one in found if one.protect}
+    resource = program_of("multikueue", False).resources
+    steps = [{"op": "delete", "urn": one.urn, "oldState": {"protect": True, "inputs": one.inputs}} for one in resource]
+    protected = {one.urn: one for one in resource if one.protect}
     losses = check_preview(
         {"steps": [step for step in steps if step["urn"] in protected]}, plan_of("multikueue")
     ).losses

@@ -45,13 +45,13 @@ def test_golden_of_an_edit_as_a_comment(subject: Subject, edit: str, golden: str
 
 @detailed_edits
 def test_golden_of_an_edit_as_json(subject: Subject, edit: str, golden: str) -> None:
-    found = json.dumps(plain_text.as_json(subject.changes(edit), "old", "new"), indent=1, ensure_ascii=False)
-    assert_golden(found + "\n", HERE / "golden" / f"{golden}.json")
+    document = json.dumps(plain_text.as_json(subject.changes(edit), "old", "new"), indent=1, ensure_ascii=False)
+    assert_golden(document + "\n", HERE / "golden" / f"{golden}.json")
 
 
 def test_golden_of_a_drained_team_that_is_removed() -> None:
     """Nothing of it is guarded: it was stopped in the change before, and runs nothing any more."""
-    found = compare(plan("team-drained"), plan("team-removed"))
-    assert_golden(plain_text.text(found) + "\n", HERE / "golden" / "team-removed-after-it-was-drained.txt")
-    assert found.losses
-    assert not found.blocked
+    changes = compare(plan("team-drained"), plan("team-removed"))
+    assert_golden(plain_text.text(changes) + "\n", HERE / "golden" / "team-removed-after-it-was-drained.txt")
+    assert changes.losses
+    assert not changes.blocked

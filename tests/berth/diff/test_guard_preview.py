@@ -41,7 +41,7 @@ def read_recorded(name: str) -> EnginePreview:
     return read_preview(recorded(name))
 
 
-def told(name: str, allowances: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
+def descriptions(name: str, allowances: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
     """What is guarded and what is allowed of a recorded preview, where the stack file allows these replacements."""
     judged = check_preview(
         read_recorded(name), plan({**fleet_values("dev"), "allowReplacement": allowances or {}}, "dev")
@@ -88,7 +88,7 @@ V5E = f"pool v5e would be replaced (node pools v5e-{{}}), {WHY}"
 def test_a_recorded_preview_is_judged_as_the_engine_will(
     preview: str, allowances: Mapping[str, str], guarded: list[str], allowed: list[str]
 ) -> None:
-    assert told(preview, allowances) == (guarded, allowed)
+    assert descriptions(preview, allowances) == (guarded, allowed)
 
 
 def test_what_goes_with_something_else_has_to_be_allowed_before() -> None:
@@ -122,10 +122,10 @@ def test_a_pool_that_moves_to_other_zones_in_place_loses_all_its_nodes(
     """The provider calls it an update."""
     urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::l4-on-demand-pool"
     states = {"oldState": {"inputs": {"nodeLocations": before}}, "newState": {"inputs": {"nodeLocations": after}}}
-    found = check_preview(
+    report = check_preview(
         read_preview({"steps": [{"op": "update", "urn": urn, **states}]}), plan(fleet_values("dev"), "dev")
     )
-    assert [diff_text.describe_guarded_change(loss) for loss in found.blocked] == guarded
+    assert [diff_text.describe_guarded_change(loss) for loss in report.blocked] == guarded
 
 
 SHAPELESS = [
@@ -153,9 +153,9 @@ def test_what_is_no_preview_is_told(text: str) -> None:
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     file = tmp_path / "preview.json"
     file.write_bytes(b"\xff\xfe{\x00")
-    found = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), str(file)])
-    assert (found.exit_code, found.stdout) == (1, "")
-    assert found.stderr == "this is not the output of `pulumi preview --json`: it is not UTF-8\n"
+    result = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), str(file)])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "this is not the output of `pulumi preview --json`: it is not UTF-8\n"
 
 
 def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence() -> None:
@@ -173,8 +173,8 @@ def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence(
 )
 def test_the_exit_status_says_what_was_found(preview: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    found = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), "-"], input=json.dumps(recorded(preview)))
-    assert found.exit_code == status
+    result = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), "-"], input=json.dumps(recorded(preview)))
+    assert result.exit_code == status
     as_json = CliRunner().invoke(app, ["guard", "dev", "-", "--json"], input=json.dumps(recorded(preview)))
     assert as_json.exit_code == status
     assert bool(json.loads(as_json.stdout)["guarded"]) == (status == 3)
@@ -251,7 +251,7 @@ def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("edit", "replaced", "told"),
+    ("edit", "replaced", "descriptions"),
     [
         ("quota-moved", (), []),
         ("pool-renamed", (), ["pool east/a100 would be deleted"]),
@@ -272,13 +272,13 @@ def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
     ],
 )
 def test_a_preview_of_a_fleet_on_ack_is_judged_in_the_words_of_diff(
-    edit: str, replaced: tuple[str, ...], told: list[str]
+    edit: str, replaced: tuple[str, ...], descriptions: list[str]
 ) -> None:
     judged = check_preview(read_preview(preview_of(edit, *replaced)), ACK.plan(edit))
-    assert [diff_text.describe_guarded_change(loss) for loss in judged.blocked] == told
+    assert [diff_text.describe_guarded_change(loss) for loss in judged.blocked] == descriptions
     assert judged.errors == ()
     if not replaced:
-        assert told == [
+        assert descriptions == [
             diff_text.describe_guarded_change(loss).replace("of a100", "of nvidia.com/gpu")
             for loss in ACK.changes(edit).blocked
         ]
@@ -288,7 +288,7 @@ def test_nothing_of_a_teams_own_stack_is_guarded_and_a_failed_preview_says_why()
     steps = [{"op": "delete", "urn": "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job", "oldState": {}}]
     assert check_preview(read_preview({"steps": steps}), TEAM.plan()) == GuardReport((), ())
     by_hand = 'resource "urn:pulumi:mine::berth::kubernetes:batch/v1:Job::trainer-job" cannot be deleted'
-    found = check_preview(
+    report = check_preview(
         read_preview({"steps": steps, "diagnostics": [{"severity": "error", "message": by_hand}]}), TEAM.plan()
     )
-    assert found == GuardReport((), (by_hand,))
+    assert report == GuardReport((), (by_hand,))

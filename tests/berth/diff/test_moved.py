@@ -26,21 +26,21 @@ def moved(field: str, *, protected: bool = True) -> Changes:
 
 
 def test_another_existing_cluster_replaces_every_object_and_blocks_for_every_protected_queue() -> None:
-    found = moved("name")
-    assert {each.what for each in found.objects} == {"replaced"}
-    assert len(found.objects) > 30
+    result = moved("name")
+    assert {each.what for each in result.objects} == {"replaced"}
+    assert len(result.objects) > 30
     queues = {queue.name for queue in plan("local").cluster_queues}
-    assert {loss.name for loss in found.blocked} == queues
-    assert {loss.key for loss in found.blocked} == {f"clusterQueues.{name}" for name in queues}
-    assert headline(found).startswith("local: connection to the existing cluster is REPLACED")
-    assert headline(found).endswith(f"; {len(queues)} blocked")
+    assert {loss.name for loss in result.blocked} == queues
+    assert {loss.key for loss in result.blocked} == {f"clusterQueues.{name}" for name in queues}
+    assert headline(result).startswith("local: connection to the existing cluster is REPLACED")
+    assert headline(result).endswith(f"; {len(queues)} blocked")
     assert not moved("name", protected=False).blocked
 
 
 def test_another_context_is_a_change() -> None:
-    found = moved("context")
-    assert not found.is_empty
-    assert [(each.kind, each.what) for each in found.things] == [("connection", "updated")]
+    result = moved("context")
+    assert not result.is_empty
+    assert [(each.kind, each.what) for each in result.things] == [("connection", "updated")]
 
 
 def of_project(project: str) -> FleetPlan:
@@ -50,11 +50,11 @@ def of_project(project: str) -> FleetPlan:
 
 
 def test_another_project_lists_all_that_is_in_it() -> None:
-    found = compare(of_project("acme-ml-dev"), of_project("acme-ml-prod"))
-    what = {(each.kind, each.key): each.what for each in found.things}
+    changes = compare(of_project("acme-ml-dev"), of_project("acme-ml-prod"))
+    what = {(each.kind, each.key): each.what for each in changes.things}
     assert {kind for (kind, _), each in what.items() if each != "replaced"} <= {"controller"}
     assert {"network", "node identity", "reservation", "cluster", "alert", "dashboard", "service"} <= {
         k for k, _ in what
     }
-    assert ("reservation", "l4") in {(loss.kind, loss.name) for loss in found.blocked}
-    assert {each.what for each in found.objects} == {"replaced"}
+    assert ("reservation", "l4") in {(loss.kind, loss.name) for loss in changes.blocked}
+    assert {each.what for each in changes.objects} == {"replaced"}

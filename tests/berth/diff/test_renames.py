@@ -21,13 +21,15 @@ EDIT = "team-called-otherwise"
 def _read(folder: Path, texts: dict[str, str]) -> tuple[FleetPlan, dict[str, object], dict[str, object]]:
     folder.mkdir(exist_ok=True)
     write(folder, texts)
-    found = evaluate_stack("dev", folder)
-    assert [fault.line() for fault in found.faults] == []
-    assert found.plan is not None
-    assert found.file is not None
-    config = {key: value for key, value in found.file.config.items() if key != "berth:fleet"}
-    fleet = {key: value for key, value in cast("dict[str, object]", found.file.fleet).items() if key != "teamFiles"}
-    return found.plan, fleet, config
+    evaluation = evaluate_stack("dev", folder)
+    assert [fault.line() for fault in evaluation.faults] == []
+    assert evaluation.plan is not None
+    assert evaluation.file is not None
+    config = {key: value for key, value in evaluation.file.config.items() if key != "berth:fleet"}
+    fleet = {
+        key: value for key, value in cast("dict[str, object]", evaluation.file.fleet).items() if key != "teamFiles"
+    }
+    return evaluation.plan, fleet, config
 
 
 def _registered(folder: Path, texts: dict[str, str], *, preview: bool) -> dict[str, RecordedResource]:
@@ -55,31 +57,33 @@ def test_a_rename_registers_the_same_resources_with_the_same_names(tmp_path: Pat
 
 
 def test_a_rename_takes_nothing_from_anybody() -> None:
-    found = changes(EDIT)
-    assert not found.losses
-    assert not found.entitlements.entitlements
-    assert not found.entitlements.new_relations
-    assert [(each.team, each.what, each.renamed) for each in found.entitlements.teams] == [
+    result = changes(EDIT)
+    assert not result.losses
+    assert not result.entitlements.entitlements
+    assert not result.entitlements.new_relations
+    assert [(each.team, each.what, each.renamed) for each in result.entitlements.teams] == [
         ("text", "renamed", "language")
     ]
-    assert [(each.pool, each.what, each.renamed, each.hit_nodes) for each in found.pools] == [
+    assert [(each.pool, each.what, each.renamed, each.hit_nodes) for each in result.pools] == [
         ("l4-cheap", "renamed", "l4-spot", 0)
     ]
 
 
 def test_a_plan_says_what_names_are_kept(tmp_path: Path) -> None:
     write(tmp_path, edited(EDIT))
-    told = text(evaluate_stack("dev", tmp_path))
-    assert "text (formerly language)" in told
-    assert "l4-cheap (formerly l4-spot)" in told
+    evaluation = text(evaluate_stack("dev", tmp_path))
+    assert "text (formerly language)" in evaluation
+    assert "l4-cheap (formerly l4-spot)" in evaluation
 
 
 def test_a_second_rename_keeps_the_first_name(tmp_path: Path) -> None:
     texts = {name: each.replace("      text:", "      words:") for name, each in edited(EDIT).items()}
     again = _read(tmp_path, texts)[0]
-    found = compare(plan(EDIT), again)
-    assert not found.losses
-    assert [(each.team, each.what, each.renamed) for each in found.entitlements.teams] == [("words", "renamed", "text")]
+    result = compare(plan(EDIT), again)
+    assert not result.losses
+    assert [(each.team, each.what, each.renamed) for each in result.entitlements.teams] == [
+        ("words", "renamed", "text")
+    ]
     assert "language" in [place.name for team in again.teams for place in team.namespaces]
 
 
@@ -89,8 +93,8 @@ def test_whoever_forgets_what_it_was_called_is_told_of_the_loss(tmp_path: Path) 
         name: text.replace("formerly: l4-spot, ", "").replace("        formerly: language\n", "")
         for name, text in edited(EDIT).items()
     }
-    found = compare(plan(EDIT), _read(tmp_path, texts)[0])
-    assert {(loss.kind, loss.name, loss.action) for loss in found.blocked} == {
+    result = compare(plan(EDIT), _read(tmp_path, texts)[0])
+    assert {(loss.kind, loss.name, loss.action) for loss in result.blocked} == {
         ("pool", "l4-cheap", "delete"),
         ("queue", "language-batch", "delete"),
         ("queue", "language-tune", "delete"),
@@ -102,12 +106,12 @@ def test_a_name_that_is_given_to_something_else_is_not_taken_for_it(tmp_path: Pa
     text = BASE["Pulumi.dev.yaml"].replace("{pool: v6e, guaranteed: all}", "{pool: v5e, borrow: 1 slice}")
     kept = "\n".join(line for line in text.split("\n") if not line.startswith("      v6e:"))
     swapped = kept.replace("      l4-spot: {", "      v6e: {formerly: l4-spot, ").replace("pool: l4-spot", "pool: v6e")
-    found = compare(plan(), _read(tmp_path, {**BASE, "Pulumi.dev.yaml": swapped})[0])
-    assert [(each.pool, each.what, each.hit_nodes) for each in found.pools] == [
+    result = compare(plan(), _read(tmp_path, {**BASE, "Pulumi.dev.yaml": swapped})[0])
+    assert [(each.pool, each.what, each.hit_nodes) for each in result.pools] == [
         ("v6e", "renamed", 0),
         ("v6e (before)", "deleted", 2),
     ]
-    assert [(loss.kind, loss.name, loss.action) for loss in found.blocked] == [("pool", "v6e (before)", "delete")]
+    assert [(loss.kind, loss.name, loss.action) for loss in result.blocked] == [("pool", "v6e (before)", "delete")]
 
 
 def test_a_queue_under_another_key_is_the_same_queue(tmp_path: Path) -> None:

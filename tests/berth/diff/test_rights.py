@@ -27,8 +27,8 @@ def rights(changes: dict[str, Any], before: dict[str, Any] | None = None) -> lis
 
 def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
     base = fleet_with({"projectNumber": "123456789012"})
-    found = compare(plan(base), plan(fleet_with({"teams.vision.identity": IDENTITY}, base=base)))
-    text, markdown = plain_text.text(found), render_markdown(found)
+    changes = compare(plan(base), plan(fleet_with({"teams.vision.identity": IDENTITY}, base=base)))
+    text, markdown = plain_text.text(changes), render_markdown(changes)
     assert text.splitlines()[2] == "Rights"
     assert f"  team vision: role {ROLES[-1]} is added" in text
     rights_part = markdown.split("\n\n")[2]
@@ -36,14 +36,14 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
     assert escape_markdown(f"role {ROLES[-1]} is added") in rights_part
     assert rights_part.count("\n") == len(ROLES) - 1
     assert {"owner": "team vision", "right": "role", "what": "added", "before": None, "after": ROLES[-1]} in (
-        plain_text.as_json(found, "a", "b")["rights"]
+        plain_text.as_json(changes, "a", "b")["rights"]
     )
-    assert report_changes(found, "main").sections[0].caption == "Rights"
-    assert headline(found) == "test: 20 rights of team vision are added or widened"
+    assert report_changes(changes, "main").sections[0].caption == "Rights"
+    assert headline(changes) == "test: 20 rights of team vision are added or widened"
 
 
 @pytest.mark.parametrize(
-    ("before", "changes", "told"),
+    ("before", "changes", "output"),
     [
         ({}, {"teams.vision.identity": OWNER}, ["team vision: role roles/owner is added"]),
         (
@@ -78,9 +78,9 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
         ({"monitoring": {}}, {"monitoring": {"alerts": False}}, ["monitoring: alerts 17 → 0, removed"]),
     ],
 )  # fmt: skip
-def test_a_right_is_one_line(before: dict[str, Any], changes: dict[str, Any], told: list[str]) -> None:
+def test_a_right_is_one_line(before: dict[str, Any], changes: dict[str, Any], output: list[str]) -> None:
     given = [line for line in rights(changes, before) if "egress" not in line]
-    assert given == told
+    assert given == output
 
 
 def test_a_right_that_is_taken_is_the_one_that_was_given_backwards() -> None:

@@ -46,6 +46,6 @@ def preview(
     return run(build, project="berth", stack="dev", config=config or {}, preview=not update, **more)
 
 
-def named(found: Preview, name: str) -> RecordedResource:
-    (one,) = [one for one in found.resources if one.name == name]
+def named(result: Preview, name: str) -> RecordedResource:
+    (one,) = [one for one in result.resources if one.name == name]
     return one

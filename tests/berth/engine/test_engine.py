@@ -32,11 +32,11 @@ def test_a_urn_holds_the_whole_chain_of_parent_types_but_not_the_stacks() -> Non
         outer = Fleet("outer")
         Fleet("inner", Options(parent=outer), kind="berth:gke:Inner")
 
-    found = preview(build)
+    result = preview(build)
     chain = "berth:gke:Fleet$berth:gke:Inner$cloud:index:Thing"
-    assert named(found, "inner-thing").urn == f"urn:pulumi:dev::berth::{chain}::inner-thing"
-    assert named(found, "outer").urn == "urn:pulumi:dev::berth::berth:gke:Fleet::outer"
-    assert named(found, "outer").parent == "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"
+    assert named(result, "inner-thing").urn == f"urn:pulumi:dev::berth::{chain}::inner-thing"
+    assert named(result, "outer").urn == "urn:pulumi:dev::berth::berth:gke:Fleet::outer"
+    assert named(result, "outer").parent == "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"
 
 
 def test_a_duplicate_urn_is_refused_with_both_places() -> None:
@@ -84,11 +84,11 @@ def test_the_engines_default_provider_is_shown_where_it_is_allowed() -> None:
         Thing("cloud:index:Thing", "a", opts=Options(version="1.2.3-beta.1"))
         Thing("cloud:index:Thing", "b", opts=Options(version="1.2.3-beta.1"))
 
-    found = preview(build, {"cloud:zone": "x"})
-    provider = named(found, "default_1_2_3_beta_1")
+    result = preview(build, {"cloud:zone": "x"})
+    provider = named(result, "default_1_2_3_beta_1")
     assert provider.parent is None
     assert provider.inputs == {"version": "1.2.3-beta.1", "zone": "x"}
-    assert {named(found, name).provider for name in "ab"} == {provider.urn}
+    assert {named(result, name).provider for name in "ab"} == {provider.urn}
 
 
 def test_a_provider_reaches_everything_under_the_component_it_is_given_to() -> None:
@@ -97,10 +97,10 @@ def test_a_provider_reaches_everything_under_the_component_it_is_given_to() -> N
         Fleet("inner", Options(parent=outer))
         Fleet("own", Options(parent=outer, providers=[Cloud("far")]))
 
-    found = preview(build, EXPLICIT)
-    assert named(found, "inner-thing").provider == "urn:pulumi:dev::berth::pulumi:providers:cloud::near"
-    assert named(found, "own-thing").provider == "urn:pulumi:dev::berth::pulumi:providers:cloud::far"
-    assert named(found, "outer").provider is None
+    result = preview(build, EXPLICIT)
+    assert named(result, "inner-thing").provider == "urn:pulumi:dev::berth::pulumi:providers:cloud::near"
+    assert named(result, "own-thing").provider == "urn:pulumi:dev::berth::pulumi:providers:cloud::far"
+    assert named(result, "outer").provider is None
 
 
 def test_what_only_the_cloud_can_know_is_unknown_in_a_preview() -> None:
@@ -109,12 +109,12 @@ def test_what_only_the_cloud_can_know_is_unknown_in_a_preview() -> None:
         Thing("cloud:index:Thing", "two", {"id_": one.id, "made": one.made, "list": [1, one.made], "text": "[unknown]"})
         pulumi.export("made", one.made)
 
-    found = preview(build)
-    two = named(found, "two").inputs
+    result = preview(build)
+    two = named(result, "two").inputs
     assert two == {"id_": UNKNOWN, "made": UNKNOWN, "list": [1, UNKNOWN], "text": "[unknown]"}
     assert isinstance(two["made"], Marker)
     assert not isinstance(two["text"], Marker)
-    assert found.exports == {"made": UNKNOWN}
+    assert result.exports == {"made": UNKNOWN}
 
 
 def test_what_a_program_states_is_known_even_in_a_preview() -> None:
@@ -183,8 +183,8 @@ def test_answers_can_be_brought_along() -> None:
     def build() -> None:
         pulumi.export("made", Thing("cloud:index:Thing", "one").made)
 
-    found = preview(build, update=True, answers=lambda one: (f"id-{one.name}", {"made": one.type}))
-    assert found.exports == {"made": "cloud:index:Thing"}
+    result = preview(build, update=True, answers=lambda one: (f"id-{one.name}", {"made": one.type}))
+    assert result.exports == {"made": "cloud:index:Thing"}
 
 
 @pytest.mark.parametrize("update", [False, True])
@@ -194,10 +194,10 @@ def test_a_secret_is_never_shown(update: bool) -> None:
         Thing("cloud:index:Thing", "one", {"token": token, "deep": {"list": [pulumi.Output.secret("hidden")]}})
         pulumi.export("out", pulumi.Output.secret({"a": "hidden"}))
 
-    found = preview(build, {"berth:token": "hidden"}, update=update, secrets=["berth:token"])
-    assert named(found, "one").inputs["token"] is SECRET
-    assert found.exports["out"] is SECRET
-    assert "hidden" not in repr(found)
+    result = preview(build, {"berth:token": "hidden"}, update=update, secrets=["berth:token"])
+    assert named(result, "one").inputs["token"] is SECRET
+    assert result.exports["out"] is SECRET
+    assert "hidden" not in repr(result)
 
 
 def test_a_resource_that_is_read_is_recorded_as_read() -> None:

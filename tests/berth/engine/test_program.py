@@ -41,8 +41,8 @@ def project(root: Path, main: str = MAIN, **modules: str) -> Path:
     return root
 
 
-def names(found: Preview) -> list[str]:
-    return [one.name for one in found.resources if one.type == "berth:gke:Fleet"]
+def names(result: Preview) -> list[str]:
+    return [one.name for one in result.resources if one.type == "berth:gke:Fleet"]
 
 
 def failure(root: Path) -> str:
@@ -53,17 +53,17 @@ def failure(root: Path) -> str:
 
 def test_a_program_gets_its_fleet_its_folder_and_its_name(tmp_path: Path) -> None:
     root = project(tmp_path / "one", hands=HANDS)
-    found = run_program(root, "dev", {"names": ["b", "a"], "1": {"z": 1, "y": True}})
-    assert (found.project, found.stack, names(found)) == ("quay", "dev", ["b", "a"])
-    assert found.exports["where"] == ["one", "one", "__main__"]
-    assert found.exports["fleet"] == {"names": ["b", "a"], "1": {"z": 1, "y": True}}
+    preview = run_program(root, "dev", {"names": ["b", "a"], "1": {"z": 1, "y": True}})
+    assert (preview.project, preview.stack, names(preview)) == ("quay", "dev", ["b", "a"])
+    assert preview.exports["where"] == ["one", "one", "__main__"]
+    assert preview.exports["fleet"] == {"names": ["b", "a"], "1": {"z": 1, "y": True}}
 
 
 def test_mappings_arrive_with_sorted_keys_as_from_the_engine(tmp_path: Path) -> None:
     """Else a program that leans on their order would look right offline only."""
     main = "import pulumi\npulumi.export('keys', list(pulumi.Config('berth').require_object('fleet')['pools']))\n"
-    found = run_program(project(tmp_path, main), "dev", {"pools": {"b": 1, "a": 2}})
-    assert found.exports["keys"] == ["a", "b"]
+    preview = run_program(project(tmp_path, main), "dev", {"pools": {"b": 1, "a": 2}})
+    assert preview.exports["keys"] == ["a", "b"]
 
 
 def test_the_other_keys_of_the_stack_file_arrive_as_the_engine_encodes_them(tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def test_a_fault_in_a_module_is_told_with_its_place_and_no_traceback(tmp_path: P
 
 def test_a_fault_is_told_with_its_traceback_to_who_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BERTH_TRACEBACK", "1")
-    told = failure(project(tmp_path, "1 / 0\n")).splitlines()
-    assert told[0] == "__main__.py:1: ZeroDivisionError: division by zero"
-    assert told[1] == "Traceback (most recent call last):"
+    output = failure(project(tmp_path, "1 / 0\n")).splitlines()
+    assert output[0] == "__main__.py:1: ZeroDivisionError: division by zero"
+    assert output[1] == "Traceback (most recent call last):"
 
 
 def test_a_fault_in_an_apply_is_told_with_the_line_of_the_apply(tmp_path: Path) -> None:
@@ -178,12 +178,12 @@ def test_an_error_in_words_stays_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "output"),
     [("3", "the program ended with exit status 3"), ("'no fleet'", "no fleet")],
     ids=["status", "words"],
 )
-def test_a_program_that_gives_up_has_failed(tmp_path: Path, code: str, told: str) -> None:
-    assert failure(project(tmp_path, f"import sys\nsys.exit({code})\n")) == told
+def test_a_program_that_gives_up_has_failed(tmp_path: Path, code: str, output: str) -> None:
+    assert failure(project(tmp_path, f"import sys\nsys.exit({code})\n")) == output
 
 
 def test_a_program_that_ends_early_and_well_has_not_failed(tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_a_run_after_a_failed_one_knows_nothing_of_it(tmp_path: Path) -> None:
     assert names(run_program(project(tmp_path / "right", hands=HANDS), "dev", {"names": ["b"]})) == ["b"]
 
 
-@pytest.mark.parametrize(("text", "told"), [(None, "no such file"), ("runtime: python\n", "'name' is missing")])
-def test_a_folder_that_is_no_project_is_refused(tmp_path: Path, text: str | None, told: str) -> None:
+@pytest.mark.parametrize(("text", "output"), [(None, "no such file"), ("runtime: python\n", "'name' is missing")])
+def test_a_folder_that_is_no_project_is_refused(tmp_path: Path, text: str | None, output: str) -> None:
     if text:
         (tmp_path / "Pulumi.yaml").write_text(text)
-    assert failure(tmp_path).startswith(f"{tmp_path / 'Pulumi.yaml'}: {told}")
+    assert failure(tmp_path).startswith(f"{tmp_path / 'Pulumi.yaml'}: {output}")

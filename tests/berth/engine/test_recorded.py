@@ -11,8 +11,8 @@ from tests.berth.engine.programs import Fleet, Options, Thing, named, preview
 
 
 def test_whole_numbers_stay_whole() -> None:
-    found = preview(lambda: Thing("cloud:index:Thing", "one", {"n": 3, "f": 0.5, "deep": [{"n": 10**9}], "b": True}))
-    assert json.dumps(dict(named(found, "one").inputs)) == '{"b": true, "deep": [{"n": 1000000000}], "f": 0.5, "n": 3}'
+    result = preview(lambda: Thing("cloud:index:Thing", "one", {"n": 3, "f": 0.5, "deep": [{"n": 10**9}], "b": True}))
+    assert json.dumps(dict(named(result, "one").inputs)) == '{"b": true, "deep": [{"n": 1000000000}], "f": 0.5, "n": 3}'
 
 
 def test_assets_and_resources_as_inputs_are_shown_for_what_they_are() -> None:
@@ -91,6 +91,6 @@ def test_a_component_that_registers_no_outputs_can_be_told() -> None:
         Fleet("good")
         pulumi.ComponentResource("berth:gke:Fleet", "forgetful")
 
-    found = preview(build)
-    assert named(found, "good").outputs == {"made": UNKNOWN}
-    assert not named(found, "forgetful").outputs_registered
+    result = preview(build)
+    assert named(result, "good").outputs == {"made": UNKNOWN}
+    assert not named(result, "forgetful").outputs_registered

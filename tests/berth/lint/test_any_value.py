@@ -40,15 +40,15 @@ def changed(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
     """Return the value with another at a path, or without it."""
     if not path:
         return None if new is GONE else new
-    found = copy.deepcopy(value)
-    inside = found
+    result = copy.deepcopy(value)
+    inside = result
     for step in path[:-1]:
         inside = inside[step]
     if new is GONE:
         del inside[path[-1]]
     else:
         inside[path[-1]] = new
-    return found
+    return result
 
 
 @pytest.mark.parametrize("base", BASES)

@@ -78,10 +78,10 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 
 def lint(*files: str, exit_code: int) -> list[str]:
-    found = CliRunner().invoke(app, ["lint", "lab", *files])
-    assert (found.stderr, found.exit_code) == ("", exit_code), found.output
-    assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", found.stdout)
-    return without_codes(found.stdout).splitlines()
+    result = CliRunner().invoke(app, ["lint", "lab", *files])
+    assert (result.stderr, result.exit_code) == ("", exit_code), result.output
+    assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", result.stdout)
+    return without_codes(result.stdout).splitlines()
 
 
 def edited(case: Case) -> str:
@@ -118,21 +118,21 @@ def test_there_are_enough_and_no_two_are_alike() -> None:
 @pytest.mark.parametrize("base", COUNTED)
 def test_admit_counts_the_same_pods(folder: pathlib.Path, base: str) -> None:
     (folder / f"{base}.yaml").write_text(BASES[base], encoding="utf-8")
-    found = CliRunner().invoke(app, ["admit", "lab", f"{base}.yaml"])
-    assert found.exit_code == 0, found.output
+    result = CliRunner().invoke(app, ["admit", "lab", f"{base}.yaml"])
+    assert result.exit_code == 0, result.output
     for name, gpus in COUNTED[base].items():
-        assert re.search(rf" {name} .*admitted +l4 {gpus}$", found.stdout, re.M), found.stdout
+        assert re.search(rf" {name} .*admitted +l4 {gpus}$", result.stdout, re.M), result.stdout
 
 
 def test_admit_reports_a_pod_that_is_larger_than_any_node(folder: pathlib.Path) -> None:
     """Kueue admits it by its quota, and no node ever runs it."""
     text = BASES["statefulset"].replace("nvidia.com/gpu: 2", "nvidia.com/gpu: 4")
     (folder / "statefulset.yaml").write_text(text, encoding="utf-8")
-    found = CliRunner().invoke(app, ["admit", "lab", "statefulset.yaml"])
+    result = CliRunner().invoke(app, ["admit", "lab", "statefulset.yaml"])
     assert (
         "statefulset.yaml:8:94: warning: StatefulSet/statefulset never runs, whatever its quota: a pod "
         "requests 4 L4, but a node of g2-standard-24 has 2"
-    ) in without_codes(found.stdout + found.stderr).splitlines()
+    ) in without_codes(result.stdout + result.stderr).splitlines()
 
 
 # --- what names no queue ----------------------------------------------------------------------------------------------
@@ -222,6 +222,6 @@ def test_what_autopilot_refuses_is_a_fault_there_and_not_elsewhere(
         frameworks = "    kueue: {integrations: {frameworks: [batch/job, pod, statefulset]}}\n    pools:\n"
         stack_text = (examples / f"{stack}.yaml").read_text(encoding="utf-8").replace("    pools:\n", frameworks, 1)
         (folder / "Pulumi.lab.yaml").write_text(stack_text, encoding="utf-8")
-        found = CliRunner().invoke(app, ["lint", "lab", "statefulset.yaml"]).stdout
-        assert (f"Autopilot refuses pods with {refused}; remove it" in found) == (refused is not None), found
-        assert ("Autopilot refuses" in found) == (refused is not None), found
+        result = CliRunner().invoke(app, ["lint", "lab", "statefulset.yaml"]).stdout
+        assert (f"Autopilot refuses pods with {refused}; remove it" in result) == (refused is not None), result
+        assert ("Autopilot refuses" in result) == (refused is not None), result

@@ -46,10 +46,10 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 def lint(*words: str, exit_code: int) -> list[str]:
     """Return the lines of `berth lint`; nothing of Python is in them."""
-    found = CliRunner().invoke(app, ["lint", "lab", *words])
-    assert (found.stderr, found.exit_code) == ("", exit_code), found.output
-    assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", found.stdout)
-    return without_codes(found.stdout).splitlines()
+    result = CliRunner().invoke(app, ["lint", "lab", *words])
+    assert (result.stderr, result.exit_code) == ("", exit_code), result.output
+    assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", result.stdout)
+    return without_codes(result.stdout).splitlines()
 
 
 def edited(folder: pathlib.Path, case: Case) -> str:
@@ -86,8 +86,8 @@ def test_what_may_run_but_not_as_it_was_meant_is_a_warning(folder: pathlib.Path,
 
 def test_there_are_enough_and_no_two_say_the_same() -> None:
     assert len(BROKEN) >= 45
-    said = ["\n".join(case.lines) for case in BROKEN.values()]
-    assert sorted(said) == sorted(set(said))
+    values = ["\n".join(case.lines) for case in BROKEN.values()]
+    assert sorted(values) == sorted(set(values))
     assert all(case.lines for case in (*BROKEN.values(), *WARNED.values()))
 
 
@@ -152,9 +152,9 @@ def test_kubernetes_may_make_up_the_name(folder: pathlib.Path, base: str) -> Non
 
 def test_json_says_the_same_and_exits_the_same(folder: pathlib.Path) -> None:
     edited(folder, BROKEN["jobset: more slices than the ceiling"])
-    found = json.loads("\n".join(lint("jobset.yaml", "job.yaml", "--json", exit_code=1)))
-    assert found["problems"] == []
-    broken, sound = found["objects"]
+    document = json.loads("\n".join(lint("jobset.yaml", "job.yaml", "--json", exit_code=1)))
+    assert document["problems"] == []
+    broken, sound = document["objects"]
     (problem,) = broken.pop("problems")
     assert broken == {
         "kind": "JobSet",

@@ -44,40 +44,40 @@ TWO_SLICES = {"teams.vision.queues.train.flavors": [{"pool": "v5e", "guaranteed"
 
 
 def test_a_team_with_rights_is_told_that_they_do_not_apply(folder: Path) -> None:
-    manifest, said = made(folder, {**TWO_SLICES, "teams.vision.identity": ROLES})
+    manifest, text = made(folder, {**TWO_SLICES, "teams.vision.identity": ROLES})
     remedy = "give them to an account of the pool's own nodes (pools.v5e.serviceAccount)"
     assert f"act as the nodes' service account, without the team's rights: {remedy}." in sentences(manifest)
-    assert f"so the rights of team 'vision' do not apply; {remedy}" in said
+    assert f"so the rights of team 'vision' do not apply; {remedy}" in text
 
 
 def test_a_team_without_rights_misses_none(folder: Path) -> None:
-    manifest, said = made(folder, TWO_SLICES)
+    manifest, text = made(folder, TWO_SLICES)
     assert "hostNetwork: true" in manifest
     assert "service account" not in sentences(manifest)
-    assert "do not apply" not in said
+    assert "do not apply" not in text
 
 
 def test_nodes_with_an_account_of_their_own_are_named(folder: Path) -> None:
     changes = {**TWO_SLICES, "teams.vision.identity": ROLES, "pools.v5e.serviceAccount": ACCOUNT}
-    manifest, said = made(folder, changes)
+    manifest, text = made(folder, changes)
     assert f"act as the nodes' service account {ACCOUNT}, not as the team's." in sentences(manifest)
-    assert "do not apply" not in said
+    assert "do not apply" not in text
 
 
 def test_a_machine_with_dranet_keeps_the_identity(folder: Path) -> None:
     """v6e has the accelerator network profile: without it the remedy names it, with it pods are not on the host."""
     v6e = {"machineType": "ct6e-standard-4t", "topology": "2x4", "slices": 3, "zone": "us-central1-b"}
     changes = {**TWO_SLICES, "teams.vision.identity": ROLES, "pools.v5e": v6e}
-    manifest, said = made(folder, changes)
+    manifest, text = made(folder, changes)
     assert "write pools.v5e.networking: dranet and remove hostNetwork, or give them" in sentences(manifest)
-    assert "pools.v5e.networking: dranet" in said
-    manifest, said = made(folder, {**changes, "pools.v5e": {**v6e, "networking": "dranet"}})
+    assert "pools.v5e.networking: dranet" in text
+    manifest, text = made(folder, {**changes, "pools.v5e": {**v6e, "networking": "dranet"}})
     assert "hostNetwork" not in manifest
-    assert "do not apply" not in said
+    assert "do not apply" not in text
 
 
 def test_the_account_of_a_pool_is_that_of_all_its_nodes() -> None:
-    found = plan(fleet_with({"pools.v5e.serviceAccount": ACCOUNT}))
-    assert {node_pool.service_account for node_pool in pool(found, "v5e").node_pools} == {ACCOUNT}
-    assert {node_pool.service_account for node_pool in pool(found, "l4").node_pools} == {None}
-    assert own_cluster(found).node_service_account.email != ACCOUNT
+    fleet_plan = plan(fleet_with({"pools.v5e.serviceAccount": ACCOUNT}))
+    assert {node_pool.service_account for node_pool in pool(fleet_plan, "v5e").node_pools} == {ACCOUNT}
+    assert {node_pool.service_account for node_pool in pool(fleet_plan, "l4").node_pools} == {None}
+    assert own_cluster(fleet_plan).node_service_account.email != ACCOUNT

@@ -40,9 +40,9 @@ spec:
 def plan(tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
     folder = tmp_path_factory.mktemp("dws")
     (folder / "Pulumi.dws.yaml").write_text(STACK, encoding="utf-8")
-    found = evaluate_stack(str(folder / "Pulumi.dws.yaml"), folder).plan
-    assert found is not None
-    return found
+    evaluation = evaluate_stack(str(folder / "Pulumi.dws.yaml"), folder).plan
+    assert evaluation is not None
+    return evaluation
 
 
 def messages(plan: FleetPlan, annotations: dict[str, str]) -> list[str]:
@@ -83,9 +83,9 @@ def test_a_job_that_contradicts_a_parameter_of_somebody_elses_config_never_start
 
 
 @pytest.mark.parametrize("kind", ["job", "jobset", "pytorchjob", "provisioning-request"])
-@pytest.mark.parametrize(("asked", "named"), [(None, "172800"), (600, "600")])
-def test_every_workload_names_its_own_run_duration(plan: FleetPlan, kind: str, asked: int | None, named: str) -> None:
-    options = WorkloadOptions(kind=kind, max_run_seconds=asked)
+@pytest.mark.parametrize(("seconds", "named"), [(None, "172800"), (600, "600")])
+def test_every_workload_names_its_own_run_duration(plan: FleetPlan, kind: str, seconds: int | None, named: str) -> None:
+    options = WorkloadOptions(kind=kind, max_run_seconds=seconds)
     workload = derive_workload(plan, "batch", "dws-local-queue", options).workload
     assert workload is not None
     objects: list[Any] = workload_manifests(workload)

@@ -35,8 +35,8 @@ def read(tmp_path: pathlib.Path, write: Write) -> Read:
 
     def stack_file(text: str) -> tuple[StackFile | None, list[str]]:
         write(text)
-        found, problems = read_stack("dev", tmp_path)
-        return found, lines(problems)
+        result, problems = read_stack("dev", tmp_path)
+        return result, lines(problems)
 
     return stack_file
 

@@ -18,10 +18,10 @@ VALUE = {"project": "acme", "teams": {"vision": {"groups": ["a", "b"]}}}
 def test_the_engines_values_have_places_while_the_file_says_the_same(write: Write, tmp_path: pathlib.Path) -> None:
     """The engine sorts keys; that is no difference."""
     file = write(FLEET)
-    found, problems = read_config("dev", json.loads(json.dumps(VALUE, sort_keys=True)), tmp_path)
-    assert found is not None
-    assert (found.stack, found.file, found.fleet, problems) == ("dev", file, VALUE, [])
-    assert found.source_map.place_of(("teams", "vision", "groups", 1)) == "Pulumi.dev.yaml:6"
+    document, problems = read_config("dev", json.loads(json.dumps(VALUE, sort_keys=True)), tmp_path)
+    assert document is not None
+    assert (document.stack, document.file, document.fleet, problems) == ("dev", file, VALUE, [])
+    assert document.source_map.place_of(("teams", "vision", "groups", 1)) == "Pulumi.dev.yaml:6"
 
 
 @pytest.mark.parametrize(
@@ -45,21 +45,21 @@ def test_the_engines_values_have_no_places_where_the_file_says_another_thing(
 ) -> None:
     """With `-c` or an environment a line of the file would point at something that is not so."""
     write(f"config:\n  berth:fleet: {text}\n")
-    found, problems = read_config("dev", value, tmp_path)
-    assert found is not None
-    assert (found.file, found.fleet, problems, found.source_map.place_of(("a",))) == (None, value, [], "")
+    result, problems = read_config("dev", value, tmp_path)
+    assert result is not None
+    assert (result.file, result.fleet, problems, result.source_map.place_of(("a",))) == (None, value, [], "")
 
 
 def test_the_engines_values_need_no_file(tmp_path: pathlib.Path) -> None:
     """With `--config-file` there is none of that name."""
-    found, problems = read_config("dev", {"a": 1}, tmp_path)
-    assert found is not None
-    assert (found.file, found.fleet, problems, found.source_map.place_of(("a",))) == (None, {"a": 1}, [], "")
+    result, problems = read_config("dev", {"a": 1}, tmp_path)
+    assert result is not None
+    assert (result.file, result.fleet, problems, result.source_map.place_of(("a",))) == (None, {"a": 1}, [], "")
 
 
 @pytest.mark.parametrize("value", [None, "x", 1, []])
 def test_a_config_without_a_fleet_says_what_to_write(tmp_path: pathlib.Path, value: object) -> None:
     """`pulumi up` in a new stack comes here first."""
-    found, problems = read_config("dev", value, tmp_path)
+    result, problems = read_config("dev", value, tmp_path)
     line = f"no-fleet | the config of stack 'dev' has no 'berth:fleet'; {WRITE}"
-    assert (found, lines(problems)) == (None, [line])
+    assert (result, lines(problems)) == (None, [line])

@@ -20,8 +20,8 @@ RETYPED = "Pulumi would change the type of '{}'; put it in quotes"
 
 def parsed(text: str) -> tuple[Any, list[str]]:
     """The value of a document and its faults as lines."""
-    found, problems = document.parse(text, "f.yaml")
-    return found and found.value, [line_without_code(problem) for problem in problems]
+    result, problems = document.parse(text, "f.yaml")
+    return result and result.value, [line_without_code(problem) for problem in problems]
 
 
 def faults(text: str) -> list[str]:
@@ -116,8 +116,8 @@ def test_a_boolean_of_yaml_1_1_is_refused(word: str, boolean: str) -> None:
 @settings(deadline=None, max_examples=500)
 def test_a_scalar_without_fault_survives_json(text: str) -> None:
     """Between the engine and the program lies JSON: what is accepted must come out of it as it went in."""
-    value, found = parsed(f"- {text}")
-    if not found:
+    value, result = parsed(f"- {text}")
+    if not result:
         assert json.loads(json.dumps(value)) == value
         assert "inf" not in repr(value).split()
 
@@ -170,10 +170,10 @@ def test_a_tag_is_refused(tag: str) -> None:
 
 def test_an_alias_stands_for_its_anchor_and_its_place_is_there() -> None:
     """Repeating one list of flavors by an alias is harmless, and it must be edited where it is written."""
-    found, problems = document.parse("a: &a\n  x: 1\nb: *a\nc: [*a]", "f.yaml")
-    assert found is not None
-    assert (found.value, problems) == ({"a": {"x": 1}, "b": {"x": 1}, "c": [{"x": 1}]}, [])
-    places = SourceMap("f.yaml", document.Mark(1, found.marks))
+    result, problems = document.parse("a: &a\n  x: 1\nb: *a\nc: [*a]", "f.yaml")
+    assert result is not None
+    assert (result.value, problems) == ({"a": {"x": 1}, "b": {"x": 1}, "c": [{"x": 1}]}, [])
+    places = SourceMap("f.yaml", document.Mark(1, result.marks))
     assert [places.place_of(path) for path in [("b",), ("b", "x"), ("c", 0), ("c", 0, "x")]] == [
         "f.yaml:3",
         "f.yaml:2",
@@ -194,9 +194,9 @@ def test_a_billion_laughs_are_refused_at_once() -> None:
     text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
     text += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
     start = time.process_time()
-    value, found = parsed(text)
+    value, result = parsed(text)
     message = "YAML aliases add more than 10,000 values; use fewer aliases"
-    assert (value, found) == (None, [f"f.yaml:4: a3[7]: {message}"])
+    assert (value, result) == (None, [f"f.yaml:4: a3[7]: {message}"])
     assert time.process_time() - start < 10
 
 

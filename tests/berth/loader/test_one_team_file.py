@@ -27,7 +27,7 @@ def written(path: str) -> Any:
     return yaml.load((ROOT / path).read_text(encoding="utf-8"), LOADER)
 
 
-def asked() -> dict[str, Any]:
+def guarantee_entry() -> dict[str, Any]:
     """The one entry of trainers' one queue."""
     (team,) = written(TEAM_FILE)["teams"].values()
     (queue,) = team["queues"].values()
@@ -37,9 +37,9 @@ def asked() -> dict[str, Any]:
 
 def ack() -> AckFleetPlan:
     """The plan of the fleet on Alibaba Cloud."""
-    found = evaluation("ack-fleet").ack_plan
-    assert found is not None
-    return found
+    result = evaluation("ack-fleet").ack_plan
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize("stack", BOTH)
@@ -57,16 +57,16 @@ def test_both_stacks_name_the_file_and_change_nothing_of_it(stack: str) -> None:
 def test_the_team_has_the_same_rights_on_both() -> None:
     """By flavor, in accelerators: what it is guaranteed, and (it borrows nothing) the same as the most it can use."""
     here, there = ({team.name: team for team in teams}["trainers"] for teams in (plan("multikueue").teams, ack().teams))
-    guarantee = {asked()["flavor"]: asked()["guaranteed"]}
+    guarantee = {guarantee_entry()["flavor"]: guarantee_entry()["guaranteed"]}
     assert here.guaranteed == there.guaranteed == guarantee
     assert here.ceiling == there.ceiling == guarantee
     assert [namespace.name for namespace in here.namespaces] == [namespace.name for namespace in there.namespaces]
 
 
 def test_on_kueue_it_is_a_queue_on_the_manager_and_its_share_on_each_worker() -> None:
-    found = plan("multikueue")
-    (queue,) = [q for q in found.cluster_queues if q.name == "trainers-train"]
-    resources = {flavor.name: flavor.resource for flavor in found.flavors}
+    fleet_plan = plan("multikueue")
+    (queue,) = [q for q in fleet_plan.cluster_queues if q.name == "trainers-train"]
+    resources = {flavor.name: flavor.resource for flavor in fleet_plan.flavors}
     assert [(f, q.nominal, q.borrowing_limit) for f, q in accelerator_quotas(queue, resources)] == [("a100", 16, 0)]
     held = {
         name: pool["nodes"] * 8  # a2-ultragpu-8g
@@ -75,14 +75,14 @@ def test_on_kueue_it_is_a_queue_on_the_manager_and_its_share_on_each_worker() ->
     }
     shares = {
         worker.name: quota.nominal
-        for worker in found.workers
+        for worker in fleet_plan.workers
         for each in worker.plan.cluster_queues
         if each.name == queue.name
         for _, quota in accelerator_quotas(each, resources)
     }
     assert shares == held  # all there is, and all of it is theirs
-    assert sum(shares.values()) == asked()["guaranteed"]
-    for cluster in (found, *(worker.plan for worker in found.workers)):
+    assert sum(shares.values()) == guarantee_entry()["guaranteed"]
+    for cluster in (fleet_plan, *(worker.plan for worker in fleet_plan.workers)):
         (door,) = [m for m in on_kueue(cluster) if m["kind"] == "LocalQueue" and _namespace(m) == "trainers"]
         assert door["spec"] == {"clusterQueue": "trainers-train"}
 
@@ -94,7 +94,7 @@ def test_on_ack_it_is_a_leaf_of_the_quota_tree_and_a_policy_in_its_namespace() -
     leaves = {leaf["name"]: leaf for cohort in root["root"]["children"] for leaf in cohort["children"]}
     leaf = leaves["trainers-train"]
     assert leaf["namespaces"] == ["trainers"]
-    assert leaf["min"][GPU] == leaf["max"][GPU] == str(asked()["guaranteed"])
+    assert leaf["min"][GPU] == leaf["max"][GPU] == str(guarantee_entry()["guaranteed"])
     assert [m["metadata"] for m in manifests if m["kind"] == "PropagationPolicy" and _namespace(m) == "trainers"]
 
 

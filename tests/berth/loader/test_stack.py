@@ -27,40 +27,40 @@ def test_a_stack_is_named_by_its_name_or_by_the_path_of_its_file(
     """`berth plan dev` and `berth plan stacks/examples/multislice.yaml` are both said every day."""
     dev, example = write(FLEET), write(FLEET, "stacks/examples/multislice.yaml")
     monkeypatch.chdir(tmp_path)
-    for said, stack, file in [
+    for value, stack, file in [
         ("dev", "dev", dev),
         ("Pulumi.dev.yaml", "dev", dev),
         ("./Pulumi.dev.yaml", "dev", dev),
         (str(dev), "dev", dev),
         ("stacks/examples/multislice.yaml", "multislice", example),
     ]:
-        found, problems = read_stack(said, tmp_path)
-        assert found is not None
-        assert (found.stack, found.fleet, problems) == (stack, VALUE, [])
-        assert found.file is not None
-        assert found.file.samefile(file)
-        assert found.source_map.place_of(("project",)) == f"{file.relative_to(tmp_path)}:3"
+        result, problems = read_stack(value, tmp_path)
+        assert result is not None
+        assert (result.stack, result.fleet, problems) == (stack, VALUE, [])
+        assert result.file is not None
+        assert result.file.samefile(file)
+        assert result.source_map.place_of(("project",)) == f"{file.relative_to(tmp_path)}:3"
 
 
 def test_a_path_that_is_not_here_is_looked_for_beside_pulumi_yaml(write: Write, tmp_path: pathlib.Path) -> None:
     """The verbs may be called from any folder of the project."""
     write(FLEET, "stacks/examples/ack.yaml")
-    found, _ = read_stack("stacks/examples/ack.yaml", tmp_path)
-    assert found is not None
-    assert found.source_map.place_of(()) == "stacks/examples/ack.yaml:2"
+    result, _ = read_stack("stacks/examples/ack.yaml", tmp_path)
+    assert result is not None
+    assert result.source_map.place_of(()) == "stacks/examples/ack.yaml:2"
 
 
 def test_a_file_outside_the_project_is_called_by_its_whole_path(write: Write, tmp_path: pathlib.Path) -> None:
     """A relative path that starts with dots would be no help."""
     file = write(FLEET, "elsewhere/f.yaml")
     (tmp_path / "project").mkdir()
-    found, _ = read_stack(str(file), tmp_path / "project")
-    assert found is not None
-    assert found.source_map.place_of(("teams",)) == f"{file}:4"
+    result, _ = read_stack(str(file), tmp_path / "project")
+    assert result is not None
+    assert result.source_map.place_of(("teams",)) == f"{file}:4"
 
 
 @pytest.mark.parametrize(
-    ("said", "line"),
+    ("text", "line"),
     [
         ("dve", "no stack 'dve' (Pulumi.dve.yaml); did you mean 'dev'?"),
         (
@@ -80,20 +80,20 @@ def test_a_file_outside_the_project_is_called_by_its_whole_path(write: Write, tm
     ],
 )
 def test_a_stack_that_is_not_there_is_offered_its_nearest_neighbour(
-    write: Write, tmp_path: pathlib.Path, said: str, line: str
+    write: Write, tmp_path: pathlib.Path, text: str, line: str
 ) -> None:
     """A slip of the finger costs one look, not a listing of the folder."""
     for name in ("Pulumi.dev.yaml", "Pulumi.local.yaml", "Pulumi.yaml", "stacks/examples/multislice.yaml"):
         write(FLEET, name)
-    found, problems = read_stack(said, tmp_path)
-    assert (found, lines(problems)) == (None, [f"no-file | {line}"])
+    result, problems = read_stack(text, tmp_path)
+    assert (result, lines(problems)) == (None, [f"no-file | {line}"])
 
 
-@pytest.mark.parametrize("said", ["", "a\0b", "./a\0b.yaml", "..", "/", "x" * 300, "./" + "x" * 300, "~", "*"])
-def test_no_name_of_a_stack_raises(tmp_path: pathlib.Path, said: str) -> None:
+@pytest.mark.parametrize("text", ["", "a\0b", "./a\0b.yaml", "..", "/", "x" * 300, "./" + "x" * 300, "~", "*"])
+def test_no_name_of_a_stack_raises(tmp_path: pathlib.Path, text: str) -> None:
     """What was typed wrong is told, never thrown."""
-    found, problems = read_stack(said, tmp_path)
-    assert (found, len(problems)) == (None, 1)
+    result, problems = read_stack(text, tmp_path)
+    assert (result, len(problems)) == (None, 1)
 
 
 def test_a_folder_is_no_stack_file(tmp_path: pathlib.Path) -> None:
@@ -156,14 +156,14 @@ def test_a_file_of_ten_megabytes_is_answered_at_once(read: Read) -> None:
 
 def test_what_belongs_to_pulumi_and_to_others_is_passed_over(read: Read) -> None:
     """The engine writes keys of its own, and other providers keep theirs as they like, dates and all."""
-    found, faults = read(
+    result, faults = read(
         "encryptionsalt: v1:x\nsecretsprovider: gcpkms://x\nencryptedkey: x\nenvironment: [a]\nconfig:\n"
         "  gcp:project: acme\n  gcp:batching: {enableBatching: no, since: 2026-12-01, 1: !x y}\n"
         "  pulumi:disable-default-providers: ['*']\n  berth:token: {secure: v1:abc}\n  berth:fleet: {project: acme}\n"
     )
-    assert found is not None
-    assert (found.fleet, faults) == ({"project": "acme"}, [])
-    assert found.source_map.place_of(("project",)) == "Pulumi.dev.yaml:10"
+    assert result is not None
+    assert (result.fleet, faults) == ({"project": "acme"}, [])
+    assert result.source_map.place_of(("project",)) == "Pulumi.dev.yaml:10"
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_a_file_without_a_fleet_says_what_to_write(read: Read, text: str, faults
 
 def test_strange_keys_beside_a_fleet_are_faults_and_the_fleet_is_read(read: Read) -> None:
     """A key that nobody reads is a wish that nobody grants."""
-    found, faults = read("zone: a\n1: b\nconfig:\n  berth:pools: {}\n  berth:fleet: {a: 1}\n  berth:fleet: {a: 2}\n")
-    assert found is not None
-    assert found.fleet == {"a": 1}
+    result, faults = read("zone: a\n1: b\nconfig:\n  berth:pools: {}\n  berth:fleet: {a: 1}\n  berth:fleet: {a: 2}\n")
+    assert result is not None
+    assert result.fleet == {"a": 1}
     assert faults == [
         "unknown-key | Pulumi.dev.yaml:1: unknown key 'zone' in a stack file",
         "unquoted-key | Pulumi.dev.yaml:2: key '1' is not text; write \"1\"",
@@ -238,11 +238,11 @@ def test_paths_of_faults_start_at_the_fleet_and_faults_are_sorted_by_line(fleet:
 
 def test_a_config_that_the_engine_cannot_hand_over_is_refused(fleet: Read) -> None:
     """The engine would fail with "argument list too long", before the program could say anything."""
-    found, faults = fleet(
+    result, faults = fleet(
         "teams: {" + ", ".join(f"t{n}: {{cohort: research, note: {'x' * 80}}}" for n in range(1000)) + "}"
     )
-    assert found is not None
-    handed = json.dumps({"berth:fleet": json.dumps(found.fleet, separators=(",", ":"))}, separators=(",", ":"))
+    assert result is not None
+    handed = json.dumps({"berth:fleet": json.dumps(result.fleet, separators=(",", ":"))}, separators=(",", ":"))
     assert faults == [
         f"config-too-large | Pulumi.dev.yaml:2: the config is {len(handed):,} bytes as Pulumi passes it to the "
         "program, more than 120,000 (an environment variable holds 131,072); move teams to their own files and list "
@@ -261,10 +261,10 @@ def test_the_config_of_others_counts_towards_its_size(read: Read) -> None:
 
 def test_a_place_is_the_line_of_the_key_or_of_the_nearest_ancestor(read: Read) -> None:
     """A key that is missing has no line; its parent is where it must be written."""
-    found, _ = read(
+    result, _ = read(
         "# head\nconfig:\n  berth:fleet:\n    pools:\n      a:\n        - x: 1\n          y: 2\n        - z\n"
     )
-    assert found is not None
+    assert result is not None
     for path, line in [
         ((), 3),
         (("project",), 3),
@@ -278,7 +278,7 @@ def test_a_place_is_the_line_of_the_key_or_of_the_nearest_ancestor(read: Read) -
         (("teams", "x"), 3),
         (("teams", 0), 3),
     ]:
-        assert found.source_map.place_of(path) == f"Pulumi.dev.yaml:{line}"
+        assert result.source_map.place_of(path) == f"Pulumi.dev.yaml:{line}"
 
 
 def test_no_places_answer_nothing() -> None:

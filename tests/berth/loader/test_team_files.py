@@ -17,10 +17,10 @@ def test_the_teams_of_team_files_are_merged(fleet: Read, write: Write) -> None:
     """Its pull request touches nothing else."""
     write(SPEECH, "stacks/teams/speech.yaml")
     write("teams: {nlp: {}}", "stacks/teams/nlp.yaml")
-    found, faults = fleet("teams: {vision: {}}\nteamFiles: ['stacks/teams/*.yaml']")
-    assert found is not None
+    result, faults = fleet("teams: {vision: {}}\nteamFiles: ['stacks/teams/*.yaml']")
+    assert result is not None
     assert faults == []
-    assert found.fleet == {
+    assert result.fleet == {
         "teams": {"vision": {}, "nlp": {}, "speech": {"groups": ["s"], "queues": {"train": {"x": 1}}}},
         "teamFiles": ["stacks/teams/*.yaml"],
     }
@@ -29,8 +29,8 @@ def test_the_teams_of_team_files_are_merged(fleet: Read, write: Write) -> None:
 def test_a_team_has_its_places_in_its_own_file(fleet: Read, write: Write) -> None:
     """A team lead knows that file and no other."""
     write(SPEECH, "stacks/teams/speech.yaml")
-    found, _ = fleet("teamFiles: [stacks/teams/speech.yaml]\nteams:\n  vision: {}")
-    assert found is not None
+    result, _ = fleet("teamFiles: [stacks/teams/speech.yaml]\nteams:\n  vision: {}")
+    assert result is not None
     for path, place in [
         (("teams", "speech"), "stacks/teams/speech.yaml:3"),
         (("teams", "speech", "queues", "train", "x"), "stacks/teams/speech.yaml:6"),
@@ -39,28 +39,31 @@ def test_a_team_has_its_places_in_its_own_file(fleet: Read, write: Write) -> Non
         (("teams", "nobody"), "Pulumi.dev.yaml:4"),
         (("teamFiles", 0), "Pulumi.dev.yaml:3"),
     ]:
-        assert found.source_map.place_of(path) == place
+        assert result.source_map.place_of(path) == place
 
 
 @pytest.mark.parametrize("teams", ["", "teams:\n", "teams: {}\n"])
 def test_a_fleet_may_have_all_its_teams_in_files(fleet: Read, write: Write, teams: str) -> None:
     """An empty `teams:` is where the last team moved out."""
     write("teams: {nlp: {}}", "t/nlp.yaml")
-    found, faults = fleet(f"{teams}teamFiles: [t/nlp.yaml]")
-    assert found is not None
-    assert (found.fleet, faults) == ({"teams": {"nlp": {}}, "teamFiles": ["t/nlp.yaml"]}, [])
+    result, faults = fleet(f"{teams}teamFiles: [t/nlp.yaml]")
+    assert result is not None
+    assert (result.fleet, faults) == ({"teams": {"nlp": {}}, "teamFiles": ["t/nlp.yaml"]}, [])
 
 
 def test_under_the_engine_team_files_come_from_the_disk(write: Write, tmp_path: pathlib.Path) -> None:
     """That is what they are for: they do not pass through the engine. Its value is not touched."""
     write(SPEECH, "t/speech.yaml")
     value = {"teamFiles": ["t/*.yaml"], "teams": {"vision": {}}}
-    found, problems = read_config("dev", value, tmp_path)
-    assert found is not None
+    result, problems = read_config("dev", value, tmp_path)
+    assert result is not None
     assert problems == []
-    assert found.fleet == {**value, "teams": {"vision": {}, "speech": {"groups": ["s"], "queues": {"train": {"x": 1}}}}}
+    assert result.fleet == {
+        **value,
+        "teams": {"vision": {}, "speech": {"groups": ["s"], "queues": {"train": {"x": 1}}}},
+    }
     assert value == {"teamFiles": ["t/*.yaml"], "teams": {"vision": {}}}
-    assert (found.source_map.place_of(("teams", "speech")), found.source_map.place_of(("teams", "vision"))) == (
+    assert (result.source_map.place_of(("teams", "speech")), result.source_map.place_of(("teams", "vision"))) == (
         "t/speech.yaml:3",
         "",
     )
@@ -70,22 +73,22 @@ def test_a_team_written_twice_names_both_places(fleet: Read, write: Write) -> No
     """Neither may win in silence: the two would promise different things. The first is kept."""
     write(SPEECH, "t/a.yaml")
     write("teams:\n  nlp: {}\n  speech: {}\n  vision: {}\n", "t/b.yaml")
-    found, faults = fleet("teams:\n  vision: {x: 1}\nteamFiles: [t/*.yaml]")
-    assert found is not None
+    result, faults = fleet("teams:\n  vision: {x: 1}\nteamFiles: [t/*.yaml]")
+    assert result is not None
     assert faults == [
         f"duplicate-team | t/b.yaml:{line}: teams.{t}: team '{t}' is defined twice, first at {first}; keep one"
         for line, t, first in [(3, "speech", "t/a.yaml:3"), (4, "vision", "Pulumi.dev.yaml:4")]
     ]
-    assert found.source_map.place_of(("teams", "speech")) == "t/a.yaml:3"
-    assert found.source_map.place_of(("teams", "vision", "x")) == "Pulumi.dev.yaml:4"
+    assert result.source_map.place_of(("teams", "speech")) == "t/a.yaml:3"
+    assert result.source_map.place_of(("teams", "vision", "x")) == "Pulumi.dev.yaml:4"
 
 
 def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_path: pathlib.Path) -> None:
     """A pattern and one of its files beside it, or a link, is no second team."""
     write("teams: {nlp: {}}", "t/nlp.yaml")
     (tmp_path / "t/same.yaml").symlink_to("nlp.yaml")
-    found, faults = fleet("teamFiles: [t/nlp.yaml, ./t/*.yaml, '**/*.yaml', t/]")
-    assert found is not None
+    result, faults = fleet("teamFiles: [t/nlp.yaml, ./t/*.yaml, '**/*.yaml', t/]")
+    assert result is not None
     assert faults == [
         "bad-team-file | Pulumi.dev.yaml:1: unknown key 'config' in a team file; " + SHAPE,
         "no-team-file | Pulumi.dev.yaml:3: teamFiles[3]: no file matches 't/', which is a directory; "
@@ -93,7 +96,7 @@ def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_p
         "bad-team-file | Pulumi.yaml:1: unknown key 'name' in a team file; " + SHAPE,
         "bad-team-file | Pulumi.yaml:2: unknown key 'runtime' in a team file; " + SHAPE,
     ]
-    assert found.source_map.place_of(("teams", "nlp")) == "t/nlp.yaml:1"
+    assert result.source_map.place_of(("teams", "nlp")) == "t/nlp.yaml:1"
 
 
 @pytest.mark.parametrize(
@@ -127,25 +130,25 @@ def test_a_pattern_matches_files_of_the_project_or_is_a_fault(
     (root / "link").symlink_to("../out")
     (root / "Pulumi.dev.yaml").write_text(f"config:\n  berth:fleet:\n    teamFiles:\n    - '{pattern}'\n")
     code = "outside-root" if "outside the folder" in message else "no-team-file"
-    found, problems = read_stack("dev", root)
-    assert found is not None
+    result, problems = read_stack("dev", root)
+    assert result is not None
     assert lines(problems) == [f"{code} | Pulumi.dev.yaml:4: teamFiles[0]: {message}"]
 
 
 @pytest.mark.parametrize("written", ["5", "t/speech.yaml", "[5, {a: b}, null]", "{a: b}", "null"])
 def test_what_is_no_list_of_patterns_is_left_to_the_spec(fleet: Read, written: str) -> None:
     """The spec says what a field may hold, for this one as for all."""
-    found, faults = fleet(f"teamFiles: {written}")
-    assert found is not None
+    result, faults = fleet(f"teamFiles: {written}")
+    assert result is not None
     assert faults == []
 
 
 def test_teams_that_are_no_mapping_are_left_to_the_spec(fleet: Read, write: Write) -> None:
     """Merging into them would hide the fault."""
     write(SPEECH, "t/a.yaml")
-    found, faults = fleet("teams: [vision]\nteamFiles: [t/a.yaml]")
-    assert found is not None
-    assert (found.fleet, faults) == ({"teams": ["vision"], "teamFiles": ["t/a.yaml"]}, [])
+    result, faults = fleet("teams: [vision]\nteamFiles: [t/a.yaml]")
+    assert result is not None
+    assert (result.fleet, faults) == ({"teams": ["vision"], "teamFiles": ["t/a.yaml"]}, [])
 
 
 @pytest.mark.parametrize(
@@ -199,7 +202,7 @@ def test_a_thousand_team_files_are_read_with_their_places(write: Write, tmp_path
     for n in range(1000):
         write(f"teams:\n  team{n}:\n    cohort: research\n    groups: [a@b.c]\n    queues:\n{queue}\n", f"t/{n}.yaml")
     write("config: {berth:fleet: {teamFiles: ['t/*.yaml']}}")
-    found, problems = read_stack("dev", tmp_path)
-    assert found is not None
+    result, problems = read_stack("dev", tmp_path)
+    assert result is not None
     assert problems == []
-    assert found.source_map.place_of(("teams", "team7", "queues", "q4", "flavors", 0, "pool")) == "t/7.yaml:20"
+    assert result.source_map.place_of(("teams", "team7", "queues", "q4", "flavors", 0, "pool")) == "t/7.yaml:20"

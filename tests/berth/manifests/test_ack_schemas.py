@@ -76,8 +76,8 @@ def rendered() -> list[dict[str, Any]]:
         workers=2,
         backoff_limit=3,
     )
-    found: list[Any] = [manifest for stack in ACK_STACKS for manifest in all_manifests(plan(stack))]
-    return [*(manifest for manifest in found if manifest["kind"] in OWN), typing.cast("Any", training_job(jobs))]
+    values: list[Any] = [manifest for stack in ACK_STACKS for manifest in all_manifests(plan(stack))]
+    return [*(manifest for manifest in values if manifest["kind"] in OWN), typing.cast("Any", training_job(jobs))]
 
 
 def test_every_rendered_object_has_fields_of_its_kind_alone() -> None:
@@ -168,12 +168,12 @@ def sent() -> list[RecordedResource]:
 
 def test_what_is_sent_is_what_the_provider_takes() -> None:
     assert {one.type for one in sent()} == ARGUMENTS.keys()
-    found = [fault for one in sent() for fault in wrong(one.inputs, ARGUMENTS[one.type], one.name)]
-    assert found == []
+    values = [fault for one in sent() for fault in wrong(one.inputs, ARGUMENTS[one.type], one.name)]
+    assert values == []
 
 
 @pytest.mark.parametrize(
-    ("kind", "change", "said"),
+    ("kind", "change", "text"),
     [
         ("alicloud:cs/nodePool:NodePool", {"desiredSize": 2}, "desiredSize: 2 is no"),
         ("alicloud:cs/nodePool:NodePool", {"instanceType": "ecs"}, "instanceType: is no input"),
@@ -181,7 +181,7 @@ def test_what_is_sent_is_what_the_provider_takes() -> None:
         ("alicloud:cs/managedKubernetes:ManagedKubernetes", {"deletionProtection": "yes"}, "'yes' is no"),
     ],
 )
-def test_a_wrong_input_is_caught(kind: str, change: dict[str, Any], said: str) -> None:
+def test_a_wrong_input_is_caught(kind: str, change: dict[str, Any], text: str) -> None:
     (one, *_) = (one for one in sent() if one.type == kind)
-    (found,) = wrong({**one.inputs, **change}, ARGUMENTS[kind], "pool")
-    assert said in found
+    (each,) = wrong({**one.inputs, **change}, ARGUMENTS[kind], "pool")
+    assert text in each

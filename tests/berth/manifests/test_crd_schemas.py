@@ -83,8 +83,8 @@ def _strict_part(key: str, value: Any) -> Any:
 
 
 def faults(manifest: Mapping[str, Any]) -> list[str]:
-    found = validator(str(manifest["apiVersion"]), str(manifest["kind"])).iter_errors(dict(manifest))
-    return [f"{manifest['kind']}{fault.json_path[1:]}: {fault.message}" for fault in found]
+    result = validator(str(manifest["apiVersion"]), str(manifest["kind"])).iter_errors(dict(manifest))
+    return [f"{manifest['kind']}{fault.json_path[1:]}: {fault.message}" for fault in result]
 
 
 def kueue_objects() -> Iterator[dict[str, object]]:

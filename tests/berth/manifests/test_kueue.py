@@ -256,8 +256,8 @@ def test_a_queue_says_who_else_must_consent_and_whose_turn_it_is() -> None:
 
 
 def test_what_is_not_said_of_a_queue_is_left_to_kueue() -> None:
-    said = {"queueingStrategy", "namespaceSelector", "preemption", "resourceGroups", "cohortName"}
-    assert set(spec(kueue.cluster_queue(plans.queue()))) == said
+    values = {"queueingStrategy", "namespaceSelector", "preemption", "resourceGroups", "cohortName"}
+    assert set(spec(kueue.cluster_queue(plans.queue()))) == values
 
 
 def test_a_door_can_be_closed_by_itself() -> None:

@@ -23,8 +23,8 @@ def rendered() -> list[Manifest]:
 
 
 def namespace(name: str) -> Manifest:
-    (found,) = (m for m in rendered() if m["kind"] == "Namespace" and m["metadata"]["name"] == name)
-    return found
+    (item,) = (m for m in rendered() if m["kind"] == "Namespace" and m["metadata"]["name"] == name)
+    return item
 
 
 @pytest.mark.parametrize("attempt", _BY_POLICIES, ids=lambda attempt: attempt.title)

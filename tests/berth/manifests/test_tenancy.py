@@ -38,8 +38,8 @@ def everything() -> list[Manifest]:
 
 
 def inside(kind: str) -> Manifest:
-    (found,) = (m for _, m in tenancy.namespace_manifests(TEAM, HOME) if m["kind"] == kind)
-    return cast("Manifest", found)
+    (each,) = (m for _, m in tenancy.namespace_manifests(TEAM, HOME) if m["kind"] == kind)
+    return cast("Manifest", each)
 
 
 # --- shape ------------------------------------------------------------------------------------------------------------
@@ -228,10 +228,10 @@ def test_a_limit_range_says_nothing_of_accelerators_and_sets_no_maximum() -> Non
 
 def may(role: str, verb: str, group: str, resource: str) -> bool:
     """Whether a role gives a right, as Kubernetes reads its rules."""
-    (found,) = (m for _, m in roles.cluster_access(ACCESS) if m["kind"] == "ClusterRole" and _name(m) == role)
+    (each,) = (m for _, m in roles.cluster_access(ACCESS) if m["kind"] == "ClusterRole" and _name(m) == role)
     return any(
         verb in rule["verbs"] and group in rule["apiGroups"] and {resource, "*"} & set(rule["resources"])
-        for rule in cast("list[Manifest]", found["rules"])
+        for rule in cast("list[Manifest]", each["rules"])
     )
 
 

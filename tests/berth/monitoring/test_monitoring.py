@@ -126,12 +126,13 @@ def test_a_histogram_is_asked_for_by_its_series() -> None:
 
 
 def test_the_selector_names_the_cluster_only_where_others_could_be_seen() -> None:
-    asked = 'sum(<kueue_pending_workloads status="active">)'
+    request = 'sum(<kueue_pending_workloads status="active">)'
     leader = 'replica_role!="follower"'
     assert (
-        render_query(asked, MANAGED, "dev") == f'sum(kueue_pending_workloads{{{leader},cluster="dev",status="active"}})'
+        render_query(request, MANAGED, "dev")
+        == f'sum(kueue_pending_workloads{{{leader},cluster="dev",status="active"}})'
     )
-    assert render_query(asked, IN_CLUSTER, "dev") == f'sum(kueue_pending_workloads{{{leader},status="active"}})'
+    assert render_query(request, IN_CLUSTER, "dev") == f'sum(kueue_pending_workloads{{{leader},status="active"}})'
     system = render_query("<kubernetes_io:node_accelerator_duty_cycle>", MANAGED, "dev")
     assert system.endswith('{monitored_resource="k8s_node",cluster_name="dev"}')
 
@@ -154,9 +155,9 @@ def test_every_metric_of_the_table_has_a_source_and_known_kind() -> None:
 @every_watched_stack
 def test_the_dashboards_and_alerts_of_a_fleet_name_only_metrics_of_the_table(stack: str) -> None:
     plan = watched(evaluation(stack).plan)
-    found = [series for promql in queries(plan) for series in named(promql)]
-    assert found
-    for series in found:
+    values = [series for promql in queries(plan) for series in named(promql)]
+    assert values
+    for series in values:
         assert plan.backend in find_metric(series).backends
 
 

@@ -51,21 +51,25 @@ def in_units(number: int | None, unit: int) -> int:
 
 @twelve
 def test_the_twelve_queues_have_the_printed_quotas(name: str, kind: str) -> None:
-    found = queue(plan(BATCH), f"cq-{name}-{kind}")
-    assert found.covered_resources == ("cpu", "memory", GPU)
-    assert amounts(found) == PRINTED[kind]
+    result = queue(plan(BATCH), f"cq-{name}-{kind}")
+    assert result.covered_resources == ("cpu", "memory", GPU)
+    assert amounts(result) == PRINTED[kind]
 
 
 @twelve
 def test_the_twelve_queues_have_the_printed_rules(name: str, kind: str) -> None:
     """E.4: StrictFIFO, own namespace, a local queue named after the queue, no lending limit, no flavor fungibility."""
-    found = queue(plan(BATCH), f"cq-{name}-{kind}")
+    result = queue(plan(BATCH), f"cq-{name}-{kind}")
     rule = "Never" if kind == "lp" else "LowerPriority"
-    assert (found.cohort, found.queueing_strategy, found.namespaces) == (COHORTS[name], "StrictFIFO", (name,))
-    assert (found.preemption.within_cluster_queue, found.preemption.reclaim_within_cohort) == (rule, rule)
-    assert (found.preemption.borrow_within_cohort, found.when_can_borrow, found.when_can_preempt) == (None, None, None)
-    assert [(door.namespace, door.name) for door in found.local_queues] == [(name, f"lq-{name}-{kind}")]
-    assert {q.lending_limit for entry in found.flavors for q in entry.quotas} == {None}
+    assert (result.cohort, result.queueing_strategy, result.namespaces) == (COHORTS[name], "StrictFIFO", (name,))
+    assert (result.preemption.within_cluster_queue, result.preemption.reclaim_within_cohort) == (rule, rule)
+    assert (result.preemption.borrow_within_cohort, result.when_can_borrow, result.when_can_preempt) == (
+        None,
+        None,
+        None,
+    )
+    assert [(door.namespace, door.name) for door in result.local_queues] == [(name, f"lq-{name}-{kind}")]
+    assert {q.lending_limit for entry in result.flavors for q in entry.quotas} == {None}
 
 
 def test_there_are_twelve_queues_in_two_cohorts_and_one_for_dws() -> None:
@@ -103,9 +107,9 @@ def test_what_is_promised_of_each_flavor(
 ) -> None:
     """The second table of E.4; the compact pool is as large as its eight jobs' nodes."""
     batch = plan(BATCH)
-    found = flavor(batch, name)
-    assert found.promised == promised
-    assert found.capacity == Bounds(min=nodes[0] * gpus_a_node, max=nodes[1] * gpus_a_node)
+    result = flavor(batch, name)
+    assert result.promised == promised
+    assert result.capacity == Bounds(min=nodes[0] * gpus_a_node, max=nodes[1] * gpus_a_node)
     for cohort in ("team-a-b", "team-c-d"):
         members = [q for q in batch.cluster_queues if q.cohort == cohort]
         nominal = [{e[0]: e[3][0] for e in amounts(q)}.get(name, 0) for q in members]
@@ -125,12 +129,12 @@ def test_flavors_select_the_nodes_of_the_table_in_e3(
     name: str, accelerator: str, labels: dict[str, str], taints: set[str]
 ) -> None:
     """E.3, with tolerations in place of node taints and GKE's own GPU taint tolerated whatever its value."""
-    found = flavor(plan(BATCH), name)
-    assert found.node_labels["cloud.google.com/gke-accelerator"] == accelerator
-    assert labels.items() <= found.node_labels.items()
-    assert found.tolerations[0].key == GPU
-    assert found.tolerations[0].operator == "Exists"
-    assert taints <= {t.key for t in found.tolerations}
+    result = flavor(plan(BATCH), name)
+    assert result.node_labels["cloud.google.com/gke-accelerator"] == accelerator
+    assert labels.items() <= result.node_labels.items()
+    assert result.tolerations[0].key == GPU
+    assert result.tolerations[0].operator == "Exists"
+    assert taints <= {t.key for t in result.tolerations}
 
 
 def test_pools_carry_the_labels_and_taints_of_e1() -> None:
@@ -170,8 +174,8 @@ def test_the_cluster_has_six_system_nodes_over_three_zones() -> None:
 
 
 def test_priorities_are_the_three_of_e3() -> None:
-    found = [(p.name, p.value, p.preempts, p.default) for p in plan(BATCH).priorities]
-    assert found == [
+    values = [(p.name, p.value, p.preempts, p.default) for p in plan(BATCH).priorities]
+    assert values == [
         ("default-priority-nonpreempting", 10, False, True),
         ("compact-priority-preempting", 15, True, False),
         ("high-priority-preempting", 20, True, False),
@@ -181,14 +185,14 @@ def test_priorities_are_the_three_of_e3() -> None:
 @pytest.mark.parametrize("name", list(COHORTS))
 def test_each_team_has_the_identity_that_the_document_meant(name: str) -> None:
     """E.2, fault 2: the published annotation lacks the project; storage.admin is narrowed to objects."""
-    found: TeamPlan = team(plan(BATCH), name)
-    assert found.namespace == name
-    assert found.identity is not None
-    assert found.identity.impersonates is not None
-    assert found.identity.service_account == f"{name}-ksa"
-    assert found.identity.impersonates.email == f"wi-{name}@my-project.iam.gserviceaccount.com"
-    assert found.identity.members == (f"serviceAccount:my-project.svc.id.goog[{name}/{name}-ksa]",)
-    assert "roles/storage.admin" not in found.identity.roles
+    result: TeamPlan = team(plan(BATCH), name)
+    assert result.namespace == name
+    assert result.identity is not None
+    assert result.identity.impersonates is not None
+    assert result.identity.service_account == f"{name}-ksa"
+    assert result.identity.impersonates.email == f"wi-{name}@my-project.iam.gserviceaccount.com"
+    assert result.identity.members == (f"serviceAccount:my-project.svc.id.goog[{name}/{name}-ksa]",)
+    assert "roles/storage.admin" not in result.identity.roles
 
 
 # --- A: TPU multislice ------------------------------------------------------------------------------------------------
@@ -196,10 +200,10 @@ def test_each_team_has_the_identity_that_the_document_meant(name: str) -> None:
 
 def test_multislice_is_three_slices_of_two_hosts() -> None:
     """A.1: 3 slices, 6 nodes, 24 chips; each slice one atomic pool in one zone, by its topology."""
-    found = pool(plan(MULTISLICE), "nodepool")
-    assert (found.nodes, found.accelerators) == (Bounds(min=6, max=6), Bounds(min=24, max=24))
-    assert [n.name for n in found.node_pools] == ["nodepool-2x4-1", "nodepool-2x4-2", "nodepool-2x4-3"]
-    for each in found.node_pools:
+    request = pool(plan(MULTISLICE), "nodepool")
+    assert (request.nodes, request.accelerators) == (Bounds(min=6, max=6), Bounds(min=24, max=24))
+    assert [n.name for n in request.node_pools] == ["nodepool-2x4-1", "nodepool-2x4-2", "nodepool-2x4-3"]
+    for each in request.node_pools:
         assert (each.machine_type, each.slice_topology, len(each.zones)) == ("ct5lp-hightpu-4t", "2x4", 1)
         assert (each.nodes_per_zone, each.total_nodes) == (2, None)
         assert (each.spot, each.reservation, each.gpu) == (False, None, None)
@@ -217,12 +221,12 @@ def test_the_flavor_of_multislice_selects_by_exactly_two_labels(stack: str) -> N
 @pytest.mark.parametrize("stack", [MULTISLICE, AUTOPILOT])
 def test_the_queue_of_multislice_holds_24_chips_and_the_hosts_that_go_with_them(stack: str) -> None:
     """A.2, with cpu and memory covered too: 6 hosts of 112 vCPU and 192 GB, else no JobSet would ever be admitted."""
-    found = queue(plan(stack), "cluster-queue")
-    assert amounts(found) == [("vlp-24", (672, 0), (1152, 0), (24, 0))]
+    result = queue(plan(stack), "cluster-queue")
+    assert amounts(result) == [("vlp-24", (672, 0), (1152, 0), (24, 0))]
     assert (6 * 112, 6 * 192) == (672, 1152)
-    assert (found.cohort, found.queueing_strategy, found.namespaces) == (None, "BestEffortFIFO", None)
-    assert found.preemption.within_cluster_queue == "LowerPriority"
-    assert [(d.namespace, d.name) for d in found.local_queues] == [("default", "multislice-queue")]
+    assert (result.cohort, result.queueing_strategy, result.namespaces) == (None, "BestEffortFIFO", None)
+    assert result.preemption.within_cluster_queue == "LowerPriority"
+    assert [(d.namespace, d.name) for d in result.local_queues] == [("default", "multislice-queue")]
 
 
 @pytest.mark.parametrize("stack", [MULTISLICE, AUTOPILOT])
@@ -235,10 +239,10 @@ def test_a_jobset_without_a_class_is_not_pushed_out_by_the_lowest(stack: str) ->
 
 def test_on_autopilot_gke_makes_the_nodes() -> None:
     """A.1: no node pools and no system pool; the pool says only what the fleet counts on."""
-    found = plan(AUTOPILOT)
-    assert (own_cluster(found).mode, own_cluster(found).version) == ("autopilot", "1.35")
-    assert (found.system_pool, found.pools[0].node_pools, found.pools[0].made_by) == (None, (), "gke")
-    assert found.pools[0].accelerators == Bounds(min=24, max=24)
+    fleet_plan = plan(AUTOPILOT)
+    assert (own_cluster(fleet_plan).mode, own_cluster(fleet_plan).version) == ("autopilot", "1.35")
+    assert (fleet_plan.system_pool, fleet_plan.pools[0].node_pools, fleet_plan.pools[0].made_by) == (None, (), "gke")
+    assert fleet_plan.pools[0].accelerators == Bounds(min=24, max=24)
 
 
 def test_nobody_typed_what_can_be_derived() -> None:

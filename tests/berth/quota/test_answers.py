@@ -30,17 +30,17 @@ def read(*names: str) -> Answers:
 
 
 def test_a_region_has_limits_and_usage() -> None:
-    found = read("region").limit_of(TABLE.series["g2"].cpus or L4.standard, "my-project", "us-central1")
-    assert found is not None
-    assert (found.limit, found.usage, found.project) == (600, 24, "my-project")
+    result = read("region").limit_of(TABLE.series["g2"].cpus or L4.standard, "my-project", "us-central1")
+    assert result is not None
+    assert (result.limit, result.usage, result.project) == (600, 24, "my-project")
     assert read("region").limit_of(L4.standard, "my-project", "us-east5") is None
     assert read("region").limit_of(H100.standard, "my-project", "us-central1") is None
 
 
 def test_a_project_has_global_limits() -> None:
-    found = read("project").limit_of(TABLE.counts["gpus"], "my-project", "global")
-    assert found is not None
-    assert (found.limit, found.locations) == (64, ("global",))
+    result = read("project").limit_of(TABLE.counts["gpus"], "my-project", "global")
+    assert result is not None
+    assert (result.limit, result.locations) == (64, ("global",))
 
 
 def test_service_usage_has_a_default_and_values_of_regions() -> None:
@@ -57,8 +57,8 @@ def test_cloud_quotas_has_values_of_families() -> None:
     answers = read("quota_infos")
     h200, b200 = TABLE.accelerators["nvidia-h200-141gb"].standard, TABLE.accelerators["nvidia-b200"].standard
     gb200 = TABLE.accelerators["nvidia-gb200"].standard
-    found = [answers.limit_of(metric, "my-project", "us-central1") for metric in (H100.standard, h200, b200, gb200)]
-    assert [each.limit if each else None for each in found] == [32, 16, 0, 0]
+    values = [answers.limit_of(metric, "my-project", "us-central1") for metric in (H100.standard, h200, b200, gb200)]
+    assert [each.limit if each else None for each in values] == [32, 16, 0, 0]
     east = answers.limit_of(H100.preemptible, "my-project", "us-east5")
     assert east is not None and east.limit == 8
 
@@ -66,8 +66,8 @@ def test_cloud_quotas_has_values_of_families() -> None:
 def test_a_limit_of_zones_is_not_that_of_the_region() -> None:
     """TPU_LITE_PODSLICE_V5 has both, and the one of zones is usually unlimited."""
     v5e = TABLE.accelerators["tpu-v5-lite-podslice"].standard
-    found = read("quota_infos").limit_of(v5e, "my-project", "us-central1")
-    assert found is not None and found.limit == 64
+    result = read("quota_infos").limit_of(v5e, "my-project", "us-central1")
+    assert result is not None and result.limit == 64
 
 
 def test_answers_under_the_keys_of_the_apis_are_the_same(tmp_path: Path) -> None:

@@ -72,8 +72,8 @@ def compare(quota: RequiredQuota, *limits: QuotaLimit) -> QuotaComparison:
     ],
 )
 def test_a_limit_at_each_border(value: int, usage: int | None, status: str, short_by: int, short_at_first: int) -> None:
-    found = compare(required(L4.standard), limit(L4.standard, value, usage=usage))
-    assert (found.status, found.short_by, found.short_at_first) == (status, short_by, short_at_first)
+    changes = compare(required(L4.standard), limit(L4.standard, value, usage=usage))
+    assert (changes.status, changes.short_by, changes.short_at_first) == (status, short_by, short_at_first)
 
 
 def test_what_is_in_doubt_is_never_short_for_sure() -> None:
@@ -91,22 +91,22 @@ def test_a_quota_that_no_answer_has_is_not_zero() -> None:
 def test_machines_without_preemptible_quota_count_against_the_standard_one() -> None:
     quotas = [required(L4.standard), required(L4.preemptible, fallback=L4.standard)]
     answers = Answers(limits=(limit(L4.standard, 15), limit(L4.preemptible, 0)))
-    (found,) = compare_quotas(quotas, answers)
-    assert found.required.metric == L4.standard
-    assert (found.required.minimum, found.required.maximum) == (4, 10)  # both uses are of one pool here
-    assert found.moved == ("PREEMPTIBLE_NVIDIA_L4_GPUS",)
+    (change,) = compare_quotas(quotas, answers)
+    assert change.required.metric == L4.standard
+    assert (change.required.minimum, change.required.maximum) == (4, 10)  # both uses are of one pool here
+    assert change.moved == ("PREEMPTIBLE_NVIDIA_L4_GPUS",)
 
 
 def test_a_fleet_with_preemptible_machines_alone_needs_the_standard_quota_then() -> None:
     answers = Answers(limits=(limit(L4.standard, 6), limit(L4.preemptible, 0)))
-    (found,) = compare_quotas([required(L4.preemptible, fallback=L4.standard)], answers)
-    assert (found.required.metric, found.status, found.short_by) == (L4.standard, "short", 4)
+    (change,) = compare_quotas([required(L4.preemptible, fallback=L4.standard)], answers)
+    assert (change.required.metric, change.status, change.short_by) == (L4.standard, "short", 4)
 
 
 def test_a_preemptible_quota_of_one_counts_by_itself() -> None:
     quotas = [required(L4.preemptible, fallback=L4.standard)]
-    (found,) = compare_quotas(quotas, Answers(limits=(limit(L4.preemptible, 1), limit(L4.standard, 99))))
-    assert (found.required.metric, found.status, found.short_by) == (L4.preemptible, "short", 9)
+    (change,) = compare_quotas(quotas, Answers(limits=(limit(L4.preemptible, 1), limit(L4.standard, 99))))
+    assert (change.required.metric, change.status, change.short_by) == (L4.preemptible, "short", 9)
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -61,15 +61,15 @@ def test_the_page_shows_rows_of_the_table() -> None:
 def test_a_region_and_a_project_say_what_is_short() -> None:
     """By hand: 56 + 72 + 28 GPUs against 64; CPUS 600 against 696 and, without preemptible quota, 36 × 24 more."""
     result = run("batch-platform", *have("region", "project"))
-    found = rows(result.output)
+    output = rows(result.output)
     assert result.exit_code == 1
-    assert found["CPUS"] == (
+    assert output["CPUS"] == (
         "us-central1 120–1560 600 24 vCPUs short by 960 (used instead of PREEMPTIBLE_CPUS, which is 0)"
     )
-    assert found["PREEMPTIBLE_NVIDIA_L4_GPUS"] == "us-central1 0–72 16 0 GPUs short by 56"
-    assert found["GPUS_ALL_REGIONS"] == "global 8–156 64 0 GPUs short by 92"
-    assert found["NVIDIA_L4_GPUS"] == "us-central1 8–56 60 0 GPUs enough"
-    assert found["ACTIVE_RESIZE_REQUESTS"] == "us-central1 0–10 – – requests not in these answers"
+    assert output["PREEMPTIBLE_NVIDIA_L4_GPUS"] == "us-central1 0–72 16 0 GPUs short by 56"
+    assert output["GPUS_ALL_REGIONS"] == "global 8–156 64 0 GPUs short by 92"
+    assert output["NVIDIA_L4_GPUS"] == "us-central1 8–56 60 0 GPUs enough"
+    assert output["ACTIVE_RESIZE_REQUESTS"] == "us-central1 0–10 – – requests not in these answers"
     assert result.output.splitlines()[-1] == "batch-platform: 18 quotas, 4 short, 3 not in these answers"
     assert (
         "  gcloud beta quotas preferences create --project=my-project --service=compute.googleapis.com "

@@ -28,8 +28,8 @@ def _small(changes: dict[str, Any]) -> FleetPlan:
 
 def test_a_small_fleet() -> None:
     """3 slices of two ct5lp-hightpu-4t, 4 g2-standard-24 (2 L4, 24 vCPUs), 1 to 6 e2-standard-4: disks of 100 GB."""
-    found = needs(required_quotas(_small({})))
-    region = {name: amounts for (place, name), amounts in found.items() if place == "us-central1"}
+    result = needs(required_quotas(_small({})))
+    region = {name: amounts for (place, name), amounts in result.items() if place == "us-central1"}
     assert region == {
         "TPU_LITE_PODSLICE_V5": (24, 24, 0),
         "NVIDIA_L4_GPUS": (8, 8, 2),
@@ -39,20 +39,20 @@ def test_a_small_fleet() -> None:
         "INSTANCE_GROUPS": (3 + 1 + 3, 3 + 1 + 3, 0),
         "INSTANCE_GROUP_MANAGERS": (7, 7, 0),
     }
-    assert found["global", "GPUS_ALL_REGIONS"] == (8, 8, 2)
-    assert found["global", "CPUS_ALL_REGIONS"] == (100, 120, 24)
+    assert result["global", "GPUS_ALL_REGIONS"] == (8, 8, 2)
+    assert result["global", "CPUS_ALL_REGIONS"] == (100, 120, 24)
 
 
 def test_batch_platform_needs_about_what_its_source_tells_users_to_request() -> None:
     """The source: 60 L4, 30 A100 and 600 CPUs. docs/quota.md explains each difference."""
-    found = {name: amounts for (_, name), amounts in needs(required_quotas(plan("batch-platform"))).items()}
-    assert found["NVIDIA_L4_GPUS"] == (4 * 2, (4 + 24) * 2, 2)
-    assert found["PREEMPTIBLE_NVIDIA_L4_GPUS"] == (0, 36 * 2, 2)
-    assert found["PREEMPTIBLE_NVIDIA_A100_GPUS"] == (0, 8 * 1 + 10 * 2, 0)
-    assert found["CPUS"] == (4 * 24 + 6 * 4, (4 + 24) * 24 + 6 * 4, 24)
-    assert found["PREEMPTIBLE_CPUS"] == (0, 36 * 24 + 8 * 12 + 10 * 24, 24)
-    assert found["GPUS_ALL_REGIONS"] == (8, 56 + 72 + 28, 2)
-    assert found["ACTIVE_RESIZE_REQUESTS"] == (0, 10, 0)
+    values = {name: amounts for (_, name), amounts in needs(required_quotas(plan("batch-platform"))).items()}
+    assert values["NVIDIA_L4_GPUS"] == (4 * 2, (4 + 24) * 2, 2)
+    assert values["PREEMPTIBLE_NVIDIA_L4_GPUS"] == (0, 36 * 2, 2)
+    assert values["PREEMPTIBLE_NVIDIA_A100_GPUS"] == (0, 8 * 1 + 10 * 2, 0)
+    assert values["CPUS"] == (4 * 24 + 6 * 4, (4 + 24) * 24 + 6 * 4, 24)
+    assert values["PREEMPTIBLE_CPUS"] == (0, 36 * 24 + 8 * 12 + 10 * 24, 24)
+    assert values["GPUS_ALL_REGIONS"] == (8, 56 + 72 + 28, 2)
+    assert values["ACTIVE_RESIZE_REQUESTS"] == (0, 10, 0)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_the_way_to_obtain_machines_decides_which_quota_counts_them(
     changes: dict[str, Any] = {"pools.l4.capacity": capacity}
     if isinstance(capacity, dict):
         changes["reservations"] = {"r": {"machineType": "g2-standard-24", "zone": ZONE, "count": 4}}
-    found = needs(required_quotas(_small(changes)))
-    assert found["us-central1", metric][0] == minimum
-    assert {name for _, name in found if "NVIDIA" in name} - {metric, "COMMITTED_NVIDIA_L4_GPUS"} == set()
+    result = needs(required_quotas(_small(changes)))
+    assert result["us-central1", metric][0] == minimum
+    assert {name for _, name in result if "NVIDIA" in name} - {metric, "COMMITTED_NVIDIA_L4_GPUS"} == set()
 
 
 def test_a_reservation_counts_once_and_its_pool_only_vms_and_disks() -> None:
     """4 reserved machines of which the pool uses 2: the quota of GPUs is for 4, INSTANCES for 2."""
-    found = needs(
+    result = needs(
         required_quotas(
             _small(
                 {
@@ -89,26 +89,26 @@ def test_a_reservation_counts_once_and_its_pool_only_vms_and_disks() -> None:
             )
         )
     )
-    assert found["us-central1", "NVIDIA_L4_GPUS"] == (8, 8, 0)
-    assert found["us-central1", "INSTANCES"] == (6 + 2 + 1, 6 + 2 + 6, 1)
-    assert found["us-central1", "RESERVATIONS"] == (1, 1, 0)
+    assert result["us-central1", "NVIDIA_L4_GPUS"] == (8, 8, 0)
+    assert result["us-central1", "INSTANCES"] == (6 + 2 + 1, 6 + 2 + 6, 1)
+    assert result["us-central1", "RESERVATIONS"] == (1, 1, 0)
 
 
 def test_ways_of_a_compute_class_exclude_each_other() -> None:
     """8 nodes of 8 H100 by reservation, flex-start or spot: 64 GPUs in all, not three times as many."""
-    found = {name: amounts for (_, name), amounts in needs(required_quotas(plan("dws-autoprovisioned"))).items()}
-    assert found["PREEMPTIBLE_NVIDIA_H100_GPUS"] == (0, 64, 0)
-    assert found["GPUS_ALL_REGIONS"] == (0, 64 + 128, 0)
-    assert found["INSTANCES"] == (1, 8 + 64 + 16 + 6, 1)
+    values = {name: amounts for (_, name), amounts in needs(required_quotas(plan("dws-autoprovisioned"))).items()}
+    assert values["PREEMPTIBLE_NVIDIA_H100_GPUS"] == (0, 64, 0)
+    assert values["GPUS_ALL_REGIONS"] == (0, 64 + 128, 0)
+    assert values["INSTANCES"] == (1, 8 + 64 + 16 + 6, 1)
 
 
 def test_workers_of_a_manager_count_in_their_own_regions() -> None:
-    found = needs(required_quotas(plan("multikueue")))
+    result = needs(required_quotas(plan("multikueue")))
     family = "GPUS_PER_GPU_FAMILY gpu_family=NVIDIA_H100"
-    assert found["us-central1", family] == (64, 64, 0)
-    assert found["us-east5", family] == (32, 32, 0)
-    assert found["global", "GPUS_ALL_REGIONS"] == (96 + 16, 96 + 16, 8)
-    assert found["global", "NETWORKS"] == (3, 3, 0)
+    assert result["us-central1", family] == (64, 64, 0)
+    assert result["us-east5", family] == (32, 32, 0)
+    assert result["global", "GPUS_ALL_REGIONS"] == (96 + 16, 96 + 16, 8)
+    assert result["global", "NETWORKS"] == (3, 3, 0)
 
 
 def test_an_existing_cluster_needs_nothing() -> None:

@@ -37,13 +37,13 @@ def expected(stack: str) -> dict[tuple[str, str], dict[str, tuple[int, int]]]:
     """Kind and name → flavor → guaranteed and ceiling, from the plan's JSON; a queue's ceiling is not in it."""
     read = plan_json(stack)
     resources = {f["name"]: f["resource"] for f in read["flavors"]}
-    found = {
+    values = {
         ("cohort", c["name"]): {f: (n, c["ceiling"][f]) for f, n in c["guaranteed"].items()} for c in read["cohorts"]
     }
     for queue in read["clusterQueues"]:
         own = [q for q in queue["quotas"] if q["resource"] == resources[q["flavor"]]]
-        found["queue", queue["name"]] = {q["flavor"]: (q["nominal"], -1) for q in own}
-    return found
+        values["queue", queue["name"]] = {q["flavor"]: (q["nominal"], -1) for q in own}
+    return values
 
 
 @every_stack
@@ -51,9 +51,9 @@ def test_the_boxes_are_the_cohorts_and_queues_of_the_plan_with_its_figures(stack
     drawn = quota_tree_boxes(plan(stack))
     for box in drawn:
         figures = {share.flavor: (share.guaranteed, share.ceiling) for share in box.quotas}
-        told = expected(stack)[box.kind, box.name]
-        assert figures.keys() == told.keys()
-        for flavor, (guaranteed, ceiling) in told.items():
+        output = expected(stack)[box.kind, box.name]
+        assert figures.keys() == output.keys()
+        for flavor, (guaranteed, ceiling) in output.items():
             assert figures[flavor][0] == guaranteed
             assert ceiling in (-1, figures[flavor][1])
     assert sorted((box.kind, box.name) for box in drawn) == sorted(expected(stack))
@@ -125,12 +125,12 @@ def forests(draw: st.DrawFn) -> list[TreeBox]:
     depths = [0]
     for _ in range(draw(st.integers(0, 24))):
         depths.append(draw(st.integers(0, depths[-1] + 1)))
-    found: list[TreeBox] = []
+    values: list[TreeBox] = []
     for i, depth in enumerate(depths):
         parent = next((j for j in reversed(range(i)) if depths[j] == depth - 1), None)
         shares = tuple(BoxQuota("f" * draw(st.integers(1, 30)), 1, 2, "x") for _ in range(draw(st.integers(0, 12))))
-        found.append(TreeBox("cohort", "n" * draw(st.integers(1, 63)), shares, parent, depth))
-    return found
+        values.append(TreeBox("cohort", "n" * draw(st.integers(1, 63)), shares, parent, depth))
+    return values
 
 
 @settings(max_examples=60, deadline=None)

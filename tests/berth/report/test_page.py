@@ -65,7 +65,7 @@ class Read(HTMLParser):
 
     def all(self, attribute: str) -> Iterator[str]:
         """Return every value of an attribute."""
-        return (str(found[attribute]) for _, found in self.elements if attribute in found)
+        return (str(each[attribute]) for _, each in self.elements if attribute in each)
 
 
 def project(folder: Path, text: str) -> Path:
@@ -97,7 +97,7 @@ def test_a_page_asks_nobody_for_anything_and_runs_nothing(stack: str) -> None:
     assert tags.isdisjoint({"script", "iframe", "object", "embed", "img", "form", "base", "video", "audio"})
     assert set(read.all("href")) - {f"#{each}" for each in read.all("id")} == {"data:,"}
     assert list(read.all("src")) == []
-    assert [name for _, found in read.elements for name in found if name.startswith("on")] == []
+    assert [name for _, item in read.elements for name in item if name.startswith("on")] == []
     assert re.findall(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text) == []
     (policy,) = (f["content"] for t, f in read.elements if t == "meta" and "http-equiv" in f)
     assert str(policy).startswith("default-src 'none'; ")
@@ -109,18 +109,18 @@ def test_a_page_can_be_found_ones_way_in(stack: str) -> None:
     read = Read(render_page(evaluation(stack)))
     ids = list(read.all("id"))
     assert sorted(ids) == sorted(set(ids))
-    assert next(found["lang"] for tag, found in read.elements if tag == "html") == "en"
+    assert next(each["lang"] for tag, each in read.elements if tag == "html") == "en"
     assert [tag for tag, _ in read.elements].count("main") == 1
     assert [tag for tag, _ in read.elements].count("h1") == 1
-    assert next(found for tag, found in read.elements if tag == "a")["href"] == "#main"
-    for tag, found in read.elements:
+    assert next(each for tag, each in read.elements if tag == "a")["href"] == "#main"
+    for tag, each in read.elements:
         if tag == "section":
-            assert found.get("aria-label") or found["aria-labelledby"] in ids
-        if "wide" in str(found.get("class")).split():
-            assert (found["tabindex"], found["role"]) == ("0", "region")
-            assert found["aria-label"]
+            assert each.get("aria-label") or each["aria-labelledby"] in ids
+        if "wide" in str(each.get("class")).split():
+            assert (each["tabindex"], each["role"]) == ("0", "region")
+            assert each["aria-label"]
         if tag == "th":
-            assert found["scope"] in ("col", "row")
+            assert each["scope"] in ("col", "row")
 
 
 def test_a_page_is_the_same_every_time() -> None:
@@ -139,8 +139,8 @@ def test_every_problem_is_on_the_page(stack: str) -> None:
 
 def table(text: str, caption: str) -> list[list[str]]:
     """Return the rows of a table, without its head."""
-    (found,) = re.findall(rf'aria-label="{re.escape(caption)}">\s*<table.*?<tbody>(.*?)</tbody>', text, flags=re.DOTALL)
-    cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", found))
+    (each,) = re.findall(rf'aria-label="{re.escape(caption)}">\s*<table.*?<tbody>(.*?)</tbody>', text, flags=re.DOTALL)
+    cells = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", each))
     return [list(row) for row in cells]
 
 
@@ -203,21 +203,21 @@ def by_definition(read: dict[str, Any]) -> set[tuple[str, str, str]]:
     def quotas(queue: dict[str, Any]) -> dict[str, dict[str, Any]]:
         return {q["flavor"]: q for q in queue["quotas"] if q["resource"] == resources[q["flavor"]]}
 
-    found: set[tuple[str, str, str]] = set()
+    values: set[tuple[str, str, str]] = set()
     for one in read["clusterQueues"]:
         rules, own = one["preemption"], quotas(one)
         if rules["withinClusterQueue"] != "Never":
-            found.add((one["name"], one["name"], "P"))
+            values.add((one["name"], one["name"], "P"))
         for other in read["clusterQueues"]:
             if other is one or one["cohort"] is None or root(one["cohort"]) != root(other["cohort"]):
                 continue
             shared = [f for f, q in quotas(other).items() if f in own and q["borrowingLimit"] != 0]
             lent = [f for f in shared if own[f]["nominal"] and own[f]["lendingLimit"] != 0]
             if rules["reclaimWithinCohort"] != "Never" and lent:
-                found.add((one["name"], other["name"], "R"))
+                values.add((one["name"], other["name"], "R"))
             if rules["borrowWithinCohort"] != "Never" and any(own[f]["borrowingLimit"] != 0 for f in shared):
-                found.add((one["name"], other["name"], "B"))
-    return found
+                values.add((one["name"], other["name"], "B"))
+    return values
 
 
 def drawn(fleet: FleetPlan) -> set[tuple[str, str, str]]:
@@ -239,10 +239,10 @@ def test_the_matrices_say_what_the_rules_say(stack: str) -> None:
 
 def test_borrowing_by_priority_has_its_letter_and_its_flavors(tmp_path: Path) -> None:
     rule = "preemption: {borrowWithinCohort: {policy: LowerPriority}}"
-    found = evaluate_stack(str(project(tmp_path, DEV.replace(VISION, f"{rule}\n            {VISION}"))), tmp_path)
-    assert found.plan is not None
-    assert found.faults == ()
-    assert {each[:2] for each in drawn(found.plan) if each[2] == "B"} == {
+    result = evaluate_stack(str(project(tmp_path, DEV.replace(VISION, f"{rule}\n            {VISION}"))), tmp_path)
+    assert result.plan is not None
+    assert result.faults == ()
+    assert {each[:2] for each in drawn(result.plan) if each[2] == "B"} == {
         ("vision-train", "language-train"),
     }
 
@@ -285,25 +285,25 @@ def test_a_stack_whose_frame_is_not_understood_has_a_page_of_its_faults(tmp_path
 
 
 def test_a_fleet_on_ack_has_a_page_of_its_tree_and_its_members() -> None:
-    found = evaluation("ack-fleet").ack_plan
-    assert found is not None
+    result = evaluation("ack-fleet").ack_plan
+    assert result is not None
     words = Read(render_page(evaluation("ack-fleet"))).words
-    for _, node in found.quotas.walk():
+    for _, node in result.quotas.walk():
         gpus = node.minimum["nvidia.com/gpu"], node.maximum["nvidia.com/gpu"]
         assert f"nvidia.com/gpu: {gpus[0]} guaranteed, at most {gpus[1]} GPUs" in words
-    for member in found.members:
+    for member in result.members:
         for pool in member.node_pools:
             assert f"{member.name}/{pool.name}\n{pool.instance_type}" in words
     assert "trainers-train can reclaim its guarantee from borrowers, on nvidia.com/gpu" in words
 
 
 def test_a_teams_own_stack_has_a_page_of_its_workloads_and_of_its_queues_alone() -> None:
-    found = evaluation("team-a").team_stack_plan
-    assert found is not None
+    result = evaluation("team-a").team_stack_plan
+    assert result is not None
     read = Read(render_page(evaluation("team-a")))
     assert {"workloads", "teams", "tree"} <= set(read.all("id"))
     assert {"capacity", "preemption", "pools"}.isdisjoint(read.all("id"))
-    for key, workload in found.workloads.items():
+    for key, workload in result.workloads.items():
         assert f"{key}\nJob {key}\n" in read.words
         assert workload.pod.image in read.words
     assert "cq-team-a-hp" in read.words
@@ -339,12 +339,12 @@ def test_a_page_shows_who_gets_in_and_when(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs.yaml"
     jobs.write_text(SCENARIO.replace("stack: dev\n", ""), encoding="utf-8")
     answer = run([str(GKE_STACKS["dev"]), str(jobs)], (), ROOT)
-    told = as_json.run_to_json(answer.stories[0])
+    document = as_json.run_to_json(answer.stories[0])
     done = berth("report", str(GKE_STACKS["dev"]), "--jobs", str(jobs))
     assert done.exit_code == 0
     read = Read(done.stdout)
     assert "admission" in set(read.all("id"))
-    for step in told["steps"]:
+    for step in document["steps"]:
         for row in step["changes"]:
             assert f"{row['job']}\n" in read.words
             assert f"\n{status_text(JobStatus(row['verdict']))}\n" in read.words

@@ -80,9 +80,9 @@ BARS = """() => [...document.querySelectorAll('article')].map(a => [...a.querySe
 def browser() -> Iterator[Any]:
     """Provide a headless Chromium, the system's own."""
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM)
-        yield found
-        found.close()
+        result = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield result
+        result.close()
 
 
 @pytest.fixture(scope="module")
@@ -159,9 +159,9 @@ def test_all_text_stands_out_from_what_is_behind_it(
     """WCAG 2, level AA: 4.5 to 1."""
     with Visit(browser, files[stack], PHONE, scheme) as visit:
         visit.page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
-        found = visit.page.evaluate(CONTRASTS)
-        assert len(found) > 40
-        assert [each for each in found if each[0] < 4.5] == []
+        result = visit.page.evaluate(CONTRASTS)
+        assert len(result) > 40
+        assert [each for each in result if each[0] < 4.5] == []
 
 
 def test_a_page_is_dark_for_who_likes_it_dark(browser: Any, files: dict[str, Path]) -> None:

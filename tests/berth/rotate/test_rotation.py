@@ -35,18 +35,18 @@ def rotate(*words: str) -> Any:
 
 def plan(project: Path) -> FleetPlan:
     """Return the plan of the files as they are."""
-    found = evaluate_stack("dev", project)
-    assert [fault.line() for fault in found.faults] == []
-    assert found.plan is not None
-    return found.plan
+    evaluation = evaluate_stack("dev", project)
+    assert [fault.line() for fault in evaluation.faults] == []
+    assert evaluation.plan is not None
+    return evaluation.plan
 
 
 def walked(project: Path, *words: str) -> Iterator[Changes]:
     """Apply the printed diffs one after the other, with git, and compare each with the one before."""
-    found = rotate(*words, "--json")
-    assert found.exit_code == 0, found.stdout
+    result = rotate(*words, "--json")
+    assert result.exit_code == 0, result.stdout
     before = plan(project)
-    for step in json.loads(found.stdout)["steps"]:
+    for step in json.loads(result.stdout)["steps"]:
         subprocess.run(["git", "apply", "-"], input=step["difference"], text=True, check=True, cwd=project)
         after = plan(project)
         yield compare(before, after)
@@ -96,14 +96,14 @@ def test_allowances_of_others_stay(project: Path) -> None:
 
 
 def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
-    found = rotate("v5e", "--set", "topology=4x4", "--set", "slices=1")
-    assert found.exit_code == 1
-    assert "# fault: Pulumi.dev.yaml:" in found.stdout
+    result = rotate("v5e", "--set", "topology=4x4", "--set", "slices=1")
+    assert result.exit_code == 1
+    assert "# fault: Pulumi.dev.yaml:" in result.stdout
     assert plan(project).pools
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("v7",), "no pool 'v7'; the pools are l4-reserved, l4-spot, v5e, v6e"),
         (("v5e", "--set", "topology"), "'topology' is not a setting; write --set topology=4x4"),
@@ -125,9 +125,9 @@ def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
         (("l4-reserved",), "no change of l4-reserved is given; write --set KEY=VALUE, such as --set topology=4x4"),
     ],
 )
-def test_what_cannot_be_rotated_is_told_in_a_line(project: Path, words: tuple[str, ...], said: str) -> None:
-    found = rotate(*words)
-    assert (found.exit_code, found.stdout, found.stderr) == (1, "", f"{said}\n")
+def test_what_cannot_be_rotated_is_told_in_a_line(project: Path, words: tuple[str, ...], text: str) -> None:
+    result = rotate(*words)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"{text}\n")
 
 
 def test_what_no_pattern_can_edit_is_left_to_a_person(project: Path) -> None:
@@ -138,33 +138,33 @@ def test_what_no_pattern_can_edit_is_left_to_a_person(project: Path) -> None:
     write(
         project, {**BASE, "Pulumi.dev.yaml": f"{lines[0]}pools: {{{pools}}}\n    kueue:{text.split('    kueue:')[1]}"}
     )
-    found = rotate("v5e", "--set", "topology=4x4", "--set", "slices=3")
-    assert found.exit_code == 1
-    assert "by hand" in found.stderr
+    result = rotate("v5e", "--set", "topology=4x4", "--set", "slices=3")
+    assert result.exit_code == 1
+    assert "by hand" in result.stderr
 
 
 def test_faults_can_be_annotations_of_a_pull_request(project: Path) -> None:
     """GitHub's workflow commands: the place in the properties, and the rest as the message."""
     (project / "teams" / "speech.yaml").write_text("teams:\n  speech: {cohort: nowhere}\n", encoding="utf-8")
-    found = CliRunner().invoke(app, ["check", "dev", "--format", "github"])
-    assert found.exit_code == 1
+    result = CliRunner().invoke(app, ["check", "dev", "--format", "github"])
+    assert result.exit_code == 1
     wanted = "::error file=teams/speech.yaml,line=2,title=unknown-reference::teams.speech.cohort: no cohort 'nowhere'"
-    assert next(line for line in found.stdout.splitlines() if line.startswith("::error")).startswith(wanted)
+    assert next(line for line in result.stdout.splitlines() if line.startswith("::error")).startswith(wanted)
 
 
 def test_faults_can_be_json(project: Path) -> None:
     (project / "teams" / "speech.yaml").write_text("teams:\n  speech: {cohort: nowhere}\n", encoding="utf-8")
-    found = CliRunner().invoke(app, ["check", "dev", "--format", "json"])
-    told = json.loads(found.stdout)
-    assert (found.exit_code, told["version"], told["stacks"][0]["sound"]) == (1, 1, False)
-    (fault,) = [each for each in told["stacks"][0]["problems"] if each["severity"] == "fault"]
+    result = CliRunner().invoke(app, ["check", "dev", "--format", "json"])
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["version"], document["stacks"][0]["sound"]) == (1, 1, False)
+    (fault,) = [each for each in document["stacks"][0]["problems"] if each["severity"] == "fault"]
     assert fault["place"] == "teams/speech.yaml:2"
 
 
 def test_a_pool_of_a_worker_is_not_rotated_and_it_is_said_what_is_to_be_done() -> None:
-    found = CliRunner().invoke(app, ["rotate", str(GKE_STACKS["multikueue"]), "central/v5e", "--set", "topology=2x4"])
-    assert found.exit_code == 1
-    assert found.stderr.strip() == (
+    result = CliRunner().invoke(app, ["rotate", str(GKE_STACKS["multikueue"]), "central/v5e", "--set", "topology=2x4"])
+    assert result.exit_code == 1
+    assert result.stderr.strip() == (
         "'central/v5e' belongs to a worker, so replace it by hand: drain its queues, then write "
         "workers.central.allowReplacement: {v5e: <why>}"
     )
@@ -176,9 +176,9 @@ def _diffs(text: str) -> list[str]:
 
 def test_cohorts_are_rotated_with_the_queues() -> None:
     stack = str(GKE_STACKS["quota-tree"])
-    found = CliRunner().invoke(app, ["rotate", stack, "v6e", "--set", "topology=4x8", "--set", "slices=8", "--json"])
-    assert [step["faults"] for step in json.loads(found.stdout)["steps"]] == [[], [], []], found.stdout
-    assert found.exit_code == 0
+    result = CliRunner().invoke(app, ["rotate", stack, "v6e", "--set", "topology=4x8", "--set", "slices=8", "--json"])
+    assert [step["faults"] for step in json.loads(result.stdout)["steps"]] == [[], [], []], result.stdout
+    assert result.exit_code == 0
 
 
 def test_queues_under_a_former_name_are_drained(project: Path) -> None:
@@ -205,9 +205,9 @@ def test_a_held_queue_is_drained_and_held_again(project: Path) -> None:
 def test_a_stack_file_outside_of_the_project_is_rotated_and_left_alone(project: Path, tmp_path_factory: Any) -> None:
     outside = tmp_path_factory.mktemp("elsewhere") / "Pulumi.dev.yaml"
     outside.write_text(BASE["Pulumi.dev.yaml"], encoding="utf-8")
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         app, ["rotate", str(outside), "v5e", "--set", "topology=4x4", "--set", "slices=3", "--json"]
     )
-    assert found.exit_code == 0, found.output
-    assert _diffs(found.stdout)[0].startswith("--- a/Pulumi.dev.yaml\n")
+    assert result.exit_code == 0, result.output
+    assert _diffs(result.stdout)[0].startswith("--- a/Pulumi.dev.yaml\n")
     assert outside.read_text(encoding="utf-8") == BASE["Pulumi.dev.yaml"]

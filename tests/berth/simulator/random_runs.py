@@ -47,13 +47,13 @@ amounts: st.SearchStrategy[dict[str, int]] = st.one_of(
 @st.composite
 def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[FlavorResource, QuotaLimits]:
     """Return a quota of every cell; what is lent is no more than what there is."""
-    found: dict[FlavorResource, QuotaLimits] = {}
+    values: dict[FlavorResource, QuotaLimits] = {}
     for flavor in flavors:
         for resource in RESOURCES:
             nominal = draw(nominals)
             lending = draw(st.sampled_from((None, None, nominal, nominal // 2, 0)))
-            found[flavor, resource] = QuotaLimits(nominal=nominal, borrowing_limit=draw(limits), lending_limit=lending)
-    return found
+            values[flavor, resource] = QuotaLimits(nominal=nominal, borrowing_limit=draw(limits), lending_limit=lending)
+    return values
 
 
 @st.composite
@@ -87,12 +87,12 @@ def queues(draw: st.DrawFn, name: str, preempts: bool) -> ClusterQueue:
 @st.composite
 def setups(draw: st.DrawFn, preempts: bool = True) -> SchedulerSetup:
     """Up to four queues, and cohorts with some quota of their own."""
-    found = tuple(draw(queues(f"q{index}", preempts)) for index in range(draw(st.sampled_from((2, 3, 4, 1)))))
+    values = tuple(draw(queues(f"q{index}", preempts)) for index in range(draw(st.sampled_from((2, 3, 4, 1)))))
     cohorts = tuple(
         Cohort(name=name, parent=parent, quotas=draw(quotas(FLAVORS)) if draw(st.booleans()) else {})
         for name, parent in COHORTS.items()
     )
-    return SchedulerSetup(queues=found, cohorts=cohorts)
+    return SchedulerSetup(queues=values, cohorts=cohorts)
 
 
 Step = tuple[str, object]
@@ -113,11 +113,11 @@ def jobs(draw: st.DrawFn, name: str, setup: SchedulerSetup) -> Job:
 @st.composite
 def steps(draw: st.DrawFn, setup: SchedulerSetup, kinds: tuple[str, ...]) -> list[Step]:
     """Up to twenty-four steps, most of them arrivals."""
-    found: list[Step] = []
+    values: list[Step] = []
     for number in range(draw(st.sampled_from((24, 16, 8, 2)))):
         kind = draw(st.sampled_from(("submit", "submit", "submit", *kinds)))
-        found.append((kind, draw(jobs(f"j{number}", setup)) if kind == "submit" else draw(st.integers(0, 9))))
-    return found
+        values.append((kind, draw(jobs(f"j{number}", setup)) if kind == "submit" else draw(st.integers(0, 9))))
+    return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ def _step(step: str) -> str:
     if words[0].endswith(":"):
         return f"- {step}"
     name, queue, slices, *priority = words
-    said = f", priority: {priority[0]}" if priority else ""
-    return f"- submit: {{name: {name}, queue: {queue}, pods: {2 * int(slices)}, requests: {{google.com/tpu: 4}}{said}}}"
+    text = f", priority: {priority[0]}" if priority else ""
+    return f"- submit: {{name: {name}, queue: {queue}, pods: {2 * int(slices)}, requests: {{google.com/tpu: 4}}{text}}}"
 
 
 def table(folder: pathlib.Path, *arguments: str, live: tuple[pathlib.Path, ...] = ()) -> list[str]:
@@ -145,8 +145,8 @@ def test_jobs_with_one_name_are_named_by_namespace(folder: pathlib.Path) -> None
     ]
     (folder / "jobs.yaml").write_text("\n---\n".join(json.dumps(each) for each in jobs), encoding="utf-8")
     (folder / "more.yaml").write_text("steps:\n- finish: train\n", encoding="utf-8")
-    found = simulate.run(["stack.yaml", "jobs.yaml", "more.yaml"], [], folder)
-    assert [line_without_code(problem) for problem in found.faults] == [
+    result = simulate.run(["stack.yaml", "jobs.yaml", "more.yaml"], [], folder)
+    assert [line_without_code(problem) for problem in result.faults] == [
         "more.yaml:2: steps[0].finish: 'train' is ambiguous; write one of speech/train, vision/train"
     ]
 
@@ -181,9 +181,9 @@ def test_a_step_can_change_the_stack(folder: pathlib.Path) -> None:
 
 def test_the_json_has_the_printed_steps(folder: pathlib.Path) -> None:
     scenario(folder, "a vision/train 3", "b speech/train 1")
-    said: dict[str, Any] = json.loads(json.dumps(output.as_json(simulate.run(["scenario.yaml"], [], folder))))
-    assert said["stack"] == "stack" and said["problems"] == []
-    first, second = said["steps"]
+    document: dict[str, Any] = json.loads(json.dumps(output.as_json(simulate.run(["scenario.yaml"], [], folder))))
+    assert document["stack"] == "stack" and document["problems"] == []
+    first, second = document["steps"]
     tpu = {"flavor": "v5e", "resource": "google.com/tpu"}
     assert first["changes"][0]["takes"] == [
         {**tpu, "amount": 24, "guaranteed": 8, "borrowed": 16, "from": ["speech-train"]}
@@ -192,7 +192,7 @@ def test_the_json_has_the_printed_steps(folder: pathlib.Path) -> None:
     assert second["changes"][0]["pushes"] == [loss] and second["changes"][1]["pushedOut"] == loss
     assert second["changes"][1]["why"]["code"] == "no-room"
     assert second["changes"][1]["why"]["short"] == [{**tpu, "wants": 24, "free": 16, "ceiling": 24}]
-    assert [(row["job"], row["verdict"]) for row in said["standing"]] == [("a", "waits"), ("b", "admitted")]
+    assert [(row["job"], row["verdict"]) for row in document["standing"]] == [("a", "waits"), ("b", "admitted")]
 
 
 def test_an_admission_check_holds_a_job_until_it_succeeds(tmp_path: pathlib.Path) -> None:
@@ -204,8 +204,8 @@ def test_an_admission_check_holds_a_job_until_it_succeeds(tmp_path: pathlib.Path
     )
     file = tmp_path / "scenario.yaml"
     file.write_text(text, encoding="utf-8")
-    (found,) = simulate.run([str(file)], [], ROOT).stories
-    assert [[(row.job, row.status) for row in moment.outcomes] for moment in found.steps] == [
+    (each,) = simulate.run([str(file)], [], ROOT).stories
+    assert [[(row.job, row.status) for row in moment.outcomes] for moment in each.steps] == [
         [("a", "reserved")],
         [("b", "admitted")],
         [("a", "admitted")],
@@ -327,7 +327,7 @@ def test_workloads_of_unknown_queues_are_a_warning(folder: pathlib.Path) -> None
 
 
 def test_recorded_cases_are_replayed_in_their_own_format() -> None:
-    found, text, problems = simulate.answer_cases(HERE / "cases.yaml")
-    assert problems == () and len(found) == 358
+    result, text, problems = simulate.answer_cases(HERE / "cases.yaml")
+    assert problems == () and len(result) == 358
     assert text.splitlines()[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
-    assert json.loads(json.dumps(found))[0]["steps"][0]["then"]["j0"]["state"] == "admitted"
+    assert json.loads(json.dumps(result))[0]["steps"][0]["then"]["j0"]["state"] == "admitted"

@@ -39,16 +39,16 @@ was, and cannot be told from the case (docs/admission.md)."""
 
 @pytest.fixture(scope="module")
 def cases() -> list[RecordedCase]:
-    found, problems = read_cases(FILE)
+    result, problems = read_cases(FILE)
     assert problems == []
-    return found
+    return result
 
 
 def test_the_model_agrees_with_every_step_that_was_recorded_at_the_usual_time(cases: list[RecordedCase]) -> None:
     """A step is compared whole. Of h0011 the steps after the late one differ too, as consequences."""
-    found = {(each.case, each.step) for each in agreement.find_mismatches(cases)}
+    values = {(each.case, each.step) for each in agreement.find_mismatches(cases)}
     consequences = {("h0011", step) for step in (10, 11, 12, 13)}
-    assert found == set(LATE.items()) | consequences
+    assert values == set(LATE.items()) | consequences
 
 
 def test_every_other_step_agrees_too_once_those_pushed_out_have_given_back(cases: list[RecordedCase]) -> None:
@@ -60,7 +60,7 @@ def test_every_other_step_agrees_too_once_those_pushed_out_have_given_back(cases
 
 def _replayed(case: RecordedCase, late: int) -> list[object]:
     simulator = Simulator(build_setup(case))
-    said: list[object] = []
+    values: list[object] = []
     for index, step in enumerate(case["steps"]):
         simulator.delay_release = index != late
         if "submit" in step:
@@ -69,33 +69,33 @@ def _replayed(case: RecordedCase, late: int) -> list[object]:
             simulator.submit(Job(name=of["name"], queue=of["queue"], priority=of["priority"], pod_sets=(pods,)))
         else:
             simulator.finish(step["finish"])
-        said.append({name: _state(simulator, name) for name in simulator.workloads})
-    return said
+        values.append({name: _state(simulator, name) for name in simulator.workloads})
+    return values
 
 
 def _state(simulator: Simulator, name: str) -> dict[str, object]:
     work = simulator.workloads[name]
-    said: dict[str, object] = {"state": "admitted" if work.has_quota() else "pending"}
+    values: dict[str, object] = {"state": "admitted" if work.has_quota() else "pending"}
     if work.has_quota():
-        said["flavors"] = work.flavors[0]
+        values["flavors"] = work.flavors[0]
     if work.eviction_count:
-        said |= {"evicted": work.eviction_count} | ({} if work.has_quota() else {"reason": work.eviction_reason})
-    return said
+        values |= {"evicted": work.eviction_count} | ({} if work.has_quota() else {"reason": work.eviction_reason})
+    return values
 
 
 def test_the_answered_file_has_the_form_of_the_file(cases: list[RecordedCase]) -> None:
     """So that anyone can compare it with the recording, without trusting a count."""
-    for case, said in zip(cases, with_simulated_states(cases), strict=True):
-        assert case.keys() == said.keys()
-        assert [step["then"] for step in said["steps"]] == replay(case)
-        assert [{**step, "then": 0} for step in said["steps"]] == [{**step, "then": 0} for step in case["steps"]]
+    for case, each in zip(cases, with_simulated_states(cases), strict=True):
+        assert case.keys() == each.keys()
+        assert [step["then"] for step in each["steps"]] == replay(case)
+        assert [{**step, "then": 0} for step in each["steps"]] == [{**step, "then": 0} for step in case["steps"]]
 
 
 def test_the_count_is_the_last_line_and_every_difference_comes_before_it(cases: list[RecordedCase]) -> None:
-    found = CliRunner().invoke(app, ["admit", "--cases", str(FILE)]).stdout.splitlines()
-    assert found[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
-    assert sum(line.endswith("):") for line in found) == 2823 - 2806
-    assert found[:3] == [
+    result = CliRunner().invoke(app, ["admit", "--cases", str(FILE)]).stdout.splitlines()
+    assert result[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
+    assert sum(line.endswith("):") for line in result) == 2823 - 2806
+    assert result[:3] == [
         "c0067, step 3 (submit j3):",
         "  j2: recorded pending, evicted 1 time (InClusterQueue); simulated admitted on reserved (cpu), "
         "reserved (nvidia.com/gpu), evicted 1 time",

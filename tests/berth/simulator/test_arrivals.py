@@ -31,9 +31,9 @@ TPU = {"limits": {"google.com/tpu": 4}}
 def read(manifest: dict[str, Any]) -> list[Arrival]:
     """Return the jobs of a manifest that is sound."""
     problems = Problems()
-    found = list(read_arrivals(ManifestDocument("f", manifest).root_value(problems), BOOK))
+    output = list(read_arrivals(ManifestDocument("f", manifest).root_value(problems), BOOK))
     assert problems.entries == []
-    return found
+    return output
 
 
 def manifest(kind: str, spec: dict[str, Any], labels: dict[str, str] | None = None) -> dict[str, Any]:
@@ -63,9 +63,14 @@ def sizes(arrival: Arrival) -> list[tuple[str, int, dict[str, int]]]:
     ],
 )
 def test_a_job_counts_the_pods_that_run_at_a_time(spec: dict[str, int], pods: int) -> None:
-    (found,) = read(manifest("Job", {**spec, "template": template({"resources": TPU})}))
-    assert sizes(found) == [("main", pods, {"google.com/tpu": 4})]
-    assert (found.job.name, found.display_name, found.job.queue, found.job.priority) == ("vision/a", "a", "cq", 10)
+    (resource,) = read(manifest("Job", {**spec, "template": template({"resources": TPU})}))
+    assert sizes(resource) == [("main", pods, {"google.com/tpu": 4})]
+    assert (resource.job.name, resource.display_name, resource.job.queue, resource.job.priority) == (
+        "vision/a",
+        "a",
+        "cq",
+        10,
+    )
 
 
 def test_a_job_set_counts_every_replica_of_every_replicated_job() -> None:
@@ -76,19 +81,19 @@ def test_a_job_set_counts_every_replica_of_every_replicated_job() -> None:
         "template": {"spec": {"parallelism": 2, "template": template({"resources": TPU})}},
     }
     head = {"name": "head", "template": {"spec": {"template": template()}}}
-    (found,) = read(manifest("JobSet", {"replicatedJobs": [slices, head]}))
-    assert sizes(found) == [("slice", 6, {"google.com/tpu": 4}), ("head", 1, {})]
+    (each,) = read(manifest("JobSet", {"replicatedJobs": [slices, head]}))
+    assert sizes(each) == [("slice", 6, {"google.com/tpu": 4}), ("head", 1, {})]
 
 
 def test_a_pytorch_job_has_its_master_before_its_workers() -> None:
     replicas = {"Worker": {"replicas": 2, "template": template()}, "Master": {"template": template()}}
-    (found,) = read(manifest("PyTorchJob", {"pytorchReplicaSpecs": replicas}))
-    assert sizes(found) == [("master", 1, {}), ("worker", 2, {})]
+    (each,) = read(manifest("PyTorchJob", {"pytorchReplicaSpecs": replicas}))
+    assert sizes(each) == [("master", 1, {}), ("worker", 2, {})]
 
 
 def test_a_pod_is_a_job_of_its_own() -> None:
-    (found,) = read(manifest("Pod", template({"resources": TPU})["spec"]))
-    assert sizes(found) == [("main", 1, {"google.com/tpu": 4})]
+    (resource,) = read(manifest("Pod", template({"resources": TPU})["spec"]))
+    assert sizes(resource) == [("main", 1, {"google.com/tpu": 4})]
 
 
 def test_a_list_holds_jobs_and_what_is_no_job_is_passed_over() -> None:
@@ -99,8 +104,8 @@ def test_a_list_holds_jobs_and_what_is_no_job_is_passed_over() -> None:
 
 def test_a_limit_without_a_request_is_a_request() -> None:
     resources = {"requests": {"cpu": "500m"}, "limits": {"cpu": 4, "memory": "1Gi"}}
-    (found,) = read(manifest("Job", {"template": template({"resources": resources})}))
-    assert sizes(found) == [("main", 1, {"cpu": 500, "memory": 2**30})]
+    (resource,) = read(manifest("Job", {"template": template({"resources": resources})}))
+    assert sizes(resource) == [("main", 1, {"cpu": 500, "memory": 2**30})]
 
 
 def test_a_pod_counts_its_worst_moment() -> None:
@@ -111,20 +116,20 @@ def test_a_pod_counts_its_worst_moment() -> None:
 
     inits = [cpu(1, restartPolicy="Always"), cpu(4), cpu(1, restartPolicy="Always")]
     spec = template(cpu(1), cpu(1), initContainers=inits, overhead={"cpu": "250m"})
-    (found,) = read(manifest("Job", {"template": spec}))
-    assert sizes(found) == [("main", 1, {"cpu": 5250})]
+    (each,) = read(manifest("Job", {"template": spec}))
+    assert sizes(each) == [("main", 1, {"cpu": 5250})]
 
 
 def test_requests_of_the_pod_as_a_whole_replace_those_of_its_containers() -> None:
     spec = template({"resources": {"requests": {"cpu": 1, "memory": 1}}}, resources={"requests": {"cpu": 3}})
-    (found,) = read(manifest("Job", {"template": spec}))
-    assert sizes(found) == [("main", 1, {"cpu": 3000, "memory": 1})]
+    (each,) = read(manifest("Job", {"template": spec}))
+    assert sizes(each) == [("main", 1, {"cpu": 3000, "memory": 1})]
 
 
 def test_resources_that_kueue_is_told_to_ignore_do_not_count() -> None:
     resources = {"requests": {"ephemeral-storage": "10Gi", "cpu": 1}}
-    (found,) = read(manifest("Job", {"template": template({"resources": resources})}))
-    assert sizes(found) == [("main", 1, {"cpu": 1000})]
+    (resource,) = read(manifest("Job", {"template": template({"resources": resources})}))
+    assert sizes(resource) == [("main", 1, {"cpu": 1000})]
 
 
 @pytest.mark.parametrize(
@@ -138,15 +143,15 @@ def test_resources_that_kueue_is_told_to_ignore_do_not_count() -> None:
 def test_the_label_comes_before_the_template_and_the_default_last(
     labels: dict[str, str], spec: dict[str, str], priority: int
 ) -> None:
-    (found,) = read(manifest("Job", {"template": template(**spec)}, labels))
-    assert found.job.priority == priority
+    (each,) = read(manifest("Job", {"template": template(**spec)}, labels))
+    assert each.job.priority == priority
 
 
 def test_a_job_without_a_label_goes_to_the_local_queue_that_is_called_default() -> None:
-    (found,) = read(
+    (each,) = read(
         {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "b"}, "spec": {"template": template()}}
     )
-    assert (found.job.name, found.job.queue) == ("default/b", "other")
+    assert (each.job.name, each.job.queue) == ("default/b", "other")
 
 
 def test_what_pods_ask_of_nodes_is_kept() -> None:
@@ -155,8 +160,8 @@ def test_what_pods_ask_of_nodes_is_kept() -> None:
     spec = template(
         nodeSelector={"shape": "2x4"}, affinity=affinity, tolerations=[{"key": "gpu", "operator": "Exists"}]
     )
-    (found,) = read(manifest("Job", {"template": spec}))
-    (pods,) = found.job.pod_sets
+    (each,) = read(manifest("Job", {"template": spec}))
+    (pods,) = each.job.pod_sets
     assert pods.node_selector == {"shape": "2x4"}
     assert pods.affinity_terms == ((NodeSelectorRequirement("zone", "In", ("a", "b")),),)
     assert pods.tolerations == (Toleration(key="gpu", operator="Exists"),)
@@ -191,9 +196,9 @@ def test_a_number_is_written_as_kubernetes_would() -> None:
 def test_every_document_of_a_file_knows_its_lines(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text("# first\na: 1\n---\n# empty\n---\nb: {c: [1,\n  2]}\n", encoding="utf-8")
-    found, problems = read_documents(file, "jobs.yaml")
-    assert problems == [] and [each.value for each in found] == [{"a": 1}, {"b": {"c": [1, 2]}}]
-    assert [found[1].location(path) for path in ((), ("b",), ("b", "c", 1), ("x",))] == [
+    result, problems = read_documents(file, "jobs.yaml")
+    assert problems == [] and [each.value for each in result] == [{"a": 1}, {"b": {"c": [1, 2]}}]
+    assert [result[1].location(path) for path in ((), ("b",), ("b", "c", 1), ("x",))] == [
         "jobs.yaml:6",
         "jobs.yaml:6",
         "jobs.yaml:7",

@@ -18,12 +18,12 @@ ENTRY = re.compile(r"^== (.*)\n((?:(?!== ).*\n)*)", re.MULTILINE)
 
 def entries() -> dict[str, tuple[str, list[str]]]:
     """Title → the file's text, and the lines that are printed (they begin with `! `)."""
-    found: dict[str, tuple[str, list[str]]] = {}
+    values: dict[str, tuple[str, list[str]]] = {}
     for title, body in ENTRY.findall((HERE / "bad_input.txt").read_text(encoding="utf-8")):
         lines = body.rstrip("\n").split("\n")
-        said = [line[2:] for line in lines if line.startswith("! ")]
-        found[title] = "\n".join(line for line in lines if not line.startswith("! ")) + "\n", said
-    return found
+        result = [line[2:] for line in lines if line.startswith("! ")]
+        values[title] = "\n".join(line for line in lines if not line.startswith("! ")) + "\n", result
+    return values
 
 
 ENTRIES = entries()
@@ -54,11 +54,11 @@ def test_what_is_broken_is_told_line_by_line(folder: pathlib.Path, title: str) -
     """All faults at once, each with its place, the wrong value and a remedy; no traceback, nothing of Python."""
     text, lines = ENTRIES[title]
     (folder / "bad.yaml").write_text(text, encoding="utf-8")
-    found = complaints(folder, "stack.yaml", "bad.yaml")
+    result = complaints(folder, "stack.yaml", "bad.yaml")
     if os.environ.get("BERTH_BAD_INPUT"):
-        print("\n".join(f"! {line}" for line in found))
-    assert found == lines
-    assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", "\n".join(found))
+        print("\n".join(f"! {line}" for line in result))
+    assert result == lines
+    assert not re.search(r"Traceback|\b(None|True|False|dict|tuple|str)\b", "\n".join(result))
 
 
 def test_a_file_or_folder_that_is_not_there_is_named(folder: pathlib.Path) -> None:
@@ -106,9 +106,9 @@ def test_the_faults_of_a_stack_are_told_as_they_are_everywhere(folder: pathlib.P
 )
 def test_what_kubectl_did_not_print_is_refused(folder: pathlib.Path, text: str, line: str) -> None:
     (folder / "live.json").write_text(text, encoding="utf-8")
-    found = simulate.run(["stack.yaml"], [folder / "live.json"], folder)
+    result = simulate.run(["stack.yaml"], [folder / "live.json"], folder)
     assert [
-        line_without_code(problem).removesuffix("; write it with kubectl get … -o json") for problem in found.faults
+        line_without_code(problem).removesuffix("; write it with kubectl get … -o json") for problem in result.faults
     ] == [line]
     missing = simulate.run(["stack.yaml"], [folder / "nowhere.json"], folder)
     assert [line_without_code(problem) for problem in missing.faults] == ["no file 'nowhere.json'"]

@@ -36,9 +36,9 @@ def berth(folder: Path, verb: str, *jobs: dict[str, Any], words: tuple[str, ...]
     """Exit status, and what is printed."""
     file = folder / "jobs.yaml"
     file.write_text(yaml.safe_dump_all(jobs), encoding="utf-8")
-    found = CliRunner().invoke(app, [verb, STACK, str(file), *words])
-    assert "Traceback" not in found.output
-    return found.exit_code, found.stdout
+    result = CliRunner().invoke(app, [verb, STACK, str(file), *words])
+    assert "Traceback" not in result.output
+    return result.exit_code, result.stdout
 
 
 LARGEST = [
@@ -55,38 +55,38 @@ def test_a_job_larger_than_any_worker_lets_it_be_is_refused(
 ) -> None:
     fits, beyond = (job(team, queue, "nvidia.com/gpu", pods, 8) for pods in (most // 8, most // 8 + 1))
     assert berth(tmp_path, "lint", fits)[0] == 0
-    status, said = berth(tmp_path, "lint", beyond)
+    status, result = berth(tmp_path, "lint", beyond)
     assert status == 1
     if team == "speech":
-        assert "whose ceiling is" in said
+        assert "whose ceiling is" in result
     else:
         held = [
             f["largestJob"] for w in plan_json("multikueue")["workers"] for f in w["flavors"] if f["name"] == flavor
         ]
         assert most == max(held)  # the quota tree's own reckoning
         pods = f"{most // 8} pod{'' if most == 8 else 's'}"
-        assert f"runs on one worker: the maximum is central {most} of {flavor}" in said
-        assert without_codes(said.strip()).endswith(
+        assert f"runs on one worker: the maximum is central {most} of {flavor}" in result
+        assert without_codes(result.strip()).endswith(
             f"it would hold its quota forever without running; the largest that fits is {pods}"
         )
 
 
 def test_admit_says_of_each_worker_why(tmp_path: Path) -> None:
     jobs = job("trainers", "train", "nvidia.com/gpu", 2, 8), job("vision", "train", "nvidia.com/gpu", 4, 8)
-    status, said = berth(tmp_path, "admit", *jobs)
+    status, result = berth(tmp_path, "admit", *jobs)
     assert status == 0
     assert (
         "trainers-2   trainers/train   never admitted   a100 16; keeps its quota reserved forever, because no worker "
         "can run it (central and east: larger than the queue's ceiling: 16 A100 80GB: a100 at most 8)"
-    ) in said
-    assert "vision-4     vision/train     quota reserved   h100 32; waits for admission check multikueue" in said
-    assert "At the end: 1 never admitted, 1 waiting for an admission check." in said
-    assert "not which one does, or when" in said
+    ) in result
+    assert "vision-4     vision/train     quota reserved   h100 32; waits for admission check multikueue" in result
+    assert "At the end: 1 never admitted, 1 waiting for an admission check." in result
+    assert "not which one does, or when" in result
 
 
 def test_admit_says_so_to_programs(tmp_path: Path) -> None:
-    _, said = berth(tmp_path, "admit", job("trainers", "train", "nvidia.com/gpu", 2, 8), words=("--json",))
-    (row,) = json.loads(said)["standing"]
+    _, result = berth(tmp_path, "admit", job("trainers", "train", "nvidia.com/gpu", 2, 8), words=("--json",))
+    (row,) = json.loads(result)["standing"]
     assert (row["verdict"], row["why"]["code"]) == ("never", "never-worker")
     assert [(w["worker"], w["code"], w["short"][0]["ceiling"]) for w in row["why"]["workers"]] == [
         ("central", "never-fits", 8),
@@ -97,21 +97,21 @@ def test_admit_says_so_to_programs(tmp_path: Path) -> None:
 def test_a_worker_without_a_kind_of_machines_is_no_obstacle_where_another_has_it(tmp_path: Path) -> None:
     """TPUs stand in central alone: east has no quota of them, and is not asked."""
     pods = 4  # one 4x4 slice
-    status, said = berth(tmp_path, "admit", job("language", "train", "google.com/tpu", pods, 4))
+    status, result = berth(tmp_path, "admit", job("language", "train", "google.com/tpu", pods, 4))
     assert status == 0
-    assert "quota reserved   v5e 16; waits for admission check" in said
+    assert "quota reserved   v5e 16; waits for admission check" in result
     assert {w.name for w in plan("multikueue").workers if any(f.name == "v5e" for f in w.plan.flavors)} == {"central"}
 
 
 def test_workload_prints_no_job_that_could_never_run() -> None:
-    found = CliRunner().invoke(app, ["workload", STACK, "trainers", "train", "--pods", "2", "--gpus", "8"])
-    assert found.exit_code == 1
-    assert "requests 16 A100 80GB in trainers/train, and runs on one worker" in found.stderr
-    assert not found.stdout
+    result = CliRunner().invoke(app, ["workload", STACK, "trainers", "train", "--pods", "2", "--gpus", "8"])
+    assert result.exit_code == 1
+    assert "requests 16 A100 80GB in trainers/train, and runs on one worker" in result.stderr
+    assert not result.stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (
             "vision train --pods 4",
@@ -126,14 +126,14 @@ def test_workload_prints_no_job_that_could_never_run() -> None:
         ("vision train --pods 4", "(the team's ceiling is 96, and a worker has at most 64)"),
     ],
 )
-def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str, said: str) -> None:
+def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str, text: str) -> None:
     """MultiKueue makes the job's copy on the worker, and nothing that its pods refer to."""
-    found = CliRunner().invoke(app, ["workload", STACK, *words.split()])
-    assert found.exit_code == 0, found.output
-    assert said in found.stdout
-    assert ("kind: Service\n" in found.stdout) == ("the Service below" in found.stdout)
+    result = CliRunner().invoke(app, ["workload", STACK, *words.split()])
+    assert result.exit_code == 0, result.output
+    assert text in result.stdout
+    assert ("kind: Service\n" in result.stdout) == ("the Service below" in result.stdout)
 
 
 def test_of_a_fleet_without_workers_nothing_of_the_kind_is_said() -> None:
-    found = CliRunner().invoke(app, ["workload", str(GKE_STACKS["dev"]), "vision", "train"])
-    assert "worker" not in found.stdout and "sent" not in found.stdout
+    result = CliRunner().invoke(app, ["workload", str(GKE_STACKS["dev"]), "vision", "train"])
+    assert "worker" not in result.stdout and "sent" not in result.stdout

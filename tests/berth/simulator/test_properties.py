@@ -245,13 +245,13 @@ def _renamed(job: Job, names: dict[str, str]) -> Job:
     return replace(job, name=names[job.name], queue=names[job.queue], pod_sets=sets)
 
 
-def told(run: Run, names: dict[str, str]) -> list[object]:
+def outcomes(run: Run, names: dict[str, str]) -> list[object]:
     """Where everybody stands after each step, in the first names."""
     back = {name: first for first, name in names.items()}
-    said: list[object] = []
+    values: list[object] = []
 
     def look(simulator: Simulator) -> None:
-        said.append(
+        values.append(
             {
                 back[name]: (
                     work.state,
@@ -264,7 +264,7 @@ def told(run: Run, names: dict[str, str]) -> list[object]:
         )
 
     play(run, Simulator(run.setup), look)
-    return said
+    return values
 
 
 @few
@@ -275,7 +275,7 @@ def test_the_answer_does_not_depend_on_names(run: Run, random: Random) -> None:
     other = list(first)
     random.shuffle(other)
     names = dict(zip(first, [f"x{name}" for name in other], strict=True))
-    assert told(run, {name: name for name in first}) == told(renamed(run, names), names)
+    assert outcomes(run, {name: name for name in first}) == outcomes(renamed(run, names), names)
 
 
 @pytest.mark.parametrize("lagging", [False, True])
@@ -284,10 +284,12 @@ def test_a_run_told_twice_is_the_same(lagging: bool) -> None:
     @given(runs(kinds=ALL))
     def twice(run: Run) -> None:
         def lines() -> list[str]:
-            said: list[str] = []
+            values: list[str] = []
             simulator = Simulator(run.setup, lagging)
-            play(run, simulator, lambda s: said.extend(f"{m.kind} {m.workload.job.name} {m.reason}" for m in s.events))
-            return said
+            play(
+                run, simulator, lambda s: values.extend(f"{m.kind} {m.workload.job.name} {m.reason}" for m in s.events)
+            )
+            return values
 
         assert lines() == lines()
 
@@ -300,9 +302,9 @@ def test_what_is_remembered_between_cycles_changes_no_answer(run: Run) -> None:
     """Memory saves work, and must be forgotten in time."""
     names = {name: name for name in [*FLAVORS, *RESOURCES, *COHORTS, *(q.name for q in run.setup.queues)]}
     names |= {what.name: what.name for _, what in run.steps if isinstance(what, Job)}
-    first = told(run, names)
+    first = outcomes(run, names)
     with pytest.MonkeyPatch.context() as patch:
         count = itertools.count()
         patch.setattr(CohortTree, "flavor_cache", lambda *_: {})
         patch.setattr(CohortTree, "version", lambda *_: next(count))
-        assert told(run, names) == first
+        assert outcomes(run, names) == first

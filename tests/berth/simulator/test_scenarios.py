@@ -15,7 +15,7 @@ SCENARIOS = ROOT / "stacks" / "scenarios"
 TABLES = sorted(SCENARIOS.glob("*.txt"))
 
 
-def told(name: str, *before: str) -> simulate.SimulationResult:
+def simulated(name: str, *before: str) -> simulate.SimulationResult:
     """What `berth admit` makes of a scenario."""
     answer = simulate.run([*before, f"stacks/scenarios/{name}.yaml"], [], ROOT)
     assert answer.faults == ()
@@ -24,13 +24,13 @@ def told(name: str, *before: str) -> simulate.SimulationResult:
 
 def story(name: str) -> SimulationRun:
     """Return the one story of a scenario."""
-    (found,) = told(name).stories
-    return found
+    (each,) = simulated(name).stories
+    return each
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
 def test_a_scenario_prints_its_table(table: pathlib.Path) -> None:
-    assert output.text(told(table.stem)) + "\n" == table.read_text(encoding="utf-8")
+    assert output.text(simulated(table.stem)) + "\n" == table.read_text(encoding="utf-8")
 
 
 def test_the_readme_shows_what_is_printed() -> None:
@@ -67,10 +67,10 @@ def test_with_32_chips_high_pushes_low_out_and_low_returns_and_with_64_both_run(
 
 def test_the_batch_platform_stands_as_it_was_observed() -> None:
     """System E.7: pending and admitted by queue, after the low, the high and the compact jobs."""
-    found = story("batch-platform")
-    assert standing(found, 16) == {"lp": (0, 4)}
-    assert standing(found, 32) == {"lp": (1, 3), "hp": (2, 2)}
-    assert standing(found, 48) == {"lp": (1, 3), "hp": (2, 2), "compact": (3, 1)}
+    result = story("batch-platform")
+    assert standing(result, 16) == {"lp": (0, 4)}
+    assert standing(result, 32) == {"lp": (1, 3), "hp": (2, 2)}
+    assert standing(result, 48) == {"lp": (1, 3), "hp": (2, 2), "compact": (3, 1)}
 
 
 def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
@@ -78,20 +78,20 @@ def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
     verdicts: dict[str, tuple[str, str]] = {}
     for moment in of.steps[:moments]:
         verdicts |= {row.job: (row.queue, row.status) for row in moment.outcomes}
-    counts = Counter((queue, verdict == JobStatus.ADMITTED) for queue, verdict in verdicts.values())
-    found: dict[str, set[tuple[int, int]]] = {}
+    counts = Counter((queue, evaluation == JobStatus.ADMITTED) for queue, evaluation in verdicts.values())
+    values: dict[str, set[tuple[int, int]]] = {}
     for queue in {queue for queue, _ in counts}:
-        found.setdefault(queue.rsplit("-", 1)[1], set()).add((counts[queue, False], counts[queue, True]))
-    assert all(len(of_teams) == 1 for of_teams in found.values())
-    return {kind: next(iter(of_teams)) for kind, of_teams in found.items()}
+        values.setdefault(queue.rsplit("-", 1)[1], set()).add((counts[queue, False], counts[queue, True]))
+    assert all(len(of_teams) == 1 for of_teams in values.values())
+    return {kind: next(iter(of_teams)) for kind, of_teams in values.items()}
 
 
 def test_two_stacks_are_compared_job_by_job() -> None:
     old, new = "stacks/scenarios/hotswap-32.stack.yaml", "stacks/examples/hotswap.yaml"
-    answer = told("hotswap-32", old, new)
+    answer = simulated("hotswap-32", old, new)
     (difference,) = output.as_json(answer)["differences"]
     assert (difference["step"], difference["job"]) == (2, "low-jax-trillium")
     assert (difference["old"]["verdict"], difference["new"]["verdict"]) == (JobStatus.PREEMPTED, JobStatus.ADMITTED)
     assert output.text(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]
-    same = told("hotswap-32", old, old)
+    same = simulated("hotswap-32", old, old)
     assert output.text(same) == "Every job has the same result under hotswap-32.stack and hotswap-32.stack."

@@ -34,10 +34,10 @@ PLATFORM = "organization/berth/batch-platform"
 
 
 def team_plan(stack: str) -> TeamStackPlan:
-    found = evaluation(stack)
-    assert [line_without_code(problem) for problem in found.problems] == []
-    assert found.team_stack_plan is not None
-    return found.team_stack_plan
+    result = evaluation(stack)
+    assert [line_without_code(problem) for problem in result.problems] == []
+    assert result.team_stack_plan is not None
+    return result.team_stack_plan
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -67,9 +67,9 @@ def edit(folder: pathlib.Path, case: fleets.Case) -> None:
 
 
 def run(*words: str) -> list[str]:
-    found = CliRunner().invoke(app, list(words))
-    assert "Traceback" not in found.output
-    return without_codes(found.output).splitlines()
+    result = CliRunner().invoke(app, list(words))
+    assert "Traceback" not in result.output
+    return without_codes(result.output).splitlines()
 
 
 def test_the_stack_that_the_cases_break_is_sound(folder: pathlib.Path) -> None:
@@ -118,9 +118,9 @@ def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathli
 
 def ran(stack: str, preview_: bool = True, live: dict[str, Any] | None = None) -> Preview:
     """The whole program, on a platform that exports `live`."""
-    found = evaluation(stack)
-    assert found.file is not None
-    config = dict(found.file.config)
+    result = evaluation(stack)
+    assert result.file is not None
+    config = dict(result.file.config)
     outputs = live or exports.placeholder_outputs(plan("batch-platform"))
     references = {PLATFORM: (outputs, {"kubeconfig"} & outputs.keys())}
     return run_program(
@@ -128,8 +128,8 @@ def ran(stack: str, preview_: bool = True, live: dict[str, Any] | None = None) -
     )
 
 
-def objects(found: Preview) -> list[RecordedResource]:
-    return [one for one in found.resources if one.type.startswith("kubernetes:")]
+def objects(result: Preview) -> list[RecordedResource]:
+    return [one for one in result.resources if one.type.startswith("kubernetes:")]
 
 
 def test_there_is_an_example() -> None:
@@ -166,51 +166,51 @@ def in_order(manifests: Sequence[object]) -> list[str]:
 
 @every_team_stack
 def test_workloads_come_after_what_their_pods_read_and_everything_after_the_platform(stack: str) -> None:
-    found = ran(stack)
-    files = {one.urn for one in objects(found) if one.name.startswith("files-")}
-    (provider,) = (one for one in found.resources if one.type == "pulumi:providers:kubernetes")
-    (platform,) = (one for one in found.resources if one.type == "pulumi:pulumi:StackReference")
+    result = ran(stack)
+    files = {one.urn for one in objects(result) if one.name.startswith("files-")}
+    (provider,) = (one for one in result.resources if one.type == "pulumi:providers:kubernetes")
+    (platform,) = (one for one in result.resources if one.type == "pulumi:pulumi:StackReference")
     assert platform.urn in provider.dependencies
-    first = [one for one in objects(found) if one.name in ("evaluation-job", "sweep-service")]
+    first = [one for one in objects(result) if one.name in ("evaluation-job", "sweep-service")]
     assert first
     assert all(files <= set(one.dependencies) for one in first)
-    assert {one.provider for one in objects(found)} == {provider.urn}
+    assert {one.provider for one in objects(result)} == {provider.urn}
 
 
 @every_team_stack
 def test_the_kubeconfig_is_a_secret_and_is_exported_nowhere(stack: str) -> None:
-    found = ran(stack)
-    (provider,) = (one for one in found.resources if one.type == "pulumi:providers:kubernetes")
+    result = ran(stack)
+    (provider,) = (one for one in result.resources if one.type == "pulumi:providers:kubernetes")
     assert provider.inputs["kubeconfig"] == "[secret]"
-    assert "kubeconfig" not in found.exports
+    assert "kubeconfig" not in result.exports
 
 
 def live() -> dict[str, Any]:
     return copy.deepcopy(exports.placeholder_outputs(plan("batch-platform")))
 
 
-def older(found: dict[str, Any]) -> None:
-    found["fleet"]["version"] = 1
+def older(result: dict[str, Any]) -> None:
+    result["fleet"]["version"] = 1
 
 
-def unversioned(found: dict[str, Any]) -> None:
-    del found["fleet"]
+def unversioned(result: dict[str, Any]) -> None:
+    del result["fleet"]
 
 
-def without_kubeconfig(found: dict[str, Any]) -> None:
-    del found["kubeconfig"]
+def without_kubeconfig(result: dict[str, Any]) -> None:
+    del result["kubeconfig"]
 
 
-def without_team(found: dict[str, Any]) -> None:
-    del found["fleet"]["teams"]["team-a"]
+def without_team(result: dict[str, Any]) -> None:
+    del result["fleet"]["teams"]["team-a"]
 
 
-def without_queue(found: dict[str, Any]) -> None:
-    found["fleet"]["teams"]["team-a"]["queues"].remove("lq-team-a-lp")
+def without_queue(result: dict[str, Any]) -> None:
+    result["fleet"]["teams"]["team-a"]["queues"].remove("lq-team-a-lp")
 
 
-def elsewhere(found: dict[str, Any]) -> None:
-    found["fleet"]["teams"]["team-a"]["namespaces"] = ["vision"]
+def elsewhere(values: dict[str, Any]) -> None:
+    values["fleet"]["teams"]["team-a"]["namespaces"] = ["vision"]
 
 
 @pytest.mark.parametrize(
@@ -227,10 +227,10 @@ def elsewhere(found: dict[str, Any]) -> None:
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
 def test_a_platform_that_is_behind_its_file_stops_the_update(change: Any, words: str) -> None:
     """The plan is made from files; what was deployed may be older than they are."""
-    found = live()
-    change(found)
+    result = live()
+    change(result)
     with pytest.raises(ProgramError, match=r"stack '[a-z/]*batch-platform'") as stopped:
-        ran("team-a", live=found)
+        ran("team-a", live=result)
     assert words in str(stopped.value)
     gc.collect()  # outputs that nobody waits for any more, here and not in the test after
 
@@ -246,11 +246,11 @@ def test_a_stack_reference_to_nothing_is_told() -> None:
 
 def test_the_platform_exports_exactly_what_teams_need() -> None:
     """Plain data: what goes through JSON and back unchanged; version and shape go together."""
-    found = exports.platform_output(plan("batch-platform"), "c")
-    assert json.loads(json.dumps(found)) == found
-    assert found["version"] == 2
-    assert found.keys() == {"version", "cluster", "project", "region", "teams"}
-    assert found["teams"]["team-a"] == {
+    result = exports.platform_output(plan("batch-platform"), "c")
+    assert json.loads(json.dumps(result)) == result
+    assert result["version"] == 2
+    assert result.keys() == {"version", "cluster", "project", "region", "teams"}
+    assert result["teams"]["team-a"] == {
         "namespaces": ["team-a"],
         "serviceAccount": "team-a-ksa",
         "queues": ["dws-local-queue", "lq-team-a-compact", "lq-team-a-hp", "lq-team-a-lp"],
@@ -262,25 +262,25 @@ def test_the_platform_exports_exactly_what_teams_need() -> None:
 
 @every_team_stack
 def test_rights_are_listed_for_every_kind_that_is_made(stack: str) -> None:
-    found = team_stack.as_json(evaluation(stack))
-    listed = {(p["apiGroup"], kind) for p in found["permissions"] for kind in p["resources"]}
+    result = team_stack.as_json(evaluation(stack))
+    listed = {(p["apiGroup"], kind) for p in result["permissions"] for kind in p["resources"]}
     plurals = {"ConfigMap": "configmaps", "Job": "jobs", "Service": "services"}
     plurals |= {"SecretProviderClass": "secretproviderclasses"}
     made = {(m["apiVersion"].rpartition("/")[0], plurals[m["kind"]]) for m in yaml.load_all(rendered(stack), LOADER)}
     assert listed == made
-    assert all(p["given"] for p in found["permissions"])
+    assert all(p["given"] for p in result["permissions"])
 
 
 def test_a_right_that_no_group_has_is_told(folder: pathlib.Path) -> None:
     """The platform of the cases gives no rights to anybody."""
-    told = "\n".join(run("plan", "mine"))
-    assert "get, create, patch, delete on configmaps in vision: not granted to any group of the team" in told
+    output = "\n".join(run("plan", "mine"))
+    assert "get, create, patch, delete on configmaps in vision: not granted to any group of the team" in output
     permissions = json.loads("\n".join(run("plan", "mine", "--json")))["permissions"]
     assert permissions
     assert not any(each["given"] for each in permissions)
 
 
 def test_the_queues_of_a_team_stack_are_the_teams_own() -> None:
-    found = team_plan("team-a")
-    assert found.queues == ("dws-local-queue", "lq-team-a-compact", "lq-team-a-hp", "lq-team-a-lp")
-    assert replace(found, team="team-b") != found
+    result = team_plan("team-a")
+    assert result.queues == ("dws-local-queue", "lq-team-a-compact", "lq-team-a-hp", "lq-team-a-lp")
+    assert replace(result, team="team-b") != result

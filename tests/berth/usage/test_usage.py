@@ -34,14 +34,14 @@ def series(metric: str, values: list[float | None], **labels: str) -> dict[str, 
     return {"metric": {"__name__": metric, **labels}, "values": pairs}
 
 
-def matrix(found: Series) -> dict[str, Any]:
-    return {"status": "success", "data": {"resultType": "matrix", "result": found}}
+def matrix(result: Series) -> dict[str, Any]:
+    return {"status": "success", "data": {"resultType": "matrix", "result": result}}
 
 
 def hour(fleet: FleetPlan, seed: int = 7) -> Series:
     """An hour of a fleet in which queues use up to twice their quota."""
     chance = random.Random(seed)
-    found: Series = []
+    values: Series = []
     resources = {flavor.name: flavor.resource for flavor in fleet.flavors}
     for queue in fleet.cluster_queues:
         for entry in queue.flavors:
@@ -49,16 +49,16 @@ def hour(fleet: FleetPlan, seed: int = 7) -> Series:
             nominal = next(quota.nominal for quota in entry.quotas if quota.resource == resource)
             labels = {"cluster_queue": queue.name, "flavor": entry.flavor, "resource": resource}
             used = [float(chance.randint(0, 2 * nominal + 1)) for _ in range(SAMPLES)]
-            found += [series(USAGE, [*used], **labels), series(NOMINAL, [float(nominal)] * SAMPLES, **labels)]
+            values += [series(USAGE, [*used], **labels), series(NOMINAL, [float(nominal)] * SAMPLES, **labels)]
         for status in ("active", "inadmissible"):
             waiting = [float(chance.randint(0, 3)) for _ in range(SAMPLES)]
-            found.append(series(PENDING, [*waiting], cluster_queue=queue.name, status=status))
-    return found
+            values.append(series(PENDING, [*waiting], cluster_queue=queue.name, status=status))
+    return values
 
 
-def saved(folder: pathlib.Path, found: object, name: str = "usage.json") -> pathlib.Path:
+def saved(folder: pathlib.Path, result: object, name: str = "usage.json") -> pathlib.Path:
     file = folder / name
-    file.write_text(found if isinstance(found, str) else json.dumps(found), encoding="utf-8")
+    file.write_text(result if isinstance(result, str) else json.dumps(result), encoding="utf-8")
     return file
 
 
@@ -72,12 +72,12 @@ def report(fleet: FleetPlan, *files: pathlib.Path) -> UsageReport:
 # --- figures, a second way --------------------------------------------------------------------------------------------
 
 
-def value_at(found: Series, metric: str, moment: int, **labels: str) -> Fraction:
+def value_at(result: Series, metric: str, moment: int, **labels: str) -> Fraction:
     """The sum of all series with the labels, at a moment."""
     return sum(
         (
             Fraction(value)
-            for each in found
+            for each in result
             if each["metric"]["__name__"] == metric and labels.items() <= each["metric"].items()
             for time, value in each["values"]
             if time == START + moment * STEP
@@ -90,8 +90,8 @@ def value_at(found: Series, metric: str, moment: int, **labels: str) -> Fraction
 def test_the_figures_are_those_of_a_second_computation(stack: str, tmp_path: pathlib.Path) -> None:
     """Sample by sample, with fractions, from the series as they were written; cohorts by walking the plan's parents."""
     fleet = plan(stack)
-    found = hour(fleet)
-    made = report(fleet, saved(tmp_path, matrix(found)))
+    result = hour(fleet)
+    made = report(fleet, saved(tmp_path, matrix(result)))
     parents = {cohort.name: cohort.parent for cohort in fleet.cohorts}
 
     def root(queue: str) -> str | None:
@@ -103,7 +103,7 @@ def test_the_figures_are_those_of_a_second_computation(stack: str, tmp_path: pat
     checked = 0
     for team in made.teams:
         own = [queue.name for queue in fleet.cluster_queues if queue.teams == (team.team,)]
-        waiting = [sum(value_at(found, PENDING, m, cluster_queue=q) for q in own) for m in range(SAMPLES)]
+        waiting = [sum(value_at(result, PENDING, m, cluster_queue=q) for q in own) for m in range(SAMPLES)]
         if own:
             assert team.waited_hours == pytest.approx(float(sum(waiting) * STEP / 3600))
         for account in team.flavors:
@@ -111,12 +111,14 @@ def test_the_figures_are_those_of_a_second_computation(stack: str, tmp_path: pat
             used, borrowed, idle, lent = [], [], [], []
             for moment in range(SAMPLES):
                 above = {
-                    queue.name: value_at(found, USAGE, moment, cluster_queue=queue.name, flavor=name, resource=resource)
-                    - value_at(found, NOMINAL, moment, cluster_queue=queue.name, flavor=name, resource=resource)
+                    queue.name: value_at(
+                        result, USAGE, moment, cluster_queue=queue.name, flavor=name, resource=resource
+                    )
+                    - value_at(result, NOMINAL, moment, cluster_queue=queue.name, flavor=name, resource=resource)
                     for queue in fleet.cluster_queues
                 }
                 used.append(
-                    sum(value_at(found, USAGE, moment, cluster_queue=q, flavor=name, resource=resource) for q in own)
+                    sum(value_at(result, USAGE, moment, cluster_queue=q, flavor=name, resource=resource) for q in own)
                 )
                 borrowed.append(sum(max(Fraction(), above[q]) for q in own))
                 idle.append(sum(max(Fraction(), -above[q]) for q in own))
@@ -145,12 +147,12 @@ def test_the_figures_are_those_of_a_second_computation(stack: str, tmp_path: pat
 def test_lent_and_borrowed_are_equal_in_a_cohort_whose_loans_are_covered(tmp_path: pathlib.Path) -> None:
     """What one queue borrows is what the others lend, no more and no less."""
     fleet = plan("dev")
-    found = [
+    values = [
         series(USAGE, [16.0] * SAMPLES, cluster_queue="language-train", flavor="v5e", resource="google.com/tpu"),
         series(USAGE, [0.0] * SAMPLES, cluster_queue="speech-train", flavor="v5e", resource="google.com/tpu"),
         series(USAGE, [8.0] * SAMPLES, cluster_queue="vision-train", flavor="v5e", resource="google.com/tpu"),
     ]
-    made = report(fleet, saved(tmp_path, matrix(found)))
+    made = report(fleet, saved(tmp_path, matrix(values)))
     accounts = {(team.team, account.flavor.name): account for team in made.teams for account in team.flavors}
     borrowed, lent = accounts["language", "v5e"].borrowed, accounts["speech", "v5e"].lent
     assert borrowed is not None and lent is not None
@@ -165,8 +167,8 @@ def test_gaps_are_coverage_and_not_zero(tmp_path: pathlib.Path) -> None:
     labels = {"cluster_queue": "vision-train", "flavor": "v5e", "resource": "google.com/tpu"}
     half: list[float | None] = [8.0 if i % 2 == 0 or i == 1 else None for i in range(SAMPLES)]
     others = {"cluster_queue": "speech-train", "flavor": "v5e", "resource": "google.com/tpu"}
-    found = [series(USAGE, half, **labels), series(USAGE, [0.0] * SAMPLES, **others)]
-    made = report(fleet, saved(tmp_path, matrix(found)))
+    values = [series(USAGE, half, **labels), series(USAGE, [0.0] * SAMPLES, **others)]
+    made = report(fleet, saved(tmp_path, matrix(values)))
     (account,) = [
         each for team in made.teams if team.team == "vision" for each in team.flavors if each.flavor.name == "v5e"
     ]
@@ -183,7 +185,7 @@ def test_a_restart_of_kueue_and_its_other_replica_do_not_count_twice(tmp_path: p
     labels = {"cluster_queue": "vision-train", "flavor": "v5e", "resource": "google.com/tpu"}
     first: list[float | None] = [8.0] * 31 + [None] * 30
     second: list[float | None] = [None] * 30 + [8.0] * 31
-    found = [
+    values = [
         series(USAGE, first, pod="a", **labels),
         series(USAGE, second, pod="b", **labels),
         series(USAGE, [99.0] * SAMPLES, pod="c", replica_role="follower", **labels),
@@ -191,7 +193,7 @@ def test_a_restart_of_kueue_and_its_other_replica_do_not_count_twice(tmp_path: p
         series(PENDING, [1.0] * SAMPLES, pod="a", cluster_queue="vision-train", status="active"),
         series(PENDING, [1.0] * SAMPLES, pod="b", cluster_queue="vision-train", status="active"),
     ]
-    made = report(fleet, saved(tmp_path, matrix(found)))
+    made = report(fleet, saved(tmp_path, matrix(values)))
     (vision,) = [team for team in made.teams if team.team == "vision"]
     (account,) = [each for each in vision.flavors if each.flavor.name == "v5e"]
     assert account.used is not None and vision.waiting is not None
@@ -217,14 +219,14 @@ def test_a_team_that_was_renamed_is_one_team(tmp_path: pathlib.Path) -> None:
 
 def test_metrics_may_be_in_several_files_and_in_a_list(tmp_path: pathlib.Path) -> None:
     fleet = plan("dev")
-    found = hour(fleet)
-    one = report(fleet, saved(tmp_path, matrix(found)))
+    result = hour(fleet)
+    one = report(fleet, saved(tmp_path, matrix(result)))
     parts = [
-        saved(tmp_path, matrix([each for each in found if each["metric"]["__name__"] == m]), f"{m}.json")
+        saved(tmp_path, matrix([each for each in result if each["metric"]["__name__"] == m]), f"{m}.json")
         for m in (USAGE, NOMINAL, PENDING)
     ]
     assert report(fleet, *parts) == one
-    assert report(fleet, saved(tmp_path, [matrix(found[::2]), matrix(found[1::2])], "list.json")) == one
+    assert report(fleet, saved(tmp_path, [matrix(result[::2]), matrix(result[1::2])], "list.json")) == one
 
 
 # --- what is printed --------------------------------------------------------------------------------------------------
@@ -317,16 +319,16 @@ def test_a_file_that_cannot_be_read_is_one_line(claim: str, tmp_path: pathlib.Pa
 
 
 def test_a_queue_that_is_not_in_the_stack_file_is_a_warning(tmp_path: pathlib.Path) -> None:
-    found = [*hour(plan("dev")), series(USAGE, [1.0], cluster_queue="old", flavor="v5e", resource="google.com/tpu")]
-    done = CliRunner().invoke(app, ["usage", "dev", "--metrics", str(saved(tmp_path, matrix(found)))])
+    values = [*hour(plan("dev")), series(USAGE, [1.0], cluster_queue="old", flavor="v5e", resource="google.com/tpu")]
+    done = CliRunner().invoke(app, ["usage", "dev", "--metrics", str(saved(tmp_path, matrix(values)))])
     assert done.exit_code == 0
     assert "'old' are not in the stack file and are left out; a queue that was renamed needs `formerly`" in done.stderr
 
 
 def test_a_guarantee_that_is_not_deployed_is_a_warning(tmp_path: pathlib.Path) -> None:
     labels = {"cluster_queue": "speech-train", "flavor": "v5e", "resource": "google.com/tpu"}
-    found = [series(USAGE, [0.0] * 3, **labels), series(NOMINAL, [16.0] * 3, **labels)]
-    done = CliRunner().invoke(app, ["usage", "dev", "--metrics", str(saved(tmp_path, matrix(found)))])
+    values = [series(USAGE, [0.0] * 3, **labels), series(NOMINAL, [16.0] * 3, **labels)]
+    done = CliRunner().invoke(app, ["usage", "dev", "--metrics", str(saved(tmp_path, matrix(values)))])
     assert done.exit_code == 0
     assert "the cluster guarantees 16 v5e chips of v5e to speech, the stack file 8" in done.stderr
 
@@ -354,13 +356,13 @@ def test_options_that_cannot_be_are_one_line(arguments: list[str], code: int, wo
 @pytest.fixture
 def prometheus(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[str]]]:
     """A server that answers range queries with an hour of dev, and notes who asks."""
-    found, tokens = hour(plan("dev")), list[str]()
+    result, tokens = hour(plan("dev")), list[str]()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             tokens.append(self.headers.get("Authorization", ""))
             metric = next(m for m in (USAGE, NOMINAL, PENDING) if f"query={m}" in self.path)
-            body = json.dumps(matrix([each for each in found if each["metric"]["__name__"] == metric])).encode()
+            body = json.dumps(matrix([each for each in result if each["metric"]["__name__"] == metric])).encode()
             self.send_response(200)
             self.end_headers()
             self.wfile.write(body)

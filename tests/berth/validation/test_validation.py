@@ -23,9 +23,9 @@ MADE_BY_GKE: dict[str, Any] = {"pools.l4.autoProvisioned": True, "cluster.nodeAu
 
 def twice(factor: float | None = None, reason: str | None = "so") -> dict[str, Any]:
     """The small fleet with all 24 chips guaranteed twice, and what is said of that."""
-    said = {key: value for key, value in (("oversubscription", factor), ("reason", reason)) if factor and value}
+    values = {key: value for key, value in (("oversubscription", factor), ("reason", reason)) if factor and value}
     all_of_it = {f"{VISION_CHIPS}.guaranteed": "all", f"{SPEECH_CHIPS}.guaranteed": "all"}
-    return fleet_with({**all_of_it, "flavors.v5e": said})
+    return fleet_with({**all_of_it, "flavors.v5e": values})
 
 
 def test_the_small_fleet_gives_no_cause_for_a_word() -> None:
@@ -87,9 +87,9 @@ def test_an_oversubscription_that_nothing_needs_is_said_so() -> None:
 def test_the_factor_that_is_offered_is_enough(nodes: int, promised: int) -> None:
     """A remedy that does not help is worse than none."""
     fleet = fleet_with({"pools.l4.nodes": nodes, f"{URGENT}.flavors.0.guaranteed": promised})
-    said = "".join(p.message for p in problems(fleet) if p.code == "overcommitted")
-    if "oversubscription: " in said:
-        offered = float(said.split("oversubscription: ")[1].split(",")[0])
+    output = "".join(p.message for p in problems(fleet) if p.code == "overcommitted")
+    if "oversubscription: " in output:
+        offered = float(output.split("oversubscription: ")[1].split(",")[0])
         accepted = fleet_with({"flavors.l4": {"oversubscription": offered, "reason": "so"}}, fleet)
         assert "overcommitted teams.vision.queues.urgent.flavors[0].guaranteed" not in faults(accepted)
 
@@ -220,8 +220,8 @@ def test_what_a_cohort_has_itself_is_reached_by_borrowing_alone(borrow: int | st
     fleet = fleet_with({"cohorts.research": {"flavors": [{"pool": "v5e", "guaranteed": "all"}]}, **changes})
     assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.v5e"] if idle else [])
     if idle:
-        said = f"no queue can use {idle} of the 24 v5e chips of flavor 'v5e': 24 are guaranteed, but limits"
-        assert message(fleet, "unpromised").startswith(said)
+        text = f"no queue can use {idle} of the 24 v5e chips of flavor 'v5e': 24 are guaranteed, but limits"
+        assert message(fleet, "unpromised").startswith(text)
 
 
 def test_a_pool_that_no_queue_names_is_said() -> None:
@@ -251,7 +251,7 @@ def test_a_guarantee_that_is_lent_and_never_taken_back_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("control", "said"),
+    ("control", "text"),
     [
         ({}, True),
         ({"publicEndpoint": False}, False),
@@ -259,8 +259,8 @@ def test_a_guarantee_that_is_lent_and_never_taken_back_is_said() -> None:
         ({"authorizedNetworks": [{"name": "office", "cidrBlock": "203.0.113.0/24"}]}, False),
     ],
 )
-def test_a_control_plane_open_to_everybody_is_said(control: dict[str, Any], said: bool) -> None:
-    expected = ["open-control-plane cluster.controlPlane"] if said else []
+def test_a_control_plane_open_to_everybody_is_said(control: dict[str, Any], text: bool) -> None:
+    expected = ["open-control-plane cluster.controlPlane"] if text else []
     assert warnings(fleet_with({"cluster.controlPlane": control})) == expected
 
 

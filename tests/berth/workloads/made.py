@@ -16,9 +16,9 @@ def answer(stack: str, team: str, queue: str, **options: Any) -> WorkloadResult:
 
 def objects(stack: str, team: str, queue: str, **options: Any) -> list[dict[str, Any]]:
     """Return the objects of a workload that nothing is said against, but that its queue is held today."""
-    found = answer(stack, team, queue, **options)
-    assert [problem.line() for problem in found.problems if problem.code != "held"] == []
-    return [dict(each) for each in found.objects]
+    result = answer(stack, team, queue, **options)
+    assert [problem.line() for problem in result.problems if problem.code != "held"] == []
+    return [dict(each) for each in result.objects]
 
 
 def one(stack: str, team: str, queue: str, **options: Any) -> dict[str, Any]:

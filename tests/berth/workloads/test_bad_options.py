@@ -194,9 +194,9 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("claim", REFUSED)
 def test_what_cannot_be_is_told_and_nothing_is_printed(claim: str) -> None:
     where, options, lines = REFUSED[claim]
-    found = answer(*where, **options)
-    assert [line_without_code(problem) for problem in found.faults] == lines
-    assert found.objects == ()
+    result = answer(*where, **options)
+    assert [line_without_code(problem) for problem in result.faults] == lines
+    assert result.objects == ()
 
 
 def test_there_are_enough_of_them() -> None:
@@ -225,5 +225,5 @@ def test_the_command_prints_yaml_with_notes_or_complains_on_stderr() -> None:
 
 @pytest.mark.parametrize("name", ["hp", "lq-team-a-hp", "cq-team-a-hp"])
 def test_a_queue_is_called_by_its_key_its_local_or_its_cluster_queue(name: str) -> None:
-    (found,) = objects("batch-platform", "team-a", name)
-    assert found["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "lq-team-a-hp"
+    (each,) = objects("batch-platform", "team-a", name)
+    assert each["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "lq-team-a-hp"

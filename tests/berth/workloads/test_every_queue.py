@@ -44,16 +44,16 @@ every_queue = pytest.mark.parametrize(("stack", "team", "queue"), QUEUES)
 @cache
 def fitting(stack: str, team: str, queue: str) -> dict[str, list[dict[str, Any]]]:
     """Kind → objects; left out are kinds that do not go with the queue's machines, or that workers may not know."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    values: dict[str, list[dict[str, Any]]] = {}
     for kind in KINDS:
         made = answer(stack, team, queue, kind=kind, **_needed_options(kind))
         if made.objects:
             assert {problem.code for problem in made.problems} <= {"held", "not-checked"}
-            found[kind] = [dict(each) for each in made.objects]
+            values[kind] = [dict(each) for each in made.objects]
         else:
             expected = {"wrong-kind"} if _is_queued(stack, kind) else {"not-queued"}
             assert {problem.code for problem in made.faults} in ({"wrong-kind"}, expected), made.faults
-    return found
+    return values
 
 
 def _is_queued(stack: str, kind: str) -> bool:
@@ -80,9 +80,9 @@ def test_what_is_printed_passes_lint(stack: str, team: str, queue: str, tmp_path
     made = fitting(stack, team, queue)
     assert "jobset" in made
     for kind, manifests in made.items():
-        said = lint.run(evaluation(stack), [str(written(tmp_path, manifests))], None, tmp_path)
-        assert not said.has_faults
-        (finding,) = said.findings
+        result = lint.run(evaluation(stack), [str(written(tmp_path, manifests))], None, tmp_path)
+        assert not result.has_faults
+        (finding,) = result.findings
         assert finding.admission
         warned = {each.code for each in finding.problems} - {"held"}
         assert warned == {"provisioning-request": {"no-queue-asked"}, "trainjob": {"not-checked"}}.get(kind, set())
@@ -95,10 +95,10 @@ def test_what_lint_passes_is_admitted_to_an_empty_fleet(
     """By the way that `berth admit` goes: manifests read anew, in the fleet as it is once held queues are resumed."""
     for manifests in fitting(stack, team, queue).values():
         book = build_simulated_fleet(plan(stack))
-        found, problems = read_documents(written(tmp_path, manifests), "workload.yaml")
+        result, problems = read_documents(written(tmp_path, manifests), "workload.yaml")
         assert problems == []
         faults = Problems()
-        jobs = [each.job for document in found for each in read_arrivals(document.root_value(faults), book)]
+        jobs = [each.job for document in result for each in read_arrivals(document.root_value(faults), book)]
         assert faults.entries == []
         assert len(jobs) == len([each for each in manifests if each["kind"] in kinds()])
         simulator = Simulator(book.setup)
@@ -150,8 +150,8 @@ def total(manifest: dict[str, Any], resource: str) -> int:
 
 def queue_plan(stack: str, team: str, queue: str) -> ClusterQueuePlan:
     (door,) = [d for t in plan(stack).teams if t.name == team for d in t.local_queues if d.name == queue]
-    (found,) = [each for each in plan(stack).cluster_queues if each.name == door.cluster_queue]
-    return found
+    (value,) = [each for each in plan(stack).cluster_queues if each.name == door.cluster_queue]
+    return value
 
 
 def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
@@ -203,12 +203,12 @@ def test_cpu_and_memory_come_in_the_measure_of_the_quota(stack: str, team: str, 
     behind = queue_plan(stack, team, queue)
     (job_set,) = fitting(stack, team, queue)["jobset"]
     for resource in ("cpu", "memory"):
-        asked = total(job_set, resource)
+        request = total(job_set, resource)
         entry = max(behind.flavors, key=lambda each: max(quota.nominal for quota in each.quotas))
         quotas = {quota.resource: quota.nominal for quota in entry.quotas}
         accelerator = next(each for each in quotas if each not in ("cpu", "memory") and quotas[each])
-        if asked:
-            assert asked * quotas[accelerator] == quotas[resource] * total(job_set, accelerator)
+        if request:
+            assert request * quotas[accelerator] == quotas[resource] * total(job_set, accelerator)
 
 
 def test_every_kind_fits_somewhere() -> None:

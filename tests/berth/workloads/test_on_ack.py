@@ -23,8 +23,8 @@ FLEET = str(ACK_STACKS["ack-fleet"])
 
 def berth(words: str) -> tuple[int, str, str]:
     """Exit status and what is printed."""
-    found = CliRunner().invoke(app, ["workload", FLEET, *words.split()])
-    return found.exit_code, found.stdout, without_codes(found.stderr)
+    result = CliRunner().invoke(app, ["workload", FLEET, *words.split()])
+    return result.exit_code, result.stdout, without_codes(result.stderr)
 
 
 def test_the_published_job_is_one_master_and_two_workers() -> None:
@@ -59,9 +59,9 @@ def test_a_job_tolerates_the_taints_of_its_queues_pools_for_nobody_adds_that() -
     ]
     planned = plan_ack("test", parse_fleet(value))
     assert planned is not None
-    found = derive_ack_workload(planned.plan, "vision", "train", WorkloadOptions(pods=2))
-    assert found.job is not None, found.problems
-    job: Any = training_job(found.job)
+    fleet_plan = derive_ack_workload(planned.plan, "vision", "train", WorkloadOptions(pods=2))
+    assert fleet_plan.job is not None, fleet_plan.problems
+    job: Any = training_job(fleet_plan.job)
     for part in job["spec"]["pytorchReplicaSpecs"].values():
         assert part["template"]["spec"]["tolerations"] == [
             {**kept, "operator": "Equal"},

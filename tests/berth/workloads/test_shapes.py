@@ -34,21 +34,21 @@ SLICE = "kueue.x-k8s.io/podset-slice-required-topology"
 def fleet(flavors: str = "v5e", mode: str = "standard", **pools: dict[str, Any]) -> FleetPlan:
     """Return the plan of a fleet of these pools, with one team whose queue `q` is promised all of the flavors."""
     entries = [{"pool": name, "guaranteed": "all"} for name in flavors.split()]
-    said: dict[str, Any] = {
+    values: dict[str, Any] = {
         "project": "acme-ml-dev",
         "region": "us-central1",
         "cluster": {"zones": ["us-central1-a"], "mode": mode},
         "pools": pools,
         "teams": {"team": {"queues": {"q": {"flavors": entries}}}},
     }
-    planned = plan_fleet("test", parse_fleet(said, []))
+    planned = plan_fleet("test", parse_fleet(values, []))
     assert planned is not None
     assert [each.line() for each in planned.problems if each.severity == "fault"] == []
     return planned.plan
 
 
-def job_set(fleet_plan: FleetPlan, **asked: Any) -> JobSetPlan:
-    draft = derive_workload(fleet_plan, "team", "q", WorkloadOptions(kind="jobset", **asked))
+def job_set(fleet_plan: FleetPlan, **request: Any) -> JobSetPlan:
+    draft = derive_workload(fleet_plan, "team", "q", WorkloadOptions(kind="jobset", **request))
     assert [each.line() for each in draft.problems] == []
     assert isinstance(draft.workload, JobSetPlan)
     return draft.workload
@@ -60,18 +60,18 @@ HOST = {"machineType": "ct5lp-hightpu-8t", "topology": "2x4", "slices": 2, "zone
 
 def test_a_slice_of_one_host_is_one_pod_with_all_its_chips() -> None:
     """No annotation: a node pool of single hosts holds many slices."""
-    found = job_set(fleet("host", host=HOST), slices=2)
-    assert (found.replicas, found.pods, found.pod.resources) == (2, 1, {"google.com/tpu": 8})
-    assert found.exclusive_topology is None
+    result = job_set(fleet("host", host=HOST), slices=2)
+    assert (result.replicas, result.pods, result.pod.resources) == (2, 1, {"google.com/tpu": 8})
+    assert result.exclusive_topology is None
     draft = derive_workload(fleet("host", host=HOST), "team", "q", WorkloadOptions(kind="job", slices=2))
     assert isinstance(draft.workload, JobPlan)
     assert draft.workload.pods == 2
 
 
 def test_where_kueue_places_pods_it_is_kueue_that_keeps_a_slice_together() -> None:
-    found = job_set(fleet(v5e={**V5E, "topologyAware": True}), slices=2)
-    assert found.exclusive_topology is None
-    assert found.pod.annotations == {
+    result = job_set(fleet(v5e={**V5E, "topologyAware": True}), slices=2)
+    assert result.exclusive_topology is None
+    assert result.pod.annotations == {
         SLICE: "cloud.google.com/gke-nodepool",
         "kueue.x-k8s.io/podset-slice-size": "4",
     }
@@ -131,9 +131,9 @@ def test_pods_on_the_network_of_their_nodes_are_refused_by_autopilot() -> None:
     ],
 )
 def test_what_gke_leaves_of_a_machine(machine: str, cpu: int, gib: float) -> None:
-    found = catalog.allocatable(machine)
-    assert found is not None
-    assert (found.cpu, found.memory) == (cpu, int(gib * 2**30) - 100 * 2**20)
+    result = catalog.allocatable(machine)
+    assert result is not None
+    assert (result.cpu, result.memory) == (cpu, int(gib * 2**30) - 100 * 2**20)
     assert catalog.allocatable("e2-standard-4") is None
 
 

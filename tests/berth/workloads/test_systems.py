@@ -15,8 +15,8 @@ RUN_DURATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 
 
 def replicated(job_set: dict[str, Any]) -> dict[str, Any]:
-    (found,) = job_set["spec"]["replicatedJobs"]
-    return found
+    (each,) = job_set["spec"]["replicatedJobs"]
+    return each
 
 
 def requests(manifest: dict[str, Any]) -> dict[str, str]:
@@ -34,30 +34,30 @@ def requests(manifest: dict[str, Any]) -> dict[str, str]:
 def test_the_job_sets_of_one_two_and_three_slices(stack: str, slices: int) -> None:
     """Two pods of four chips on each 2x4 slice, a node pool to each; the network of the nodes only on Standard."""
     name = f"multislice-{slices}slice"
-    found = one(stack, "multislice", "train", name=name, slices=slices, image="python:3.13")
-    assert (found["apiVersion"], found["kind"]) == ("jobset.x-k8s.io/v1alpha2", "JobSet")
-    metadata = found["metadata"]
+    result = one(stack, "multislice", "train", name=name, slices=slices, image="python:3.13")
+    assert (result["apiVersion"], result["kind"]) == ("jobset.x-k8s.io/v1alpha2", "JobSet")
+    metadata = result["metadata"]
     assert (metadata["name"], metadata["namespace"]) == (name, "default")
     assert metadata["labels"][QUEUE] == "multislice-queue"
     assert PRIORITY not in metadata["labels"]
     assert metadata["annotations"] == {EXCLUSIVE: "cloud.google.com/gke-nodepool"}
-    assert found["spec"]["failurePolicy"] == {"maxRestarts": 4}
-    job = replicated(found)
+    assert result["spec"]["failurePolicy"] == {"maxRestarts": 4}
+    job = replicated(result)
     assert (job["name"], job["replicas"]) == ("slice", slices)
     of_job = job["template"]["spec"]
     assert (of_job["parallelism"], of_job["completions"], of_job["backoffLimit"]) == (2, 2, 0)
-    assert requests(found) == {"google.com/tpu": "4"}
-    (container,) = pod(found)["containers"]
+    assert requests(result) == {"google.com/tpu": "4"}
+    (container,) = pod(result)["containers"]
     assert container["ports"] == [{"containerPort": 8471}, {"containerPort": 8080}]
     wanted = stack == "multislice" and slices > 1
-    assert pod(found).get("hostNetwork", False) == wanted
-    assert pod(found).get("dnsPolicy") == ("ClusterFirstWithHostNet" if wanted else None)
-    assert not {"restartPolicy", "nodeSelector", "tolerations"} & pod(found).keys()
+    assert pod(result).get("hostNetwork", False) == wanted
+    assert pod(result).get("dnsPolicy") == ("ClusterFirstWithHostNet" if wanted else None)
+    assert not {"restartPolicy", "nodeSelector", "tolerations"} & pod(result).keys()
 
 
 def test_a_job_set_of_low_priority() -> None:
     """The class of the pods and the label by which Kueue orders are one name."""
-    found = one(
+    result = one(
         "multislice",
         "multislice",
         "train",
@@ -66,9 +66,9 @@ def test_a_job_set_of_low_priority() -> None:
         image="x",
         command=("sleep", "60"),
     )
-    assert found["metadata"]["labels"][PRIORITY] == "low-priority"
-    assert pod(found)["priorityClassName"] == "low-priority"
-    assert pod(found)["containers"][0]["command"] == ["sleep", "60"]
+    assert result["metadata"]["labels"][PRIORITY] == "low-priority"
+    assert pod(result)["priorityClassName"] == "low-priority"
+    assert pod(result)["containers"][0]["command"] == ["sleep", "60"]
 
 
 # --- priority and Hotswap on Trillium ---------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_a_job_set_of_low_priority() -> None:
 @pytest.mark.parametrize(("name", "priority"), [("high", "high-priority-job"), ("low", "low-priority-job")])
 def test_the_job_sets_of_high_and_low_priority_training(name: str, priority: str) -> None:
     """Two 4x4 slices of four pods with four chips: 32 chips, restarted whole and at once, ten times."""
-    found = one(
+    result = one(
         "hotswap",
         "training",
         "train",
@@ -87,19 +87,19 @@ def test_the_job_sets_of_high_and_low_priority_training(name: str, priority: str
         max_restarts=10,
         restart_strategy="BlockingRecreate",
     )
-    assert found["metadata"]["labels"] == {
+    assert result["metadata"]["labels"] == {
         "berth.dev/team": "training",
         QUEUE: "default-queue",
         PRIORITY: priority,
     }
-    assert found["metadata"]["annotations"] == {EXCLUSIVE: "cloud.google.com/gke-nodepool"}
-    assert found["spec"]["failurePolicy"] == {"maxRestarts": 10, "restartStrategy": "BlockingRecreate"}
-    job = replicated(found)
+    assert result["metadata"]["annotations"] == {EXCLUSIVE: "cloud.google.com/gke-nodepool"}
+    assert result["spec"]["failurePolicy"] == {"maxRestarts": 10, "restartStrategy": "BlockingRecreate"}
+    job = replicated(result)
     assert (job["replicas"], job["template"]["spec"]["parallelism"]) == (2, 4)
     assert job["template"]["spec"]["backoffLimit"] == 0
-    assert requests(found) == {"google.com/tpu": "4"}
-    assert (pod(found)["hostNetwork"], pod(found)["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
-    assert pod(found)["priorityClassName"] == priority
+    assert requests(result) == {"google.com/tpu": "4"}
+    assert (pod(result)["hostNetwork"], pod(result)["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert pod(result)["priorityClassName"] == priority
 
 
 # --- Dynamic Workload Scheduler ---------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_the_job_sets_of_high_and_low_priority_training(name: str, priority: str
 
 def test_the_job_that_waits_for_its_machines() -> None:
     """One pod with one GPU, suspended, for ten minutes at the most; Kueue adds labels and tolerations."""
-    found = one(
+    result = one(
         "dws",
         "batch",
         "dws",
@@ -119,13 +119,13 @@ def test_the_job_that_waits_for_its_machines() -> None:
         max_run_duration="600s",
         command=("sleep", "120"),
     )
-    assert (found["kind"], found["metadata"]["labels"][QUEUE]) == ("Job", "dws-local-queue")
-    assert found["metadata"]["annotations"] == {RUN_DURATION: "600"}
-    spec = found["spec"]
+    assert (result["kind"], result["metadata"]["labels"][QUEUE]) == ("Job", "dws-local-queue")
+    assert result["metadata"]["annotations"] == {RUN_DURATION: "600"}
+    spec = result["spec"]
     assert (spec["suspend"], spec["parallelism"], spec["completions"]) == (True, 1, 1)
-    assert requests(found) == {"cpu": "100m", "memory": "100Mi", "nvidia.com/gpu": "1"}
-    assert pod(found)["restartPolicy"] == "Never"
-    assert not {"nodeSelector", "tolerations", "subdomain"} & pod(found).keys()
+    assert requests(result) == {"cpu": "100m", "memory": "100Mi", "nvidia.com/gpu": "1"}
+    assert pod(result)["restartPolicy"] == "Never"
+    assert not {"nodeSelector", "tolerations", "subdomain"} & pod(result).keys()
 
 
 def test_a_request_for_machines_without_kueue() -> None:
@@ -153,14 +153,14 @@ def test_a_request_for_machines_without_kueue() -> None:
 
 def test_the_gang_of_one_master_and_two_workers() -> None:
     """Three pods, admitted all or none: Kueue resumes the job when all of them have their quota."""
-    found = one("dev", "vision", "urgent", kind="pytorchjob", name="pytorch-test", pods=3, gpus=1)
-    assert (found["apiVersion"], found["kind"]) == ("kubeflow.org/v1", "PyTorchJob")
-    assert found["spec"]["runPolicy"]["suspend"] is True
-    roles = found["spec"]["pytorchReplicaSpecs"]
+    result = one("dev", "vision", "urgent", kind="pytorchjob", name="pytorch-test", pods=3, gpus=1)
+    assert (result["apiVersion"], result["kind"]) == ("kubeflow.org/v1", "PyTorchJob")
+    assert result["spec"]["runPolicy"]["suspend"] is True
+    roles = result["spec"]["pytorchReplicaSpecs"]
     assert {role: each["replicas"] for role, each in roles.items()} == {"Master": 1, "Worker": 2}
     assert {each["template"]["spec"]["containers"][0]["name"] for each in roles.values()} == {"pytorch"}
     assert {each["restartPolicy"] for each in roles.values()} == {"OnFailure"}
-    assert requests(found)["nvidia.com/gpu"] == "1"
+    assert requests(result)["nvidia.com/gpu"] == "1"
 
 
 # --- the GKE batch reference architecture -----------------------------------------------------------------------------
@@ -177,51 +177,51 @@ JOBS = {
 def test_the_jobs_of_low_high_and_compact_priority(queue: str) -> None:
     """Two pods, indexed and with names, of what the queue counts for each GPU; nobody typed cpu, memory or priority."""
     priority, wanted, backoff = JOBS[queue]
-    service, found = objects(
+    service, result = objects(
         "batch-platform", "team-b", queue, name="job-0", pods=2, backoff_limit=backoff, ports=(8080,)
     )
-    assert found["metadata"]["labels"][QUEUE] == queue
-    assert found["metadata"]["labels"][PRIORITY] == pod(found)["priorityClassName"] == priority
-    spec = found["spec"]
+    assert result["metadata"]["labels"][QUEUE] == queue
+    assert result["metadata"]["labels"][PRIORITY] == pod(result)["priorityClassName"] == priority
+    spec = result["spec"]
     assert (spec["suspend"], spec["parallelism"], spec["completions"]) == (True, 2, 2)
     assert (spec["completionMode"], spec["backoffLimit"]) == ("Indexed", backoff)
     (rule,) = spec["podFailurePolicy"]["rules"]
     assert rule == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
-    assert requests(found) == wanted
-    assert (pod(found)["restartPolicy"], pod(found)["serviceAccountName"]) == ("Never", "team-b-ksa")
-    assert pod(found)["containers"][0]["ports"] == [{"containerPort": 8080}]
+    assert requests(result) == wanted
+    assert (pod(result)["restartPolicy"], pod(result)["serviceAccountName"]) == ("Never", "team-b-ksa")
+    assert pod(result)["containers"][0]["ports"] == [{"containerPort": 8080}]
     assert (service["kind"], service["spec"]["clusterIP"]) == ("Service", "None")
-    assert service["metadata"]["name"] == pod(found)["subdomain"] == "job-0"
+    assert service["metadata"]["name"] == pod(result)["subdomain"] == "job-0"
     assert service["spec"]["selector"] == {"batch.kubernetes.io/job-name": "job-0"}
 
 
 def test_a_compact_job_asks_for_a_placement_group_of_its_own() -> None:
-    found = one("batch-platform", "team-a", "compact", kind="job", name="c", placement_group="team-a-0-compact")
-    assert pod(found)["nodeSelector"] == {"cloud.google.com/gke-placement-group": "team-a-0-compact"}
+    result = one("batch-platform", "team-a", "compact", kind="job", name="c", placement_group="team-a-0-compact")
+    assert pod(result)["nodeSelector"] == {"cloud.google.com/gke-placement-group": "team-a-0-compact"}
 
 
 def test_the_job_sets_of_the_low_priority_queue() -> None:
-    found = one(
+    result = one(
         "batch-platform", "team-a", "lp", kind="jobset", name="jobset-0", pods=2, max_restarts=15, ports=(3389,)
     )
-    job = replicated(found)
+    job = replicated(result)
     assert (job["name"], job["replicas"]) == ("worker", 1)
     spec = job["template"]["spec"]
     assert (spec["parallelism"], spec["completions"], spec["backoffLimit"]) == (2, 2, 0)
-    assert found["spec"]["failurePolicy"] == {"maxRestarts": 15}
-    assert found["metadata"]["labels"][PRIORITY] == "default-priority-nonpreempting"
-    assert "annotations" not in found["metadata"]
-    assert requests(found) == {"cpu": "2", "memory": "10Gi", "nvidia.com/gpu": "2"}
-    assert pod(found)["containers"][0]["ports"] == [{"containerPort": 3389}]
+    assert result["spec"]["failurePolicy"] == {"maxRestarts": 15}
+    assert result["metadata"]["labels"][PRIORITY] == "default-priority-nonpreempting"
+    assert "annotations" not in result["metadata"]
+    assert requests(result) == {"cpu": "2", "memory": "10Gi", "nvidia.com/gpu": "2"}
+    assert pod(result)["containers"][0]["ports"] == [{"containerPort": 3389}]
 
 
 @pytest.mark.parametrize(("flavor", "gpus"), [("h100", 8), ("b200", 8)])
 def test_one_pod_with_all_gpus_of_a_node(flavor: str, gpus: int) -> None:
     """In a queue of two kinds of machines, the kind that is meant is selected: Kueue alone would choose by quota."""
-    found = one("reservations", "research", "large", name="finetune", flavor=flavor, backoff_limit=10)
-    assert requests(found) == {"nvidia.com/gpu": str(gpus)}
+    result = one("reservations", "research", "large", name="finetune", flavor=flavor, backoff_limit=10)
+    assert requests(result) == {"nvidia.com/gpu": str(gpus)}
     accelerator = {"h100": "nvidia-h100-80gb", "b200": "nvidia-b200"}[flavor]
-    assert pod(found)["nodeSelector"]["cloud.google.com/gke-accelerator"] == accelerator
+    assert pod(result)["nodeSelector"]["cloud.google.com/gke-accelerator"] == accelerator
 
 
 # --- GPUDirect-RDMA ---------------------------------------------------------------------------------------------------

@@ -35,12 +35,12 @@ def pool(key: str) -> RecordedResource:
     return built().only_resource("container/nodePool:NodePool", f"{key}-pool")
 
 
-def asked(key: str) -> Mapping[str, Any]:
+def inputs_of(key: str) -> Mapping[str, Any]:
     return pool(key).inputs
 
 
 def node(key: str) -> Mapping[str, Any]:
-    return cast(Mapping[str, Any], asked(key)["nodeConfig"])
+    return cast(Mapping[str, Any], inputs_of(key)["nodeConfig"])
 
 
 @both_modes
@@ -61,17 +61,17 @@ def test_a_preview_shows_exactly_what_an_update_asks_for() -> None:
 
 def test_labels_are_those_of_the_plan_and_no_others() -> None:
     """The planner sets the labels of queued provisioning and of DRANET; a component chooses nothing."""
-    assert asked("queued")["queuedProvisioning"] == {"enabled": True}
+    assert inputs_of("queued")["queuedProvisioning"] == {"enabled": True}
     assert node("queued")["labels"] == {"cloud.google.com/gke-queued": "true"}
-    assert "queuedProvisioning" not in asked("flex")
+    assert "queuedProvisioning" not in inputs_of("flex")
     assert node("flex")["labels"] == dict(POOLS["flex"].labels)
 
 
 @pytest.mark.parametrize("key", DWS)
 def test_dws_starts_from_nothing_wherever_there_is_stock(key: str) -> None:
-    assert asked(key)["initialNodeCount"] == 0
-    assert asked(key)["autoscaling"]["locationPolicy"] == "ANY"
-    assert "nodeCount" not in asked(key)
+    assert inputs_of(key)["initialNodeCount"] == 0
+    assert inputs_of(key)["autoscaling"]["locationPolicy"] == "ANY"
+    assert "nodeCount" not in inputs_of(key)
 
 
 @pytest.mark.parametrize("key", DWS)
@@ -83,25 +83,25 @@ def test_dws_uses_no_reservation_and_no_spot(key: str) -> None:
 @pytest.mark.parametrize("key", DWS)
 def test_repair_is_what_the_plan_says(key: str) -> None:
     """The planner switches it off for DWS: a repair takes a node out of a job that was given all its nodes at once."""
-    assert asked(key)["management"] == {"autoRepair": False, "autoUpgrade": True}
+    assert inputs_of(key)["management"] == {"autoRepair": False, "autoUpgrade": True}
 
 
 @pytest.mark.parametrize("key", DWS)
 def test_no_upgrade_settings_are_sent_where_the_plan_has_none(key: str) -> None:
     """GKE upgrades them in a way of its own; the provider has no word for it, and fills in what it finds."""
-    assert "upgradeSettings" not in asked(key)
+    assert "upgradeSettings" not in inputs_of(key)
 
 
 @pytest.mark.parametrize(("key", "most"), [("queued-slice", 4), ("flex-slice", 4), ("flex-hosts", 3)])
 def test_tpu_pools_of_dws_are_bounded_in_their_zone(key: str, most: int) -> None:
     """Bounds over all zones do not reach TPU pools of flex-start through this provider (GKE docs: DWS)."""
-    assert asked(key)["autoscaling"] == {"minNodeCount": 0, "maxNodeCount": most, "locationPolicy": "ANY"}
+    assert inputs_of(key)["autoscaling"] == {"minNodeCount": 0, "maxNodeCount": most, "locationPolicy": "ANY"}
 
 
-@pytest.mark.parametrize(("key", "told"), [("flex", "86400s"), ("flex-slice", "604800s"), ("queued", None)])
-def test_the_life_of_a_node_is_told_in_seconds(key: str, told: str | None) -> None:
+@pytest.mark.parametrize(("key", "output"), [("flex", "86400s"), ("flex-slice", "604800s"), ("queued", None)])
+def test_the_life_of_a_node_is_told_in_seconds(key: str, output: str | None) -> None:
     """The provider passes `7d` on, and Google refuses it after the preview was green."""
-    assert node(key).get("maxRunDuration") == told
+    assert node(key).get("maxRunDuration") == output
 
 
 @pytest.mark.parametrize("key", ["queued", "flex"])
@@ -152,12 +152,12 @@ def test_hosts_are_serviced_as_their_reservation_says() -> None:
 
 
 def test_gpu_nodes_stand_close_without_a_topology() -> None:
-    assert asked("compact")["placementPolicy"] == {"type": "COMPACT"}
+    assert inputs_of("compact")["placementPolicy"] == {"type": "COMPACT"}
     assert pool("compact").replace_on_changes == ("placementPolicy",)
 
 
 def test_a_tpu7x_slice_names_policy_and_topology_as_googles_blueprint_does() -> None:
-    assert asked("tpu7x")["placementPolicy"] == {
+    assert inputs_of("tpu7x")["placementPolicy"] == {
         "type": "COMPACT",
         "policyName": "dev-tpu7x-2x2x2",
         "tpuTopology": "2x2x2",
@@ -166,8 +166,8 @@ def test_a_tpu7x_slice_names_policy_and_topology_as_googles_blueprint_does() -> 
 
 
 def test_an_nvlink_domain_is_upgraded_as_a_whole() -> None:
-    assert asked("domain")["placementPolicy"] == {"type": "COMPACT", "policyName": "d"}
-    assert asked("domain")["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 18}
+    assert inputs_of("domain")["placementPolicy"] == {"type": "COMPACT", "policyName": "d"}
+    assert inputs_of("domain")["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 18}
 
 
 @both_modes
@@ -207,8 +207,8 @@ def test_a_workload_policy_says_how_chips_are_wired() -> None:
 
 
 def test_upgrades_are_those_of_the_plan() -> None:
-    assert asked("surge")["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 1}
+    assert inputs_of("surge")["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 1}
 
 
 def test_repair_can_be_switched_off() -> None:
-    assert asked("no-repair")["management"] == {"autoRepair": False, "autoUpgrade": True}
+    assert inputs_of("no-repair")["management"] == {"autoRepair": False, "autoUpgrade": True}

@@ -109,19 +109,19 @@ def test_not_even_the_first_pool_runs_as_the_projects_default_account() -> None:
 
 
 def test_a_standard_cluster_has_dataplane_v2_and_workload_identity() -> None:
-    asked = inputs(STANDARD)
-    assert asked["datapathProvider"] == "ADVANCED_DATAPATH"
-    assert asked["workloadIdentityConfig"] == {"workloadPool": "acme-ml-dev.svc.id.goog"}
+    request = inputs(STANDARD)
+    assert request["datapathProvider"] == "ADVANCED_DATAPATH"
+    assert request["workloadIdentityConfig"] == {"workloadPool": "acme-ml-dev.svc.id.goog"}
 
 
 def test_autopilot_is_told_nothing_that_it_decides_itself() -> None:
     """The provider refuses some of these beside Autopilot even when they are false; the others are implied."""
     refused = {"removeDefaultNodePool", "initialNodeCount", "enableShieldedNodes", "enableIntranodeVisibility"}
     implied = {"datapathProvider", "workloadIdentityConfig", "addonsConfig", "nodePoolDefaults", "nodeConfig"}
-    asked = inputs(AUTOPILOT)
-    assert (refused | implied).isdisjoint(asked)
-    assert asked["enableAutopilot"] is True
-    assert asked["clusterAutoscaling"] == {
+    request = inputs(AUTOPILOT)
+    assert (refused | implied).isdisjoint(request)
+    assert request["enableAutopilot"] is True
+    assert request["clusterAutoscaling"] == {
         "autoProvisioningDefaults": {
             "serviceAccount": "n@x.example",
             "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
@@ -135,10 +135,10 @@ def test_a_standard_cluster_is_not_told_that_it_is_no_autopilot() -> None:
 
 
 def test_auto_provisioned_nodes_are_like_ours() -> None:
-    asked = inputs(STANDARD)["clusterAutoscaling"]
-    defaults = asked["autoProvisioningDefaults"]
-    assert (asked["enabled"], asked["autoscalingProfile"]) == (True, "OPTIMIZE_UTILIZATION")
-    assert asked["autoProvisioningLocations"] == ["us-central1-a", "us-central1-b"]
+    request = inputs(STANDARD)["clusterAutoscaling"]
+    defaults = request["autoProvisioningDefaults"]
+    assert (request["enabled"], request["autoscalingProfile"]) == (True, "OPTIMIZE_UTILIZATION")
+    assert request["autoProvisioningLocations"] == ["us-central1-a", "us-central1-b"]
     assert defaults["serviceAccount"] == "n@x.example"
     assert defaults["management"] == {"autoRepair": True, "autoUpgrade": True}
     assert defaults["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
@@ -157,9 +157,9 @@ def test_auto_provisioning_has_exactly_the_limits_of_its_plan() -> None:
 
 
 def test_pods_and_services_use_the_ranges_of_the_fleets_own_subnet() -> None:
-    asked = inputs(STANDARD)
-    assert asked["networkingMode"] == "VPC_NATIVE"
-    assert asked["ipAllocationPolicy"] == {
+    request = inputs(STANDARD)
+    assert request["networkingMode"] == "VPC_NATIVE"
+    assert request["ipAllocationPolicy"] == {
         "clusterSecondaryRangeName": "pods",
         "servicesSecondaryRangeName": "services",
     }
@@ -178,8 +178,8 @@ def test_the_control_plane_is_private_where_the_plan_says_so() -> None:
 def test_a_public_cluster_says_that_it_is(mode: ClusterPlan) -> None:
     """Of a block that goes away the provider keeps what it knew; a range that it knows cannot be taken back."""
     public = replace(CONTROL_PLANE, private_nodes=False, ip_range=None)
-    asked = inputs(replace(mode, control_plane=public))["privateClusterConfig"]
-    assert asked == {"enablePrivateNodes": False, "enablePrivateEndpoint": False}
+    request = inputs(replace(mode, control_plane=public))["privateClusterConfig"]
+    assert request == {"enablePrivateNodes": False, "enablePrivateEndpoint": False}
 
 
 def test_no_authorized_networks_is_open_and_an_empty_list_is_closed() -> None:
@@ -194,9 +194,9 @@ def test_no_authorized_networks_is_open_and_an_empty_list_is_closed() -> None:
 
 def test_monitoring_components_are_in_the_order_in_which_google_reports_them() -> None:
     """The provider takes the list for ordered, so another order is a change in every preview after a refresh."""
-    asked = inputs(STANDARD)["monitoringConfig"]
-    assert asked["enableComponents"] == ["SYSTEM_COMPONENTS", "STORAGE", "POD", "DCGM", "JOBSET"]
-    assert asked["managedPrometheus"] == {"enabled": True}
+    request = inputs(STANDARD)["monitoringConfig"]
+    assert request["enableComponents"] == ["SYSTEM_COMPONENTS", "STORAGE", "POD", "DCGM", "JOBSET"]
+    assert request["managedPrometheus"] == {"enabled": True}
 
 
 def test_a_driver_that_is_no_longer_asked_for_is_switched_off() -> None:
@@ -214,9 +214,9 @@ def test_images_are_streamed_by_default_where_the_plan_says_so() -> None:
 
 
 def test_upgrades_happen_in_the_window_and_not_in_exclusions() -> None:
-    asked = inputs(STANDARD)["maintenancePolicy"]
-    assert asked["recurringWindow"]["recurrence"] == "FREQ=WEEKLY;BYDAY=SA"
-    (exclusion,) = asked["maintenanceExclusions"]
+    request = inputs(STANDARD)["maintenancePolicy"]
+    assert request["recurringWindow"]["recurrence"] == "FREQ=WEEKLY;BYDAY=SA"
+    (exclusion,) = request["maintenanceExclusions"]
     assert exclusion["exclusionOptions"] == {"scope": "NO_MINOR_OR_NODE_UPGRADES"}
 
 
@@ -225,12 +225,12 @@ def test_no_maintenance_is_no_policy() -> None:
 
 
 def test_the_cluster_is_what_its_plan_says() -> None:
-    asked = inputs(STANDARD)
-    assert (asked["name"], asked["location"], asked["project"]) == ("dev", "us-central1", "acme-ml-dev")
-    assert asked["nodeLocations"] == ["us-central1-a", "us-central1-c"]
-    assert asked["releaseChannel"] == {"channel": "RAPID"}
-    assert asked["minMasterVersion"] == "1.36"
-    assert asked["gatewayApiConfig"] == {"channel": "CHANNEL_STANDARD"}
-    assert asked["securityPostureConfig"] == {"mode": "BASIC"}
-    assert asked["resourceLabels"] == {"fleet": "dev", "team": "platform"}
-    assert asked["loggingConfig"] == {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]}
+    request = inputs(STANDARD)
+    assert (request["name"], request["location"], request["project"]) == ("dev", "us-central1", "acme-ml-dev")
+    assert request["nodeLocations"] == ["us-central1-a", "us-central1-c"]
+    assert request["releaseChannel"] == {"channel": "RAPID"}
+    assert request["minMasterVersion"] == "1.36"
+    assert request["gatewayApiConfig"] == {"channel": "CHANNEL_STANDARD"}
+    assert request["securityPostureConfig"] == {"mode": "BASIC"}
+    assert request["resourceLabels"] == {"fleet": "dev", "team": "platform"}
+    assert request["loggingConfig"] == {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]}

@@ -67,7 +67,7 @@ def built(preview: bool = False) -> Run:
     return run(build, preview)
 
 
-def asked(key: str) -> Mapping[str, Any]:
+def inputs_of(key: str) -> Mapping[str, Any]:
     return built().only_resource("container/cluster:Cluster", f"{key}-cluster").inputs
 
 
@@ -84,7 +84,7 @@ NEW = [
 
 @pytest.mark.parametrize("field", NEW)
 def test_a_cluster_is_told_nothing_that_its_plan_does_not_say(field: str) -> None:
-    assert field not in asked("plain")
+    assert field not in inputs_of("plain")
 
 
 # --- how it is reached ------------------------------------------------------------------------------------------------
@@ -114,15 +114,15 @@ def test_the_dns_name_is_opened_or_closed_and_left_alone_if_unsaid() -> None:
     """The address is set too: the provider keeps a block that is left out, and it could not be switched on again."""
     with_address = {"ipEndpointsConfig": {"enabled": True}}
     opened, closed = ({"dnsEndpointConfig": {"allowExternalTraffic": each}, **with_address} for each in (True, False))
-    assert asked("full")["controlPlaneEndpointsConfig"] == opened
-    assert asked("dns-closed")["controlPlaneEndpointsConfig"] == closed
+    assert inputs_of("full")["controlPlaneEndpointsConfig"] == opened
+    assert inputs_of("dns-closed")["controlPlaneEndpointsConfig"] == closed
 
 
 def test_no_networks_are_let_to_an_address_that_does_not_exist() -> None:
     """The provider does not send them then, and would show them as a change for ever (seen)."""
-    assert asked("dns-alone")["controlPlaneEndpointsConfig"]["ipEndpointsConfig"] == {"enabled": False}
-    assert "masterAuthorizedNetworksConfig" not in asked("dns-alone")
-    assert "masterAuthorizedNetworksConfig" in asked("dns-closed")
+    assert inputs_of("dns-alone")["controlPlaneEndpointsConfig"]["ipEndpointsConfig"] == {"enabled": False}
+    assert "masterAuthorizedNetworksConfig" not in inputs_of("dns-alone")
+    assert "masterAuthorizedNetworksConfig" in inputs_of("dns-closed")
 
 
 def test_a_kubeconfig_without_an_authority_has_no_empty_one() -> None:
@@ -134,39 +134,39 @@ def test_a_kubeconfig_without_an_authority_has_no_empty_one() -> None:
 
 @pytest.mark.parametrize("key", ["full", "autopilot"])
 def test_both_modes_join_a_fleet_and_take_further_networks(key: str) -> None:
-    assert asked(key)["fleet"] == {"project": "acme-fleet"}
-    assert asked(key)["enableMultiNetworking"] is True
-    assert asked(key)["costManagementConfig"] == {"enabled": True}
-    assert asked(key)["confidentialNodes"] == {"enabled": True, "confidentialInstanceType": "SEV"}
+    assert inputs_of(key)["fleet"] == {"project": "acme-fleet"}
+    assert inputs_of(key)["enableMultiNetworking"] is True
+    assert inputs_of(key)["costManagementConfig"] == {"enabled": True}
+    assert inputs_of(key)["confidentialNodes"] == {"enabled": True, "confidentialInstanceType": "SEV"}
 
 
 def test_the_pool_that_is_made_at_first_can_do_what_the_cluster_demands() -> None:
     """GKE makes it before it is removed, and its usual machine cannot be confidential."""
-    assert asked("full")["nodeConfig"]["machineType"] == "n2d-standard-2"
-    assert "machineType" not in asked("plain")["nodeConfig"]
+    assert inputs_of("full")["nodeConfig"]["machineType"] == "n2d-standard-2"
+    assert "machineType" not in inputs_of("plain")["nodeConfig"]
 
 
 def test_shielded_nodes_are_spoken_of_only_to_be_switched_off_and_never_to_autopilot() -> None:
-    assert asked("full")["enableShieldedNodes"] is False
-    assert "enableShieldedNodes" not in asked("autopilot")
+    assert inputs_of("full")["enableShieldedNodes"] is False
+    assert "enableShieldedNodes" not in inputs_of("autopilot")
 
 
 @pytest.mark.parametrize("key", ["autopilot", "plain-autopilot"])
 def test_autopilot_is_never_told_what_it_forbids(key: str) -> None:
     forbidden = {"nodeConfig", "initialNodeCount", "removeDefaultNodePool", "datapathProvider", "nodePoolDefaults"}
-    assert forbidden.isdisjoint(asked(key))
-    assert {"enabled", "resourceLimits", "autoscalingProfile"}.isdisjoint(asked(key)["clusterAutoscaling"])
+    assert forbidden.isdisjoint(inputs_of(key))
+    assert {"enabled", "resourceLimits", "autoscalingProfile"}.isdisjoint(inputs_of(key)["clusterAutoscaling"])
 
 
 def test_storage_drivers_that_autopilot_does_not_bring_are_asked_for() -> None:
-    assert asked("autopilot")["addonsConfig"] == {"lustreCsiDriverConfig": {"enabled": True}}
-    assert "addonsConfig" not in asked("plain-autopilot")
+    assert inputs_of("autopilot")["addonsConfig"] == {"lustreCsiDriverConfig": {"enabled": True}}
+    assert "addonsConfig" not in inputs_of("plain-autopilot")
 
 
 def test_lustre_is_switched_off_only_where_it_was_ever_spoken_of() -> None:
     """Clusters from before Berth knew of it are not touched for its sake."""
-    assert asked("full")["addonsConfig"]["lustreCsiDriverConfig"] == {"enabled": True}
-    assert "lustreCsiDriverConfig" not in asked("plain")["addonsConfig"]
+    assert inputs_of("full")["addonsConfig"]["lustreCsiDriverConfig"] == {"enabled": True}
+    assert "lustreCsiDriverConfig" not in inputs_of("plain")["addonsConfig"]
 
 
 # --- nodes that GKE makes ---------------------------------------------------------------------------------------------
@@ -174,12 +174,12 @@ def test_lustre_is_switched_off_only_where_it_was_ever_spoken_of() -> None:
 
 def test_auto_provisioned_pools_are_what_the_plan_says() -> None:
     """Not repaired, where they are made for queued jobs; TPUs are limited like GPUs, by the label's value."""
-    asked_for = asked("full")["clusterAutoscaling"]
-    defaults = asked_for["autoProvisioningDefaults"]
+    autoscaling = inputs_of("full")["clusterAutoscaling"]
+    defaults = autoscaling["autoProvisioningDefaults"]
     assert defaults["management"] == {"autoRepair": False, "autoUpgrade": True}
     assert (defaults["diskSize"], defaults["shieldedInstanceConfig"]["enableSecureBoot"]) == (200, False)
     assert defaults["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
-    assert asked_for["resourceLimits"][-1] == {"resourceType": "tpu-v6e-slice", "minimum": 0, "maximum": 64}
+    assert autoscaling["resourceLimits"][-1] == {"resourceType": "tpu-v6e-slice", "minimum": 0, "maximum": 64}
 
 
 # --- maintenance ------------------------------------------------------------------------------------------------------

@@ -51,8 +51,8 @@ def test_an_api_is_never_switched_off() -> None:
 
 
 def test_apis_are_named_by_what_they_are() -> None:
-    found = {one.name: one.inputs["service"] for one in services().resources_of("projects/service:Service")}
-    assert found == {"apis-compute": "compute.googleapis.com", "apis-container": "container.googleapis.com"}
+    values = {one.name: one.inputs["service"] for one in services().resources_of("projects/service:Service")}
+    assert values == {"apis-compute": "compute.googleapis.com", "apis-container": "container.googleapis.com"}
 
 
 @both_modes
@@ -69,8 +69,8 @@ def test_who_needs_an_api_waits_for_that_one_alone(preview: bool) -> None:
 
 
 def test_the_network_is_of_our_own_making_and_global() -> None:
-    asked = network().only_resource("compute/network:Network").inputs
-    assert (asked["autoCreateSubnetworks"], asked["routingMode"]) == (False, "GLOBAL")
+    request = network().only_resource("compute/network:Network").inputs
+    assert (request["autoCreateSubnetworks"], request["routingMode"]) == (False, "GLOBAL")
 
 
 def test_packets_are_as_large_as_the_plan_says() -> None:
@@ -80,20 +80,20 @@ def test_packets_are_as_large_as_the_plan_says() -> None:
 
 
 def test_nodes_reach_google_without_public_addresses_and_pods_have_their_ranges() -> None:
-    asked = network().only_resource("compute/subnetwork:Subnetwork").inputs
-    assert asked["privateIpGoogleAccess"] is True
-    assert asked["ipCidrRange"] == "10.40.0.0/22"
-    assert asked["secondaryIpRanges"] == [
+    request = network().only_resource("compute/subnetwork:Subnetwork").inputs
+    assert request["privateIpGoogleAccess"] is True
+    assert request["ipCidrRange"] == "10.40.0.0/22"
+    assert request["secondaryIpRanges"] == [
         {"rangeName": "pods", "ipCidrRange": "10.64.0.0/13"},
         {"rangeName": "services", "ipCidrRange": "10.44.0.0/20"},
     ]
 
 
 def test_private_nodes_reach_the_world_through_nat_and_only_errors_are_logged() -> None:
-    asked = network().only_resource("compute/routerNat:RouterNat").inputs
-    assert asked["natIpAllocateOption"] == "AUTO_ONLY"
-    assert asked["sourceSubnetworkIpRangesToNat"] == "ALL_SUBNETWORKS_ALL_IP_RANGES"
-    assert asked["logConfig"] == {"enable": True, "filter": "ERRORS_ONLY"}
+    request = network().only_resource("compute/routerNat:RouterNat").inputs
+    assert request["natIpAllocateOption"] == "AUTO_ONLY"
+    assert request["sourceSubnetworkIpRangesToNat"] == "ALL_SUBNETWORKS_ALL_IP_RANGES"
+    assert request["logConfig"] == {"enable": True, "filter": "ERRORS_ONLY"}
 
 
 @both_modes
@@ -172,17 +172,17 @@ def test_a_reservation_is_used_only_by_those_who_name_it() -> None:
 
 
 def test_a_reservation_holds_the_machines_of_its_plan() -> None:
-    asked = reservation().only_resource("compute/reservation:Reservation").inputs
+    request = reservation().only_resource("compute/reservation:Reservation").inputs
     gpus = [{"acceleratorType": "nvidia-l4", "acceleratorCount": 2}]
     properties = {"machineType": "g2-standard-24", "guestAccelerators": gpus}
-    assert asked["specificReservation"] == {"count": 4, "instanceProperties": properties}
-    assert asked["zone"] == "us-central1-a"
+    assert request["specificReservation"] == {"count": 4, "instanceProperties": properties}
+    assert request["zone"] == "us-central1-a"
 
 
 def test_machines_without_gpus_are_reserved_without_gpus() -> None:
     done = reservation(replace(RESERVATION, gpu_type=None, gpu_count=0))
-    asked = cast(Any, done.only_resource("compute/reservation:Reservation").inputs)
-    assert asked["specificReservation"]["instanceProperties"] == {"machineType": "g2-standard-24"}
+    request = cast(Any, done.only_resource("compute/reservation:Reservation").inputs)
+    assert request["specificReservation"]["instanceProperties"] == {"machineType": "g2-standard-24"}
 
 
 @pytest.mark.parametrize("protect", [True, False])

@@ -38,7 +38,7 @@ def future(plan: FutureReservationPlan, preview: bool = False) -> Run:
     return run(build, preview)
 
 
-def asked(plan: FutureReservationPlan) -> RecordedResource:
+def declared(plan: FutureReservationPlan) -> RecordedResource:
     return future(plan).only_resource("compute/futureReservation:FutureReservation")
 
 
@@ -66,7 +66,7 @@ def test_a_pool_names_what_is_delivered_and_comes_after_the_request(plan: Future
 
 
 def test_a_calendar_request_says_when_what_and_how() -> None:
-    inputs = asked(CALENDAR).inputs
+    inputs = declared(CALENDAR).inputs
     assert (inputs["reservationMode"], inputs["deploymentType"]) == ("CALENDAR", "DENSE")
     assert inputs["timeWindow"] == {"startTime": "2026-12-01T00:00:00Z", "endTime": "2026-12-15T00:00:00Z"}
     assert inputs["specificSkuProperties"] == {
@@ -80,13 +80,13 @@ def test_a_calendar_request_says_when_what_and_how() -> None:
 
 @requests
 def test_what_is_delivered_is_used_only_by_those_who_name_it(plan: FutureReservationPlan) -> None:
-    inputs = asked(plan).inputs
+    inputs = declared(plan).inputs
     assert inputs["specificReservationRequired"] is True
     assert inputs["planningStatus"] == "SUBMITTED", "a draft is never looked at"
 
 
 def test_chips_are_asked_for_as_a_total() -> None:
-    inputs = asked(CHIPS).inputs
+    inputs = declared(CHIPS).inputs
     assert "specificSkuProperties" not in inputs
     aggregate = cast(Any, inputs["aggregateReservation"])
     assert (aggregate["vmFamily"], aggregate["workloadType"]) == (
@@ -99,12 +99,12 @@ def test_chips_are_asked_for_as_a_total() -> None:
 def test_a_granted_request_is_not_made_anew_over_the_spelling_of_an_address() -> None:
     """Google may answer with a full one, and the provider would replace the request (seen against the stand-in)."""
     ignored = "aggregateReservation.reservedResources[0].accelerator.acceleratorType"
-    assert asked(CHIPS).ignore_changes == (ignored,)
-    assert asked(CALENDAR).ignore_changes == ()
+    assert declared(CHIPS).ignore_changes == (ignored,)
+    assert declared(CALENDAR).ignore_changes == ()
 
 
 def test_a_long_request_is_shared_and_stays() -> None:
-    inputs = asked(LONG).inputs
+    inputs = declared(LONG).inputs
     assert inputs["shareSettings"] == {"shareType": "SPECIFIC_PROJECTS", "projects": ["a", "b"]}
     assert inputs["autoDeleteAutoCreatedReservations"] is True
     machine = cast(Any, inputs["specificSkuProperties"])["instanceProperties"]
@@ -114,7 +114,7 @@ def test_a_long_request_is_shared_and_stays() -> None:
 @pytest.mark.parametrize("protect", [True, False])
 def test_a_request_is_protected_exactly_when_its_plan_says_so(protect: bool) -> None:
     """Taken back and made anew, it stands at the end of the line."""
-    one = asked(replace(CALENDAR, protect=protect))
+    one = declared(replace(CALENDAR, protect=protect))
     assert (one.protect, one.delete_before_replace) == (protect, True)
 
 

@@ -41,19 +41,19 @@ def test_a_careful_component_breaks_nothing() -> None:
 
 
 def test_a_component_that_never_registers_its_outputs_is_found() -> None:
-    found = breaches(lambda parent, provider: address("careless-address", parent, provider), registers=False)
-    assert found == ["never registered its outputs"]
+    result = breaches(lambda parent, provider: address("careless-address", parent, provider), registers=False)
+    assert result == ["never registered its outputs"]
 
 
 def test_a_child_of_nobody_is_found() -> None:
-    found = breaches(lambda _, provider: address("careless-address", None, provider))
-    assert "has a parent that is no component" in found
+    result = breaches(lambda _, provider: address("careless-address", None, provider))
+    assert "has a parent that is no component" in result
 
 
 @pytest.mark.parametrize("name", ["address", "careless-0"])
 def test_a_child_with_a_foreign_name_or_an_index_is_found(name: str) -> None:
-    found = breaches(lambda parent, provider: address(name, parent, provider))
-    assert found == ["its name is not 'careless' with a role or a stable key"]
+    result = breaches(lambda parent, provider: address(name, parent, provider))
+    assert result == ["its name is not 'careless' with a role or a stable key"]
 
 
 def test_a_child_without_an_explicit_provider_ends_the_run() -> None:

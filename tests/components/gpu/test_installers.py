@@ -113,10 +113,10 @@ def test_a_driver_is_installed_only_where_google_installs_none() -> None:
     assert all(confidential in term for term in nodes(EVERY[0]))
 
 
-@pytest.mark.parametrize(("version", "told"), [("default", "install &&"), ("latest", "install --version=latest &&")])
-def test_the_driver_is_of_the_plans_version(version: str, told: str) -> None:
+@pytest.mark.parametrize(("version", "output"), [("default", "install &&"), ("latest", "install --version=latest &&")])
+def test_the_driver_is_of_the_plans_version(version: str, output: str) -> None:
     install, _ = first(gpu.driver_installer(DriverInstallerPlan(version=version)))
-    assert told in install["command"][-1]
+    assert output in install["command"][-1]
 
 
 def test_a_driver_that_is_loaded_stays() -> None:

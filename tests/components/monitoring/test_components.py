@@ -56,9 +56,9 @@ def test_monitoring_keeps_the_rules_of_every_component(plan: MonitoringPlan, pre
 def test_an_alert_says_what_it_means_and_whom_it_calls() -> None:
     policy = made(MANAGED).only_resource("AlertPolicy").inputs
     (condition,) = cast("Any", policy["conditions"])
-    asked = condition["conditionPrometheusQueryLanguage"]
-    assert (asked["query"], asked["duration"]) == (ALERT.query, "600s")
-    assert asked["disableMetricValidation"] is True, "Kueue has sent nothing yet when the alert is made"
+    request = condition["conditionPrometheusQueryLanguage"]
+    assert (request["query"], request["duration"]) == (ALERT.query, "600s")
+    assert request["disableMetricValidation"] is True, "Kueue has sent nothing yet when the alert is made"
     assert policy["documentation"] == {"content": "Not all hosts are up.\n\nLook.", "mimeType": "text/markdown"}
     assert policy["notificationChannels"] == ["projects/p/c/1"]
     assert (policy["severity"], policy["displayName"]) == ("CRITICAL", "dev: A TPU slice is not available")
@@ -72,16 +72,16 @@ def test_the_token_that_reads_kueues_metrics_is_a_secret_of_the_state() -> None:
 
 
 def test_the_collector_may_read_that_token_and_no_other_secret() -> None:
-    found = objects(MANAGED)
-    (rule,) = found["Role"]["rules"]
-    assert (rule["resources"], rule["resourceNames"]) == (["secrets"], [found["Secret"]["metadata"]["name"]])
-    assert found["RoleBinding"]["subjects"] == [
+    result = objects(MANAGED)
+    (rule,) = result["Role"]["rules"]
+    assert (rule["resources"], rule["resourceNames"]) == (["secrets"], [result["Secret"]["metadata"]["name"]])
+    assert result["RoleBinding"]["subjects"] == [
         {"kind": "ServiceAccount", "name": "collector", "namespace": "gke-gmp-system"},
         {"kind": "ServiceAccount", "name": "collector", "namespace": "gmp-system"},
     ]
-    (endpoint,) = found["PodMonitoring"]["spec"]["endpoints"]
+    (endpoint,) = result["PodMonitoring"]["spec"]["endpoints"]
     credentials = endpoint["authorization"]["credentials"]["secret"]
-    assert credentials == {"name": found["Secret"]["metadata"]["name"], "key": "token"}
+    assert credentials == {"name": result["Secret"]["metadata"]["name"], "key": "token"}
     assert (endpoint["port"], endpoint["scheme"]) == (8443, "https"), "the port's name differs between releases"
 
 
@@ -93,9 +93,9 @@ def test_the_reader_has_kueues_own_role_and_nothing_else() -> None:
 
 
 def test_a_prometheus_of_the_cluster_is_given_targets_rules_and_dashboards() -> None:
-    found = objects(OWN)
-    assert set(found) == {"ClusterRoleBinding", "ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"}
-    assert found["ConfigMap"]["metadata"]["labels"]["grafana_dashboard"] == "1"
+    result = objects(OWN)
+    assert set(result) == {"ClusterRoleBinding", "ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"}
+    assert result["ConfigMap"]["metadata"]["labels"]["grafana_dashboard"] == "1"
     (group,) = cast("Any", rule_groups((ALERT,)))["groups"]
     (rule,) = group["rules"]
     assert rule["alert"] == "BerthSliceUnavailable"

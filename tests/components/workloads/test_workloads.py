@@ -63,10 +63,10 @@ def made(plan: WorkloadPlan, preview: bool, namespace: str | None = None) -> Run
 @every_plan
 def test_a_workload_is_exactly_its_manifests(plan: WorkloadPlan, preview: bool) -> None:
     done = made(plan, preview)
-    found = [one for one in done.resources if one.type.startswith("kubernetes:")]
+    resource = [one for one in done.resources if one.type.startswith("kubernetes:")]
     awaited = {"metadata": {"annotations": NOT_AWAITED}}
-    assert [one.type for one in found] == [type_token(each) for each in workload_manifests(plan)]
-    assert [one.inputs for one in found] == [overlay(each, awaited) for each in workload_manifests(plan)]
+    assert [one.type for one in resource] == [type_token(each) for each in workload_manifests(plan)]
+    assert [one.inputs for one in resource] == [overlay(each, awaited) for each in workload_manifests(plan)]
     assert broken_rules(done) == []
 
 
@@ -77,15 +77,15 @@ def test_each_plan_has_its_kinds() -> None:
 @every_plan
 def test_what_is_found_by_name_comes_first(plan: WorkloadPlan) -> None:
     """A Job's pods look for their service, and a request for its pod template."""
-    found = [one for one in made(plan, False).resources if one.type.startswith("kubernetes:")]
-    for before, after in pairwise(found):
+    resource = [one for one in made(plan, False).resources if one.type.startswith("kubernetes:")]
+    for before, after in pairwise(resource):
         assert before.urn in after.dependencies
 
 
 @every_plan
 def test_the_namespace_may_be_made_by_the_same_program(plan: WorkloadPlan) -> None:
-    found = [one for one in made(plan, False, namespace="made").resources if one.type.startswith("kubernetes:")]
-    spaces = [cast("dict[str, object]", one.inputs["metadata"])["namespace"] for one in found]
+    resource = [one for one in made(plan, False, namespace="made").resources if one.type.startswith("kubernetes:")]
+    spaces = [cast("dict[str, object]", one.inputs["metadata"])["namespace"] for one in resource]
     assert set(spaces) == {"made"}
 
 
@@ -103,15 +103,15 @@ def test_disruptions_are_passed_over_only_where_kubernetes_takes_it() -> None:
 
 
 def test_a_pytorch_job_of_one_pod_has_a_master_alone() -> None:
-    (found,) = workload_manifests(replace(PYTORCH_JOB, workers=0))
-    spec: Any = found["spec"]
+    (each,) = workload_manifests(replace(PYTORCH_JOB, workers=0))
+    spec: Any = each["spec"]
     assert list(spec["pytorchReplicaSpecs"]) == ["Master"]
 
 
 def test_a_priority_that_is_not_named_is_left_to_the_fleet() -> None:
-    found: Any = job_set(replace(JOB_SET, submission=replace(SUBMISSION, priority=None)))
-    assert "kueue.x-k8s.io/priority-class" not in found["metadata"]["labels"]
-    assert "priorityClassName" not in str(found)
+    result: Any = job_set(replace(JOB_SET, submission=replace(SUBMISSION, priority=None)))
+    assert "kueue.x-k8s.io/priority-class" not in result["metadata"]["labels"]
+    assert "priorityClassName" not in str(result)
 
 
 def test_nothing_of_a_manifest_is_shared_with_another() -> None:

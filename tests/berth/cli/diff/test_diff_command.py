@@ -50,8 +50,8 @@ def git(*words: str) -> None:
 def test_two_files_are_compared_as_one_stack(project: Path) -> None:
     """Otherwise every name that is derived from the stack's name would differ."""
     (project / "Pulumi.other.yaml").write_text(BASE["Pulumi.dev.yaml"], encoding="utf-8")
-    found = berth("diff", "dev", "other")
-    assert (found.exit_code, found.stdout) == (0, "other: nothing changes\n")
+    result = berth("diff", "dev", "other")
+    assert (result.exit_code, result.stdout) == (0, "other: nothing changes\n")
 
 
 def test_a_blocked_change_exits_3(project: Path) -> None:
@@ -67,10 +67,10 @@ def test_an_allowed_change_exits_0(project: Path) -> None:
 
 def test_faults_of_either_side_are_printed_and_exit_1(project: Path) -> None:
     (project / "Pulumi.next.yaml").write_text(BASE["Pulumi.dev.yaml"].replace("2x4", "2x5"), encoding="utf-8")
-    found = berth("diff", "dev", "next")
-    assert found.exit_code == 1
-    assert found.stderr.startswith("Pulumi.next.yaml:24: pools.v5e.topology: '2x5'")
-    assert found.stdout == ""
+    result = berth("diff", "dev", "next")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Pulumi.next.yaml:24: pools.v5e.topology: '2x5'")
+    assert result.stdout == ""
 
 
 def test_a_single_side_exits_2(project: Path) -> None:
@@ -87,27 +87,27 @@ def test_since_compares_with_the_merge_base(repository: Path) -> None:
     git("commit", "-qam", "meanwhile")
     git("checkout", "-q", "change")
     write(repository, edited("quota-moved"))
-    found = berth("diff", "dev", "--since", "main", "--format", "json")
-    assert found.exit_code == 0
-    assert [o["name"] for o in json.loads(found.stdout)["objects"]] == ["speech-train", "vision-train"]
+    result = berth("diff", "dev", "--since", "main", "--format", "json")
+    assert result.exit_code == 0
+    assert [o["name"] for o in json.loads(result.stdout)["objects"]] == ["speech-train", "vision-train"]
 
 
 def test_team_files_are_read_at_the_revision(repository: Path) -> None:
     """The team's quota changed only in its team file."""
     write(repository, edited("quota-moved"))
-    told = [
+    result = [
         berth("diff", *sides).stdout for sides in (("main:dev", "dev"), ("main:Pulumi.dev.yaml", "Pulumi.dev.yaml"))
     ]
-    assert told[0] == told[1]
-    assert "speech gains 8 guaranteed v5e chips" in told[0]
+    assert result[0] == result[1]
+    assert "speech gains 8 guaranteed v5e chips" in result[0]
 
 
 def test_a_fault_at_a_revision_has_the_revision_in_its_place(repository: Path) -> None:
     (repository / "teams" / "speech.yaml").write_text("teams: {speech: {cohort: nowhere}}\n", encoding="utf-8")
     git("commit", "-qam", "broken")
-    found = berth("diff", "HEAD:dev", "main:dev")
-    assert found.exit_code == 1
-    assert found.stderr.startswith("HEAD:teams/speech.yaml:1: teams.speech.cohort: no cohort 'nowhere'")
+    result = berth("diff", "HEAD:dev", "main:dev")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("HEAD:teams/speech.yaml:1: teams.speech.cohort: no cohort 'nowhere'")
 
 
 def test_a_teams_stack_at_a_revision_has_the_platform_of_that_revision(repository: Path) -> None:
@@ -118,21 +118,21 @@ def test_a_teams_stack_at_a_revision_has_the_platform_of_that_revision(repositor
     git("commit", "-qm", "second")
     assert berth("diff", "mine", "--since", "HEAD").stdout == "mine: nothing changes\n"
     write(repository, edited("topology-changed"))
-    found = berth("diff", "mine", "--since", "HEAD")
-    assert found.exit_code == 0
-    assert "requests 8 → 16 google.com/tpu" in found.stdout
+    result = berth("diff", "mine", "--since", "HEAD")
+    assert result.exit_code == 0
+    assert "requests 8 → 16 google.com/tpu" in result.stdout
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "main..change"])
 def test_an_unknown_revision_is_reported_in_one_line(repository: Path, revision: str) -> None:
-    found = berth("diff", f"{revision}:dev", "dev")
-    assert (found.exit_code, found.stderr) == (1, f"no commit '{revision}' in this git repository\n")
+    result = berth("diff", f"{revision}:dev", "dev")
+    assert (result.exit_code, result.stderr) == (1, f"no commit '{revision}' in this git repository\n")
 
 
 def test_a_revision_outside_a_git_repository_is_an_error(project: Path) -> None:
-    found = berth("diff", "dev", "--since", "main")
-    assert found.exit_code == 1
-    assert found.stderr.endswith("is not in a git repository\n")
+    result = berth("diff", "dev", "--since", "main")
+    assert result.exit_code == 1
+    assert result.stderr.endswith("is not in a git repository\n")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_text_from_a_stack_file_cannot_inject_markup_into_a_comment(project: Pat
         "    reservations:", f"    {evil}\n    reservations:", 1
     )
     (project / "Pulumi.next.yaml").write_text(text, encoding="utf-8")
-    found = berth("diff", "dev", "next", "--format", "markdown")
-    assert found.exit_code == 0
-    assert "<script>" not in found.stdout
-    assert found.stdout.count("<details>") == found.stdout.count("</details>") == found.stdout.count("<pre>")
+    result = berth("diff", "dev", "next", "--format", "markdown")
+    assert result.exit_code == 0
+    assert "<script>" not in result.stdout
+    assert result.stdout.count("<details>") == result.stdout.count("</details>") == result.stdout.count("<pre>")

@@ -47,31 +47,31 @@ def init(*words: str) -> Any:
 
 def where(stack: str) -> list[str]:
     """Return the required flags of an example, with the example's own values."""
-    found = evaluation(stack)
+    result = evaluation(stack)
     if stack in TEAM_STACKS or stack in EXISTING:
         return []
-    if isinstance(found.ack_plan, AckFleetPlan):
-        return ["--region", found.ack_plan.region]
-    assert found.plan is not None
-    assert found.plan.region is not None
-    return ["--project", "acme-ml-prod", "--region", found.plan.region]
+    if isinstance(result.ack_plan, AckFleetPlan):
+        return ["--region", result.ack_plan.region]
+    assert result.plan is not None
+    assert result.plan.region is not None
+    return ["--project", "acme-ml-prod", "--region", result.plan.region]
 
 
 def made(project: Path, *words: str) -> Evaluation:
     """Return the evaluation of the stack `prod` that the command wrote and reported as without faults."""
     done = init("prod", *words)
     assert (done.exit_code, done.stderr) == (0, ""), done.output
-    found = evaluate_stack("prod", project)
-    warned = len(found.warnings)
-    told = f", {warned} warning{'s' if warned > 1 else ''}" if warned else ""
-    assert done.stdout.splitlines()[0].endswith(f", no faults{told}. Next:")
-    assert [problem.line() for problem in found.faults] == []
-    return found
+    result = evaluate_stack("prod", project)
+    warned = len(result.warnings)
+    output = f", {warned} warning{'s' if warned > 1 else ''}" if warned else ""
+    assert done.stdout.splitlines()[0].endswith(f", no faults{output}. Next:")
+    assert [problem.line() for problem in result.faults] == []
+    return result
 
 
-def planned(found: Evaluation) -> FleetPlan | AckFleetPlan:
+def planned(result: Evaluation) -> FleetPlan | AckFleetPlan:
     """Return the plan, on either cloud."""
-    plan = found.plan or found.ack_plan
+    plan = result.plan or result.ack_plan
     assert plan is not None
     return plan
 
@@ -82,15 +82,15 @@ def planned(found: Evaluation) -> FleetPlan | AckFleetPlan:
 @pytest.mark.parametrize("stack", list(ALL_STACKS))
 def test_an_example_is_copied_except_for_names(stack: str, project: Path) -> None:
     """Comments are copied too; only lines with names differ."""
-    found = made(project, "--from", stack, *where(stack))
+    result = made(project, "--from", stack, *where(stack))
     old = ALL_STACKS[stack].read_text(encoding="utf-8").splitlines()
     new = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8").splitlines()
     assert len(old) == len(new)
     changed = [line.strip() for was, line in zip(old, new, strict=True) if was != line]
     for line in changed:
         assert re.match(r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|(cluster: \{)?name: prod", line)
-    if found.plan is not None and stack not in EXISTING:
-        assert (found.plan.project, found.plan.cluster.name) == ("acme-ml-prod", "prod")
+    if result.plan is not None and stack not in EXISTING:
+        assert (result.plan.project, result.plan.cluster.name) == ("acme-ml-prod", "prod")
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])
@@ -99,18 +99,18 @@ def test_teams_share_the_guarantees_of_an_example(stack: str, number: int, proje
     """Shares are equal, what is left belongs to the cohort, and each team can reach all of it. On ACK, where a cohort
     has no quota, the first teams get what is left."""
     names = [f"team-{letter}" for letter in "vwxyz"[:number]]
-    found = planned(made(project, "--from", stack, *where(stack), *(w for n in names for w in ("--team", n))))
-    assert [team.name for team in found.teams] == sorted(names)
+    fleet_plan = planned(made(project, "--from", stack, *where(stack), *(w for n in names for w in ("--team", n))))
+    assert [team.name for team in fleet_plan.teams] == sorted(names)
     before = {f.name: min(f.promised, f.capacity.max) for f in planned(evaluation(stack)).flavors if f.promised}
     for flavor, whole in before.items():
-        shares = [team.guaranteed.get(flavor, 0) for team in found.teams]
-        (unit, promised) = next((f.unit, f.promised) for f in found.flavors if f.name == flavor)
+        shares = [team.guaranteed.get(flavor, 0) for team in fleet_plan.teams]
+        (unit, promised) = next((f.unit, f.promised) for f in fleet_plan.flavors if f.name == flavor)
         assert promised == whole, flavor
         assert all(share % unit == 0 for share in shares), "only whole slices run anything"
         assert max(shares) - min(shares) <= (8 if stack in ACK_STACKS else 0), (
             "no more than a node apart, and only on ACK"
         )
-        assert {team.ceiling[flavor] for team in found.teams} == {whole}
+        assert {team.ceiling[flavor] for team in fleet_plan.teams} == {whole}
 
 
 def test_reserved_machines_are_preferred_in_the_order_of_the_file(project: Path) -> None:
@@ -134,9 +134,9 @@ def test_a_written_file_can_be_an_example_itself(project: Path) -> None:
 def test_another_region_takes_other_zones(project: Path) -> None:
     """One zone replaces all of the example's, or each is replaced by its own; a list has no duplicates."""
     west = ["--project", "acme-ml-prod", "--region", "us-west4"]
-    found = made(project, "--from", "reservations", *west, "--zone", "us-west4-a")
-    assert found.plan is not None
-    assert found.plan.region == "us-west4"
+    result = made(project, "--from", "reservations", *west, "--zone", "us-west4-a")
+    assert result.plan is not None
+    assert result.plan.region == "us-west4"
     text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
     assert "zones: [us-west4-a]" in text and "us-central1" not in text
     zones = ["us-west4-a", "us-west4-b", "us-west4-c"]
@@ -148,27 +148,27 @@ def test_another_region_takes_other_zones(project: Path) -> None:
 
 def test_workers_keep_their_own_regions(project: Path) -> None:
     words = ["--project", "acme-ml-prod", "--region", "us-west4", "--zone", "us-west4-a"]
-    found = made(project, "--from", "multikueue", *words)
-    assert found.plan is not None
-    assert {worker.name: worker.plan.region for worker in found.plan.workers} == {
+    result = made(project, "--from", "multikueue", *words)
+    assert result.plan is not None
+    assert {worker.name: worker.plan.region for worker in result.plan.workers} == {
         "central": "us-west4",
         "east": "us-east5",
     }
 
 
 def test_an_existing_cluster_takes_a_context(project: Path) -> None:
-    found = made(project, "--from", "local", "--context", "kind: other", "--team", "vision")
-    assert found.plan is not None
-    assert getattr(found.plan.cluster, "context", None) == "kind: other"
+    result = made(project, "--from", "local", "--context", "kind: other", "--team", "vision")
+    assert result.plan is not None
+    assert getattr(result.plan.cluster, "context", None) == "kind: other"
 
 
 def test_a_teams_own_stack_takes_its_platform_and_its_team(project: Path) -> None:
     made(project, "--from", "batch-platform", *where("batch-platform"))
     assert init("prod-b", "--from", "team-a", "--platform", "prod", "--team", "team-b").exit_code == 0
-    found = evaluate_stack("prod-b", project)
-    assert found.faults == ()
-    assert found.team_stack_plan is not None
-    assert (found.team_stack_plan.platform, found.team_stack_plan.team) == ("prod", "team-b")
+    result = evaluate_stack("prod-b", project)
+    assert result.faults == ()
+    assert result.team_stack_plan is not None
+    assert (result.team_stack_plan.platform, result.team_stack_plan.team) == ("prod", "team-b")
 
 
 def test_a_fleet_may_be_indented_as_it_likes(project: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_fleet_may_be_indented_as_it_likes(project: Path) -> None:
     lines = (
         (project / MULTISLICE).read_text(encoding="utf-8").replace("project: my-project", "project: 'my-project' # x")
     )
-    wider = re.sub(r"^( +)", lambda found: found[1] * 2, lines, flags=re.MULTILINE)
+    wider = re.sub(r"^( +)", lambda result: result[1] * 2, lines, flags=re.MULTILINE)
     (project / "Pulumi.wide.yaml").write_text(wider, encoding="utf-8")
     made(project, "--from", "wide", *GKE, "--team", "vision", "--team", "speech")
     text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
@@ -209,7 +209,7 @@ NAME = "a cluster name: lower-case letters, digits and '-', starting with a lett
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         ([], [f"{MULTISLICE} also needs --project, --region and --zone"]),
         (["--project", "acme-ml-prod", "--zone", "us-east5-a"], [f"{MULTISLICE} also needs --region"]),
@@ -252,11 +252,11 @@ NAME = "a cluster name: lower-case letters, digits and '-', starting with a lett
         ),
     ],
 )
-def test_all_wrong_arguments_are_reported_at_once(words: list[str], said: list[str], project: Path) -> None:
+def test_all_wrong_arguments_are_reported_at_once(words: list[str], text: list[str], project: Path) -> None:
     before = sorted(project.rglob("*"))
     done = init("prod", *words)
     assert done.exit_code == 2
-    assert done.stderr.splitlines()[-1] == f"Error: Invalid value: {'; '.join(said)}"
+    assert done.stderr.splitlines()[-1] == f"Error: Invalid value: {'; '.join(text)}"
     assert sorted(project.rglob("*")) == before
 
 
@@ -270,7 +270,7 @@ def test_a_bad_name_is_refused(name: str, project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (
             ["--from", "multislic", *GKE],
@@ -297,14 +297,14 @@ def test_a_bad_name_is_refused(name: str, project: Path) -> None:
         ),
     ],
 )
-def test_an_unusable_example_is_reported(words: list[str], said: str, project: Path) -> None:
+def test_an_unusable_example_is_reported(words: list[str], output: str, project: Path) -> None:
     text = (project / MULTISLICE).read_text(encoding="utf-8")
     (project / "Pulumi.broken.yaml").write_text(text.replace("    region: us-central1\n", ""), encoding="utf-8")
     (project / "Pulumi.secretive.yaml").write_text(f"{text}  berth:token: {{secure: v1:abc}}\n", encoding="utf-8")
     (project / "Pulumi.more.yaml").write_text(f"{text}  gcp:project: acme\n", encoding="utf-8")
     (project / "Pulumi.json.yaml").write_text(json.dumps(yaml.safe_load(text)), encoding="utf-8")
     done = init("prod", *words)
-    assert (done.exit_code, done.stdout, without_codes(done.stderr)) == (1, "", said)
+    assert (done.exit_code, done.stdout, without_codes(done.stderr)) == (1, "", output)
     assert not (project / "Pulumi.prod.yaml").exists()
 
 
@@ -358,23 +358,23 @@ def test_missing_values_are_asked_on_a_terminal(project: Path) -> None:
         os.close(ours)
         os.close(theirs)
     assert done.returncode == 0, done.stderr
-    told = done.stderr.split("Google Cloud project:")
-    assert [part.strip() for part in told[:3]] == [
+    output = done.stderr.split("Google Cloud project:")
+    assert [part.strip() for part in output[:3]] == [
         "",
         "a value is required",
         "'Acme' is not a project ID: 6 to 30 lower-case letters, digits and '-'",
     ]
-    told = told[3].split("Zones, separated by commas or spaces, to replace us-central1-a:")
-    assert [part.strip() for part in told] == [
+    output = output[3].split("Zones, separated by commas or spaces, to replace us-central1-a:")
+    assert [part.strip() for part in output] == [
         "",
         "2 values, but at most 1 are accepted",
         "'us-east1-b' is not in us-east5",
         "Teams, separated by commas or spaces (empty: the example's):",
     ]
-    found = evaluate_stack("prod", project)
-    assert found.plan is not None
-    assert (found.plan.project, found.plan.region) == ("acme-ml-prod", "us-east5")
-    assert [team.name for team in found.plan.teams] == ["speech", "vision"]
+    result = evaluate_stack("prod", project)
+    assert result.plan is not None
+    assert (result.plan.project, result.plan.region) == ("acme-ml-prod", "us-east5")
+    assert [team.name for team in result.plan.teams] == ["speech", "vision"]
 
 
 def test_the_suggested_next_commands_work(project: Path) -> None:
@@ -398,9 +398,9 @@ def test_five_teams_on_three_slices_have_equal_shares_and_are_told_why_they_are_
         "vlp-24: 5 teams cannot share 3 slices equally, so each is guaranteed nothing; every team can borrow the 3 "
         "slices from the cohort 'all'"
     )
-    found = evaluate_stack("prod", project).plan
-    assert found is not None
-    shares = [(team.guaranteed.get("vlp-24", 0), team.ceiling["vlp-24"]) for team in found.teams]
+    result = evaluate_stack("prod", project).plan
+    assert result is not None
+    shares = [(team.guaranteed.get("vlp-24", 0), team.ceiling["vlp-24"]) for team in result.teams]
     assert shares == [(0, 24)] * 5
 
 

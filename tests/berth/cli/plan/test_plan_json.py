@@ -116,9 +116,9 @@ SHAPE = record(
 @every_stack
 def test_every_plan_has_exactly_the_documented_shape(stack: str) -> None:
     """Numbers are ints, because JSON Schema's integer accepts 8.0, which Python prints differently."""
-    found = plan_json(stack)
-    assert [error.message for error in Draft202012Validator(SHAPE).iter_errors(found)] == []
-    fractions = [path for path, value in leaves(found) if isinstance(value, float)]
+    document = plan_json(stack)
+    assert [error.message for error in Draft202012Validator(SHAPE).iter_errors(document)] == []
+    fractions = [path for path, value in leaves(document) if isinstance(value, float)]
     assert fractions == [] or {path[-1] for path in fractions} == {"oversubscription"}
 
 
@@ -171,9 +171,9 @@ def test_the_example_in_the_docs_is_the_output_for_dev() -> None:
 @every_stack
 def test_lists_are_sorted_by_name(stack: str) -> None:
     """A text diff of two plans shows only real changes."""
-    found = plan_json(stack)
+    document = plan_json(stack)
     for section in ("pools", "flavors", "cohorts", "clusterQueues", "teams"):
-        names = [entry["name"] for entry in found[section]]
+        names = [entry["name"] for entry in document[section]]
         assert names == sorted(set(names))
 
 
@@ -188,9 +188,9 @@ def accelerators(queue: dict[str, Any], plan: dict[str, Any]) -> dict[str, dict[
 
 @every_stack
 def test_capacity_of_a_flavor_is_the_sum_of_its_pools(stack: str) -> None:
-    found = plan_json(stack)
-    for flavor in found["flavors"]:
-        pools = [p for p in found["pools"] if p["flavor"] == flavor["name"]]
+    document = plan_json(stack)
+    for flavor in document["flavors"]:
+        pools = [p for p in document["pools"] if p["flavor"] == flavor["name"]]
         assert [p["name"] for p in pools] == flavor["pools"]
         for end in ("min", "max"):
             assert flavor["capacity"][end] == sum(p["accelerators"][end] for p in pools)
@@ -198,36 +198,36 @@ def test_capacity_of_a_flavor_is_the_sum_of_its_pools(stack: str) -> None:
 
 @every_stack
 def test_promised_of_a_flavor_is_the_sum_of_guarantees(stack: str) -> None:
-    found = plan_json(stack)
-    for flavor in found["flavors"]:
+    document = plan_json(stack)
+    for flavor in document["flavors"]:
         nominal = [
-            accelerators(holder, found).get(flavor["name"], {"nominal": 0})["nominal"]
-            for holder in (*found["clusterQueues"], *found["cohorts"])
+            accelerators(holder, document).get(flavor["name"], {"nominal": 0})["nominal"]
+            for holder in (*document["clusterQueues"], *document["cohorts"])
         ]
         assert flavor["guaranteed"] == sum(nominal) <= flavor["capacity"]["max"] * flavor["oversubscription"]
 
 
 @every_stack
 def test_the_guarantee_of_a_cohort_is_the_sum_below_it(stack: str) -> None:
-    found = plan_json(stack)
-    total: dict[str, dict[str, int]] = {cohort["name"]: {} for cohort in found["cohorts"]}
-    parents = {cohort["name"]: cohort["parent"] for cohort in found["cohorts"]}
-    holders = [(q["cohort"], q) for q in found["clusterQueues"]] + [(c["name"], c) for c in found["cohorts"]]
+    document = plan_json(stack)
+    total: dict[str, dict[str, int]] = {cohort["name"]: {} for cohort in document["cohorts"]}
+    parents = {cohort["name"]: cohort["parent"] for cohort in document["cohorts"]}
+    holders = [(q["cohort"], q) for q in document["clusterQueues"]] + [(c["name"], c) for c in document["cohorts"]]
     for name, holder in holders:
         while name is not None:
-            for flavor, quota in accelerators(holder, found).items():
+            for flavor, quota in accelerators(holder, document).items():
                 total[name][flavor] = total[name].get(flavor, 0) + quota["nominal"]
             name = parents[name]
-    assert {cohort["name"]: cohort["guaranteed"] for cohort in found["cohorts"]} == total
+    assert {cohort["name"]: cohort["guaranteed"] for cohort in document["cohorts"]} == total
 
 
 @every_stack
 def test_the_guarantee_of_a_team_is_the_sum_of_its_queues(stack: str) -> None:
-    found = plan_json(stack)
-    for team in found["teams"]:
+    document = plan_json(stack)
+    for team in document["teams"]:
         total: dict[str, int] = {}
-        for queue in (q for q in found["clusterQueues"] if q["teams"] == [team["name"]]):
-            for flavor, quota in accelerators(queue, found).items():
+        for queue in (q for q in document["clusterQueues"] if q["teams"] == [team["name"]]):
+            for flavor, quota in accelerators(queue, document).items():
                 total[flavor] = total.get(flavor, 0) + quota["nominal"]
         assert team["guaranteed"] == total
 
@@ -248,10 +248,10 @@ def test_nodes_are_slices_times_hosts(stack: str) -> None:
 
 @every_stack
 def test_every_quota_is_of_whole_slices(stack: str) -> None:
-    found = plan_json(stack)
-    units = {f["name"]: f["unit"] for f in found["flavors"]}
-    for queue in found["clusterQueues"]:
-        for flavor, quota in accelerators(queue, found).items():
+    document = plan_json(stack)
+    units = {f["name"]: f["unit"] for f in document["flavors"]}
+    for queue in document["clusterQueues"]:
+        for flavor, quota in accelerators(queue, document).items():
             assert [quota[k] for k in ("nominal", "borrowingLimit") if (quota[k] or 0) % units[flavor]] == []
 
 
@@ -281,8 +281,8 @@ def broken(stack: str, old: str, new: str, folder: Path) -> dict[str, Any]:
 )
 def test_a_plan_with_faults_is_printed_too(old: str, new: str, code: str, tmp_path: Path) -> None:
     """A comment on a pull request shows the plan despite faults."""
-    found = broken("multislice", old, new, tmp_path)
-    assert [error.message for error in Draft202012Validator(SHAPE).iter_errors(found)] == []
-    (fault, *_) = (p for p in found["problems"] if p["severity"] == "fault")
+    result = broken("multislice", old, new, tmp_path)
+    assert [error.message for error in Draft202012Validator(SHAPE).iter_errors(result)] == []
+    (fault, *_) = (p for p in result["problems"] if p["severity"] == "fault")
     assert fault["code"] == code
     assert re.fullmatch(r"Pulumi\.multislice\.yaml:\d+(:\d+)?", fault["place"])

@@ -16,8 +16,8 @@ Table = dict[str, list[str]]
 
 def paragraph(stack: str, head: str) -> list[list[str]]:
     """Return the rows of the table that begins with `head`, cell by cell."""
-    (found,) = (p for p in text(evaluation(stack)).split("\n\n") if p.startswith(head))
-    return [cells(line) for line in found.splitlines()[1:]]
+    (result,) = (p for p in text(evaluation(stack)).split("\n\n") if p.startswith(head))
+    return [cells(line) for line in result.splitlines()[1:]]
 
 
 def cells(line: str) -> list[str]:

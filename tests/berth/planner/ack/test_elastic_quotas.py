@@ -35,7 +35,7 @@ FLAVORS = ("a100", "a10")
 @st.composite
 def entries(draw: st.DrawFn, flavors: tuple[str, ...], alone: bool) -> tuple[FlavorQuotasPlan, ...]:
     """A quota of each flavor, with 2 cpu and 3 bytes a GPU; `alone` is nobody to borrow from or lend to."""
-    found: list[FlavorQuotasPlan] = []
+    values: list[FlavorQuotasPlan] = []
     for flavor in flavors:
         nominal = draw(st.integers(0, 5))
         borrow = 0 if alone else draw(st.none() | st.integers(0, 5))
@@ -49,8 +49,8 @@ def entries(draw: st.DrawFn, flavors: tuple[str, ...], alone: bool) -> tuple[Fla
             )
             for resource, rate in zip(RESOURCES, (2000, 3, 1), strict=True)
         )
-        found.append(FlavorQuotasPlan(flavor=flavor, quotas=quotas))
-    return tuple(found)
+        values.append(FlavorQuotasPlan(flavor=flavor, quotas=quotas))
+    return tuple(values)
 
 
 @st.composite
@@ -85,8 +85,8 @@ def test_every_tree_keeps_the_rules_of_ack(forest: tuple[list[ClusterQueuePlan],
     queues, cohorts = forest
     root = elastic_quota_tree(queues, cohorts)
     assert root.minimum == root.maximum
-    found = nodes(root)
-    for node in found:
+    result = nodes(root)
+    for node in result:
         assert list(node.minimum) == list(node.maximum) == list(RESOURCES)
         assert all(node.minimum[r] <= node.maximum[r] for r in RESOURCES)
         assert all((node.lend or {}).get(r, 0) <= node.minimum[r] for r in RESOURCES)
@@ -95,9 +95,9 @@ def test_every_tree_keeps_the_rules_of_ack(forest: tuple[list[ClusterQueuePlan],
         if node.children:
             assert node.namespaces == () and node.max_jobs is None
             assert node.minimum == {r: sum(child.minimum[r] for child in node.children) for r in RESOURCES}
-    names = [node.name for node in found]
+    names = [node.name for node in result]
     assert len(names) == len(set(names))
-    places = [place for node in found for place in node.namespaces]
+    places = [place for node in result for place in node.namespaces]
     assert sorted(places) == sorted(door.namespace for each in queues for door in each.local_queues)
 
 
@@ -208,10 +208,10 @@ def test_a_cohort_lends_its_own_guarantee_through_a_leaf_that_nobody_is_in() -> 
     }
     root = tree(fleet(teams=teams, cohorts=cohorts))
     [company] = root["children"]
-    found = {part["name"]: part for part in company["children"]} | {
+    values = {part["name"]: part for part in company["children"]} | {
         leaf["name"]: leaf for part in company["children"] for leaf in part["children"]
     }
-    gpus = {name: (part["min"][GPU], part["max"][GPU]) for name, part in found.items()}
+    gpus = {name: (part["min"][GPU], part["max"][GPU]) for name, part in values.items()}
     assert (root["min"][GPU], company["max"][GPU]) == ("104", "104")
     assert gpus == {
         "research": ("64", "72"),
@@ -221,9 +221,9 @@ def test_a_cohort_lends_its_own_guarantee_through_a_leaf_that_nobody_is_in() -> 
         "product": ("40", "40"),
         f"product{SHARED_SUFFIX}": ("40", "40"),
     }
-    lends = {name: part["attributes"] for name, part in found.items() if "attributes" in part}
+    lends = {name: part["attributes"] for name, part in values.items() if "attributes" in part}
     assert lends == {
         "research": {"alibabacloud.com/lendlimit": '{"cpu":"512","memory":"4000Gi","nvidia.com/gpu":"32"}'},
         "speech-train": {"alibabacloud.com/lendlimit": '{"cpu":"64","memory":"500Gi","nvidia.com/gpu":"4"}'},
     }
-    assert "namespaces" not in found[f"research{SHARED_SUFFIX}"]
+    assert "namespaces" not in values[f"research{SHARED_SUFFIX}"]

@@ -222,7 +222,7 @@ def test_nothing_is_planned_for_a_kueue_of_somebody_elses() -> None:
 
 
 def test_what_a_queue_says_of_sharing_reaches_its_manifest() -> None:
-    said: dict[str, Any] = {
+    result: dict[str, Any] = {
         "fairShareWeight": 2,
         "stopPolicy": "Hold",
         "admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"},
@@ -232,10 +232,10 @@ def test_what_a_queue_says_of_sharing_reaches_its_manifest() -> None:
             "preference": "PreemptionOverBorrowing",
         },
     }
-    fleet = with_kueue(ALL, **{f"{small.TRAIN}.{key}": value for key, value in said.items()})
+    fleet = with_kueue(ALL, **{f"{small.TRAIN}.{key}": value for key, value in result.items()})
     assert small.warnings(fleet) == []
     spec = cast("dict[str, Any]", cluster_queue(small.queue(small.plan(fleet), "vision-train"))["spec"])
     assert spec["fairSharing"] == {"weight": "2"}
     assert spec["stopPolicy"] == "Hold"
-    assert spec["admissionScope"] == said["admissionScope"]
-    assert spec["flavorFungibility"] == said["flavorFungibility"]
+    assert spec["admissionScope"] == result["admissionScope"]
+    assert spec["flavorFungibility"] == result["flavorFungibility"]

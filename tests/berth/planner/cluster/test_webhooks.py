@@ -33,8 +33,8 @@ def test_the_control_plane_reaches_the_ports_of_both_controllers() -> None:
 def test_only_controllers_that_berth_installs_have_ports(
     existing: tuple[str, ...], ports: tuple[int, ...] | None
 ) -> None:
-    found = rule({f"{name}.existing": True for name in existing})
-    assert (found.ports if found else None) == ports
+    result = rule({f"{name}.existing": True for name in existing})
+    assert (result.ports if result else None) == ports
 
 
 def test_a_control_plane_without_a_range_of_its_own_needs_no_rule() -> None:

@@ -74,8 +74,8 @@ every_fleet = pytest.mark.parametrize("fleet", FLEETS.values(), ids=list(FLEETS)
 
 def only(fleet: dict[str, Any]) -> NodePoolPlan:
     """The one node pool of a fleet of one pool."""
-    ((found,),) = (pool.node_pools for pool in plan(fleet).pools)
-    return found
+    ((each,),) = (pool.node_pools for pool in plan(fleet).pools)
+    return each
 
 
 def registered(fleet: dict[str, Any], preview: bool = False) -> Run:
@@ -85,19 +85,19 @@ def registered(fleet: dict[str, Any], preview: bool = False) -> Run:
 
 @cache
 def _registered(fleet: str, preview: bool) -> Run:
-    found = plan(json.loads(fleet))
-    return run(lambda: build(found), preview)
+    document = plan(json.loads(fleet))
+    return run(lambda: build(document), preview)
 
 
 def node_pool(done: Run, name: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", done.only_resource("container/nodePool:NodePool", f"{name}-pool").inputs)
 
 
-def interfaces(found: FleetPlan) -> list[tuple[str, str, str]]:
+def interfaces(result: FleetPlan) -> list[tuple[str, str, str]]:
     """Network, subnetwork and device of every interface."""
     return [
         (vpc.name, subnet.name, subnet.device)
-        for networks in found.accelerator_networks
+        for networks in result.accelerator_networks
         for vpc in networks.vpcs
         for subnet in vpc.subnets
     ]
@@ -139,13 +139,13 @@ def test_tcpx_is_4_networks_and_tcpxo_8(fleet: dict[str, Any], kind: str, count:
 
 def test_rdma_is_one_gvnic_network_and_eight_of_the_zone_s_profile() -> None:
     """A set for each zone; a flavor selects the zone, because pods name networks of one."""
-    found = plan(RDMA)
-    for networks, zone in zip(found.accelerator_networks, ("us-central1-a", "us-central1-b"), strict=True):
+    fleet_plan = plan(RDMA)
+    for networks, zone in zip(fleet_plan.accelerator_networks, ("us-central1-a", "us-central1-b"), strict=True):
         gvnic, rdma = networks.vpcs
         assert (gvnic.profile, len(gvnic.subnets), len(rdma.subnets)) == (None, 1, 8)
         assert rdma.profile == f"projects/acme-ml-dev/global/networkProfiles/{zone}-vpc-roce"
         assert {subnet.device_mode for subnet in rdma.subnets} == {"RDMA"}
-    zones = {flavor.name: flavor.node_labels["topology.kubernetes.io/zone"] for flavor in found.flavors}
+    zones = {flavor.name: flavor.node_labels["topology.kubernetes.io/zone"] for flavor in fleet_plan.flavors}
     assert zones == {"a": "us-central1-a", "b": "us-central1-b"}
 
 
@@ -167,17 +167,17 @@ def test_pools_of_one_kind_and_zone_share_networks() -> None:
     shared = fleet_of_pools(
         {n: gpus("a3-megagpu-8g", networking="gpudirect", capacity=n) for n in ("on-demand", "spot")}
     )
-    found = plan(shared)
-    (networks,) = found.accelerator_networks
-    assert found.pools_on(networks.key) == ("on-demand", "spot")
+    fleet_plan = plan(shared)
+    (networks,) = fleet_plan.accelerator_networks
+    assert fleet_plan.pools_on(networks.key) == ("on-demand", "spot")
 
 
 def test_tpus_have_the_node_s_own_network_unless_they_ask_for_the_profile() -> None:
     """Their pods then run with hostNetwork."""
     pool = {"machineType": "ct6e-standard-4t", "topology": "2x2", "slices": 1, "zone": ZONE}
     assert only(fleet_of_pools({"v6e": pool})).network == NodeNetworkPlan()
-    asked = only(fleet_of_pools({"v6e": {**pool, "networking": "dranet"}})).network
-    assert asked == NodeNetworkPlan(private_nodes=True, accelerator_profile="auto")
+    request = only(fleet_of_pools({"v6e": {**pool, "networking": "dranet"}})).network
+    assert request == NodeNetworkPlan(private_nodes=True, accelerator_profile="auto")
 
 
 # --- ranges -----------------------------------------------------------------------------------------------------------
@@ -197,13 +197,13 @@ EVERY_SET = fleet_of_pools(
 
 
 def test_ranges_of_accelerators_overlap_neither_each_other_nor_the_cluster_s() -> None:
-    found = plan(EVERY_SET)
-    network, control = own_network(own_cluster(found)), own_cluster(found).control_plane
+    fleet_plan = plan(EVERY_SET)
+    network, control = own_network(own_cluster(fleet_plan)), own_cluster(fleet_plan).control_plane
     cluster = [network.node_range, network.pod_range, network.service_range, control.ip_range or ""]
-    ranges = [s.ip_range for n in found.accelerator_networks for v in n.vpcs for s in v.subnets]
+    ranges = [s.ip_range for n in fleet_plan.accelerator_networks for v in n.vpcs for s in v.subnets]
     assert len(ranges) == 4 + 8 + 4 * 9
     assert not [pair for pair in combinations(cluster + ranges, 2) if ip_network(pair[0]).overlaps(ip_network(pair[1]))]
-    devices = [device for *_, device in interfaces(found)]
+    devices = [device for *_, device in interfaces(fleet_plan)]
     assert len(set(devices)) == len(devices)
 
 
@@ -216,9 +216,13 @@ def test_a_set_that_comes_or_goes_renumbers_no_other() -> None:
 
 def test_the_range_of_accelerators_can_be_moved_and_a_fleet_without_any_does_not_mind_it() -> None:
     key = {"cluster.network.acceleratorCidrBlock": "192.168.0.0/16"}
-    found = plan(fleet_with(key, base=MEGA))
-    assert {ip_network(v.subnets[0].ip_range).prefixlen for n in found.accelerator_networks for v in n.vpcs} == {26}
-    assert all(s.ip_range.startswith("192.168.") for n in found.accelerator_networks for v in n.vpcs for s in v.subnets)
+    fleet_plan = plan(fleet_with(key, base=MEGA))
+    assert {ip_network(v.subnets[0].ip_range).prefixlen for n in fleet_plan.accelerator_networks for v in n.vpcs} == {
+        26
+    }
+    assert all(
+        s.ip_range.startswith("192.168.") for n in fleet_plan.accelerator_networks for v in n.vpcs for s in v.subnets
+    )
     over_pods = {"cluster.network.acceleratorCidrBlock": "10.64.0.0/11"}
     assert faults(fleet_with(over_pods, base=DRIVERS)) == []
     assert faults(fleet_with(over_pods, base=MEGA)) == ["overlapping-ranges cluster.network.acceleratorCidrBlock"]
@@ -239,19 +243,19 @@ def test_multi_networking_stays_on_when_its_owner_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "asked"), [(None, "DEFAULT"), ("latest", "LATEST"), ("disabled", "INSTALLATION_DISABLED")]
+    ("written", "driver_version"), [(None, "DEFAULT"), ("latest", "LATEST"), ("disabled", "INSTALLATION_DISABLED")]
 )
-def test_a_driver_is_gke_s_unless_it_is_disabled(written: str | None, asked: str) -> None:
+def test_a_driver_is_gke_s_unless_it_is_disabled(written: str | None, driver_version: str) -> None:
     fleet = fleet_of_pools({"l4": gpus("g2-standard-24", **({"driverVersion": written} if written else {}))})
     gpu = only(fleet).gpu
-    assert gpu is not None and gpu.driver_version == asked
+    assert gpu is not None and gpu.driver_version == driver_version
     installers = plan(fleet).installers
     assert (installers is not None and installers.driver is not None) == (written == "disabled")
 
 
 def test_installers_are_of_the_images_and_the_driver_that_are_written() -> None:
-    said = {"driverVersion": "580.65.06", "images": {"driver": "mirror/driver", "pause": "mirror/pause"}}
-    installers = plan(fleet_with({"cluster.gpuInstallers": said}, base=DRIVERS)).installers
+    values = {"driverVersion": "580.65.06", "images": {"driver": "mirror/driver", "pause": "mirror/pause"}}
+    installers = plan(fleet_with({"cluster.gpuInstallers": values}, base=DRIVERS)).installers
     assert installers is not None and installers.driver is not None
     driver = installers.driver
     assert (driver.version, driver.image, driver.pause_image) == ("580.65.06", "mirror/driver", "mirror/pause")
@@ -296,21 +300,21 @@ def test_the_boot_disk_of_a_tpu_is_of_its_generation(name: str) -> None:
 def test_networks_go_with_compact_placement_and_every_choice_of_local_ssds(machine: catalog.Machine) -> None:
     """SSDs that come with a machine are said to be raw or ephemeral, or not mentioned and then let be."""
     near = fleet_of(machine.name, networking="gpudirect", compactPlacement=True)
-    found = only(near)
-    assert found.placement is not None
-    assert len(found.network.interfaces) == machine.additional_networks
-    assert found.attached_ssds == bool(machine.ssd_automatic)
+    result = only(near)
+    assert result.placement is not None
+    assert len(result.network.interfaces) == machine.additional_networks
+    assert result.attached_ssds == bool(machine.ssd_automatic)
     count = machine.ssd_automatic
     for use in ("ephemeral", "block") if count else ():
-        said = only(fleet_of(machine.name, networking="gpudirect", localSsd={use: count})).local_ssd
-        assert said == LocalSsdPlan(**{use: count})
+        text = only(fleet_of(machine.name, networking="gpudirect", localSsd={use: count})).local_ssd
+        assert text == LocalSsdPlan(**{use: count})
 
 
 @pytest.mark.parametrize("machine", [m for m in CURRENT if m.ssd_options], ids=lambda m: m.name)
 def test_local_ssds_that_can_be_chosen_are_what_google_is_asked_for(machine: catalog.Machine) -> None:
     for count in machine.ssd_options:
-        found = only(fleet_of(machine.name, localSsd={"ephemeral": count}))
-        assert (found.local_ssd, found.attached_ssds) == (LocalSsdPlan(ephemeral=count), False)
+        result = only(fleet_of(machine.name, localSsd={"ephemeral": count}))
+        assert (result.local_ssd, result.attached_ssds) == (LocalSsdPlan(ephemeral=count), False)
 
 
 @pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
@@ -320,9 +324,9 @@ def test_compact_gpus_stand_in_one_zone_up_to_their_family_s_most(
     if not machine.compact_max_nodes:
         return
     near = fleet_of(machine.name, compactPlacement=True)
-    found = only(near)
-    assert (len(found.zones), found.upgrade) == (1, SURGE_ONE)
-    assert found.placement is not None
+    result = only(near)
+    assert (len(result.zones), result.upgrade) == (1, SURGE_ONE)
+    assert result.placement is not None
     assert "compact-zones pools.p.zones" in faults(
         fleet_with({"pools.p.zone": REMOVED, "pools.p.zones": [ZONE, "us-central1-b"]}, base=near)
     )
@@ -337,11 +341,11 @@ def test_gpus_of_dws_scale_from_zero_in_any_zone_unrepaired_and_unreserved(
     machine: catalog.Machine, capacity: str
 ) -> None:
     more: dict[str, Any] = {"networking": "gpudirect"} if machine.additional_networks else {}
-    found = only(fleet_of_pools({"p": gpus(machine.name, capacity=capacity, **more) | {"nodes": {"max": 4}}}))
-    assert (found.total_nodes, found.nodes_per_zone, found.zone_nodes) == (Bounds(min=0, max=4), None, None)
-    assert (found.location_policy, found.auto_repair, found.upgrade) == ("ANY", False, None)
-    assert (found.spot, found.reservation, found.affinity) == (False, None, None)
-    assert (found.labels.get("cloud.google.com/gke-queued") == "true") == (capacity == "queued")
+    result = only(fleet_of_pools({"p": gpus(machine.name, capacity=capacity, **more) | {"nodes": {"max": 4}}}))
+    assert (result.total_nodes, result.nodes_per_zone, result.zone_nodes) == (Bounds(min=0, max=4), None, None)
+    assert (result.location_policy, result.auto_repair, result.upgrade) == ("ANY", False, None)
+    assert (result.spot, result.reservation, result.affinity) == (False, None, None)
+    assert (result.labels.get("cloud.google.com/gke-queued") == "true") == (capacity == "queued")
 
 
 @pytest.mark.parametrize("name", ["a3-edgegpu-8g", "a3-edgegpu-8g-nolssd"])
@@ -387,9 +391,9 @@ SPECS = {
 
 @every_fleet
 def test_network_objects_fit_gke_s_api(fleet: dict[str, Any]) -> None:
-    found = [m for m in all_manifests(plan(fleet)) if m["apiVersion"] == "networking.gke.io/v1"]
-    assert len(found) == 2 * len(interfaces(plan(fleet)))
-    for manifest in found:
+    values = [m for m in all_manifests(plan(fleet)) if m["apiVersion"] == "networking.gke.io/v1"]
+    assert len(values) == 2 * len(interfaces(plan(fleet)))
+    for manifest in values:
         assert list(Draft202012Validator(SPECS[str(manifest["kind"])]).iter_errors(cast(Any, manifest["spec"]))) == []
 
 
@@ -420,8 +424,8 @@ def test_a_render_of_a_fleet_brings_parameters_before_networks_and_these_before_
 
 
 def test_pools_that_ask_for_none_bring_no_networks_and_no_installers() -> None:
-    found = plan(fleet_of_pools({"l4": gpus("g2-standard-24")}))
-    assert (found.accelerator_networks, found.installers) == ((), None)
+    fleet_plan = plan(fleet_of_pools({"l4": gpus("g2-standard-24")}))
+    assert (fleet_plan.accelerator_networks, fleet_plan.installers) == ((), None)
 
 
 def test_a_driver_of_one_s_own_is_worth_a_warning() -> None:

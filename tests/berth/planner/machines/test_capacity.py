@@ -21,10 +21,10 @@ def planned(pool: dict[str, Any], queue: dict[str, Any] | None = None, **more: A
         "project": "acme-dev", "region": "us-central1", "pools": {"p": pool},
         "teams": {"t": {"queues": {"q": {"flavors": flavors, **(queue or {})}}}}, **more,
     }  # fmt: skip
-    found = plan_fleet("dev", parse_fleet(fleet))
-    assert found is not None
-    assert [p.line() for p in found.problems if p.severity == "fault"] == []
-    return found.plan
+    result = plan_fleet("dev", parse_fleet(fleet))
+    assert result is not None
+    assert [p.line() for p in result.problems if p.severity == "fault"] == []
+    return result.plan
 
 
 def only(plan: FleetPlan) -> NodePoolPlan:
@@ -48,8 +48,8 @@ def test_a_queue_asks_for_queued_machines_through_its_check() -> None:
     (check,), (config,) = plan.admission_checks, plan.provisioning_configs
     assert check.parameters is not None and check.parameters.name == config.name
     assert (config.parameters, config.max_run_seconds) == ({}, 7200) and config.managed_resources == ("nvidia.com/gpu",)
-    (asked,) = plan.cluster_queues[0].admission_checks
-    assert (asked.name, asked.on_flavors) == (check.name, ("p",))
+    (request,) = plan.cluster_queues[0].admission_checks
+    assert (request.name, request.on_flavors) == (check.name, ("p",))
 
 
 def test_a_check_binds_only_the_flavors_that_are_queued() -> None:
@@ -63,10 +63,10 @@ def test_a_check_binds_only_the_flavors_that_are_queued() -> None:
         "reservations": {"r": {"machineType": "g2-standard-24", "zone": "us-central1-a", "count": 2}},
         "teams": {"t": {"queues": {"q": {"flavors": [{"pool": p, "guaranteed": "all"} for p in pools]}}}},
     }  # fmt: skip
-    found = plan_fleet("dev", parse_fleet(fleet))
-    assert found is not None
-    (asked,) = found.plan.cluster_queues[0].admission_checks
-    assert asked.on_flavors == ("queued",)
+    result = plan_fleet("dev", parse_fleet(fleet))
+    assert result is not None
+    (request,) = result.plan.cluster_queues[0].admission_checks
+    assert request.on_flavors == ("queued",)
 
 
 def test_flex_start_machines_live_as_long_as_is_written() -> None:
@@ -164,16 +164,16 @@ def test_a_check_is_configured_as_written() -> None:
 def test_a_range_is_one_even_where_its_ends_meet() -> None:
     """A range that keeps three nodes has a least, and no fixed count."""
     pool = {"machineType": "g2-standard-24", "capacity": "queued", "zone": "us-central1-a"}
-    found = {
+    values = {
         str(nodes): plan_fleet(
             "dev",
             parse_fleet({"project": "acme-dev", "region": "us-central1", "pools": {"p": {**pool, "nodes": nodes}}}),
         )
         for nodes in (3, {"min": 3, "max": 3})
     }
-    said = {
+    output = {
         nodes: [p.message[:25] for p in each.problems if p.code == "dws-static"]
-        for nodes, each in found.items()
+        for nodes, each in values.items()
         if each
     }
-    assert said == {"3": ["a fixed number of 3 nodes"], "{'min': 3, 'max': 3}": ["a minimum of '3' nodes is"]}
+    assert output == {"3": ["a fixed number of 3 nodes"], "{'min': 3, 'max': 3}": ["a minimum of '3' nodes is"]}

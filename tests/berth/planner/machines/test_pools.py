@@ -42,21 +42,21 @@ def node_pools(spec: dict[str, Any], **rest: Any) -> tuple[NodePoolPlan, ...]:
 
 def test_each_slice_of_several_hosts_is_a_node_pool_of_its_own() -> None:
     """GKE wires the nodes of one pool into one slice: two slices in a pool would be one larger slice."""
-    found = node_pools(V5E)
-    assert [(n.key, n.name, n.slice_topology, n.nodes_per_zone) for n in found] == [
+    result = node_pools(V5E)
+    assert [(n.key, n.name, n.slice_topology, n.nodes_per_zone) for n in result] == [
         ("p-1", "p-2x4-1", "2x4", 2), ("p-2", "p-2x4-2", "2x4", 2), ("p-3", "p-2x4-3", "2x4", 2)
     ]  # fmt: skip
 
 
 def test_slices_of_one_host_share_a_node_pool() -> None:
-    (found,) = node_pools({**V5E, "topology": "2x2", "slices": 5})
-    assert (found.key, found.name, found.slice_topology, found.nodes_per_zone) == ("p", "p", None, 5)
+    (each,) = node_pools({**V5E, "topology": "2x2", "slices": 5})
+    assert (each.key, each.name, each.slice_topology, each.nodes_per_zone) == ("p", "p", None, 5)
 
 
 def test_a_slice_that_may_be_absent_is_there_whole_or_not_at_all() -> None:
     """`slices: {min: 1, max: 3}`: the first always stands, the others have no nodes or all of theirs."""
-    found = node_pools({**V5E, "slices": {"min": 1, "max": 3}})
-    assert [(n.nodes_per_zone, n.total_nodes) for n in found] == [
+    result = node_pools({**V5E, "slices": {"min": 1, "max": 3}})
+    assert [(n.nodes_per_zone, n.total_nodes) for n in result] == [
         (2, None), (None, Bounds(min=0, max=2)), (None, Bounds(min=0, max=2))
     ]  # fmt: skip
 
@@ -115,8 +115,8 @@ def test_a_pool_that_cannot_exist_is_one_fault_at_its_place(spec: dict[str, Any]
 
 
 def test_a_near_miss_is_offered() -> None:
-    said = message(fleet_of_pools({"p": {**V5E, "machineType": "ct5lp-hightpu-4"}}), "unknown-machine")
-    assert said == "no accelerator machine type 'ct5lp-hightpu-4'; did you mean 'ct5lp-hightpu-4t'?"
+    text = message(fleet_of_pools({"p": {**V5E, "machineType": "ct5lp-hightpu-4"}}), "unknown-machine")
+    assert text == "no accelerator machine type 'ct5lp-hightpu-4'; did you mean 'ct5lp-hightpu-4t'?"
 
 
 # --- GPU nodes --------------------------------------------------------------------------------------------------------
@@ -124,30 +124,30 @@ def test_a_near_miss_is_offered() -> None:
 
 def test_nodes_are_a_total_whatever_the_zones() -> None:
     """GKE counts per zone, people count machines: 6 nodes in three zones are 2 in each."""
-    (found,) = node_pools(
+    (each,) = node_pools(
         {**L4, "nodes": 6}, **{"pools.p.zone": REMOVED, "cluster.zones": [f"us-central1-{z}" for z in "cab"]}
     )
-    assert (found.zones, found.nodes_per_zone) == (("us-central1-a", "us-central1-b", "us-central1-c"), 2)
+    assert (each.zones, each.nodes_per_zone) == (("us-central1-a", "us-central1-b", "us-central1-c"), 2)
 
 
 def test_a_pool_that_grows_is_limited_as_a_whole() -> None:
-    (found,) = node_pools({"machineType": "g2-standard-24", "nodes": {"max": 24}})
-    assert (found.nodes_per_zone, found.total_nodes, found.location_policy) == (None, Bounds(min=0, max=24), "ANY")
-    assert found.zones == ("us-central1-a", "us-central1-b", "us-central1-c")
+    (each,) = node_pools({"machineType": "g2-standard-24", "nodes": {"max": 24}})
+    assert (each.nodes_per_zone, each.total_nodes, each.location_policy) == (None, Bounds(min=0, max=24), "ANY")
+    assert each.zones == ("us-central1-a", "us-central1-b", "us-central1-c")
 
 
 def test_gpus_come_with_the_machine_and_with_a_driver() -> None:
     """The driver is always named: left out, it is GKE's version's choice (systems.md, E.1)."""
-    (found,) = node_pools({**L4, "driverVersion": "latest"})
-    assert found.gpu is not None
-    assert (found.gpu.type, found.gpu.count, found.gpu.driver_version) == ("nvidia-l4", 2, "LATEST")
+    (each,) = node_pools({**L4, "driverVersion": "latest"})
+    assert each.gpu is not None
+    assert (each.gpu.type, each.gpu.count, each.gpu.driver_version) == ("nvidia-l4", 2, "LATEST")
     assert pool(plan(fleet_of_pools({"p": L4})), "p").accelerators == Bounds(min=8, max=8)
 
 
 def test_gpus_may_be_attached_to_an_n1_machine() -> None:
     attached = {"machineType": "n1-standard-8", "accelerator": {"type": "nvidia-tesla-t4", "count": 2}}
-    found = pool(plan(fleet_of_pools({"p": {**attached, "nodes": 3, "zone": ZONE}})), "p")
-    assert (found.accelerator, found.accelerators.max, found.resource) == ("nvidia-tesla-t4", 6, "nvidia.com/gpu")
+    request = pool(plan(fleet_of_pools({"p": {**attached, "nodes": 3, "zone": ZONE}})), "p")
+    assert (request.accelerator, request.accelerators.max, request.resource) == ("nvidia-tesla-t4", 6, "nvidia.com/gpu")
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_the_boot_disk_is_one_that_the_machine_takes(spec: dict[str, Any], disk:
 
 
 def test_pools_made_by_gke_have_no_node_pools_of_ours() -> None:
-    found = pool(run_planner(fleet_of_pools({"p": {**L4, "autoProvisioned": True}})).plan, "p")
-    assert (found.made_by, found.node_pools, found.accelerators.max) == ("gke", (), 8)
+    fleet_plan = pool(run_planner(fleet_of_pools({"p": {**L4, "autoProvisioned": True}})).plan, "p")
+    assert (fleet_plan.made_by, fleet_plan.node_pools, fleet_plan.accelerators.max) == ("gke", (), 8)
 
 
 # --- capacity ---------------------------------------------------------------------------------------------------------
@@ -172,15 +172,15 @@ def test_a_pool_without_a_reservation_consumes_none() -> None:
 
 def test_a_reserved_pool_never_falls_back_to_on_demand() -> None:
     """It names its reservation, which is consumed by name only; it stands in the reservation's zone and is no spot."""
-    (found,) = node_pools(RESERVED, reservations=RESERVATION)
-    assert (found.reservation, found.zones, found.spot) == ("test-l4", (ZONE,), False)
+    (each,) = node_pools(RESERVED, reservations=RESERVATION)
+    assert (each.reservation, each.zones, each.spot) == ("test-l4", (ZONE,), False)
 
 
 def test_a_reservation_has_the_name_that_google_knows_it_by() -> None:
     named = {"l4": {**RESERVATION["l4"], "name": "machines"}}
-    found = plan(fleet_of_pools({"p": RESERVED}, reservations=named))
-    assert (found.reservations[0].key, found.reservations[0].name) == ("l4", "machines")
-    assert [n.reservation for n in found.pools[0].node_pools] == ["machines"]
+    fleet_plan = plan(fleet_of_pools({"p": RESERVED}, reservations=named))
+    assert (fleet_plan.reservations[0].key, fleet_plan.reservations[0].name) == ("l4", "machines")
+    assert [n.reservation for n in fleet_plan.pools[0].node_pools] == ["machines"]
 
 
 @pytest.mark.parametrize(
@@ -202,10 +202,10 @@ def test_a_pool_and_its_reservation_agree(change: dict[str, Any], expected: str)
 def test_pools_share_a_reservation_up_to_its_count() -> None:
     halves = {name: {**RESERVED, "nodes": 2} for name in ("p", "q")}
     assert faults(fleet_of_pools(halves, reservations=RESERVATION)) == []
-    said = message(
+    text = message(
         fleet_of_pools({**halves, "q": {**RESERVED, "nodes": 3}}, reservations=RESERVATION), "reservation-overused"
     )
-    assert said == "'4' machines are reserved, but pools may use 5 (p 2, q 3); write count: 5, or reduce the pools"
+    assert text == "'4' machines are reserved, but pools may use 5 (p 2, q 3); write count: 5, or reduce the pools"
 
 
 @pytest.mark.parametrize(
@@ -218,8 +218,8 @@ def test_pools_share_a_reservation_up_to_its_count() -> None:
 )
 def test_machines_bought_for_a_purpose_are_closed_to_other_jobs(capacity: Any, taints: tuple[Taint, ...]) -> None:
     """A job that names no flavor, or one that Kueue never saw, must not sit on reserved or spot machines."""
-    (found,) = node_pools({**L4, "capacity": capacity}, reservations=RESERVATION)
-    assert found.taints == taints
+    (each,) = node_pools({**L4, "capacity": capacity}, reservations=RESERVATION)
+    assert each.taints == taints
 
 
 # --- protection -------------------------------------------------------------------------------------------------------
@@ -238,12 +238,12 @@ def test_machines_bought_for_a_purpose_are_closed_to_other_jobs(capacity: Any, t
 def test_what_is_dear_is_protected_until_somebody_says_why_not(
     rest: dict[str, Any], pools: bool, reservation: bool, cluster: bool
 ) -> None:
-    found = plan(fleet_of_pools({"p": RESERVED}, reservations=RESERVATION, **rest))
-    assert [n.protect for p in found.pools for n in p.node_pools] == [pools]
-    assert [r.protect for r in found.reservations] == [reservation]
-    assert own_cluster(found).protect == cluster
-    assert found.system_pool is not None
-    assert not found.system_pool.protect
+    fleet_plan = plan(fleet_of_pools({"p": RESERVED}, reservations=RESERVATION, **rest))
+    assert [n.protect for p in fleet_plan.pools for n in p.node_pools] == [pools]
+    assert [r.protect for r in fleet_plan.reservations] == [reservation]
+    assert own_cluster(fleet_plan).protect == cluster
+    assert fleet_plan.system_pool is not None
+    assert not fleet_plan.system_pool.protect
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -258,9 +258,11 @@ def test_node_pools_have_names_that_gke_takes_and_no_two_the_same(names: set[str
     fleet = fleet_of_pools({name: {**V5E, "slices": slices, "topology": topology} for name in names})
     if [fault for fault in faults(fleet) if not fault.startswith("range-too-small")]:
         return
-    found = [n for p in run_planner(fleet).plan.pools for n in p.node_pools]
-    assert len({n.name for n in found}) == len({n.key for n in found}) == len(found) == slices * len(names)
-    assert [n.name for n in found if not is_gke_name(n.name)] == []
+    fleet_plan = [n for p in run_planner(fleet).plan.pools for n in p.node_pools]
+    assert (
+        len({n.name for n in fleet_plan}) == len({n.key for n in fleet_plan}) == len(fleet_plan) == slices * len(names)
+    )
+    assert [n.name for n in fleet_plan if not is_gke_name(n.name)] == []
 
 
 def test_the_longest_name_is_shortened_by_a_hash_that_keeps_slices_apart() -> None:

@@ -31,12 +31,12 @@ TPUS = [m for m in catalog.machines().values() if m.kind == "tpu" and m.status !
 
 def slices() -> list[tuple[str, str]]:
     """Every machine × topology, but for the middle of the long lists of large slices."""
-    found: list[tuple[str, str]] = []
+    values: list[tuple[str, str]] = []
     for machine in TPUS:
         every = catalog.slice_topologies(machine)
         small = [t for t in every if hosts(machine.name, t) <= MOST_HOSTS]
-        found += [(machine.name, t) for t in dict.fromkeys([*small, every[-1]])]
-    return found
+        values += [(machine.name, t) for t in dict.fromkeys([*small, every[-1]])]
+    return values
 
 
 def hosts(machine: str, topology: str) -> int:

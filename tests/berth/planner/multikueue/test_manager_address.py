@@ -31,9 +31,9 @@ def fleet(*, manager: dict[str, Any] | None = None, workers: dict[str, Any]) -> 
 
 def access(value: dict[str, Any]) -> tuple[str | None, list[str]]:
     """The name of the manager's reserved address, and the workers that authorize it."""
-    found = plan(value)
-    clusters = {worker.name: worker.plan.cluster for worker in found.workers}
-    return own_network(own_cluster(found)).nat_address, [
+    fleet_plan = plan(value)
+    clusters = {worker.name: worker.plan.cluster for worker in fleet_plan.workers}
+    return own_network(own_cluster(fleet_plan)).nat_address, [
         name
         for name, cluster in clusters.items()
         if isinstance(cluster, ClusterPlan) and cluster.control_plane.manager_access

@@ -132,8 +132,8 @@ def test_shares_of_random_fleets_add_up_and_fit(fleet: dict[str, Any]) -> None:
 
 
 def _of(queue: ClusterQueuePlan, flavor: str, resource: str, what: str) -> int:
-    found = (getattr(q, what) for e in queue.flavors if e.flavor == flavor for q in e.quotas if q.resource == resource)
-    return next(found, 0) or 0
+    result = (getattr(q, what) for e in queue.flavors if e.flavor == flavor for q in e.quotas if q.resource == resource)
+    return next(result, 0) or 0
 
 
 def _of_cohort(fleet: FleetPlan, name: str) -> QuotaPlan:
@@ -163,13 +163,13 @@ def divided(nodes: list[int], of: str, **rest: Any) -> Figures:
 
 def of_workers(workers: dict[str, Any], **rest: Any) -> Figures:
     """What becomes of `rest` on these workers."""
-    found = plan_fleet(
+    result = plan_fleet(
         "shares", parse_fleet({"project": "acme-ml", "region": "us-central1", "workers": workers, **rest})
     )
-    assert found is not None
-    assert [p.line() for p in (*found.problems, *validate(found)) if p.severity == "fault"] == []
+    assert result is not None
+    assert [p.line() for p in (*result.problems, *validate(result)) if p.severity == "fault"] == []
     figures: Figures = {}
-    for worker in found.plan.workers:
+    for worker in result.plan.workers:
         resource_of = {flavor.name: flavor.resource for flavor in worker.plan.flavors}
         for holder in (*worker.plan.cluster_queues, *worker.plan.cohorts):
             for _, quota in accelerator_quotas(holder, resource_of):
@@ -253,23 +253,23 @@ def test_room_is_what_the_factor_says_as_it_is_written() -> None:
 )
 def test_shares_of_the_example(worker: str, queue: str, nominal: dict[str, int]) -> None:
     (there,) = [w.plan for w in plan("multikueue").workers if w.name == worker]
-    (found,) = [q for q in there.cluster_queues if q.name == queue]
+    (value,) = [q for q in there.cluster_queues if q.name == queue]
     resource_of = {flavor.name: flavor.resource for flavor in there.flavors}
-    assert {flavor: quota.nominal for flavor, quota in accelerator_quotas(found, resource_of)} == nominal
+    assert {flavor: quota.nominal for flavor, quota in accelerator_quotas(value, resource_of)} == nominal
 
 
 def test_a_queue_covers_on_each_worker_what_it_covers_on_the_manager() -> None:
     """Else a worker without TPUs would admit a job for TPUs where Kueue ignores what a queue does not cover."""
-    found = plan("multikueue")
-    covered = {queue.name: queue.covered_resources for queue in found.cluster_queues}
-    for worker in found.workers:
+    fleet_plan = plan("multikueue")
+    covered = {queue.name: queue.covered_resources for queue in fleet_plan.cluster_queues}
+    for worker in fleet_plan.workers:
         for queue in worker.plan.cluster_queues:
             assert queue.covered_resources == covered[queue.name]
             for entry in queue.flavors:
                 (resource,) = [f.resource for f in worker.plan.flavors if f.name == entry.flavor]
                 elsewhere = [q for q in entry.quotas if q.resource not in ("cpu", "memory", resource)]
                 assert [(q.nominal, q.borrowing_limit or 0) for q in elsewhere] == [(0, 0)] * len(elsewhere)
-    (east,) = [w.plan for w in found.workers if w.name == "east"]
+    (east,) = [w.plan for w in fleet_plan.workers if w.name == "east"]
     assert {queue.name for queue in east.cluster_queues if "google.com/tpu" in queue.covered_resources} == {
         "language-train"
     }
@@ -277,15 +277,15 @@ def test_a_queue_covers_on_each_worker_what_it_covers_on_the_manager() -> None:
 
 def test_a_queue_is_sent_to_those_workers_alone_that_can_run_its_jobs() -> None:
     """speech's single node is in one place, and what it borrows none: the other worker could never admit its jobs."""
-    found = plan("multikueue")
-    clusters = {config.name: config.clusters for config in found.multikueue_configs}
-    sent = {q.name: [clusters[check.name] for check in q.admission_checks] for q in found.cluster_queues}
+    fleet_plan = plan("multikueue")
+    clusters = {config.name: config.clusters for config in fleet_plan.multikueue_configs}
+    sent = {q.name: [clusters[check.name] for check in q.admission_checks] for q in fleet_plan.cluster_queues}
     assert sent == {
         "language-train": [("central", "east")],
         "speech-tune": [("central",)],
         "trainers-train": [("central", "east")],
         "vision-train": [("central", "east")],
     }
-    there = {w.name: {q.name for q in w.plan.cluster_queues} for w in found.workers}
+    there = {w.name: {q.name for q in w.plan.cluster_queues} for w in fleet_plan.workers}
     assert sent.keys() == set().union(*there.values())
     assert all({w for w in there if queue in there[w]} == set(workers[0]) for queue, workers in sent.items())

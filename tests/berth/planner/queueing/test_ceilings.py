@@ -176,8 +176,8 @@ def test_guarantees_exceed_what_is_held_exactly_when_the_proof_says_so(
         {"pools.l4.nodes": nodes, "flavors.l4": {"oversubscription": tenths / 10, "reason": "so"}}, fleet
     )
     total = sum(q.nominal for _, q in written_quotas(fleet))
-    said = {p.code for p in problems(fleet)}
-    assert ("overcommitted" in said) == (10 * total > 2 * nodes * tenths)
+    output = {p.code for p in problems(fleet)}
+    assert ("overcommitted" in output) == (10 * total > 2 * nodes * tenths)
 
 
 @pytest.mark.parametrize(
@@ -217,24 +217,28 @@ def of_slices(kind: tuple[str, str, int], slices: int, wanted: list[dict[str, An
 def test_hosts_times_chips_per_host_are_the_chips(of: Slices) -> None:
     """And slices × hosts are the nodes, those of all node pools together; chips are the product of the topology."""
     kind, slices = of
-    (found,) = run_planner(of_slices(kind, slices, [{"guaranteed": "all"}])).plan.pools
+    (fleet_plan,) = run_planner(of_slices(kind, slices, [{"guaranteed": "all"}])).plan.pools
     chips = 1
     for side in kind[1].split("x"):
         chips *= int(side)
-    assert found.hosts_per_slice is not None
-    assert found.hosts_per_slice * kind[2] == chips
-    assert found.nodes.max == slices * found.hosts_per_slice == sum(n.nodes_per_zone or 0 for n in found.node_pools)
-    assert found.accelerators.max == found.nodes.max * kind[2] == slices * chips
+    assert fleet_plan.hosts_per_slice is not None
+    assert fleet_plan.hosts_per_slice * kind[2] == chips
+    assert (
+        fleet_plan.nodes.max
+        == slices * fleet_plan.hosts_per_slice
+        == sum(n.nodes_per_zone or 0 for n in fleet_plan.node_pools)
+    )
+    assert fleet_plan.accelerators.max == fleet_plan.nodes.max * kind[2] == slices * chips
 
 
 @few
 @given(sliced, st.integers(0, 12))
 def test_a_quota_in_slices_is_that_many_times_the_chips_of_one(of: Slices, wanted: int) -> None:
     kind, slices = of
-    found = run_planner(of_slices(kind, slices, [{"guaranteed": f"{wanted} slices"}])).plan
-    (entry,) = queue(found, "a-q0").flavors
-    assert entry.quotas[-1].nominal == wanted * found.flavors[0].unit
-    assert found.flavors[0].unit * slices == found.flavors[0].capacity.max
+    fleet_plan = run_planner(of_slices(kind, slices, [{"guaranteed": f"{wanted} slices"}])).plan
+    (entry,) = queue(fleet_plan, "a-q0").flavors
+    assert entry.quotas[-1].nominal == wanted * fleet_plan.flavors[0].unit
+    assert fleet_plan.flavors[0].unit * slices == fleet_plan.flavors[0].capacity.max
 
 
 @few

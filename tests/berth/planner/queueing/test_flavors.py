@@ -44,14 +44,14 @@ def test_slices_are_selected_by_accelerator_and_topology() -> None:
     ],
 )
 def test_gpus_are_selected_by_accelerator_and_capacity(capacity: Any, more: dict[str, str]) -> None:
-    found = labels({**L4, "capacity": capacity}, reservations=RESERVATIONS)
-    assert found == {"cloud.google.com/gke-accelerator": "nvidia-l4", **more}
+    result = labels({**L4, "capacity": capacity}, reservations=RESERVATIONS)
+    assert result == {"cloud.google.com/gke-accelerator": "nvidia-l4", **more}
 
 
 def test_a_flavor_selects_the_labels_that_all_its_pools_have() -> None:
     pools = {"a": {**L4, "labels": {"x": "1", "y": "1"}}, "b": {**L4, "labels": {"x": "1", "y": "2"}}}
-    found = flavor(plan(fleet_of_pools({n: {**p, "flavor": "f"} for n, p in pools.items()})), "f")
-    assert found.node_labels == {"cloud.google.com/gke-accelerator": "nvidia-l4", "x": "1"}
+    result = flavor(plan(fleet_of_pools({n: {**p, "flavor": "f"} for n, p in pools.items()})), "f")
+    assert result.node_labels == {"cloud.google.com/gke-accelerator": "nvidia-l4", "x": "1"}
 
 
 def test_a_flavor_tolerates_the_accelerators_taint_whatever_its_value() -> None:
@@ -62,8 +62,8 @@ def test_a_flavor_tolerates_the_accelerators_taint_whatever_its_value() -> None:
 
 def test_a_flavor_tolerates_the_taints_of_its_pools() -> None:
     taints = [{"key": "team", "value": "a"}, {"key": "odd", "value": "", "effect": "NoExecute"}]
-    found = flavor(plan(fleet_of_pools({"p": {**L4, "capacity": "spot", "taints": taints}})), "p").tolerations
-    assert [(t.key, t.operator, t.value, t.effect) for t in found[1:]] == [
+    result = flavor(plan(fleet_of_pools({"p": {**L4, "capacity": "spot", "taints": taints}})), "p").tolerations
+    assert [(t.key, t.operator, t.value, t.effect) for t in result[1:]] == [
         ("team", "Equal", "a", "NoSchedule"),
         ("odd", "Equal", "", "NoExecute"),
         ("berth.dev/capacity", "Equal", "spot", "NoSchedule"),
@@ -75,8 +75,8 @@ def test_a_flavor_tolerates_the_taints_of_its_pools() -> None:
 
 def test_pools_of_one_kind_are_one_flavor_that_keeps_the_shortest_name() -> None:
     """A pool added beside `v5e` must not rename the flavor that queues and jobs know."""
-    found = plan(fleet_of_pools({"v5e": V5E, "v5e-b": {**V5E, "slices": 3, "zone": "us-central1-b"}})).flavors
-    assert [(f.name, f.pools, f.capacity) for f in found] == [("v5e", ("v5e", "v5e-b"), Bounds(min=40, max=40))]
+    fleet_plan = plan(fleet_of_pools({"v5e": V5E, "v5e-b": {**V5E, "slices": 3, "zone": "us-central1-b"}})).flavors
+    assert [(f.name, f.pools, f.capacity) for f in fleet_plan] == [("v5e", ("v5e", "v5e-b"), Bounds(min=40, max=40))]
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ def test_pools_of_one_kind_are_one_flavor_that_keeps_the_shortest_name() -> None
     ],
 )
 def test_pools_that_a_job_can_tell_apart_are_two_flavors(other: dict[str, Any]) -> None:
-    found = run_planner(fleet_of_pools({"v5e": V5E, "other": other})).plan
-    assert {f.name for f in found.flavors} == {"v5e", "other"}
+    fleet_plan = run_planner(fleet_of_pools({"v5e": V5E, "other": other})).plan
+    assert {f.name for f in fleet_plan.flavors} == {"v5e", "other"}
 
 
 def test_two_machine_types_with_the_same_gpu_select_the_machine_type_too() -> None:
-    found = plan(fleet_of_pools({"small": L4, "large": {**L4, "machineType": "g2-standard-48"}}))
-    assert {f.name: f.node_labels[INSTANCE_TYPE] for f in found.flavors} == {
+    fleet_plan = plan(fleet_of_pools({"small": L4, "large": {**L4, "machineType": "g2-standard-48"}}))
+    assert {f.name: f.node_labels[INSTANCE_TYPE] for f in fleet_plan.flavors} == {
         "small": "g2-standard-24",
         "large": "g2-standard-48",
     }
@@ -123,8 +123,8 @@ def test_flavors_whose_jobs_would_land_on_each_others_nodes_are_a_fault() -> Non
 
 
 def test_the_unit_of_a_flavor_is_its_slice() -> None:
-    found = plan(fleet_of_pools({"v5e": V5E, "l4": L4}))
-    assert {f.name: (f.unit, f.resource, f.noun) for f in found.flavors} == {
+    fleet_plan = plan(fleet_of_pools({"v5e": V5E, "l4": L4}))
+    assert {f.name: (f.unit, f.resource, f.noun) for f in fleet_plan.flavors} == {
         "v5e": (8, "google.com/tpu", "v5e chips"),
         "l4": (1, "nvidia.com/gpu", "L4"),
     }
@@ -142,14 +142,14 @@ def node_labels(pool: PoolPlan) -> dict[str, str]:
     """The labels of a pool's nodes: GKE's own (GKE docs: TPUs, GPU machine types) and those of the node pool."""
     kind = "tpu" if pool.topology else "gpu"
     own = {"tpu": "cloud.google.com/gke-tpu-accelerator", "gpu": "cloud.google.com/gke-accelerator"}[kind]
-    found = {own: pool.accelerator, INSTANCE_TYPE: pool.machine_type, **pool.node_pools[0].labels}
+    values = {own: pool.accelerator, INSTANCE_TYPE: pool.machine_type, **pool.node_pools[0].labels}
     if pool.topology:
-        found["cloud.google.com/gke-tpu-topology"] = pool.topology
+        values["cloud.google.com/gke-tpu-topology"] = pool.topology
     if pool.node_pools[0].spot:
-        found["cloud.google.com/gke-spot"] = "true"
+        values["cloud.google.com/gke-spot"] = "true"
     if pool.node_pools[0].reservation:
-        found["cloud.google.com/reservation-name"] = pool.node_pools[0].reservation
-    return found
+        values["cloud.google.com/reservation-name"] = pool.node_pools[0].reservation
+    return values
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -161,12 +161,12 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     )
 
 
-def lands(found: FlavorPlan, pool: PoolPlan) -> bool:
+def lands(result: FlavorPlan, pool: PoolPlan) -> bool:
     """Whether a pod with the flavor's selector and tolerations is put on a node of the pool."""
     taints = (*pool.node_pools[0].taints, GKE_TAINTS[pool.resource])
     hard = [t for t in taints if t.effect != "PreferNoSchedule"]
-    selected = found.node_labels.items() <= node_labels(pool).items()
-    return selected and all(any(tolerates(t, taint) for t in found.tolerations) for taint in hard)
+    selected = result.node_labels.items() <= node_labels(pool).items()
+    return selected and all(any(tolerates(t, taint) for t in result.tolerations) for taint in hard)
 
 
 def misplaced(fleet: FleetPlan) -> list[tuple[str, str]]:

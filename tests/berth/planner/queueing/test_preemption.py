@@ -97,8 +97,8 @@ def test_newer_work_of_the_same_priority_may_be_pushed_out_too() -> None:
 def test_work_may_be_pushed_out_in_order_to_borrow(threshold: int | None, words: str) -> None:
     rule = {"policy": "LowerPriority", **({} if threshold is None else {"maxPriorityThreshold": threshold})}
     written = {f"{TRAIN}.flavors.0.borrow": "1 slice", f"{TRAIN}.preemption": {"borrowWithinCohort": rule}}
-    found = of_vision_train(written)["borrowWithinCohort"]
-    assert found == (f"lower-priority jobs{words} in the same cohort to borrow quota", ("v5e",))
+    result = of_vision_train(written)["borrowWithinCohort"]
+    assert result == (f"lower-priority jobs{words} in the same cohort to borrow quota", ("v5e",))
 
 
 # --- any fleet --------------------------------------------------------------------------------------------------------
@@ -146,15 +146,18 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
 @settings(deadline=None, max_examples=50)
 @given(fleets())
 def test_a_queue_reclaims_exactly_where_another_may_hold_what_it_is_owed(fleet: dict[str, Any]) -> None:
-    found = run_planner(fleet).plan
-    said = {
-        (p.queue, flavor) for p in preemption_rules(found) if p.rule == "reclaimWithinCohort" for flavor in p.flavors
+    fleet_plan = run_planner(fleet).plan
+    values = {
+        (p.queue, flavor)
+        for p in preemption_rules(fleet_plan)
+        if p.rule == "reclaimWithinCohort"
+        for flavor in p.flavors
     }
-    assert said == reclaimers(found)
+    assert values == reclaimers(fleet_plan)
 
 
 @every_stack
 def test_there_are_at_most_three_relations_a_queue(stack: str) -> None:
     """They grow with the queues and not with their pairs: a thousand queues can still be read."""
-    found = plan_of(stack)
-    assert len(preemption_rules(found)) <= 3 * len(found.cluster_queues)
+    result = plan_of(stack)
+    assert len(preemption_rules(result)) <= 3 * len(result.cluster_queues)

@@ -23,16 +23,16 @@ NEVER = {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"}
 
 def test_a_queue_is_named_after_its_team_and_its_door_after_itself() -> None:
     """Cluster queues are cluster-scoped, so two teams' `train` need two names; local queues are not."""
-    found = queue(plan(fleet_with()), "vision-train")
-    assert (found.teams, found.cohort, found.namespaces) == (("vision",), "research", ("vision",))
-    assert [(d.name, d.namespace, d.cluster_queue, d.team) for d in found.local_queues] == [
+    result = queue(plan(fleet_with()), "vision-train")
+    assert (result.teams, result.cohort, result.namespaces) == (("vision",), "research", ("vision",))
+    assert [(d.name, d.namespace, d.cluster_queue, d.team) for d in result.local_queues] == [
         ("train", "vision", "vision-train", "vision")
     ]
 
 
 def test_names_that_others_depend_on_can_be_given() -> None:
-    found = queue(plan(fleet_with({f"{TRAIN}.name": "cq", f"{TRAIN}.localQueue": "lq"})), "cq")
-    assert [d.name for d in found.local_queues] == ["lq"]
+    result = queue(plan(fleet_with({f"{TRAIN}.name": "cq", f"{TRAIN}.localQueue": "lq"})), "cq")
+    assert [d.name for d in result.local_queues] == ["lq"]
 
 
 def test_a_queue_admits_from_its_teams_namespace_unless_it_is_open_to_all() -> None:
@@ -69,17 +69,17 @@ def test_a_queue_is_protected_while_somebody_may_run_on_what_it_guarantees(
 
 
 def test_a_shared_queue_has_a_door_in_each_of_its_teams_namespaces() -> None:
-    found = queue(plan(fleet_with(SHARED)), "common")
-    assert (found.teams, found.namespaces, found.cohort) == (("speech", "vision"), ("speech", "vision"), None)
-    assert [(d.name, d.namespace) for d in found.local_queues] == [("common", "speech"), ("common", "vision")]
+    result = queue(plan(fleet_with(SHARED)), "common")
+    assert (result.teams, result.namespaces, result.cohort) == (("speech", "vision"), ("speech", "vision"), None)
+    assert [(d.name, d.namespace) for d in result.local_queues] == [("common", "speech"), ("common", "vision")]
 
 
 def test_what_is_shared_is_guaranteed_to_nobody_and_within_reach_of_all() -> None:
     """Adding it to each team's guarantee would promise it twice."""
-    found = plan(fleet_with(SHARED))
+    fleet_plan = plan(fleet_with(SHARED))
     for name, own in (("vision", 8), ("speech", 16)):
-        assert team(found, name).guaranteed == {"v5e": own}
-        assert team(found, name).ceiling == {"l4": 8, "v5e": own}
+        assert team(fleet_plan, name).guaranteed == {"v5e": own}
+        assert team(fleet_plan, name).ceiling == {"l4": 8, "v5e": own}
 
 
 def test_a_shared_queue_may_be_in_a_cohort_of_its_own() -> None:
@@ -108,8 +108,8 @@ def test_a_reference_to_nothing_and_a_name_used_twice_are_faults(change: dict[st
 
 
 def test_a_name_used_twice_says_where_it_was_used_first() -> None:
-    said = message(fleet_with({f"{TRAIN}.name": "speech-serve"}), "duplicate-name")
-    assert said == "cluster queue 'speech-serve' already belongs to teams.speech.queues.serve; write another name"
+    text = message(fleet_with({f"{TRAIN}.name": "speech-serve"}), "duplicate-name")
+    assert text == "cluster queue 'speech-serve' already belongs to teams.speech.queues.serve; write another name"
 
 
 def test_two_teams_may_give_their_queues_the_same_local_name() -> None:
@@ -131,15 +131,15 @@ def test_two_teams_may_give_their_queues_the_same_local_name() -> None:
 )
 def test_by_default_a_queue_takes_back_what_it_is_owed(change: dict[str, Any], within: str, reclaim: str) -> None:
     """A guarantee that has to wait for a borrower is none; without a cohort there is nothing to take back."""
-    found = queue(run_planner(fleet_with(change)).plan, "vision-train").preemption
-    assert (found.within_cluster_queue, found.reclaim_within_cohort) == (within, reclaim)
-    assert (found.borrow_within_cohort, found.max_priority_threshold) == (None, None)
+    fleet_plan = queue(run_planner(fleet_with(change)).plan, "vision-train").preemption
+    assert (fleet_plan.within_cluster_queue, fleet_plan.reclaim_within_cohort) == (within, reclaim)
+    assert (fleet_plan.borrow_within_cohort, fleet_plan.max_priority_threshold) == (None, None)
 
 
 def test_a_queue_may_push_out_work_in_order_to_borrow_if_it_says_so() -> None:
     rule = {"borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 10}}
-    found = queue(plan(fleet_with({f"{TRAIN}.preemption": rule})), "vision-train").preemption
-    assert (found.borrow_within_cohort, found.max_priority_threshold) == ("LowerPriority", 10)
+    result = queue(plan(fleet_with({f"{TRAIN}.preemption": rule})), "vision-train").preemption
+    assert (result.borrow_within_cohort, result.max_priority_threshold) == ("LowerPriority", 10)
 
 
 @pytest.mark.parametrize(
@@ -152,24 +152,24 @@ def test_who_may_not_reclaim_may_not_push_out_to_borrow(change: dict[str, Any]) 
 
 
 def test_a_queue_has_kueues_own_defaults_for_the_rest() -> None:
-    found = queue(plan(fleet_with()), "vision-train")
-    assert (found.queueing_strategy, found.when_can_borrow, found.when_can_preempt) == ("BestEffortFIFO", None, None)
+    result = queue(plan(fleet_with()), "vision-train")
+    assert (result.queueing_strategy, result.when_can_borrow, result.when_can_preempt) == ("BestEffortFIFO", None, None)
 
 
 def test_fungibility_and_strategy_are_what_is_written() -> None:
     written = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "MayStopSearch"}
     change = {f"{TRAIN}.flavorFungibility": written, f"{TRAIN}.queueingStrategy": "StrictFIFO"}
-    found = queue(plan(fleet_with(change)), "vision-train")
-    assert found.queueing_strategy == "StrictFIFO"
-    assert (found.when_can_borrow, found.when_can_preempt) == ("TryNextFlavor", "MayStopSearch")
+    result = queue(plan(fleet_with(change)), "vision-train")
+    assert result.queueing_strategy == "StrictFIFO"
+    assert (result.when_can_borrow, result.when_can_preempt) == ("TryNextFlavor", "MayStopSearch")
 
 
 # --- priorities, cohorts, controllers ---------------------------------------------------------------------------------
 
 
 def test_priorities_come_the_lowest_first() -> None:
-    found = plan(fleet_with({"priorities.middle": {"value": 15}})).priorities
-    assert [(p.name, p.value, p.default, p.preempts) for p in found] == [
+    fleet_plan = plan(fleet_with({"priorities.middle": {"value": 15}})).priorities
+    assert [(p.name, p.value, p.default, p.preempts) for p in fleet_plan] == [
         ("low", 10, True, False), ("middle", 15, False, True), ("high", 20, False, True)
     ]  # fmt: skip
 
@@ -185,14 +185,14 @@ def test_kubernetes_keeps_names_that_start_with_system_for_itself() -> None:
 
 
 def test_cohorts_are_flat_and_each_is_declared() -> None:
-    found = plan(fleet_with({"cohorts.empty": None})).cohorts
-    assert [(c.name, c.parent) for c in found] == [("empty", None), ("research", None)]
+    fleet_plan = plan(fleet_with({"cohorts.empty": None})).cohorts
+    assert [(c.name, c.parent) for c in fleet_plan] == [("empty", None), ("research", None)]
 
 
 def test_jobset_is_installed_before_kueue_at_pinned_releases() -> None:
     """Kueue looks for JobSet's kind when it starts (Kueue docs: installation)."""
-    found = plan(fleet_with()).charts
-    assert [(c.name, c.version, c.namespace) for c in found] == [
+    fleet_plan = plan(fleet_with()).charts
+    assert [(c.name, c.version, c.namespace) for c in fleet_plan] == [
         ("jobset", "0.12.0", "jobset-system"), ("kueue", "0.19.2", "kueue-system")
     ]  # fmt: skip
 
@@ -210,8 +210,8 @@ def test_a_controller_that_exists_is_left_alone(change: dict[str, Any], expected
 
 
 def test_a_chart_may_come_from_a_mirror() -> None:
-    found = {c.name: c.chart for c in plan(fleet_with({"kueue": {"chart": "oci://mirror.local/kueue"}})).charts}
-    assert found == {"kueue": "oci://mirror.local/kueue", "jobset": "oci://registry.k8s.io/jobset/charts/jobset"}
+    values = {c.name: c.chart for c in plan(fleet_with({"kueue": {"chart": "oci://mirror.local/kueue"}})).charts}
+    assert values == {"kueue": "oci://mirror.local/kueue", "jobset": "oci://registry.k8s.io/jobset/charts/jobset"}
 
 
 def test_pods_have_an_hour_to_be_ready_unless_it_is_said_otherwise() -> None:

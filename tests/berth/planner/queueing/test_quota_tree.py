@@ -87,12 +87,12 @@ def parts(draw: st.DrawFn, name: str = "r", depth: int = 0) -> Part:
     limits = st.none() | st.integers(0, 3)
     narrow = depth > 1
     below = draw(st.integers(1, 1 if narrow else 2)) if depth == 0 or (depth < 3 and draw(st.booleans())) else 0
-    found = Part(name, draw(st.integers(0, 2)), draw(limits), draw(limits))
-    found.below = [draw(parts(f"{name}{index}", depth + 1)) for index in range(below)]
+    result = Part(name, draw(st.integers(0, 2)), draw(limits), draw(limits))
+    result.below = [draw(parts(f"{name}{index}", depth + 1)) for index in range(below)]
     if not below:
-        found.lend = None if found.lend is None else min(found.lend, found.nominal)
-        found.counted = draw(st.booleans())
-    return found
+        result.lend = None if result.lend is None else min(result.lend, result.nominal)
+        result.counted = draw(st.booleans())
+    return result
 
 
 def entry(part: Part) -> FlavorQuotasPlan:
@@ -121,7 +121,7 @@ def tree_of(root: Part) -> QuotaTree:
 
 def inner(part: Part) -> list[Part]:
     """The cohorts of a tree, the root first."""
-    return [part, *(found for each in part.below for found in inner(each))] if part.below else []
+    return [part, *(item for each in part.below for item in inner(each))] if part.below else []
 
 
 def counted_queues(root: Part) -> list[Any]:
@@ -214,8 +214,8 @@ def test_what_a_cohort_lends_bounds_what_others_reach() -> None:
 def test_what_a_cohort_is_guaranteed_beyond_its_queues_is_its_own_quota() -> None:
     """Shared by all below, and no team's guarantee; cpu and memory come with it."""
     plan = run_planner(company(research=limited("company", guaranteed=12, borrow=0, lend=0))).plan
-    (found,) = [c for c in plan.cohorts if c.name == "research"]
-    ((entry,),) = [group.flavors for group in found.resource_groups]
+    (value,) = [c for c in plan.cohorts if c.name == "research"]
+    ((entry,),) = [group.flavors for group in value.resource_groups]
     assert [(q.resource, q.nominal) for q in entry.quotas][-1] == (GPU, 4)
     assert all(q.nominal > 0 for q in entry.quotas)
     assert ceilings_of(company(research=limited("company", guaranteed=12, lend=0))) == {"vision": 12, "speech": 4}
@@ -226,9 +226,9 @@ def test_what_a_cohort_is_guaranteed_beyond_its_queues_is_its_own_quota() -> Non
 @given(st.integers(0, 20))
 def test_promises_of_a_tree_are_kept_exactly_when_the_pools_hold_them(guaranteed: int) -> None:
     """20 L4 are held, 12 guaranteed to queues; a root that is guaranteed more than 20 is one promise too many."""
-    said = {p.code for p in problems(company(company=limited(None, guaranteed=guaranteed + 5)))}
-    assert ("overpromised-cohort" in said) == (guaranteed + 5 < 12)
-    assert ("overcommitted" in said) == (guaranteed + 5 > 20)
+    output = {p.code for p in problems(company(company=limited(None, guaranteed=guaranteed + 5)))}
+    assert ("overpromised-cohort" in output) == (guaranteed + 5 < 12)
+    assert ("overcommitted" in output) == (guaranteed + 5 > 20)
 
 
 # --- what comes with accelerators -------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def counting(rate: int, part: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "text"),
     [
         ({}, []),
         # Eight of its own with 96 cpu, and four of speech's with 4: 100 cpu are for 8 L4.
@@ -255,10 +255,10 @@ def counting(rate: int, part: dict[str, Any]) -> dict[str, Any]:
         ({"cohorts.research": 12, "teams.vision": 12, "teams.speech": 12}, []),
     ],
 )
-def test_a_ceiling_for_which_there_is_no_cpu_is_said(changes: dict[str, int], said: list[str]) -> None:
+def test_a_ceiling_for_which_there_is_no_cpu_is_said(changes: dict[str, int], text: list[str]) -> None:
     fleet = company(research=limited("company", borrow=4))
     for path, rate in changes.items():
         section, name = path.split(".")
         fleet[section][name] = counting(rate, fleet[section][name])
     messages = [p.message for p in problems(fleet) if p.code == "uneven-rates"]
-    assert [message.partition(":")[0] for message in messages] == said
+    assert [message.partition(":")[0] for message in messages] == text

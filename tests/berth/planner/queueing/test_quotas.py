@@ -76,11 +76,11 @@ def test_a_share_is_of_the_pool_that_is_named_or_of_the_whole_flavor() -> None:
     """`v5e-b` is a second pool of the flavor `v5e`: half of the pool is not half of the flavor."""
     pools = {"pools.v5e.slices": 2, "pools.v5e-b": {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 4,
                                                      "zone": "us-central1-b"}}  # fmt: skip
-    found = {}
+    values = {}
     for key, name in (("pool", "v5e"), ("pool", "v5e-b"), ("flavor", "v5e")):
         fleet = fleet_with({**pools, f"{TRAIN}.flavors": [{key: name, "guaranteed": "50%"}], "teams.speech.queues": {}})
-        found[key, name] = quota(run_planner(fleet).plan, "vision-train", "v5e", TPU).nominal
-    assert found == {("pool", "v5e"): 8, ("pool", "v5e-b"): 16, ("flavor", "v5e"): 24}
+        values[key, name] = quota(run_planner(fleet).plan, "vision-train", "v5e", TPU).nominal
+    assert values == {("pool", "v5e"): 8, ("pool", "v5e-b"): 16, ("flavor", "v5e"): 24}
 
 
 # --- cpu and memory ---------------------------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ def test_a_share_is_of_the_pool_that_is_named_or_of_the_whole_flavor() -> None:
 
 def test_cpu_and_memory_go_with_the_accelerators() -> None:
     """Half of 4 machines of 24 vCPU, 96 GB and 2 L4: what a job on them can ask for, to the last core."""
-    found = plan(fleet_with())
-    (entry,) = queue(found, "vision-urgent").flavors
+    fleet_plan = plan(fleet_with())
+    (entry,) = queue(fleet_plan, "vision-urgent").flavors
     assert [(q.resource, q.nominal) for q in entry.quotas] == [("cpu", 48_000), ("memory", 192 * GI), (GPU, 4)]
 
 
@@ -104,10 +104,10 @@ def test_quota_of_cpu_covers_whole_machines_of_any_type(name: str, nodes: int, w
     count = min(wanted, nodes * machine.accelerators)
     pool = {"machineType": name, "nodes": nodes, "zone": ZONE, "flavor": "f"}
     queues = {"q": {"flavors": [{"flavor": "f", "guaranteed": count}]}}
-    found = run_planner(fleet_with({"pools": {"p": pool}, "teams": {"vision": {"queues": queues}}})).plan
+    fleet_plan = run_planner(fleet_with({"pools": {"p": pool}, "teams": {"vision": {"queues": queues}}})).plan
     share = Fraction(count, machine.accelerators)
-    assert quota(found, "vision-q", "f", "cpu").nominal == -(-1000 * machine.vcpu * share // 1)
-    assert quota(found, "vision-q", "f", "memory").nominal == -(-Fraction(machine.memory_gb) * GI * share // 1)
+    assert quota(fleet_plan, "vision-q", "f", "cpu").nominal == -(-1000 * machine.vcpu * share // 1)
+    assert quota(fleet_plan, "vision-q", "f", "memory").nominal == -(-Fraction(machine.memory_gb) * GI * share // 1)
 
 
 def test_cpu_and_memory_can_be_said_for_a_queue_and_for_one_flavor_of_it() -> None:
@@ -116,11 +116,14 @@ def test_cpu_and_memory_can_be_said_for_a_queue_and_for_one_flavor_of_it() -> No
         {"pool": "l4", "guaranteed": 2, "perAccelerator": {"cpu": "1500m"}},
         {"pool": "v5e", "guaranteed": "1 slice"},
     ]
-    found = run_planner(
+    fleet_plan = run_planner(
         fleet_with({f"{TRAIN}.flavors": flavors, f"{TRAIN}.perAccelerator": {"cpu": 1, "memory": "5Gi"}})
     ).plan
     amounts = [
-        (q.nominal, q.resource) for e in queue(found, "vision-train").flavors for q in e.quotas if q.resource != GPU
+        (q.nominal, q.resource)
+        for e in queue(fleet_plan, "vision-train").flavors
+        for q in e.quotas
+        if q.resource != GPU
     ]
     assert amounts == [
         (3000, "cpu"), (10 * GI, "memory"), (0, TPU), (8000, "cpu"), (40 * GI, "memory"), (8, TPU)
@@ -131,8 +134,8 @@ def test_borrowing_and_lending_bring_cpu_and_memory_along() -> None:
     """Or a job could borrow the chips and wait for ever for the cores beside them."""
     fleet = fleet_with({f"{FIRST}.borrow": "1 slice", f"{FIRST}.lend": "1 slice"})
     for resource, each in (("cpu", 28_000), ("memory", 48 * GI), (TPU, 1)):
-        found = quota(plan(fleet), "vision-train", "v5e", resource)
-        assert found == QuotaPlan(
+        result = quota(plan(fleet), "vision-train", "v5e", resource)
+        assert result == QuotaPlan(
             resource=resource, nominal=8 * each, borrowing_limit=8 * each, lending_limit=8 * each
         )  # fmt: skip
 
@@ -140,10 +143,10 @@ def test_borrowing_and_lending_bring_cpu_and_memory_along() -> None:
 def test_a_queue_of_two_kinds_has_none_of_one_on_the_other() -> None:
     """Kueue wants every covered resource on every flavor, in the same order."""
     both = [{"pool": "v5e", "guaranteed": "1 slice"}, {"pool": "l4", "guaranteed": 4}]
-    found = queue(run_planner(fleet_with({f"{TRAIN}.flavors": both})).plan, "vision-train")
-    assert found.covered_resources == ("cpu", "memory", TPU, GPU)
-    assert [[q.resource for q in entry.quotas] for entry in found.flavors] == [[*found.covered_resources]] * 2
-    none = {(e.flavor, q.resource) for e in found.flavors for q in e.quotas if q.nominal == 0}
+    fleet_plan = queue(run_planner(fleet_with({f"{TRAIN}.flavors": both})).plan, "vision-train")
+    assert fleet_plan.covered_resources == ("cpu", "memory", TPU, GPU)
+    assert [[q.resource for q in entry.quotas] for entry in fleet_plan.flavors] == [[*fleet_plan.covered_resources]] * 2
+    none = {(e.flavor, q.resource) for e in fleet_plan.flavors for q in e.quotas if q.nominal == 0}
     assert none == {("v5e", GPU), ("l4", TPU)}
 
 
@@ -163,8 +166,8 @@ def test_a_queue_of_two_kinds_has_none_of_one_on_the_other() -> None:
 )
 def test_no_borrow_means_none_and_no_lend_means_all(more: dict[str, Any], borrowing: Any, lending: Any) -> None:
     """Kueue itself reads an absent borrowing limit as no limit: here, silence never gives anything away."""
-    found = run_planner(fleet_with({f"{TRAIN}.flavors": [{"pool": "v5e", "guaranteed": "1 slice", **more}]})).plan
-    chips = quota(found, "vision-train", "v5e", TPU)
+    fleet_plan = run_planner(fleet_with({f"{TRAIN}.flavors": [{"pool": "v5e", "guaranteed": "1 slice", **more}]})).plan
+    chips = quota(fleet_plan, "vision-train", "v5e", TPU)
     assert (chips.borrowing_limit, chips.lending_limit) == (borrowing, lending)
 
 
@@ -188,8 +191,8 @@ def test_a_queue_lends_no_more_than_it_is_guaranteed() -> None:
 def test_the_order_of_flavors_is_the_order_of_preference() -> None:
     for names in (["v5e", "l4"], ["l4", "v5e"]):
         flavors = [{"pool": name, "guaranteed": 0} for name in names]
-        found = run_planner(fleet_with({f"{TRAIN}.flavors": flavors})).plan
-        assert [e.flavor for e in queue(found, "vision-train").flavors] == names
+        fleet_plan = run_planner(fleet_with({f"{TRAIN}.flavors": flavors})).plan
+        assert [e.flavor for e in queue(fleet_plan, "vision-train").flavors] == names
 
 
 @pytest.mark.parametrize(

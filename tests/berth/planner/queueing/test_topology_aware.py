@@ -19,7 +19,7 @@ SLICE = {"machineType": "ct6e-standard-4t", "topology": "4x4", "slices": 2, "zon
 RACK = {"machineType": "a3-ultragpu-8g", "nodes": 4, "zone": ZONE}
 
 
-def found(**pools: dict[str, Any]) -> FleetPlan:
+def planned(**pools: dict[str, Any]) -> FleetPlan:
     """The plan of these pools, each of them topology-aware."""
     return small_plan(fleet_of_pools({name: {**pool, "topologyAware": True} for name, pool in pools.items()}))
 
@@ -35,7 +35,7 @@ def test_the_levels_of_a_topology_are_the_machines_own_from_wide_to_narrow(name:
 
 
 def test_a_topology_is_named_after_its_levels_since_neither_can_change() -> None:
-    plan = found(v6e=SLICE, h200=RACK, b200={**RACK, "machineType": "a4-highgpu-8g"})
+    plan = planned(v6e=SLICE, h200=RACK, b200={**RACK, "machineType": "a4-highgpu-8g"})
     rack = "gce-topology-block-gce-topology-subblock-gce-topology-host-hostname"
     assert [t.name for t in plan.topologies] == [rack, "gke-nodepool-hostname"]
     assert {f.name: f.topology for f in plan.flavors} == {"v6e": "gke-nodepool-hostname", "h200": rack, "b200": rack}
@@ -43,7 +43,7 @@ def test_a_topology_is_named_after_its_levels_since_neither_can_change() -> None
 
 def test_a_topology_comes_before_the_flavor_that_names_it() -> None:
     """In the stream that kubectl applies, as in the program."""
-    manifests = list(all_manifests(found(v6e=SLICE)))
+    manifests = list(all_manifests(planned(v6e=SLICE)))
     kinds = [str(manifest["kind"]) for manifest in manifests]
     assert kinds.index("Topology") < kinds.index("ResourceFlavor")
     (flavor,) = (m for m in manifests if m["kind"] == "ResourceFlavor")

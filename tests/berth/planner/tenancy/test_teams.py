@@ -28,9 +28,9 @@ IDENTITY = "teams.vision.identity"
 )
 def test_a_team_has_one_namespace_its_own_name_unless_it_says_otherwise(written: Any, name: str, owned: bool) -> None:
     change = {} if written is REMOVED else {"teams.vision.namespace": written}
-    found = team(plan(fleet_with(change)), "vision")
-    assert [(n.name, n.owned) for n in found.namespaces] == [(name, owned)]
-    assert {door.namespace for door in found.local_queues} == {name}
+    result = team(plan(fleet_with(change)), "vision")
+    assert [(n.name, n.owned) for n in result.namespaces] == [(name, owned)]
+    assert {door.namespace for door in result.local_queues} == {name}
 
 
 def test_two_teams_do_not_share_a_namespace() -> None:
@@ -49,29 +49,29 @@ def test_a_team_does_not_live_where_kueue_admits_nothing(name: str) -> None:
 
 
 def test_pods_run_as_an_account_named_after_the_team() -> None:
-    found = team(plan(fleet_with()), "vision").identity
-    assert found is not None
-    assert (found.service_account, found.impersonates, found.roles) == ("vision", None, ())
+    result = team(plan(fleet_with()), "vision").identity
+    assert result is not None
+    assert (result.service_account, result.impersonates, result.roles) == ("vision", None, ())
 
 
 def test_an_existing_namespace_brings_its_own_account_unless_one_is_asked_for() -> None:
     existing = {"teams.vision.namespace": {"existing": True}}
     assert team(plan(fleet_with(existing)), "vision").identity is None
-    found = team(plan(fleet_with({**existing, IDENTITY: {"serviceAccount": "pods"}})), "vision").identity
-    assert found is not None
-    assert found.service_account == "pods"
+    result = team(plan(fleet_with({**existing, IDENTITY: {"serviceAccount": "pods"}})), "vision").identity
+    assert result is not None
+    assert result.service_account == "pods"
 
 
 def test_roles_are_granted_to_the_pods_themselves_by_the_projects_number() -> None:
     """Workload identity federation names the project by number; the subject is namespace and account."""
     fleet = fleet_with({"projectNumber": NUMBER, IDENTITY: {"roles": [ROLE, ROLE, "roles/logging.logWriter"]}})
-    found = team(plan(fleet), "vision").identity
-    assert found is not None
-    assert found.members == (
+    result = team(plan(fleet), "vision").identity
+    assert result is not None
+    assert result.members == (
         f"principal://iam.googleapis.com/projects/{NUMBER}/locations/global/workloadIdentityPools/"
         "acme-ml-dev.svc.id.goog/subject/ns/vision/sa/vision",
     )
-    assert (found.roles, found.impersonates) == ((ROLE, "roles/logging.logWriter"), None)
+    assert (result.roles, result.impersonates) == ((ROLE, "roles/logging.logWriter"), None)
 
 
 def test_a_direct_grant_without_the_projects_number_is_a_fault() -> None:
@@ -83,27 +83,27 @@ def test_a_direct_grant_without_the_projects_number_is_a_fault() -> None:
 def test_roles_are_granted_to_the_google_account_that_pods_impersonate() -> None:
     """No project number is needed then; the annotation is complete (systems.md, E.2, fault 2)."""
     fleet = fleet_with({IDENTITY: {"impersonate": "wi-vision", "roles": [ROLE]}, "teams.vision.namespace": "eyes"})
-    found = team(plan(fleet), "vision").identity
-    assert found is not None
-    assert found.impersonates is not None
-    assert found.impersonates.email == "wi-vision@acme-ml-dev.iam.gserviceaccount.com"
-    assert (found.members, found.roles) == (("serviceAccount:acme-ml-dev.svc.id.goog[eyes/vision]",), (ROLE,))
+    result = team(plan(fleet), "vision").identity
+    assert result is not None
+    assert result.impersonates is not None
+    assert result.impersonates.email == "wi-vision@acme-ml-dev.iam.gserviceaccount.com"
+    assert (result.members, result.roles) == (("serviceAccount:acme-ml-dev.svc.id.goog[eyes/vision]",), (ROLE,))
 
 
 # --- what a team has --------------------------------------------------------------------------------------------------
 
 
 def test_a_team_without_queues_has_a_namespace_and_nothing_else() -> None:
-    found = team(plan(fleet_with({"teams.new": {}})), "new")
-    assert (found.namespace, found.local_queues, found.guaranteed, found.ceiling) == ("new", (), {}, {})
+    result = team(plan(fleet_with({"teams.new": {}})), "new")
+    assert (result.namespace, result.local_queues, result.guaranteed, result.ceiling) == ("new", (), {}, {})
 
 
 def test_a_guarantee_adds_up_over_the_queues_of_a_team() -> None:
     two = {"teams.speech.queues.train.flavors.0.guaranteed": "1 slice",
            "teams.vision.queues.more": {"flavors": [{"pool": "v5e", "guaranteed": "1 slice"}]}}  # fmt: skip
-    found = plan(fleet_with(two))
-    assert team(found, "vision").guaranteed == {"l4": 4, "v5e": 16}
-    assert team(found, "speech").guaranteed == {"l4": 4, "v5e": 8}
+    fleet_plan = plan(fleet_with(two))
+    assert team(fleet_plan, "vision").guaranteed == {"l4": 4, "v5e": 16}
+    assert team(fleet_plan, "speech").guaranteed == {"l4": 4, "v5e": 8}
 
 
 def test_a_ceiling_is_the_guarantee_and_what_the_cohort_lends_within_the_limit() -> None:
@@ -115,8 +115,8 @@ def test_a_ceiling_is_the_guarantee_and_what_the_cohort_lends_within_the_limit()
 
 
 def test_teams_come_by_name_with_their_own_label() -> None:
-    found = plan(fleet_with()).teams
-    assert [(t.name, t.labels["berth.dev/team"]) for t in found] == [("speech", "speech"), ("vision", "vision")]
+    fleet_plan = plan(fleet_with()).teams
+    assert [(t.name, t.labels["berth.dev/team"]) for t in fleet_plan] == [("speech", "speech"), ("vision", "vision")]
 
 
 def test_a_ceiling_is_never_more_than_the_machines_there_are() -> None:
@@ -126,5 +126,5 @@ def test_a_ceiling_is_never_more_than_the_machines_there_are() -> None:
         "flavors": {"l4": {"oversubscription": 2, "reason": "nights"}},
         "teams.vision.queues.urgent.flavors.0.borrow": 4,
     })  # fmt: skip
-    found = plan(fleet)
-    assert team(found, "vision").ceiling["l4"] == 4 == 2 * 2
+    fleet_plan = plan(fleet)
+    assert team(fleet_plan, "vision").ceiling["l4"] == 4 == 2 * 2

@@ -40,13 +40,13 @@ STATE = "teams.vision.state"
 def test_the_queues_of_a_team_follow_its_state(state: str, policy: str | None) -> None:
     """A queue that others share goes on for them; there the team's own door is stopped."""
     shared = {"clusterQueues.common": {"teams": ["vision", "speech"], "flavors": [{"pool": "l4", "guaranteed": 0}]}}
-    found = plan_of({STATE: state, **shared})
-    assert team(found, "vision").state == state
-    own = [q for q in found.cluster_queues if q.teams == ("vision",)]
+    result = plan_of({STATE: state, **shared})
+    assert team(result, "vision").state == state
+    own = [q for q in result.cluster_queues if q.teams == ("vision",)]
     assert len(own) == 2
     assert {(q.stop_policy, *(d.stop_policy for d in q.local_queues)) for q in own} == {(policy, None)}
-    assert [q.stop_policy for q in found.cluster_queues if "vision" not in q.teams] == [None, None]
-    common = queue(found, "common")
+    assert [q.stop_policy for q in result.cluster_queues if "vision" not in q.teams] == [None, None]
+    common = queue(result, "common")
     assert common.stop_policy is None
     assert {d.team: d.stop_policy for d in common.local_queues} == {"vision": policy, "speech": None}
 
@@ -80,18 +80,18 @@ def test_a_queue_may_be_stricter_than_its_team_and_not_the_contrary(state: str, 
 @pytest.mark.parametrize(("state", "protect"), [("active", True), ("held", True), ("drained", False)])
 def test_a_team_with_live_quota_is_protected_until_it_is_drained(state: str, protect: bool) -> None:
     """So that taking it out of the file is refused by the engine in one step, and allowed after a drain."""
-    found = plan(fleet_with({STATE: state}))
-    assert {q.protect for q in found.cluster_queues if q.teams == ("vision",)} == {protect}
-    assert {q.protect for q in found.cluster_queues if q.teams == ("speech",)} == {True}
+    fleet_plan = plan(fleet_with({STATE: state}))
+    assert {q.protect for q in fleet_plan.cluster_queues if q.teams == ("vision",)} == {protect}
+    assert {q.protect for q in fleet_plan.cluster_queues if q.teams == ("speech",)} == {True}
 
 
 # --- namespaces and doors ---------------------------------------------------------------------------------------------
 
 
 def test_a_team_has_a_door_in_each_of_its_namespaces() -> None:
-    found = plan(fleet_with({"teams.vision.namespaces": ["vision", {"name": "lab", "existing": True}]}))
-    assert [(n.name, n.owned) for n in team(found, "vision").namespaces] == [("vision", True), ("lab", False)]
-    train = queue(found, "vision-train")
+    fleet_plan = plan(fleet_with({"teams.vision.namespaces": ["vision", {"name": "lab", "existing": True}]}))
+    assert [(n.name, n.owned) for n in team(fleet_plan, "vision").namespaces] == [("vision", True), ("lab", False)]
+    train = queue(fleet_plan, "vision-train")
     assert train.namespaces == ("lab", "vision")
     assert {(d.namespace, d.name) for d in train.local_queues} == {("vision", "train"), ("lab", "train")}
 
@@ -99,33 +99,33 @@ def test_a_team_has_a_door_in_each_of_its_namespaces() -> None:
 def test_each_namespaces_account_is_a_member_of_its_own() -> None:
     fleet = fleet_with({"teams.vision.namespaces": ["vision", "lab"], "projectNumber": "123456789012",
                      "teams.vision.identity": {"buckets": {"acme-data": "roles/storage.objectUser"}}})  # fmt: skip
-    found = team(plan(fleet), "vision").identity
-    assert found is not None
-    assert [member.rpartition("/subject/")[2] for member in found.members] == [
+    result = team(plan(fleet), "vision").identity
+    assert result is not None
+    assert [member.rpartition("/subject/")[2] for member in result.members] == [
         "ns/vision/sa/vision",
         "ns/lab/sa/vision",
     ]
 
 
 def test_jobs_that_name_no_queue_go_to_the_default_one() -> None:
-    found = plan(fleet_with({"teams.vision.defaultQueue": "train"}))
-    assert {(d.name, d.cluster_queue) for d in team(found, "vision").local_queues} == {
+    fleet_plan = plan(fleet_with({"teams.vision.defaultQueue": "train"}))
+    assert {(d.name, d.cluster_queue) for d in team(fleet_plan, "vision").local_queues} == {
         ("train", "vision-train"), ("default", "vision-train"), ("urgent", "vision-urgent"),
     }  # fmt: skip
 
 
 def test_a_teams_own_queue_goes_before_a_shared_one_of_its_name() -> None:
     shared = {"teams": ["vision"], "localQueue": "common", "flavors": [{"pool": "l4", "guaranteed": 0}]}
-    found = plan_of({"clusterQueues.train": shared, "teams.vision.defaultQueue": "train"})
-    defaults = [d.cluster_queue for d in team(found, "vision").local_queues if d.name == "default"]
+    result = plan_of({"clusterQueues.train": shared, "teams.vision.defaultQueue": "train"})
+    defaults = [d.cluster_queue for d in team(result, "vision").local_queues if d.name == "default"]
     assert defaults == ["vision-train"]
 
 
 def test_a_shared_queue_may_be_the_default_one() -> None:
     shared = {"teams": ["vision", "speech"], "flavors": [{"pool": "l4", "guaranteed": 0}]}
-    found = plan_of({"clusterQueues.common": shared, "teams.vision.defaultQueue": "common"})
-    assert [d.cluster_queue for d in team(found, "vision").local_queues if d.name == "default"] == ["common"]
-    assert [d.name for d in team(found, "speech").local_queues if d.cluster_queue == "common"] == ["common"]
+    result = plan_of({"clusterQueues.common": shared, "teams.vision.defaultQueue": "common"})
+    assert [d.cluster_queue for d in team(result, "vision").local_queues if d.name == "default"] == ["common"]
+    assert [d.name for d in team(result, "speech").local_queues if d.cluster_queue == "common"] == ["common"]
 
 
 @pytest.mark.parametrize(
@@ -144,10 +144,10 @@ def test_kueue_holds_unlabelled_jobs_in_every_namespace_of_a_team(
     changes: dict[str, Any], held: bool, expression: ExpressionPlan | None
 ) -> None:
     """Kueue leaves a job elsewhere suspended for ever, so the selector has to hold each namespace with a queue."""
-    found = plan(fleet_with(changes)).kueue
-    assert found is not None
-    assert found.manage_jobs_without_queue_name is held
-    assert (found.managed_namespaces.expressions if found.managed_namespaces else None) == (
+    fleet_plan = plan(fleet_with(changes)).kueue
+    assert fleet_plan is not None
+    assert fleet_plan.manage_jobs_without_queue_name is held
+    assert (fleet_plan.managed_namespaces.expressions if fleet_plan.managed_namespaces else None) == (
         expression and (expression,)
     )
 
@@ -159,21 +159,21 @@ def test_kueue_holds_unlabelled_jobs_in_every_namespace_of_a_team(
 def test_a_quota_is_never_in_the_way_of_a_job_that_kueue_admits(stack: str) -> None:
     """Counted the second way: each queue alone, with all that it may borrow, has room; and the quota is no larger than
     all machines of that kind together."""
-    found = stack_plan(stack)
-    resource_of = {f.name: f.resource for f in found.flavors}
+    result = stack_plan(stack)
+    resource_of = {f.name: f.resource for f in result.flavors}
     held = Counter[str]()
-    for flavor in found.flavors:
+    for flavor in result.flavors:
         held[flavor.resource] += max(flavor.capacity.max, flavor.promised)
-    for each in found.teams:
+    for each in result.teams:
         most = each.isolation.accelerators
         assert most.keys() == {machine.resource for machine in machines().values()}
         assert all(most[resource] <= held[resource] for resource in most)
-        for one in (q for q in found.cluster_queues if each.name in q.teams):
-            asked = Counter[str]()
+        for one in (q for q in result.cluster_queues if each.name in q.teams):
+            request = Counter[str]()
             for entry in one.flavors:
                 (quota,) = (q for q in entry.quotas if q.resource == resource_of[entry.flavor])
-                asked[quota.resource] += quota.nominal
-            assert all(most[resource] >= amount for resource, amount in asked.items())
+                request[quota.resource] += quota.nominal
+            assert all(most[resource] >= amount for resource, amount in request.items())
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_pods_are_let_no_more_than_their_machines_need(changes: dict[str, Any], 
 
 
 def test_what_multislice_jobs_need_is_exempt_and_nothing_else() -> None:
-    found = team(plan_of({}), "vision").isolation.host_access
-    assert found == HostAccessPlan(network_for=("google.com/tpu",))
+    result = team(plan_of({}), "vision").isolation.host_access
+    assert result == HostAccessPlan(network_for=("google.com/tpu",))
     assert team(plan_of({"teams.vision.queues.train": REMOVED}), "vision").isolation.host_access is None
     assert team(plan_of({"teams.vision.podSecurity": "baseline"}), "vision").isolation.host_access is None
     assert team(plan_of({"cluster.mode": "autopilot"}), "vision").isolation.host_access is None
@@ -217,10 +217,10 @@ def test_services_are_refused_by_type_until_the_team_is_allowed_it() -> None:
 
 def test_the_quota_of_cpu_is_all_machines_of_the_teams_flavors_and_helpers() -> None:
     """Computed a second time from the pools: Kueue admits no more cpu than machines have, so no job is refused."""
-    found = plan_of({})
-    vision = team(found, "vision")
-    flavors = {entry.flavor for q in found.cluster_queues if "vision" in q.teams for entry in q.flavors}
-    vcpu = sum(pool.nodes.max * pool.vcpu for pool in found.pools if pool.flavor in flavors)
+    result = plan_of({})
+    vision = team(result, "vision")
+    flavors = {entry.flavor for q in result.cluster_queues if "vision" in q.teams for entry in q.flavors}
+    vcpu = sum(pool.nodes.max * pool.vcpu for pool in result.pools if pool.flavor in flavors)
     assert vision.isolation.limits is not None
     assert vision.isolation.limits.cpu == (vcpu + 32) * 1000
 
@@ -231,18 +231,18 @@ def test_a_level_under_which_jobs_across_nodes_cannot_run_is_warned_of() -> None
 
 def test_public_means_none_of_the_clusters_own_addresses() -> None:
     """Pods may have addresses that are public elsewhere (privately used public ranges)."""
-    found = team(plan(fleet_with({"cluster.network": {"podCidrBlock": "33.0.0.0/11"}})), "vision").isolation.egress
-    assert found is not None
-    assert (found[0].cidr, found[0].ports) == ("0.0.0.0/0", (443,))
-    assert "33.0.0.0/11" in found[0].besides
-    assert "10.40.0.0/22" not in found[0].besides
+    result = team(plan(fleet_with({"cluster.network": {"podCidrBlock": "33.0.0.0/11"}})), "vision").isolation.egress
+    assert result is not None
+    assert (result[0].cidr, result[0].ports) == ("0.0.0.0/0", (443,))
+    assert "33.0.0.0/11" in result[0].besides
+    assert "10.40.0.0/22" not in result[0].besides
 
 
 def test_without_the_internet_google_is_reached_at_its_private_addresses() -> None:
     policy = {"internet": False, "egress": [{"cidrBlock": "10.9.0.0/24", "ports": [6379, 5432]}]}
-    found = team(plan(fleet_with({"teams.vision.networkPolicy": policy})), "vision").isolation.egress
-    assert found is not None
-    assert [(e.cidr, e.ports) for e in found] == [
+    result = team(plan(fleet_with({"teams.vision.networkPolicy": policy})), "vision").isolation.egress
+    assert result is not None
+    assert [(e.cidr, e.ports) for e in result] == [
         ("199.36.153.4/30", (443,)), ("199.36.153.8/30", (443,)), ("10.9.0.0/24", (5432, 6379)),
     ]  # fmt: skip
     assert team(plan(fleet_with({"teams.vision.networkPolicy": {"enabled": False}})), "vision").isolation.egress is None
@@ -252,26 +252,26 @@ def test_without_the_internet_google_is_reached_at_its_private_addresses() -> No
 
 
 def test_nobody_is_let_in_unless_a_group_is_named() -> None:
-    found = plan(fleet_with())
-    assert (found.access, own_cluster(found).security_group) == (None, None)
+    fleet_plan = plan(fleet_with())
+    assert (fleet_plan.access, own_cluster(fleet_plan).security_group) == (None, None)
 
 
 def test_groups_of_a_domain_are_looked_up_in_the_one_group_that_gke_knows() -> None:
-    found = plan(
+    fleet_plan = plan(
         fleet_with({"teams.vision.groups": ["vision@acme.example"], "platform": {"owners": ["p@acme.example"]}})
     )
-    assert found.access is not None
-    assert (found.access.owners, found.access.teams) == (("p@acme.example",), ("vision@acme.example",))
-    assert found.access.job_kinds["batch"] == ("jobs",)
-    assert "pytorchjobs" in found.access.job_kinds["kubeflow.org"]
-    assert own_cluster(found).security_group == "gke-security-groups@acme.example"
+    assert fleet_plan.access is not None
+    assert (fleet_plan.access.owners, fleet_plan.access.teams) == (("p@acme.example",), ("vision@acme.example",))
+    assert fleet_plan.access.job_kinds["batch"] == ("jobs",)
+    assert "pytorchjobs" in fleet_plan.access.job_kinds["kubeflow.org"]
+    assert own_cluster(fleet_plan).security_group == "gke-security-groups@acme.example"
 
 
 def test_groups_of_several_domains_need_the_one_that_counts() -> None:
     groups = {"teams.vision.groups": ["a@one.example"], "teams.speech.groups": ["b@two.example"]}
     assert faults(fleet_with(groups)) == ["several-domains teams.vision.groups[0]"]
-    found = plan(fleet_with({**groups, "platform": {"domain": "two.example"}}))
-    assert own_cluster(found).security_group == "gke-security-groups@two.example"
+    fleet_plan = plan(fleet_with({**groups, "platform": {"domain": "two.example"}}))
+    assert own_cluster(fleet_plan).security_group == "gke-security-groups@two.example"
 
 
 def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> None:
@@ -279,12 +279,12 @@ def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> No
         "secrets": {"token": {"secret": "hf", "version": "3", "project": "acme-shared"}},
         "impersonate": "wi-vision",
     }
-    found = plan(fleet_with({"teams.vision.identity": secret}))
-    identity = team(found, "vision").identity
+    fleet_plan = plan(fleet_with({"teams.vision.identity": secret}))
+    identity = team(fleet_plan, "vision").identity
     assert identity is not None
     assert [(s.file, s.project, s.secret, s.version) for s in identity.secrets] == [("token", "acme-shared", "hf", "3")]
-    assert own_cluster(found).secret_manager
-    assert "secretmanager.googleapis.com" in found.services
+    assert own_cluster(fleet_plan).secret_manager
+    assert "secretmanager.googleapis.com" in fleet_plan.services
     assert not own_cluster(plan(fleet_with())).secret_manager
 
 
@@ -295,13 +295,13 @@ def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> No
 def test_each_team_owns_what_is_its_own_and_labels_carry_it(stack: str) -> None:
     """Every object in a team's namespace, and every queue that is its alone, has its labels and lies under a component
     of its own; nothing under one team's component names another team."""
-    for prefix, found in clusters(stack):
-        _each_team_owns_its_own(found, in_cluster(objects(stack), prefix, stack), prefix)
+    for prefix, each in clusters(stack):
+        _each_team_owns_its_own(each, in_cluster(objects(stack), prefix, stack), prefix)
 
 
-def _each_team_owns_its_own(found: FleetPlan, there: list[RecordedResource], prefix: str) -> None:
-    home = {place.name: each for each in found.teams for place in each.namespaces}
-    queues = {q.name: q for q in found.cluster_queues}
+def _each_team_owns_its_own(result: FleetPlan, there: list[RecordedResource], prefix: str) -> None:
+    home = {place.name: each for each in result.teams for place in each.namespaces}
+    queues = {q.name: q for q in result.cluster_queues}
     for one in there:
         metadata = metadata_of(one)
         parent = (one.parent or "").rpartition("::")[2]
@@ -309,7 +309,7 @@ def _each_team_owns_its_own(found: FleetPlan, there: list[RecordedResource], pre
             home.get(metadata["name"]) if one.type.endswith(":Namespace") else None
         )
         if one.type.endswith(":ClusterQueue") and len(queues[metadata["name"]].teams) == 1:
-            owner = next(t for t in found.teams if t.name in queues[metadata["name"]].teams)
+            owner = next(t for t in result.teams if t.name in queues[metadata["name"]].teams)
         if owner is None:
             assert TEAM_LABEL not in metadata["labels"]
         elif owner.name not in metadata["labels"].get(TEAM_LABEL, ""):
@@ -321,8 +321,8 @@ def _each_team_owns_its_own(found: FleetPlan, there: list[RecordedResource], pre
 
 def objects(stack: str) -> list[RecordedResource]:
     """What the program keeps inside the cluster; a Helm release is no object."""
-    found = (r for r in resources(stack, False) if r.type.startswith("kubernetes:"))
-    return [r for r in found if "helm.sh" not in r.type]
+    resource = (r for r in resources(stack, False) if r.type.startswith("kubernetes:"))
+    return [r for r in resource if "helm.sh" not in r.type]
 
 
 def metadata_of(one: RecordedResource) -> dict[str, Any]:
@@ -332,7 +332,7 @@ def metadata_of(one: RecordedResource) -> dict[str, Any]:
 @every_stack
 def test_every_namespace_that_berth_makes_has_its_walls(stack: str) -> None:
     kinds = {"LimitRange", "NetworkPolicy", "ResourceQuota", "ServiceAccount"}
-    for prefix, each in ((prefix, one) for prefix, found in clusters(stack) for one in found.teams):
+    for prefix, each in ((prefix, one) for prefix, item in clusters(stack) for one in item.teams):
         there = in_cluster(objects(stack), prefix, stack)
         for place in (p for p in each.namespaces if p.owned):
             inside = [r for r in there if metadata_of(r).get("namespace") == place.name]

@@ -27,11 +27,11 @@ def machine(name: str) -> Machine:
 def pool(name: str, topology: str | None = None, **changes: Any) -> PoolRequest:
     """A pool of this machine in one zone, with nothing wrong but what the changes make wrong."""
     row = machine(name)
-    told = topology or row.single_host_topology
-    shape = catalog.slice_shape(row, told) if told else None
+    output = topology or row.single_host_topology
+    shape = catalog.slice_shape(row, output) if output else None
     dws = changes.get("capacity") in ("flex-start", "queued")
     hosts = shape.hosts if shape else 1
-    asked = PoolRequest(
+    request = PoolRequest(
         machine=row,
         shape=shape,
         nodes=Bounds(min=0 if dws else hosts, max=hosts),
@@ -40,15 +40,15 @@ def pool(name: str, topology: str | None = None, **changes: Any) -> PoolRequest:
         reservation=NAMED if changes.get("capacity") == "reservation" else None,
         cluster=READY,
     )
-    return replace(asked, **changes)
+    return replace(request, **changes)
 
 
-def codes(asked: PoolRequest, severity: Severity | None = None) -> set[str]:
+def codes(request: PoolRequest, severity: Severity | None = None) -> set[str]:
     """The codes of what is wrong with a pool, of one severity or of all."""
-    return {found.code for found in pool_violations(asked) if severity in (None, found.severity)}
+    return {violation.code for violation in pool_violations(request) if severity in (None, violation.severity)}
 
 
-def message(asked: PoolRequest) -> str:
+def message(request: PoolRequest) -> str:
     """What is said of a pool with exactly one thing wrong, after its key."""
-    (found,) = pool_violations(asked)
-    return f"{found.key}: {found.message}"
+    (violation,) = pool_violations(request)
+    return f"{violation.key}: {violation.message}"

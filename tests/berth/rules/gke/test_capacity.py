@@ -158,8 +158,8 @@ def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
 def test_what_belongs_to_one_pool_cannot_be_said_of_pools_that_gke_makes(key: str, changes: dict[str, Any]) -> None:
     made: tuple[dict[str, Any], ...] = ({"auto_provisioned": True}, {"cluster": AUTOPILOT})
     for where in made:
-        (found,) = pool_violations(pool("g2-standard-4", **changes, **where))
-        assert (found.code, found.key) == ("gke-setting", key)
+        (violation,) = pool_violations(pool("g2-standard-4", **changes, **where))
+        assert (violation.code, violation.key) == ("gke-setting", key)
     assert codes(pool("g2-standard-4", **changes)) == set()
     assert codes(pool("g2-standard-4", **changes, auto_provisioned=True, compute_class=True)) == set()
 
@@ -171,13 +171,13 @@ def test_a_machine_that_gke_makes_only_by_name_is_worth_a_warning() -> None:
 
 
 def test_a_domain_that_gke_shall_make_is_worth_a_warning() -> None:
-    asked = pool("a4x-highgpu-4g", capacity="reservation", auto_provisioned=True)
-    assert codes(asked, Severity.WARNING) == {"gke-domain"}
+    request = pool("a4x-highgpu-4g", capacity="reservation", auto_provisioned=True)
+    assert codes(request, Severity.WARNING) == {"gke-domain"}
 
 
 def test_a_queue_on_autopilot_is_worth_a_warning() -> None:
-    asked = pool("a2-highgpu-1g", capacity="queued", cluster=AUTOPILOT)
-    assert codes(asked, Severity.WARNING) == {"autopilot-queued"} == codes(asked)
+    request = pool("a2-highgpu-1g", capacity="queued", cluster=AUTOPILOT)
+    assert codes(request, Severity.WARNING) == {"autopilot-queued"} == codes(request)
     assert codes(pool("ct6e-standard-4t", capacity="flex-start", cluster=AUTOPILOT)) == set()
 
 

@@ -53,18 +53,18 @@ def test_every_partition_and_client_count_of_the_table_is_accepted_and_counted(n
     sizes = catalog.mig_partitions(pool(name).machine.accelerator)
     partition = data.draw(st.sampled_from([None, *sizes]))
     clients = data.draw(st.none() | st.integers(2, 48))
-    asked = pool(
+    request = pool(
         name, partition=partition, sharing=GpuSharing(strategy="TIME_SHARING", clients=clients) if clients else None
     )
-    assert not codes(asked, Severity.FAULT)
-    assert gpu_counts(asked) == GpuCounts(
-        asked.machine.accelerators, sizes[partition] if partition else 1, clients or 1
+    assert not codes(request, Severity.FAULT)
+    assert gpu_counts(request) == GpuCounts(
+        request.machine.accelerators, sizes[partition] if partition else 1, clients or 1
     )
 
 
 def test_labels_follow_from_sharing_and_partition() -> None:
-    asked = pool("a2-highgpu-1g", partition="1g.5gb", sharing=GpuSharing(strategy="TIME_SHARING", clients=3))
-    assert gpu_labels(asked) == {
+    request = pool("a2-highgpu-1g", partition="1g.5gb", sharing=GpuSharing(strategy="TIME_SHARING", clients=3))
+    assert gpu_labels(request) == {
         "cloud.google.com/gke-accelerator": "nvidia-tesla-a100",
         "cloud.google.com/gke-gpu-partition-size": "1g.5gb",
         "cloud.google.com/gke-gpu-sharing-strategy": "time-sharing",
@@ -77,8 +77,8 @@ def test_labels_follow_from_sharing_and_partition() -> None:
 
 @pytest.mark.parametrize("driver", list(DRIVER_INSTALL_MODES))
 def test_the_driver_s_label_says_what_gke_installs(driver: str) -> None:
-    said = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}[driver]
-    assert driver_label(pool("g2-standard-4", driver=driver)) == {"cloud.google.com/gke-gpu-driver-version": said}
+    values = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}[driver]
+    assert driver_label(pool("g2-standard-4", driver=driver)) == {"cloud.google.com/gke-gpu-driver-version": values}
     assert DRIVER_INSTALL_MODES[driver] in catalog.limits().driver_versions
 
 
@@ -101,14 +101,14 @@ def test_a_partition_is_one_of_its_gpu() -> None:
 
 
 def test_a_partition_of_a_fraction_is_worth_a_warning() -> None:
-    asked = pool("g4-standard-6", partition="1g.24gb")
-    assert codes(asked, Severity.WARNING) == {"partition-fraction"} == codes(asked)
+    request = pool("g4-standard-6", partition="1g.24gb")
+    assert codes(request, Severity.WARNING) == {"partition-fraction"} == codes(request)
 
 
 @pytest.mark.parametrize(("clients", "fine"), [(1, False), (2, True), (48, True), (49, False)])
 def test_a_gpu_has_2_to_48_clients(clients: int, fine: bool) -> None:
-    asked = pool("g2-standard-4", sharing=GpuSharing(strategy="TIME_SHARING", clients=clients))
-    assert codes(asked) == (set() if fine else {"shared-clients"})
+    request = pool("g2-standard-4", sharing=GpuSharing(strategy="TIME_SHARING", clients=clients))
+    assert codes(request) == (set() if fine else {"shared-clients"})
 
 
 def test_mps_with_partitions_or_on_autopilot_is_worth_a_warning() -> None:
@@ -131,8 +131,8 @@ def test_tpus_are_neither_shared_nor_partitioned_and_have_no_driver(changes: dic
 
 
 def test_a_driver_of_one_s_own_leaves_the_managed_gpu_metrics_empty() -> None:
-    asked = pool("g2-standard-4", driver="disabled", cluster=replace(READY, dcgm=True))
-    assert codes(asked, Severity.WARNING) == {"driver-dcgm"} == codes(asked)
+    request = pool("g2-standard-4", driver="disabled", cluster=replace(READY, dcgm=True))
+    assert codes(request, Severity.WARNING) == {"driver-dcgm"} == codes(request)
     assert codes(pool("g2-standard-4", driver="disabled")) == set()
     assert codes(pool("g2-standard-4", cluster=replace(READY, dcgm=True))) == set()
 
@@ -182,5 +182,5 @@ def test_a_refused_confidential_kind_says_where_it_exists() -> None:
 
 
 def test_confidential_tpus_are_worth_a_warning() -> None:
-    asked = pool("ct6e-standard-4t", confidential="SEV")
-    assert codes(asked, Severity.WARNING) == {"confidential"} == codes(asked)
+    request = pool("ct6e-standard-4t", confidential="SEV")
+    assert codes(request, Severity.WARNING) == {"confidential"} == codes(request)

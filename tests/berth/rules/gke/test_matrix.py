@@ -82,7 +82,7 @@ def goes_with_compact(cells: dict[str, str], way: str) -> bool:
     return True
 
 
-def asked(name: str, way: str, compact: bool) -> PoolRequest:
+def pool_request(name: str, way: str, compact: bool) -> PoolRequest:
     """A pool with nothing wrong but what the matrix may find wrong; slices of the smallest size above one host."""
     capacities = {
         "any reservation": "reservation",
@@ -102,7 +102,7 @@ def asked(name: str, way: str, compact: bool) -> PoolRequest:
 
 def verdict(pool: PoolRequest) -> str:
     """What the rules say of a pool."""
-    severities = {found.severity for found in pool_violations(pool)}
+    severities = {violation.severity for violation in pool_violations(pool)}
     return "reject" if "fault" in severities else "warn" if "warning" in severities else "accept"
 
 
@@ -115,7 +115,7 @@ def combinations() -> list[tuple[str, str, bool]]:
 @pytest.mark.parametrize(("name", "way", "compact"), combinations())
 def test_a_machine_is_accepted_or_rejected_as_the_matrix_has_it(name: str, way: str, compact: bool) -> None:
     """For each machine × capacity × placement, accepted or refused as published; what is unsure is a warning."""
-    assert verdict(asked(name, way, compact)) == expected(name, way, compact)
+    assert verdict(pool_request(name, way, compact)) == expected(name, way, compact)
 
 
 # --- the same through the stack file ----------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ WORDS: dict[str, Any] = {
 
 def fleet(name: str, way: str, compact: bool) -> dict[str, Any]:
     """A stack file with the pool of `asked`, in the words of its owner."""
-    wanted = asked(name, way, compact)
+    wanted = pool_request(name, way, compact)
     machine, zone = wanted.machine, wanted.zones[0]
     hardware: dict[str, Any] = {"machineType": machine.name}
     if name == "n1":
@@ -149,10 +149,10 @@ def fleet(name: str, way: str, compact: bool) -> dict[str, Any]:
 def test_a_stack_file_is_accepted_or_rejected_as_the_matrix_has_it(name: str) -> None:
     """The words of an owner lead to the cell that they mean; nothing is lost on the way from the file to the rules."""
     for machine, way, compact in (each for each in combinations() if each[0] == name):
-        found = [p for p in run_planner(fleet(machine, way, compact)).problems if p.path[:2] == ("pools", "p")]
-        severities = {p.severity for p in found if p.code not in BESIDE}
-        said = "reject" if "fault" in severities else "warn" if "warning" in severities else "accept"
-        assert said == expected(machine, way, compact), (way, compact, [p.line() for p in found])
+        output = [p for p in run_planner(fleet(machine, way, compact)).problems if p.path[:2] == ("pools", "p")]
+        severities = {p.severity for p in output if p.code not in BESIDE}
+        text = "reject" if "fault" in severities else "warn" if "warning" in severities else "accept"
+        assert text == expected(machine, way, compact), (way, compact, [p.line() for p in output])
 
 
 BESIDE = {"resize-requests", "zone-not-listed", "zone-undocumented", "flex-start-zone", "zones-derived"}
@@ -167,8 +167,8 @@ def test_every_machine_has_one_row_and_every_row_a_machine() -> None:
 
 def test_the_matrix_tests_reject_accept_and_warn() -> None:
     """A matrix that never rejects would agree with any table."""
-    found = {expected(*each) for each in combinations()}
-    assert found == {"accept", "warn", "reject"}
+    values = {expected(*each) for each in combinations()}
+    assert values == {"accept", "warn", "reject"}
     assert len(combinations()) > 500
 
 

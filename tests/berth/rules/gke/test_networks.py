@@ -31,10 +31,10 @@ def needs(name: str, network: Any) -> NetworkNeeds:
 )
 def test_gpudirect_wants_the_networks_of_its_kind(name: str, mode: str, own_vpcs: int, rdma: int) -> None:
     """Checklist 6: a3-high-8g 4, a3-mega 8, a3-ultra and a4 1+8."""
-    found = needs(name, "gpudirect")
-    assert (found.mode, found.own_vpcs, found.rdma_subnetworks) == (mode, own_vpcs, rdma)
-    assert found.additional_networks == own_vpcs + rdma
-    assert (found.profile, found.nccl) == (None, mode)
+    result = needs(name, "gpudirect")
+    assert (result.mode, result.own_vpcs, result.rdma_subnetworks) == (mode, own_vpcs, rdma)
+    assert result.additional_networks == own_vpcs + rdma
+    assert (result.profile, result.nccl) == (None, mode)
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -42,8 +42,8 @@ def test_dranet_is_of_newer_machines_doubtful_on_older_a3_and_refused_elsewhere(
     """The autoscaler accepts the profile for all a3 (1.5); the documentation lists it from a3-ultra on (2.4)."""
     new = name.startswith(("a3-ultra", "a4", "ct6e", "tpu7x"))
     old = name.startswith(("a3-highgpu-8g", "a3-edge", "a3-mega"))
-    found = codes(pool(name, network="dranet")) - {"capacity-doubtful"}
-    assert found == (set() if new else {"dranet-doubtful"} if old else {"dranet-not-offered"})
+    request = codes(pool(name, network="dranet")) - {"capacity-doubtful"}
+    assert request == (set() if new else {"dranet-doubtful"} if old else {"dranet-not-offered"})
     assert needs(name, "dranet").mode == ("dranet" if new or old else "none")
 
 
@@ -58,14 +58,14 @@ def test_dranet_needs_no_network_of_one_s_own() -> None:
 @pytest.mark.parametrize("name", [n for n in MACHINES if not pool(n).machine.additional_networks])
 def test_gpudirect_is_refused_where_the_machine_has_none(name: str) -> None:
     """a4x has RDMA, but takes its networks from the profile: it is told so."""
-    found = codes(pool(name, network="gpudirect"), Severity.FAULT)
-    assert found == {"gpudirect-not-offered"}
+    request = codes(pool(name, network="gpudirect"), Severity.FAULT)
+    assert request == {"gpudirect-not-offered"}
     assert needs(name, "gpudirect") == NetworkNeeds()
 
 
 def test_a4x_is_told_to_use_dranet() -> None:
-    asked = pool("a4x-highgpu-4g", capacity="reservation", network="gpudirect")
-    assert message(asked).endswith("is not available for a4x-highgpu-4g; write dranet")
+    request = pool("a4x-highgpu-4g", capacity="reservation", network="gpudirect")
+    assert message(request).endswith("is not available for a4x-highgpu-4g; write dranet")
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def test_a_slice_of_several_hosts_is_compact_with_its_topology(name: str) -> Non
 @pytest.mark.parametrize("name", ["tpu7x-standard-4t", "tpu7x-ultranet-4t"])
 def test_a_tpu7x_slice_of_several_hosts_has_a_workload_policy_of_its_topology(name: str) -> None:
     """Sent as Google's Terraform blueprint does: type, policy's name and topology together."""
-    found = placement(pool(name, "2x2x2"))
-    assert found == Placement(
+    request = placement(pool(name, "2x2x2"))
+    assert request == Placement(
         type="COMPACT",
         tpu_topology="2x2x2",
         policy=WorkloadPolicyRequest(accelerator_topology="2x2x2"),
@@ -46,18 +46,18 @@ def test_a_tpu7x_slice_of_several_hosts_has_a_workload_policy_of_its_topology(na
         max_nodes=2,
         atomic_nodes=2,
     )
-    assert (found.policy and found.policy.type) == "HIGH_THROUGHPUT"
+    assert (request.policy and request.policy.type) == "HIGH_THROUGHPUT"
 
 
 @settings(deadline=None)
 @given(st.sampled_from([n for n in TPUS if pool(n).machine.multi_host]), st.data())
 def test_every_slice_is_placed_as_one_atomic_pool_of_its_hosts(name: str, data: st.DataObject) -> None:
     topology = data.draw(st.sampled_from(catalog.slice_topologies(pool(name).machine)))
-    asked = pool(name, topology)
-    assert asked.shape is not None
-    found = placement(asked)
-    assert (found.atomic_nodes or 1) * asked.machine.accelerators == asked.shape.chips
-    assert (found.type is None) == (asked.shape.hosts == 1) == (not found.one_zone)
+    request = pool(name, topology)
+    assert request.shape is not None
+    result = placement(request)
+    assert (result.atomic_nodes or 1) * request.machine.accelerators == request.shape.chips
+    assert (result.type is None) == (request.shape.hosts == 1) == (not result.one_zone)
 
 
 def test_compact_placement_of_one_tpu_host_is_refused() -> None:
@@ -81,8 +81,8 @@ def test_a_slice_stands_in_exactly_one_zone() -> None:
 @given(st.sampled_from(["2x2", "2x4", "4x4", "8x8"]), st.integers(0, 8))
 def test_any_number_of_whole_slices_is_accepted(topology: str, slices: int) -> None:
     hosts = pool("ct6e-standard-4t", topology).nodes.max
-    asked = pool("ct6e-standard-4t", topology, nodes=Bounds(min=slices * hosts, max=slices * hosts))
-    assert codes(asked) == set()
+    request = pool("ct6e-standard-4t", topology, nodes=Bounds(min=slices * hosts, max=slices * hosts))
+    assert codes(request) == set()
 
 
 # --- compact GPU pools -----------------------------------------------------------------------------------
@@ -90,9 +90,9 @@ def test_any_number_of_whole_slices_is_accepted(topology: str, slices: int) -> N
 
 @pytest.mark.parametrize("name", [n for n in GPUS if pool(n).machine.compact_max_nodes])
 def test_a_compact_gpu_pool_has_one_zone_and_the_family_s_bound(name: str) -> None:
-    found = placement(pool(name, compact=True))
+    request = placement(pool(name, compact=True))
     most = {"a2": 150, "a3": 96, "a4": 1500, "g2": 150, "g4": 1500}[name.split("-")[0]]
-    assert found == Placement(type="COMPACT", one_zone=True, max_nodes=most)
+    assert request == Placement(type="COMPACT", one_zone=True, max_nodes=most)
     assert placement(pool(name)) == Placement()
 
 
@@ -139,16 +139,16 @@ def test_attached_gpus_are_not_placed_compact() -> None:
 
 
 def test_an_nvlink_domain_has_a_workload_policy_of_its_own() -> None:
-    found = placement(pool("a4x-highgpu-4g"))
-    assert found == Placement(
+    request = placement(pool("a4x-highgpu-4g"))
+    assert request == Placement(
         type="COMPACT", policy=WorkloadPolicyRequest(accelerator_topology="1x72"), one_zone=True, max_nodes=18
     )
 
 
 def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
     """Facts 2.2: SURGE, max_surge 0, max_unavailable the nodes of the slice."""
-    asked = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=18, max=18))
-    assert domain_upgrade(asked) == UpgradePlan(max_surge=0, max_unavailable=18)
+    request = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=18, max=18))
+    assert domain_upgrade(request) == UpgradePlan(max_surge=0, max_unavailable=18)
     assert message(pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradePlan(max_surge=1))) == (
         "surge: 'SURGE maxSurge 1' is impossible with a 1x72 domain of a4x-highgpu-4g, which is upgraded as "
         "a whole; remove surge, which is SURGE maxSurge 0 maxUnavailable 1 by default"
@@ -158,7 +158,7 @@ def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
 
 
 def test_an_nvlink_domain_stands_in_one_zone_and_has_18_nodes() -> None:
-    asked = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=19, max=19))
-    assert codes(asked, Severity.WARNING) == {"domain-nodes"}
+    request = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=19, max=19))
+    assert codes(request, Severity.WARNING) == {"domain-nodes"}
     assert "compact-zones" in codes(pool("a4x-highgpu-4g", capacity="on-demand", zones=TWO_ZONES))
     assert "compact-zones" not in codes(pool("a4x-highgpu-4g", zones=(), cluster=AUTOPILOT))

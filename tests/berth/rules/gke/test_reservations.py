@@ -98,14 +98,14 @@ def test_autopilot_takes_no_reservation_but_a_named_one() -> None:
 
 
 def test_blocks_are_of_dense_reservations() -> None:
-    asked = taken(replace(NAMED, block="b1"), "g2-standard-4")
-    assert codes(asked, Severity.WARNING) == {"reservation-block"} == codes(asked)
+    request = taken(replace(NAMED, block="b1"), "g2-standard-4")
+    assert codes(request, Severity.WARNING) == {"reservation-block"} == codes(request)
 
 
 @pytest.mark.parametrize(("name", "warned"), [("ct5lp-hightpu-4t", True), ("ct6e-standard-4t", False)])
 def test_aggregate_tpu_reservations_are_not_made_by_berth(name: str, warned: bool) -> None:
-    found = codes(taken(replace(NAMED, form="own"), name), Severity.WARNING)
-    assert found == ({"own-tpu-reservation"} if warned else set())
+    codes_reported = codes(taken(replace(NAMED, form="own"), name), Severity.WARNING)
+    assert codes_reported == ({"own-tpu-reservation"} if warned else set())
 
 
 def test_auto_provisioning_combines_no_shared_reservation_with_placement() -> None:
@@ -119,10 +119,10 @@ def test_auto_provisioning_combines_no_shared_reservation_with_placement() -> No
 
 def test_a_reservation_that_begins_later_keeps_no_nodes() -> None:
     later = replace(NAMED, begins="2026-12-01", ends="2026-12-15")
-    told = "reservation 'held' has machines only from 2026-12-01 to 2026-12-15"
-    assert message(taken(later)) == f"nodes: a minimum of '1' nodes is impossible: {told}; write {{min: 0, max: 1}}"
+    output = "reservation 'held' has machines only from 2026-12-01 to 2026-12-15"
+    assert message(taken(later)) == f"nodes: a minimum of '1' nodes is impossible: {output}; write {{min: 0, max: 1}}"
     assert message(taken(later, "ct6e-standard-4t", nodes=Bounds(min=2, max=2))) == (
-        f"slices: a minimum of '2' slices is impossible: {told}; write {{min: 0, max: 2}}"
+        f"slices: a minimum of '2' slices is impossible: {output}; write {{min: 0, max: 2}}"
     )
     assert codes(taken(later, nodes=Bounds(min=0, max=8), autoscaled=True)) == set()
 
@@ -140,21 +140,21 @@ def test_a_pool_that_asks_for_what_is_reserved_agrees_with_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "key", "said"),
+    ("changes", "key", "text"),
     [
         ({"local_ssds": 2}, "localSsd", "has local SSDs '0', but this pool has '2'"),
         ({"zones": ("us-central1-b",)}, "zones", "is in us-central1-a, but this pool is in 'us-central1-b'"),
     ],
 )
-def test_each_field_of_a_reservation_must_match_the_pool(changes: dict[str, Any], key: str, said: str) -> None:
-    (found,) = reservation_mismatches(HELD, pool("g2-standard-24", **changes))
-    assert (found.code, found.key) == ("reservation-mismatch", key)
-    assert said in found.message
+def test_each_field_of_a_reservation_must_match_the_pool(changes: dict[str, Any], key: str, text: str) -> None:
+    (request,) = reservation_mismatches(HELD, pool("g2-standard-24", **changes))
+    assert (request.code, request.key) == ("reservation-mismatch", key)
+    assert text in request.message
 
 
 def test_another_machine_is_said_once_and_not_also_what_follows_from_it() -> None:
-    (found,) = reservation_mismatches(HELD, pool("a2-ultragpu-8g"))
-    assert (found.key, found.message) == (
+    (request,) = reservation_mismatches(HELD, pool("a2-ultragpu-8g"))
+    assert (request.key, request.message) == (
         "machineType",
         "reservation 'held' has machines of type 'g2-standard-24', but this pool has 'a2-ultragpu-8g'; write "
         "one value for both",
@@ -163,23 +163,23 @@ def test_another_machine_is_said_once_and_not_also_what_follows_from_it() -> Non
 
 def test_other_gpus_on_the_same_machine_are_another_reservation() -> None:
     one, two = (catalog.attach_gpus("n1-standard-4", "nvidia-tesla-t4", count) for count in (1, 2))
-    (found,) = reservation_mismatches(replace(HELD, machine=one), replace(pool("n1"), machine=two))
-    assert found.key == "accelerator"
-    assert "has accelerators '1 nvidia-tesla-t4', but this pool has '2 nvidia-tesla-t4'" in found.message
+    (request,) = reservation_mismatches(replace(HELD, machine=one), replace(pool("n1"), machine=two))
+    assert request.key == "accelerator"
+    assert "has accelerators '1 nvidia-tesla-t4', but this pool has '2 nvidia-tesla-t4'" in request.message
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 5)), st.integers(1, 12))
 def test_a_reservation_is_overused_exactly_when_pools_ask_for_more_than_it_holds(
     pools: dict[str, int], count: int
 ) -> None:
-    found = overuse_violation(replace(HELD, count=count), pools)
-    assert (found is not None) == (sum(pools.values()) > count)
+    result = overuse_violation(replace(HELD, count=count), pools)
+    assert (result is not None) == (sum(pools.values()) > count)
 
 
 def test_an_overused_reservation_names_the_pools_that_overuse_it() -> None:
-    found = overuse_violation(HELD, {"a": 3, "b": 2})
-    assert found is not None
-    assert found.message == (
+    result = overuse_violation(HELD, {"a": 3, "b": 2})
+    assert result is not None
+    assert result.message == (
         "'4' machines are reserved, but pools may use 5 (a 3, b 2); write count: 5, or reduce the pools"
     )
 
@@ -193,5 +193,5 @@ START = datetime(2026, 12, 1, tzinfo=UTC)
     ("days", "calendar", "fine"), [(90, True, True), (91, True, False), (91, False, True), (0, False, False)]
 )
 def test_a_calendar_reservation_lasts_90_days_at_the_most(days: int, calendar: bool, fine: bool) -> None:
-    found = list(window_violations(START, START + timedelta(days=days), calendar=calendar))
-    assert [(each.code, each.key) for each in found] == ([] if fine else [("reservation-window", "end")])
+    violations = list(window_violations(START, START + timedelta(days=days), calendar=calendar))
+    assert [(each.code, each.key) for each in violations] == ([] if fine else [("reservation-window", "end")])

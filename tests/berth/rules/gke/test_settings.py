@@ -18,31 +18,31 @@ DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
 
 def of(name: str, topology: str | None = None, **changes: Any) -> NodePoolSettings:
     """The settings of the pool's one node pool."""
-    asked = pool(name, topology, **changes)
-    return node_pool_settings(asked, asked.nodes)
+    request = pool(name, topology, **changes)
+    return node_pool_settings(request, request.nodes)
 
 
 @DWS
 def test_a_dws_pool_scales_from_zero_in_any_zone_without_repair_upgrade_or_reservation(capacity: str) -> None:
-    found = of("a2-highgpu-1g", capacity=capacity, nodes=Bounds(min=0, max=8))
-    assert (found.total, found.per_zone, found.nodes_per_zone) == (Bounds(min=0, max=8), None, None)
-    assert (found.location_policy, found.auto_repair, found.upgrade) == ("ANY", False, None)
-    assert found.affinity == ReservationAffinity(type="NO_RESERVATION")
-    assert (found.flex_start, found.queued, found.spot) == (True, capacity == "queued", False)
+    result = of("a2-highgpu-1g", capacity=capacity, nodes=Bounds(min=0, max=8))
+    assert (result.total, result.per_zone, result.nodes_per_zone) == (Bounds(min=0, max=8), None, None)
+    assert (result.location_policy, result.auto_repair, result.upgrade) == ("ANY", False, None)
+    assert result.affinity == ReservationAffinity(type="NO_RESERVATION")
+    assert (result.flex_start, result.queued, result.spot) == (True, capacity == "queued", False)
 
 
 @DWS
 def test_a_dws_pool_of_slices_is_bounded_per_zone(capacity: str) -> None:
     """The provider's total form breaks flex-start of TPUs."""
-    found = of("ct6e-standard-4t", "4x4", capacity=capacity)
-    assert (found.per_zone, found.total) == (Bounds(min=0, max=4), None)
+    result = of("ct6e-standard-4t", "4x4", capacity=capacity)
+    assert (result.per_zone, result.total) == (Bounds(min=0, max=4), None)
     spread = of("ct6e-standard-1t", capacity=capacity, zones=("us-east5-a", "us-east5-b"), nodes=Bounds(min=0, max=6))
     assert spread.per_zone == Bounds(min=0, max=3)
 
 
 def test_a_queued_pool_is_labelled_by_berth_and_tainted_by_gke() -> None:
-    found = of("a2-highgpu-1g", capacity="queued")
-    assert found.labels == (("cloud.google.com/gke-queued", "true"),)
+    result = of("a2-highgpu-1g", capacity="queued")
+    assert result.labels == (("cloud.google.com/gke-queued", "true"),)
     assert [(t.key, t.value, t.effect) for t in gke_capacity_taints(pool("a2-highgpu-1g", capacity="queued"))] == [
         ("cloud.google.com/gke-queued", "true", "NoSchedule")
     ]
@@ -51,8 +51,8 @@ def test_a_queued_pool_is_labelled_by_berth_and_tainted_by_gke() -> None:
 
 
 def test_a_queued_pool_of_a_cluster_before_flex_start_says_queued_alone() -> None:
-    asked = pool("a2-highgpu-1g", capacity="queued")
-    assert node_pool_settings(asked, asked.nodes, flex_start_known=False).flex_start is False
+    request = pool("a2-highgpu-1g", capacity="queued")
+    assert node_pool_settings(request, request.nodes, flex_start_known=False).flex_start is False
     flex = pool("a2-highgpu-1g", capacity="flex-start")
     assert node_pool_settings(flex, flex.nodes, flex_start_known=False).flex_start is True
 

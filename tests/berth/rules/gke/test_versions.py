@@ -133,41 +133,41 @@ def test_the_first_version_is_that_of_the_accelerator_or_of_the_mode(need: Featu
 
 
 def test_a_version_before_the_feature_is_a_fault_that_names_both() -> None:
-    (found,) = missing_features([FeatureNeed(feature="dranet", key="networking")], "1.33.5-gke.1000")
-    assert (found.severity, found.key) == ("fault", "networking")
-    assert found.message == (
+    (each,) = missing_features([FeatureNeed(feature="dranet", key="networking")], "1.33.5-gke.1000")
+    assert (each.severity, each.key) == ("fault", "networking")
+    assert each.message == (
         "the accelerator network profile (DRANET) needs GKE 1.34.1-gke.1829001, but the cluster has "
         "'1.33.5-gke.1000'; write cluster.version: \"1.35\" or later"
     )
 
 
 def test_a_recalled_version_never_refuses() -> None:
-    (found,) = missing_features([FeatureNeed(feature="queued")], "1.27")
-    assert found.severity == "warning"
-    assert "probably needs GKE 1.28.3-gke.1098000, but the cluster has '1.27'" in found.message
+    (each,) = missing_features([FeatureNeed(feature="queued")], "1.27")
+    assert each.severity == "warning"
+    assert "probably needs GKE 1.28.3-gke.1098000, but the cluster has '1.27'" in each.message
 
 
 def test_between_two_sources_is_a_warning() -> None:
     """Flex-start of GPUs: 1.32.2 by one page, 1.33.0 by a later one."""
     need = FeatureNeed(feature="flex-start", kind="gpu")
-    assert [found.severity for found in missing_features([need], "1.32.1-gke.1")] == ["fault"]
-    (found,) = missing_features([need], "1.32.2-gke.1652000")
-    assert (found.severity, found.since) == ("warning", "1.33.0-gke.1712000")
+    assert [each.severity for each in missing_features([need], "1.32.1-gke.1")] == ["fault"]
+    (each,) = missing_features([need], "1.32.2-gke.1652000")
+    assert (each.severity, each.since) == ("warning", "1.33.0-gke.1712000")
     assert missing_features([need], "1.33.0-gke.1712000") == []
 
 
 def test_a_channel_without_a_version_says_what_it_assumes() -> None:
-    (found,) = missing_features([FeatureNeed(feature="tpu7x")], None, "rapid")
-    assert found.severity == "note"
-    assert found.message == (
+    (each,) = missing_features([FeatureNeed(feature="tpu7x")], None, "rapid")
+    assert each.severity == "note"
+    assert each.message == (
         "release channel 'rapid' has no fixed version: Berth assumes GKE 1.34.0-gke.2201000 or later, which TPU7x needs"
     )
 
 
 def test_a_version_without_a_patch_says_what_it_assumes() -> None:
-    (found,) = missing_features([FeatureNeed(feature="dranet")], "1.34")
-    assert found.severity == "note"
-    assert found.message.startswith("'1.34' has no patch number: Berth assumes GKE")
+    (each,) = missing_features([FeatureNeed(feature="dranet")], "1.34")
+    assert each.severity == "note"
+    assert each.message.startswith("'1.34' has no patch number: Berth assumes GKE")
 
 
 @given(st.lists(st.sampled_from(list(features())), unique=True), parts)

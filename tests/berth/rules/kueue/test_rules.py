@@ -29,9 +29,9 @@ CRDS = ROOT / "tests" / "vendored" / "crds"
 CASES = (*rule_cases.ALL, *configuration_cases.ALL)
 
 
-def line(found: KueueViolation) -> str:
-    severity = "warning: " if found.severity == "warning" else ""
-    return f"{severity}{' '.join(found.ref)}: {format_path(found.path)}: {found.message}"
+def line(result: KueueViolation) -> str:
+    severity = "warning: " if result.severity == "warning" else ""
+    return f"{severity}{' '.join(result.ref)}: {format_path(result.path)}: {result.message}"
 
 
 def test_a_fleet_that_breaks_no_rule_is_told_nothing() -> None:
@@ -40,22 +40,22 @@ def test_a_fleet_that_breaks_no_rule_is_told_nothing() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.claim.replace(" ", "-"))
 def test_kueue_holds_that(case: Case) -> None:
-    assert [line(found) for found in fleet_violations(case.fleet)] == list(case.lines)
+    assert [line(violation) for violation in fleet_violations(case.fleet)] == list(case.lines)
 
 
 def test_every_case_breaks_the_rule_that_it_is_of() -> None:
     assert [
-        case.claim for case in CASES if case.code not in {found.code for found in fleet_violations(case.fleet)}
+        case.claim for case in CASES if case.code not in {violation.code for violation in fleet_violations(case.fleet)}
     ] == []
 
 
 def test_every_rule_is_broken_by_a_case() -> None:
-    told = {(found.ref[0], found.code) for case in CASES for found in fleet_violations(case.fleet)}
+    violations = {(violation.ref[0], violation.code) for case in CASES for violation in fleet_violations(case.fleet)}
     wanted = {
         (kind.removesuffix(" of the release"), rule.code) for kind, rules in OBJECT_RULES.items() for rule in rules
     }
-    assert wanted - told == set()
-    assert {rule.code for rule in FLEET_RULES} <= {code for _, code in told}
+    assert wanted - violations == set()
+    assert {rule.code for rule in FLEET_RULES} <= {code for _, code in violations}
 
 
 def test_every_rule_says_who_enforces_it_and_has_a_code_of_its_own() -> None:
@@ -67,9 +67,9 @@ def test_every_rule_says_who_enforces_it_and_has_a_code_of_its_own() -> None:
 def test_a_message_is_one_line_that_starts_with_the_value() -> None:
     """It goes on a line of its own behind place and path."""
     for case in CASES:
-        for found in fleet_violations(case.fleet):
-            assert found.message.isprintable()
-            assert found.message.startswith(("'", "no ", *_NAMED)), found.message
+        for violation in fleet_violations(case.fleet):
+            assert violation.message.isprintable()
+            assert violation.message.startswith(("'", "no ", *_NAMED)), violation.message
 
 
 _NAMED = (
@@ -81,7 +81,7 @@ _NAMED = (
 def test_rules_between_things_wait_until_everything_was_understood() -> None:
     """What gives a setting its effect may only have been set aside for a fault of its own."""
     fleet = rule_cases.of_queue(fair_share_weight=2.0)
-    assert {found.code for found in fleet_violations(fleet)} == {"weight-without-fair-sharing"}
+    assert {violation.code for violation in fleet_violations(fleet)} == {"weight-without-fair-sharing"}
     assert [*fleet_violations(fleet, complete=False)] == []
 
 
@@ -95,7 +95,7 @@ def test_gates_of_another_release_are_not_judged() -> None:
     plan = ConfigurationPlan(feature_gates={"NextYears": True})
     chart = replace(rule_cases.CHART, version="0.20.0")
     assert [*fleet_violations(replace(sound(), kueue=plan, charts=(chart,)))] == []
-    assert [found.code for found in fleet_violations(replace(sound(), kueue=plan))] == ["unknown-gate"]
+    assert [violation.code for violation in fleet_violations(replace(sound(), kueue=plan))] == ["unknown-gate"]
 
 
 def test_retries_can_be_switched_off() -> None:
@@ -129,13 +129,13 @@ def schema(plural: str) -> Mapping[str, Any]:
 
 def at(plural: str, path: str) -> Any:
     """The part of a schema at a path such as `spec.levels.[].nodeLabel.maxLength`."""
-    found: Any = {"properties": schema(plural)}
+    values: Any = {"properties": schema(plural)}
     for step in path.split("."):
         if step in ("[]", "{}"):
-            found = found["items" if step == "[]" else "additionalProperties"]
+            values = values["items" if step == "[]" else "additionalProperties"]
         else:
-            found = found["properties"][step] if step in found.get("properties", {}) else found[step]
-    return found
+            values = values["properties"][step] if step in values.get("properties", {}) else values[step]
+    return values
 
 
 PROVISIONED = "provisioningrequestconfigs"
@@ -172,8 +172,10 @@ def test_every_field_that_cannot_be_changed_is_known_as_such() -> None:
     kinds |= {"clusterqueues": "ClusterQueue", "cohorts": "Cohort", "resourceflavors": "ResourceFlavor"}
     kinds |= {"provisioningrequestconfigs": "ProvisioningRequestConfig", "multikueueconfigs": "MultiKueueConfig"}
     for plural, kind in kinds.items():
-        found = {".".join(path) for path, rule in rules_of({"properties": schema(plural)}) if rule == "self == oldSelf"}
-        assert found == set(IMMUTABLE.get(kind, ())), kind
+        values = {
+            ".".join(path) for path, rule in rules_of({"properties": schema(plural)}) if rule == "self == oldSelf"
+        }
+        assert values == set(IMMUTABLE.get(kind, ())), kind
     given = [rule for _, rule in rules_of({"properties": schema("resourceflavors")}) if "oldSelf.topologyName)" in rule]
     fixed = {
         field for field in ("nodeLabels", "tolerations", "nodeTaints") if any(f"self.{field} ==" in r for r in given)
