@@ -41,8 +41,8 @@ def command(
     """Write the fleet as one HTML page.
 
     Shows capacity and guarantees, the quota tree, who can preempt whom, pools, cost, changes, a timeline of jobs and
-    every warning. The page needs no other file and no network. A stack with faults has a page too; the exit status is
-    then 1.
+    every warning. The page needs no other file and no network. A stack with faults has a page too; with -o they
+    are also printed, and the exit status is 1.
     """
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
@@ -56,6 +56,8 @@ def command(
     fleet_cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
     timeline = _timeline(stack, jobs) if jobs and not evaluation.faults else None
     write_output(render_page(evaluation, fleet_cost, changes, timeline, _origin()), output)
+    if output is not None:
+        print_problems(evaluation.faults)
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)
 
 

@@ -8,7 +8,7 @@ from berth.diagnostics import join_words
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
 from berth.planner.queueing.preemption import describe_rules, reclaim_rules
 from berth.report.bars import flavor_charts
-from berth.report.fleet import accelerator_figures, queueing_figures, team_quota_sections, tree_picture, tree_section
+from berth.report.fleet import accelerator_figures, queueing_figures, team_quota_sections, tree_picture
 from berth.report.tree import COHORT, QUEUE, BoxQuota, TreeBox
 from berth.report.view import KeyFigure, ReportBody, Section
 from berth.text import format_range, pluralize
@@ -26,7 +26,7 @@ def ack_body(plan: AckFleetPlan) -> ReportBody:
         teams=team_quota_sections(plan),
         picture=tree_picture(tree_boxes, plan.stack),
         tree_caption="The minimum of each node is its guarantee, the maximum its ceiling.",
-        tree=tree_section(tree_boxes),
+        boxes=tree_boxes,
         relations=Section(
             "As sentences", lines=list(describe_rules(reclaim_rules(plan.quotas), len(plan.cluster_queues)))
         ),

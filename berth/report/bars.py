@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
@@ -12,6 +13,15 @@ from berth.plan.kueue import FlavorPlan
 from berth.text import format_range
 
 MINIMUM, MAXIMUM, GUARANTEED, OVERSUBSCRIBED, CEILING = "standing", "possible", "promised", "beyond", "reach"
+
+SEGMENT_LABELS = {
+    MINIMUM: "always running",
+    MAXIMUM: "maximum",
+    GUARANTEED: "guaranteed",
+    CEILING: "ceiling",
+    OVERSUBSCRIBED: "guaranteed above capacity",
+}
+"""Kinds of segments as text, in the order of the legend."""
 
 
 class BarSegment(Struct, frozen=True):
@@ -23,11 +33,15 @@ class BarSegment(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True):
-    """One bar: its owner, its figure as text, and its parts from left to right, none of them empty."""
+    """One bar: its owner, its figure as text, and its parts from left to right, none of them empty.
+
+    `cohort` is the cohort of a team, and empty for a team without one.
+    """
 
     label: str
     text: str
     segments: tuple[BarSegment, ...]
+    cohort: str = ""
 
 
 class FlavorChart(Struct, frozen=True):
@@ -50,13 +64,27 @@ class FlavorChart(Struct, frozen=True):
         """Return the distance of an amount from the left, as CSS."""
         return f"{100 * amount / self.scale:.3f}%"
 
+    @property
+    def cohorts(self) -> dict[str, list[Bar]]:
+        """Return the bars of the teams by cohort, in alphabetical order; teams without a cohort are last."""
+        result: dict[str, list[Bar]] = {}
+        for bar in sorted(self.teams, key=lambda bar: (not bar.cohort, bar.cohort)):
+            result.setdefault(bar.cohort, []).append(bar)
+        return result
+
 
 def flavor_charts(plan: FleetPlan | AckFleetPlan) -> tuple[FlavorChart, ...]:
     """Return one chart for each flavor."""
-    return tuple(_flavor_chart(flavor, plan) for flavor in plan.flavors)
+    cohorts = team_cohorts(plan)
+    return tuple(_flavor_chart(flavor, plan, cohorts) for flavor in plan.flavors)
 
 
-def _flavor_chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan) -> FlavorChart:
+def team_cohorts(plan: FleetPlan | AckFleetPlan) -> dict[str, str | None]:
+    """Return the cohort of each team's first queue; None for a queue without one. Teams without queues are left out."""
+    return {team: queue.cohort for queue in reversed(plan.cluster_queues) for team in queue.teams}
+
+
+def _flavor_chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan, cohorts: Mapping[str, str | None]) -> FlavorChart:
     most, guaranteed = flavor.capacity.max, flavor.promised
     teams = [
         (t.name, t.guaranteed.get(flavor.name, 0), t.ceiling[flavor.name])
@@ -72,11 +100,14 @@ def _flavor_chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan) -> FlavorC
         scale=max(1, most, guaranteed, *(max(team_guaranteed, reach) for _, team_guaranteed, reach in teams)),
         totals=(
             _bar("capacity", format_range(flavor.capacity), (MINIMUM, flavor.capacity.min), (MAXIMUM, most)),
-            _bar("promised", str(guaranteed), (GUARANTEED, min(guaranteed, most)), (OVERSUBSCRIBED, guaranteed)),
+            _bar("guaranteed", str(guaranteed), (GUARANTEED, min(guaranteed, most)), (OVERSUBSCRIBED, guaranteed)),
             *_worker_bars(flavor, plan.workers if isinstance(plan, FleetPlan) else ()),
         ),
         teams=tuple(
-            _bar(name, f"{team_guaranteed}, at most {reach}", (GUARANTEED, team_guaranteed), (CEILING, reach))
+            replace(
+                _bar(name, f"{team_guaranteed}, at most {reach}", (GUARANTEED, team_guaranteed), (CEILING, reach)),
+                cohort=cohorts.get(name) or "",
+            )
             for name, team_guaranteed, reach in teams
         ),
         oversubscription_note=oversubscription_note if flavor.oversubscription > 1 else None,

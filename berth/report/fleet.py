@@ -12,7 +12,7 @@ from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.planner.queueing.preemption import describe_rules, preemption_rules
 from berth.planner.queueing.quota_tree import largest_jobs
-from berth.report.bars import flavor_charts
+from berth.report.bars import flavor_charts, team_cohorts
 from berth.report.preemption_matrix import preemption_matrices
 from berth.report.svg import tree_svg
 from berth.report.tree import TreeBox, quota_tree_boxes
@@ -39,7 +39,7 @@ def fleet_body(plan: FleetPlan) -> ReportBody:
         teams=team_quota_sections(plan),
         picture=tree_picture(tree_boxes, plan.stack),
         tree_caption=TREE_CAPTION,
-        tree=tree_section(tree_boxes),
+        boxes=tree_boxes,
         matrices=preemption_matrices(plan),
         relations=Section("As sentences", lines=list(describe_rules(preemption_rules(plan), len(plan.cluster_queues)))),
         pools=[_pool_section(plan), _worker_section(plan), _later_section(plan)],
@@ -61,7 +61,7 @@ def accelerator_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
         total = nouns.setdefault(flavor.noun, [0, 0, 0])
         total[:] = (total[0] + flavor.capacity.min, total[1] + flavor.capacity.max, total[2] + flavor.promised)
     for noun, (least, most, guaranteed) in sorted(nouns.items()):
-        yield KeyFigure(str(most) if least == most else f"{least}–{most}", noun, f"{guaranteed} promised")
+        yield KeyFigure(str(most) if least == most else f"{least}–{most}", noun, f"{guaranteed} guaranteed")
 
 
 def queueing_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
@@ -96,7 +96,7 @@ def team_quota_sections(plan: FleetPlan | AckFleetPlan) -> tuple[Section, ...]:
     whole = team_quota_section(plan)
     if len(plan.teams) <= _TEAMS_IN_ONE_TABLE:
         return (whole,)
-    cohorts = {team: queue.cohort for queue in reversed(plan.cluster_queues) for team in queue.teams}
+    cohorts = team_cohorts(plan)
     rows: dict[str | None, list[Sequence[str]]] = {}
     for row in whole.rows:
         rows.setdefault(cohorts.get(row[0]), []).append(row)
@@ -110,17 +110,6 @@ def team_quota_sections(plan: FleetPlan | AckFleetPlan) -> tuple[Section, ...]:
 
 def _cohort_caption(cohort: str | None, teams: Collection[str]) -> str:
     return f"{f'Cohort {cohort}' if cohort else 'Without a cohort'}: {pluralize(len(teams), 'team')}"
-
-
-def tree_section(drawn: Sequence[TreeBox]) -> Section:
-    """Return the boxes of the picture as a table."""
-    rows = [
-        ["\u2003" * box.depth + box.name, box.kind, share.flavor, str(share.guaranteed), str(share.ceiling), share.noun]
-        for box in drawn
-        for share in box.quotas
-    ]
-    head = ("cohort or queue", "kind", "flavor", "guaranteed", "ceiling", "of")
-    return Section("The tree as a table", head, rows, (3, 4), folded=True)
 
 
 def _pool_section(plan: FleetPlan) -> Section:

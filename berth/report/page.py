@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import pathlib
 from collections.abc import Iterator
 
@@ -15,12 +17,18 @@ from berth.report.ack import ack_body, ack_boxes
 from berth.report.fleet import fleet_body
 from berth.report.preemption_matrix import MAX_QUEUES, RULE_MEANINGS
 from berth.report.team import team_body, team_boxes
-from berth.report.timeline import STATE_LABELS, Timeline, timeline_svg
+from berth.report.timeline import Timeline
 from berth.report.tree import TreeBox, quota_tree_boxes
 from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin, Section
+from berth.text import pluralize
 
 _OPEN_TEAM_BARS = 12
 """Maximum of teams whose bars are shown without a click."""
+
+_OPEN_BOXES, _OPEN_QUEUES = 24, 30
+"""Maximum of boxes of a quota tree, and of queues in all preemption matrices, that are shown without a click."""
+
+_FOLDER = pathlib.Path(__file__).parent
 
 
 def render_page(
@@ -33,16 +41,18 @@ def render_page(
     """Return the page of a stack: with its cost, its changes, the jobs' timeline and its origin if they are given.
 
     For a stack with faults it shows the faults, and the plan of the valid part. Text from a stack file is escaped, and
-    the page's content security policy forbids loading and running anything.
+    the page's content security policy forbids loading anything and running any script but the page's own filter.
     """
     environment = Environment(
-        loader=FileSystemLoader(pathlib.Path(__file__).parent),
+        loader=FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     body = _body(evaluation)
+    # The filter field. The page's policy allows this script by its hash, and no other.
+    script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     html = environment.get_template("page.html").render(
         stack=evaluation.stack,
         evaluation=evaluation,
@@ -54,9 +64,10 @@ def render_page(
         problems=list(_problem_sections(evaluation)),
         changed=changed,
         timeline=timeline,
-        states=STATE_LABELS,
-        # Every text in the picture is escaped when it is drawn.
-        timeline_picture=Markup(timeline_svg(timeline)) if timeline and timeline.is_drawable else "",
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        open_boxes=_OPEN_BOXES,
+        open_queues=_OPEN_QUEUES,
         origin=origin,
         cost=cost,
         costs=list(_cost_sections(cost)) if cost else [],
@@ -102,10 +113,11 @@ def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCos
             cost_words.format_money(total.committed), f"{cost.prices.currency} an hour", f"{more}{unpriced_note}"
         )
     faults, warnings = len(evaluation.faults), len(evaluation.warnings)
+    number, _, label = pluralize(faults or warnings, "fault" if faults else "warning").partition(" ")
     what = "stack" if evaluation.is_team_stack else "fleet"
     yield KeyFigure(
-        str(faults or warnings),
-        "fault" if faults == 1 else "faults" if faults else "warnings",
+        number,
+        label,
         f"the {what} has faults" if faults else f"the {what} has no faults",
     )
 

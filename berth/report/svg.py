@@ -84,7 +84,8 @@ def tree_svg(boxes: Sequence[TreeBox], title: str) -> str:
     description = "; ".join(", ".join(box.lines) for box in boxes)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="quota-tree" role="img" aria-labelledby="quota-tree-title" '
-        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
+        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'style="max-width:100%;height:auto;--natural-width:{width:.0f}px">',
         f'<title id="quota-tree-title">{escape(title)}</title>',
         f"<desc>{escape(description)}</desc>",
         f"<style>{_STYLE}</style>",

@@ -14,7 +14,7 @@ from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.plan.workloads import WorkloadPlan
-from berth.report.fleet import TREE_CAPTION, team_quota_section, tree_picture, tree_section
+from berth.report.fleet import TREE_CAPTION, team_quota_section, tree_picture
 from berth.report.tree import WORKLOAD, TreeBox, quota_tree_boxes
 from berth.report.view import KeyFigure, ReportBody, Section
 
@@ -29,7 +29,7 @@ def team_body(plan: TeamStackPlan, platform: FleetPlan) -> ReportBody:
         teams=(replace(all_teams, rows=[row for row in all_teams.rows if row[0] == plan.team]),),
         picture=tree_picture(tree_boxes, plan.stack),
         tree_caption=f"{TREE_CAPTION} Workloads are below their queue.",
-        tree=tree_section(tree_boxes),
+        boxes=tree_boxes,
         workloads=[_workload_section(plan), _files_section(plan), _permission_section(plan)],
     )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import StrEnum
-from html import escape
 
 from msgspec import Struct
 
@@ -35,19 +33,8 @@ STATE_LABELS = {
 MAX_LANES, MAX_STEPS = 60, 200
 """Maximum of jobs in a picture; the table has all of them."""
 
-_LETTER_WIDTH, _LANE_HEIGHT, _MARGIN = 7.4, 24, 8
-_MAX_STEP_WIDTH, _MIN_STEP_WIDTH, _MAX_WIDTH = 30, 12, 900
-"""Pixels of a step, and of all steps if they fit."""
-
-_STYLE = (
-    ".timeline{--ink:#1b2430;--paper:#fff;--admitted:#1f6fbf;--waits:#b9c6d2;--held:#a9cdf0;--out:#c2332b}"
-    "@media(prefers-color-scheme:dark){"
-    ".timeline{--ink:#e6ebf2;--paper:#18202b;--admitted:#5aa5ee;--waits:#3d4c5e;--held:#274b70;--out:#ef6b62}}"
-    ".timeline text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:var(--ink)}"
-    ".timeline rect{fill:var(--paper)}"
-    ".timeline .admitted{fill:var(--admitted)}.timeline .waits{fill:var(--waits)}"
-    ".timeline .held{fill:var(--held)}.timeline .out{fill:var(--out)}"
-)
+MAX_NUMBERED_STEPS = 12
+"""Maximum of steps that each have a number."""
 
 
 class StateSpan(Struct, frozen=True):
@@ -65,6 +52,12 @@ class JobLane(Struct, frozen=True):
     queue: str
     spans: tuple[StateSpan, ...]
 
+    @property
+    def description(self) -> str:
+        """Return `a in q: pending from step 1, admitted from step 3`."""
+        phrases = [f"{STATE_LABELS[state_span.state]} from step {state_span.start}" for state_span in self.spans]
+        return f"{self.job} in {self.queue}: {', '.join(phrases)}"
+
 
 class Timeline(Struct, frozen=True):
     """A run of jobs: a lane for each, from step `first` up to, and without, `end`; `table` has all events."""
@@ -76,65 +69,36 @@ class Timeline(Struct, frozen=True):
     notes: tuple[str, ...]
 
     @property
-    def step_width(self) -> float:
-        """Width of a step, in pixels."""
-        return max(_MIN_STEP_WIDTH, min(_MAX_STEP_WIDTH, _MAX_WIDTH / max(1, self.end - self.first)))
+    def steps(self) -> int:
+        """Number of steps."""
+        return max(1, self.end - self.first)
+
+    def percent(self, steps: int) -> str:
+        """Return the width of some steps, as CSS."""
+        return f"{100 * steps / self.steps:.3f}%"
+
+    @property
+    def ticks(self) -> range:
+        """Return the steps that have a number: all, or of many every fifth."""
+        return range(self.first, self.end, 1 if self.steps <= MAX_NUMBERED_STEPS else 5)
+
+    @property
+    def min_step(self) -> str:
+        """Return the smallest width of a step, as CSS: numbers must not overlap."""
+        return "1.3rem" if self.steps <= MAX_NUMBERED_STEPS else ".28rem"
+
+    @property
+    def state_labels(self) -> dict[LaneState, str]:
+        """Return the states that the lanes have, with their labels."""
+        states = {state_span.state for lane in self.lanes for state_span in lane.spans}
+        return {state: label for state, label in STATE_LABELS.items() if state in states}
+
+    @property
+    def description(self) -> str:
+        """Return the content of the picture as text."""
+        return "; ".join(lane.description for lane in self.lanes)
 
     @property
     def is_drawable(self) -> bool:
         """Return whether it is small enough for a picture."""
         return 0 < len(self.lanes) <= MAX_LANES and self.end - self.first <= MAX_STEPS
-
-
-def timeline_svg(timeline: Timeline) -> str:
-    """Return the picture, in light or dark colors; its description has the same content as text."""
-    left = _MARGIN + _LETTER_WIDTH * max(len(lane.job) for lane in timeline.lanes) + _MARGIN
-    width = left + timeline.step_width * (timeline.end - timeline.first) + _MARGIN
-    height = _LANE_HEIGHT * (len(timeline.lanes) + 1) + 2 * _MARGIN
-    description = "; ".join(_lane_description(lane) for lane in timeline.lanes)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="timeline" role="img" aria-labelledby="timeline-title" '
-        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
-        '<title id="timeline-title">Jobs by step</title>',
-        f"<desc>{escape(description)}</desc>",
-        f"<style>{_STYLE}</style>",
-        *_steps(timeline, left),
-        *(_lane(timeline, lane, number, left) for number, lane in enumerate(timeline.lanes)),
-        "</svg>",
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _lane_description(lane: JobLane) -> str:
-    phrases = [f"{STATE_LABELS[state_span.state]} from step {state_span.start}" for state_span in lane.spans]
-    return f"{lane.job} in {lane.queue}: {', '.join(phrases)}"
-
-
-def _steps(timeline: Timeline, left: float) -> Iterator[str]:
-    every = 1 if timeline.step_width > 24 else 5
-    for step in range(timeline.first, timeline.end, every):
-        x = left + timeline.step_width * (step - timeline.first)
-        yield (
-            f'<g><rect x="{x:.1f}" y="{_MARGIN}" width="{timeline.step_width * every:.1f}" height="{_LANE_HEIGHT}"/>'
-            f'<text x="{x + 2:.1f}" y="{_MARGIN + 16}">{step}</text></g>'
-        )
-
-
-def _lane(timeline: Timeline, lane: JobLane, number: int, left: float) -> str:
-    y = _MARGIN + _LANE_HEIGHT * (number + 1)
-    bars = "".join(
-        _bar(timeline, state_span, left, y) for state_span in lane.spans if state_span.end > state_span.start
-    )
-    return (
-        f'<g><rect x="{_MARGIN}" y="{y}" width="{left - 2 * _MARGIN:.1f}" height="{_LANE_HEIGHT}"/>'
-        f'<text x="{_MARGIN}" y="{y + 16}">{escape(lane.job)}</text>{bars}</g>'
-    )
-
-
-def _bar(timeline: Timeline, state_span: StateSpan, left: float, y: float) -> str:
-    x = left + timeline.step_width * (state_span.start - timeline.first)
-    width = timeline.step_width * (state_span.end - state_span.start) - 2
-    return (
-        f'<rect class="{state_span.state}" x="{x:.1f}" y="{y + 4}" '
-        f'width="{width:.1f}" height="{_LANE_HEIGHT - 8}" rx="3"/>'
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -9,6 +10,7 @@ from msgspec import Struct
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan
 from berth.planner.queueing.quota_tree import QuotaNode, QuotaTree
+from berth.text import pluralize
 
 COHORT, QUEUE, WORKLOAD = "cohort", "queue", "workload"
 
@@ -44,6 +46,28 @@ class TreeBox(Struct, frozen=True):
     def lines(self) -> tuple[str, ...]:
         """Return the text of the box: its name, then a line for each flavor, then `notes`."""
         return (self.name, *(share.text for share in self.quotas), *self.notes)
+
+
+class TreeNode(Struct, frozen=True):
+    """A box with the boxes below it."""
+
+    box: TreeBox
+    children: tuple[TreeNode, ...]
+
+    @property
+    def summary(self) -> str:
+        """Return what is directly below it: `2 cohorts, 3 queues`; empty for a leaf."""
+        kinds = Counter(child.box.kind for child in self.children)
+        return ", ".join(pluralize(number, kind) for kind, number in kinds.items())
+
+
+def nest_boxes(boxes: Sequence[TreeBox]) -> tuple[TreeNode, ...]:
+    """Return the roots of boxes, each with all below it, in order; every box comes after its parent."""
+    below: dict[int | None, list[TreeNode]] = {}
+    for index in reversed(range(len(boxes))):
+        children = tuple(reversed(below.pop(index, [])))
+        below.setdefault(boxes[index].parent, []).append(TreeNode(boxes[index], children))
+    return tuple(reversed(below.get(None, [])))
 
 
 def quota_tree_boxes(plan: FleetPlan) -> tuple[TreeBox, ...]:

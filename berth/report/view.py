@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from markupsafe import Markup
 from msgspec import Struct
 
-from berth.report.bars import FlavorChart
+from berth.report.bars import SEGMENT_LABELS, FlavorChart
 from berth.report.preemption_matrix import PreemptionMatrix
+from berth.report.tree import TreeBox, TreeNode, nest_boxes
 
 
 class Section(Struct, frozen=True):
@@ -57,17 +58,35 @@ class ReportOrigin(Struct, frozen=True):
 class ReportBody(Struct, frozen=True):
     """The view of a plan of any kind; parts that a kind does not have are empty.
 
-    `tree_says` explains the picture. `workloads` are those that a stack deploys itself.
+    `tree_caption` explains the quota tree, which is `boxes`. `workloads` are those that a stack deploys itself.
     """
 
     subtitle: str
     figures: Sequence[KeyFigure]
     picture: Markup
     tree_caption: str
-    tree: Section
+    boxes: Sequence[TreeBox]
     charts: Sequence[FlavorChart] = ()
     teams: Sequence[Section] = ()
     matrices: Sequence[PreemptionMatrix] = ()
     relations: Section = Section("")
     pools: Sequence[Section] = ()
     workloads: Sequence[Section] = ()
+
+    @property
+    def tree(self) -> tuple[TreeNode, ...]:
+        """Return the quota tree as nested nodes."""
+        return nest_boxes(self.boxes)
+
+    @property
+    def bar_labels(self) -> dict[str, str]:
+        """Return the kinds of bar segments that the charts have, with their labels."""
+        bars = [bar for chart in self.charts for bar in (*chart.totals, *chart.teams)]
+        kinds = {segment.kind for bar in bars for segment in bar.segments}
+        return {kind: label for kind, label in SEGMENT_LABELS.items() if kind in kinds}
+
+    @property
+    def rule_letters(self) -> set[str]:
+        """Return the letters that the preemption matrices have."""
+        cells = [cell for matrix in self.matrices for _, row in matrix.rows or () for cell in row]
+        return {letter for cell in cells for letter in cell.letters.split()}

@@ -11,6 +11,9 @@ from berth.report.view import Section
 from berth.simulator.story import JobOutcome, JobStatus, SimulationRun
 from berth.simulator.text import RunFormatter
 
+_OPEN_ROWS = 30
+"""Maximum of rows that are shown without a click."""
+
 
 def story_timeline(story: SimulationRun) -> Timeline:
     """Return a lane for each job, in order of arrival, and the table of `berth admit`."""
@@ -22,7 +25,7 @@ def story_timeline(story: SimulationRun) -> Timeline:
         lanes=tuple(_lanes(story, end)),
         first=first,
         end=end,
-        table=Section("Simulated steps", head, rows),
+        table=Section("Simulated steps", head, rows, folded=len(rows) > _OPEN_ROWS),
         notes=(output.totals(story), *output.limitations(story).splitlines()),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,12 @@ from berth.cli.admit.simulate import run
 from berth.cli.admit.timeline import story_timeline
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
+from berth.evaluate import evaluate_stack
 from berth.report.bars import flavor_charts
-from berth.report.page import render_page
+from berth.report.page import render_page, stack_boxes
+from berth.report.svg import tree_svg
 from berth.report.view import ChangeSummary, Section
+from tests import fleets
 from tests.stack_files import ALL_STACKS, GKE_STACKS, ROOT, evaluation, plan
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -23,8 +27,11 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on PATH")
 
-PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
-STACKS = ("dev", "quota-tree", "batch-platform", "reservations", "ack-fleet", "team-a")
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1400, "height": 900}
+FORTY = "bench"
+"""A generated fleet of 40 teams in 4 cohorts."""
+
+STACKS = ("dev", "quota-tree", "batch-platform", "reservations", "ack-fleet", "team-a", FORTY)
 
 JOBS = {"batch-platform": [str(ROOT / "stacks" / "scenarios" / "batch-platform.yaml")]}
 """Stacks whose page has jobs by time."""
@@ -75,14 +82,70 @@ BARS = """() => [...document.querySelectorAll('article')].map(a => [...a.querySe
   });
 }))"""
 
+LANES = """() => Object.fromEntries([...document.querySelectorAll('.lane:not(.ticks)')].map(lane => {
+  const track = lane.querySelector('.track').getBoundingClientRect().width;
+  const widths = [...lane.querySelectorAll('.admitted')].map(i => i.getBoundingClientRect().width / track);
+  return [lane.querySelector('.label').firstChild.textContent.trim(), widths.reduce((a, b) => a + b, 0)];
+}))"""
+"""Each job with the part of the width in which it is admitted."""
+
+OPEN_ALL = "() => document.querySelectorAll('details').forEach(d => d.open = true)"
+
+PIECES = """const seen = (parent, r) => {
+  const region = parent.closest('.wide')?.getBoundingClientRect();  // what a region has scrolled away is not seen
+  return !region || (r.bottom <= region.bottom && r.right <= region.right);
+};
+const pieces = (everything) => {
+  const walker = document.createTreeWalker(document.querySelector('body'), NodeFilter.SHOW_TEXT);
+  const all = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement;
+    if (!node.textContent.trim() || ['style', 'script', 'title', 'desc'].includes(parent.localName)) continue;
+    if (!parent.checkVisibility() || parent.closest('.skip, .filter')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const r of range.getClientRects())
+      if (r.width > 1 && (everything || seen(parent, r)))
+        all.push({node, parent, r, text: node.textContent.trim().slice(0, 40)});
+  }
+  return all;
+};"""
+"""Every visible line of text with its rectangle."""
+
+CUT = f"""() => {{ {PIECES}
+  return pieces(true).filter(({{parent, r}}) => {{
+    for (let at = parent; at && at.tagName !== 'BODY'; at = at.parentElement) {{
+      const overflow = getComputedStyle(at).overflowX;
+      if (['auto', 'scroll'].includes(overflow)) return false;  // it scrolls to the rest
+      const own = at.getBoundingClientRect();
+      if (['hidden', 'clip'].includes(overflow) && (r.right > own.right + 1 || r.left < own.left - 1)) return true;
+    }}
+    return r.right > innerWidth + 1 || r.left < -1;
+  }}).map(each => each.text);
+}}"""
+
+OVERLAPS = f"""() => {{ {PIECES}
+  const all = pieces().filter(({{parent}}) => !parent.closest('svg')).sort((a, b) => a.r.top - b.r.top);
+  const result = [];
+  for (let i = 0; i < all.length; i++)
+    for (let j = i + 1; j < all.length && all[j].r.top < all[i].r.bottom - 4; j++) {{
+      const [a, b] = [all[i].r, all[j].r];
+      if (all[i].node !== all[j].node && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2
+          && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 6)
+        result.push([all[i].text, all[j].text]);
+    }}
+  return result;
+}}"""
+"""Pairs of texts that cover each other by more than their line spacing."""
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Provide a headless Chromium, the system's own."""
     with sync_api.sync_playwright() as playwright:
-        result = playwright.chromium.launch(executable_path=CHROMIUM)
-        yield result
-        result.close()
+        found = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield found
+        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +156,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     changed = ChangeSummary(
         "main", "a pool is replaced", [Section("Machines", lines=lines), Section("Objects", lines=lines, folded=True)]
     )
-    written: dict[str, Path] = {}
-    for stack in STACKS:
+    written: dict[str, Path] = {FORTY: folder / f"{FORTY}.html"}
+    many = fleets.write(folder / "forty", 40)
+    written[FORTY].write_text(render_page(evaluate_stack(str(many), many.parent)), encoding="utf-8")
+    for stack in STACKS[:-1]:
         written[stack] = folder / f"{stack}.html"
         priced = fleet_cost(plan(stack), Prices("prices.yaml", "USD", {})) if stack in GKE_STACKS else None
         timeline = (
@@ -146,7 +211,7 @@ def test_a_page_is_no_wider_than_the_screen(
 ) -> None:
     """What is wider scrolls inside its own region."""
     with Visit(browser, files[stack], size) as visit:
-        visit.page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
+        visit.page.evaluate(OPEN_ALL)
         assert visit.page.evaluate("() => document.documentElement.scrollWidth") <= size["width"]
         assert visit.page.evaluate(SPILLS) == []
 
@@ -158,10 +223,10 @@ def test_all_text_stands_out_from_what_is_behind_it(
 ) -> None:
     """WCAG 2, level AA: 4.5 to 1."""
     with Visit(browser, files[stack], PHONE, scheme) as visit:
-        visit.page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
-        result = visit.page.evaluate(CONTRASTS)
-        assert len(result) > 40
-        assert [each for each in result if each[0] < 4.5] == []
+        visit.page.evaluate(OPEN_ALL)
+        found = visit.page.evaluate(CONTRASTS)
+        assert len(found) > 40
+        assert [each for each in found if each[0] < 4.5] == []
 
 
 def test_a_page_is_dark_for_who_likes_it_dark(browser: Any, files: dict[str, Path]) -> None:
@@ -191,21 +256,20 @@ def test_a_page_is_read_without_a_mouse(browser: Any, files: dict[str, Path]) ->
                 break
             assert outline != "none"
             seen.append(visit.focused())
-        regions = visit.page.locator("main .wide, main summary").count()
-        shut = visit.page.locator("details:not([open]) .wide").count()
-        assert len(seen) == regions - shut
+        regions = visit.page.locator("main .wide:visible, main summary:visible").count()
+        assert len(seen) == regions
 
 
 def test_what_is_folded_opens_by_the_keyboard(browser: Any, files: dict[str, Path]) -> None:
     with Visit(browser, files["dev"], DESK) as visit:
-        folded = visit.page.locator("#tree details")
+        folded = visit.page.locator("#problems details")
         folded.locator("summary").focus()
         assert folded.get_attribute("open") is None
         visit.page.keyboard.press("Enter")
         assert folded.get_attribute("open") is not None
 
 
-@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("stack", STACKS[:-1])
 def test_bars_are_drawn_as_long_as_they_are(browser: Any, files: dict[str, Path], stack: str) -> None:
     with Visit(browser, files[stack], DESK) as visit:
         drawn = visit.page.evaluate(BARS)
@@ -238,13 +302,153 @@ def test_jobs_are_drawn_as_long_as_they_were_in(browser: Any, files: dict[str, P
                 inside[row.job] = len(story.steps) - moment.number + 1
             elif row.preempted_by is not None:
                 inside[row.job] -= len(story.steps) - moment.number + 1
-    with Visit(browser, files["batch-platform"], DESK) as visit:
-        drawn = visit.page.evaluate(
-            """() => Object.fromEntries([...document.querySelectorAll('.timeline g')]
-                .filter(g => g.querySelector('.admitted'))
-                .map(g => [g.querySelector('text').textContent, g.querySelector('.admitted').getBBox().width]))"""
-        )
-    assert drawn.keys() == {story.display_names[job] for job in inside}
-    step = max(drawn.values()) / max(inside.values())
-    for job, steps in inside.items():
-        assert drawn[story.display_names[job]] == pytest.approx(steps * step, abs=2)
+    names = {story.display_names[job] for job in inside}
+    for size in (PHONE, DESK):
+        with Visit(browser, files["batch-platform"], size) as visit:
+            lanes = visit.page.evaluate(LANES)
+        drawn = {job: width for job, width in lanes.items() if width}
+        assert drawn.keys() == names
+        for job, steps in inside.items():
+            assert drawn[story.display_names[job]] == pytest.approx(steps / len(story.steps), abs=0.01)
+
+
+# --- nothing is cut, nothing overlaps ---------------------------------------------------------------------------------
+
+
+@every_size
+@pytest.mark.parametrize("stack", STACKS)
+def test_no_text_is_cut(browser: Any, files: dict[str, Path], stack: str, size: dict[str, int]) -> None:
+    """Text ends inside the screen, and inside every box that hides what is outside it."""
+    with Visit(browser, files[stack], size) as visit:
+        visit.page.evaluate(OPEN_ALL)
+        assert visit.page.evaluate(CUT) == []
+
+
+@every_size
+@pytest.mark.parametrize("stack", STACKS)
+def test_no_text_covers_another(browser: Any, files: dict[str, Path], stack: str, size: dict[str, int]) -> None:
+    with Visit(browser, files[stack], size) as visit:
+        visit.page.evaluate(OPEN_ALL)
+        assert visit.page.evaluate(OVERLAPS) == []
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_tables_are_cards_on_a_phone_and_what_scrolls_says_so(browser: Any, files: dict[str, Path], stack: str) -> None:
+    with Visit(browser, files[stack], PHONE) as visit:
+        assert visit.page.locator(".cards thead:visible").count() == 0
+        labels = visit.page.locator(".cards td:visible").first
+        if labels.count():
+            content = labels.evaluate("e => getComputedStyle(e, '::before').content")
+            assert json.loads(content) == f"{labels.get_attribute('data-label')} "
+        for region in visit.page.locator(".wide:visible").all():
+            wider = region.evaluate("e => e.scrollWidth > e.clientWidth + 1")
+            cue = region.evaluate("e => getComputedStyle(e, '::before').content")
+            assert ("scroll sideways" in cue) == wider
+            assert not (wider and region.locator(".cards").count())
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_quota_tree_is_an_outline_on_a_phone_and_a_picture_on_a_wide_screen(
+    browser: Any, files: dict[str, Path], stack: str
+) -> None:
+    """Every box of the tree is in the outline, with every line; a large tree is folded on any screen."""
+    boxes = stack_boxes(evaluation(stack)) if stack != FORTY else ()
+    with Visit(browser, files[stack], PHONE) as visit:
+        assert visit.page.locator(".quota-tree:visible").count() == 0
+        assert visit.page.locator(".outline:visible").count() == 1
+        if boxes:
+            read = visit.page.locator(".outline strong, .outline .quota").all_inner_texts()
+            assert read == [line for box in boxes for line in box.lines]
+    with Visit(browser, files[stack], DESK) as visit:
+        assert visit.page.locator(".quota-tree:visible").count() == (stack != FORTY)
+        assert visit.page.locator(".outline:visible").count() == (stack == FORTY)
+
+
+def test_forty_teams_need_four_screens_and_not_fifteen(browser: Any, files: dict[str, Path]) -> None:
+    for size, most in ((DESK, 3600), (PHONE, 5200)):
+        with Visit(browser, files[FORTY], size) as visit:
+            assert visit.page.evaluate("() => document.documentElement.scrollHeight") < most
+            assert visit.page.locator("#teams summary").all_inner_texts() == [
+                f"Cohort cohort-{n}: 10 teams" for n in range(4)
+            ]
+
+
+@every_size
+def test_the_filter_shows_the_rows_of_one_team(browser: Any, files: dict[str, Path], size: dict[str, int]) -> None:
+    with Visit(browser, files[FORTY], size) as visit:
+        visit.page.get_by_label("Filter").fill("Team-00013 L4-spot")
+        assert visit.page.locator("#teams tbody tr:visible").count() == 1
+        assert visit.page.locator("#teams tbody tr:visible th").inner_text() == "team-00013"
+        assert visit.page.locator(".bar.team:visible").count() == 1
+        queues = visit.page.locator(".outline li:not(:has(li)):visible strong").all_inner_texts()
+        assert queues == ["team-00013-batch", "team-00013-urgent"]
+        assert visit.page.locator("#pools:visible").count() == 0
+        assert visit.page.locator("#filter-count").inner_text().startswith("4 of ")
+        visit.page.get_by_label("Filter").fill("no such team")
+        assert visit.page.locator("#filter-count").inner_text() == "nothing matches"
+        visit.page.get_by_label("Filter").fill("")
+        assert visit.page.locator("#teams tbody tr:visible").count() == 0  # folded again
+        assert visit.page.locator("section:visible").count() == visit.page.locator("section").count()
+        assert visit.complaints == []
+
+
+def test_the_filter_shows_all_of_a_cohort(browser: Any, files: dict[str, Path]) -> None:
+    with Visit(browser, files[FORTY], DESK) as visit:
+        visit.page.get_by_label("Filter").fill("cohort-2")
+        assert visit.page.locator("#teams tbody tr:visible").count() == 30
+        assert visit.page.locator(".outline li:not(:has(li)):visible").count() == 30
+        assert visit.page.locator(".matrix tbody tr:visible").count() == 30
+
+
+def test_a_page_without_scripts_shows_everything_but_the_filter(browser: Any, files: dict[str, Path]) -> None:
+    context = browser.new_context(viewport=DESK, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(files["dev"].as_uri())
+    assert page.locator("#filter").is_hidden()
+    assert page.locator("#teams tbody tr").first.is_visible()
+    context.close()
+
+
+def test_the_head_of_a_table_stays_while_its_rows_scroll(browser: Any, files: dict[str, Path]) -> None:
+    with Visit(browser, files[FORTY], {"width": 1400, "height": 500}) as visit:
+        visit.page.locator("#teams summary").first.click()
+        region = visit.page.locator("#teams .wide").first
+        before = region.locator("thead th").first.bounding_box()
+        region.evaluate("e => e.scrollTo(0, 400)")
+        after = region.locator("thead th").first.bounding_box()
+        assert region.evaluate("e => e.scrollTop") == 400
+        assert after["y"] == pytest.approx(before["y"], abs=1)
+
+
+@every_size
+def test_the_timeline_uses_the_width(browser: Any, files: dict[str, Path], size: dict[str, int]) -> None:
+    with Visit(browser, files["batch-platform"], size) as visit:
+        section = visit.page.locator("#admission").bounding_box()
+        lane = visit.page.locator(".lane").first.bounding_box()
+        assert lane["width"] > 0.9 * section["width"] - 30
+
+
+@every_size
+def test_a_label_is_beside_its_own_bar(browser: Any, files: dict[str, Path], size: dict[str, int]) -> None:
+    with Visit(browser, files["dev"], size) as visit:
+        for bar in visit.page.locator(".bar").all():
+            label, track, figure = (bar.locator(f".{part}").bounding_box() for part in ("label", "track", "figure"))
+            assert label["x"] + label["width"] <= track["x"]
+            assert track["x"] + track["width"] <= figure["x"]
+            for text in (label, figure):
+                assert text["y"] <= track["y"] + track["height"] / 2 <= text["y"] + text["height"]
+
+
+def test_a_graph_scales_to_its_window(browser: Any, tmp_path: Path) -> None:
+    """`berth graph --format svg` opened alone: no wider than the window, in its own proportions."""
+    file = tmp_path / "tree.svg"
+    file.write_text(tree_svg(stack_boxes(evaluation("quota-tree")), "Quota tree"), encoding="utf-8")
+    shapes: list[float] = []
+    for width in (400, 4000):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        page.goto(file.as_uri())
+        shape = page.evaluate("() => document.documentElement.getBoundingClientRect().toJSON()")
+        assert shape["width"] <= width
+        shapes.append(shape["width"] / shape["height"])
+        page.close()
+    assert shapes[0] == pytest.approx(shapes[1], rel=0.01)
