@@ -46,12 +46,12 @@ CONTRASTS = """() => {
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const behind = e => {
     for (; e; e = e.parentElement) {
-      const found = rgb(getComputedStyle(e).backgroundColor);
-      if (found.length === 3 || found[3] === 1) return found;
+      const color = rgb(getComputedStyle(e).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
     }
     return [255, 255, 255];
   };
-  const found = [];
+  const contrasts = [];
   for (const e of document.querySelectorAll('body *')) {
     const drawn = e.closest('svg');
     const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
@@ -59,9 +59,9 @@ CONTRASTS = """() => {
     const ink = rgb(drawn ? getComputedStyle(e).fill : getComputedStyle(e).color);
     const paper = drawn ? rgb(getComputedStyle(e.parentElement.querySelector('rect')).fill) : behind(e);
     const [a, b] = [light(ink), light(paper)].sort((x, y) => y - x);
-    found.push([(a + 0.05) / (b + 0.05), e.tagName, e.textContent.trim().slice(0, 40)]);
+    contrasts.push([(a + 0.05) / (b + 0.05), e.tagName, e.textContent.trim().slice(0, 40)]);
   }
-  return found;
+  return contrasts;
 }"""
 """Contrast of every piece of text with what is behind it, as WCAG 2 reckons it."""
 
@@ -143,9 +143,9 @@ OVERLAPS = f"""() => {{ {PIECES}
 def browser() -> Iterator[Any]:
     """Provide a headless Chromium, the system's own."""
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM)
-        yield found
-        found.close()
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -224,9 +224,9 @@ def test_all_text_stands_out_from_what_is_behind_it(
     """WCAG 2, level AA: 4.5 to 1."""
     with Visit(browser, files[stack], PHONE, scheme) as visit:
         visit.page.evaluate(OPEN_ALL)
-        found = visit.page.evaluate(CONTRASTS)
-        assert len(found) > 40
-        assert [each for each in found if each[0] < 4.5] == []
+        contrasts = visit.page.evaluate(CONTRASTS)
+        assert len(contrasts) > 40
+        assert [each for each in contrasts if each[0] < 4.5] == []
 
 
 def test_a_page_is_dark_for_who_likes_it_dark(browser: Any, files: dict[str, Path]) -> None:
