@@ -21,7 +21,7 @@ from berth.jobs.values import SourceValue
 from berth.loader.document import parse
 from berth.loader.locate import display_path as display_path_of
 from berth.loader.positions import NO_MARKS, Marks
-from berth.loader.text_file import MAX_BYTES, MAX_DEPTH, decode_text, read_bytes, read_json, read_text
+from berth.loader.text_file import MAX_BYTES, MAX_DEPTH, TOO_DEEP, decode_text, read_bytes, read_json, read_text
 from berth.yaml_loader import LOADER, load_documents
 
 _MAX_LARGE_BYTES = 1 << 25
@@ -143,7 +143,7 @@ class _AnchoredSizes:
         self._open.append((anchor, self.count))
         self.count += 1
         if len(self._open) > MAX_DEPTH:
-            raise yaml.YAMLError(f"nested more than {MAX_DEPTH} levels deep; remove brackets or levels")
+            raise yaml.YAMLError(TOO_DEEP)
 
     def close(self) -> None:
         anchor, start = self._open.pop()

@@ -24,10 +24,10 @@ from yaml.events import (
 from berth.diagnostics import FieldPath, Problem, Severity
 from berth.loader.positions import NO_MARKS, Mark, Marks
 from berth.loader.scalars import parse_scalar
+from berth.loader.text_file import MAX_DEPTH, TOO_DEEP
 from berth.loader.yaml_errors import explain_parser_error
 from berth.yaml_loader import LOADER
 
-_MAX_DEPTH = 64
 # Nested aliases grow exponentially (a billion laughs), so aliases may add at most this many values.
 _MAX_ALIASED = 10_000
 
@@ -98,8 +98,8 @@ class _EventReader(Struct):
     def untagged(self, event: Any, path: FieldPath) -> tuple[object, Marks]:
         if isinstance(event, ScalarEvent):
             return self.scalar(event, path), NO_MARKS
-        if self.depth == _MAX_DEPTH:
-            self.fault("bad-yaml", event, (), f"nested more than {_MAX_DEPTH} levels deep; remove brackets or levels")
+        if self.depth == MAX_DEPTH:
+            self.fault("bad-yaml", event, (), TOO_DEEP)
             raise _ParseAborted
         self.depth += 1
         parsed = self.mapping(event, path) if isinstance(event, MappingStartEvent) else self.sequence(path)

@@ -17,6 +17,7 @@ MAX_ANSWER_BYTES = 1 << 29
 """Maximum size of what another program wrote: a preview of 24,000 resources has about 200 MB."""
 MAX_DEPTH = 64
 """Maximum number of brackets or levels inside each other."""
+TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep; remove brackets or levels"
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}

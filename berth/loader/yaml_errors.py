@@ -192,27 +192,31 @@ def _unclosed(error: _ParserError) -> _Explanation:
     """Explain a bracket or a quote that is not closed, or a missing comma."""
     if error.line == error.start_line and _content(error.stopped_at):
         return error.line, error.column, f"a ',' or '{_CLOSING.get(error.opened_by, '}')}' is missing here; write one"
-    closing = _CLOSING.get(error.opened_by, "the closing sign")
-    message = f"'{error.opened_by}' opens here and is not closed; write '{closing}' at its end"
-    return error.start_line, error.start_column, message
+    return error.start_line, error.start_column, _not_closed(error.opened_by)
+
+
+def _not_closed(opening: str) -> str:
+    return f"'{opening}' opens here and is not closed; write '{_CLOSING.get(opening, 'the closing sign')}' at its end"
 
 
 def _missing_value(error: _ParserError) -> _Explanation:
     last = error.text(error.line_before)
     if not any(map(_content, error.lines[error.line :])) and last.rstrip()[-1:] in ("[", "{"):
         opening = last.rstrip()[-1]
-        message = f"'{opening}' opens here and is not closed; write '{_CLOSING[opening]}' at its end"
-        return error.line_before, len(last.rstrip()) - 1, message
+        return error.line_before, len(last.rstrip()) - 1, _not_closed(opening)
     return error.line, error.column, "a value is missing here, or a bracket before it is not closed; write it"
 
 
 def _bad_start(error: _ParserError) -> _Explanation:
-    message = f"a value cannot begin with '{error.stopped_at[:1]}'; quote the value"
-    return error.line, error.column, message
+    return error.line, error.column, _cannot_begin(error.stopped_at[:1])
 
 
 def _bad_alias(error: _ParserError) -> _Explanation:
-    return error.start_line, error.start_column, f"a value cannot begin with '{error.opened_by}'; quote the value"
+    return error.start_line, error.start_column, _cannot_begin(error.opened_by)
+
+
+def _cannot_begin(character: str) -> str:
+    return f"a value cannot begin with '{character}'; quote the value"
 
 
 def _bad_item(error: _ParserError) -> _Explanation:

@@ -59,6 +59,11 @@ def _is_left_out(job: JobManifest) -> bool:
     return False
 
 
+def already_submitted(name: str) -> str:
+    """Return the message for a job that is submitted while a job of the same name is unfinished."""
+    return f"job '{name}' already exists; finish it first, or write another name"
+
+
 def without_excluded(pod_set: PodSet) -> PodSet:
     """Return a pod set without the resources that Kueue is configured to ignore."""
     return replace(

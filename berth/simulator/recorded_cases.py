@@ -16,6 +16,7 @@ from berth.jobs.files import read_values
 from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue
 from berth.plan.kueue import PreemptionPlan, QuotaLimits
+from berth.simulator.arrivals import already_submitted
 from berth.simulator.scheduler.model import (
     ANY,
     BEST_EFFORT_FIFO,
@@ -264,6 +265,6 @@ def _check_submit(submit: SourceValue, queues: set[str], unfinished: set[str]) -
         amount.integer("a whole number from 0", 0)
     name = fields["name"].text("a job's name")
     if name in unfinished:
-        fields["name"].fault("twice", f"job '{name}' already exists; finish it first, or choose another name")
+        fields["name"].fault("twice", already_submitted(name))
     if name is not None:
         unfinished.add(name)

@@ -27,7 +27,7 @@ from berth.jobs.pod_groups import PodGroups
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pods import parse_amount
 from berth.jobs.values import SourceValue, as_mapping, get_nested
-from berth.simulator.arrivals import Arrival, read_arrivals, without_excluded
+from berth.simulator.arrivals import Arrival, already_submitted, read_arrivals, without_excluded
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import Job
 
@@ -128,7 +128,7 @@ class ScenarioReader(Struct):
     def _add_arrival(self, source: SourceValue, arrival: Arrival) -> None:
         name = arrival.job.name
         if name in self.unfinished:
-            source.fault("twice", f"job '{name}' is there already; finish it first, or write another name")
+            source.fault("twice", already_submitted(name))
             return
         self._register(name, arrival.display_name)
         self.steps.append(ScenarioStep(StepKind.SUBMIT, name, f"submit {arrival.display_name}", arrival=arrival))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 
 from berth.diagnostics import FieldPath, Problems, join_words
+from berth.validation.capacity import too_few_nodes
 from berth.validation.quota_claims import FleetQuotaClaims
 
 _RESERVED_ADDRESSES = 4
@@ -21,11 +22,8 @@ def check_accelerator_addresses(claims: FleetQuotaClaims, problems: Problems) ->
             (subnet for vpc in networks.vpcs for subnet in vpc.subnets), key=lambda s: _max_nodes(s.ip_range)
         )
         if nodes > _max_nodes(smallest.ip_range):
-            message = (
-                f"subnet {smallest.ip_range} of '{networks.key}' has room "
-                f"for {_max_nodes(smallest.ip_range)} nodes, but "
-                f"{join_words(list(pools))} can have {nodes}; write a larger range"
-            )
+            subnet = f"subnet {smallest.ip_range} of '{networks.key}'"
+            message = too_few_nodes(subnet, _max_nodes(smallest.ip_range), join_words(list(pools)), nodes)
             problems.fault("range-too-small", path, message)
 
 

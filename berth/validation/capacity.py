@@ -161,10 +161,7 @@ def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
     nodes = sum(p.nodes.max for p in plan.pools) + _max_system_nodes(plan)
     max_nodes = IPv4Network(network.node_range).num_addresses - 4
     if nodes > max_nodes:
-        message = (
-            f"'{network.node_range}' has room for {max_nodes} nodes, but the pools can have {nodes}; write a larger "
-            "range"
-        )
+        message = too_few_nodes(f"'{network.node_range}'", max_nodes, "the pools", nodes)
         problems.fault("range-too-small", ("cluster", "network", "nodeCidrBlock"), message)
     blocks = [(p.nodes.max, pod_block_size(_pods_per_node(p))) for p in plan.pools] + [
         (_max_system_nodes(plan), pod_block_size(None))
@@ -172,15 +169,17 @@ def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
     required, available = sum(count * block for count, block in blocks), IPv4Network(network.pod_range).num_addresses
     if required > available and {block for _, block in blocks} == {pod_block_size(None)}:
         max_pod_nodes = available // pod_block_size(None)
-        message = (
-            f"'{network.pod_range}' has room for {max_pod_nodes} nodes, "
-            f"but the pools can have {nodes}; write a larger range"
-        )
+        message = too_few_nodes(f"'{network.pod_range}'", max_pod_nodes, "the pools", nodes)
         problems.fault("range-too-small", ("cluster", "network", "podCidrBlock"), message)
     elif required > available:
         message = f"'{network.pod_range}' has {available} addresses, but the pods of all nodes need {required}"
         remedy = "write a larger range, or fewer maxPodsPerNode"
         problems.fault("range-too-small", ("cluster", "network", "podCidrBlock"), f"{message}; {remedy}")
+
+
+def too_few_nodes(ip_range: str, room: int, pools: str, nodes: int) -> str:
+    """Return the message for an address range with room for fewer nodes than the pools can have."""
+    return f"{ip_range} has room for {room} nodes, but {pools} can have {nodes}; write a larger range"
 
 
 def pod_block_size(pods: int | None) -> int:

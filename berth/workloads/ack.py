@@ -9,12 +9,13 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth.diagnostics import Problem, Problems, did_you_mean, join_quoted
-from berth.names import is_dns_1035_label, shorten
+from berth.names import shorten
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.plan.workloads import PodPlan, PyTorchJobPlan, SubmissionPlan
 from berth.workloads import names
+from berth.workloads.checks import check_workload_name
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
 
 GPU = "nvidia.com/gpu"
@@ -69,11 +70,6 @@ def _check_options(plan: AckFleetPlan, options: WorkloadOptions, problems: Probl
     known = [each.name for each in plan.priorities]
     if options.priority is not None and options.priority not in known:
         _report_unknown(problems, "--priority", f"no priority '{options.priority}'", options.priority, known)
-    if options.name is not None and not is_dns_1035_label(options.name):
-        message = (
-            f"'{options.name}' is not a valid workload name: lower-case letters, digits and '-', starting with a letter"
-        )
-        problems.fault("bad-name", ("--name",), message)
 
 
 def _build_job(
@@ -91,8 +87,8 @@ def _build_job(
     gpus, pods = options.gpus or min(pool.gpus for _, pool in pools), options.pods or 1
     _check_fits(plan, queue, pools, gpus, pods, problems)
     longest = names.pytorch_name_limit(pods - 1)
-    if len(options.name or "") > longest:
-        problems.fault("long-name", ("--name",), f"'{options.name}' is longer than {longest} characters; shorten it")
+    if options.name is not None:
+        check_workload_name(options.name, longest, problems)
     local_queue = next(each for each in queue.local_queues if each.team == team.name)
     requested = {"cpu": options.cpu, "memory": options.memory}
     return PyTorchJobPlan(

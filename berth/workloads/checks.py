@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.diagnostics import Problems, did_you_mean, join_quoted
+from berth.names import is_dns_1035_label, shorten
 from berth.workloads.kinds import workload_kinds
 from berth.workloads.options import WorkloadOptions
 from berth.workloads.run_duration import run_limit
@@ -15,6 +16,19 @@ from berth.workloads.target import WorkloadTarget
 def check_options(target: WorkloadTarget, options: WorkloadOptions, kind: str, problems: Problems) -> None:
     """Report every option that the kind, the queue's machines or the fleet does not support."""
     _OptionChecks(target, options, kind, problems).check()
+
+
+def check_workload_name(name: str, longest: int, problems: Problems) -> None:
+    """Report a name that Kubernetes rejects, or one so long that the names derived from it do not fit."""
+    if not is_dns_1035_label(name):
+        message = f"'{name}' is not a workload name: write lower-case letters, digits and '-', starting with a letter"
+        problems.fault("bad-name", ("--name",), message)
+    elif len(name) > longest:
+        message = (
+            f"'{name}' has {len(name)} characters, more than {longest}; names derived from it must fit into 63; "
+            f"write '{shorten(name, longest)}'"
+        )
+        problems.fault("long-name", ("--name",), message)
 
 
 class _OptionChecks(Struct, frozen=True):

@@ -31,7 +31,7 @@ from berth.plan.workloads import (
     WorkloadPlan,
 )
 from berth.workloads import names
-from berth.workloads.checks import check_options
+from berth.workloads.checks import check_options, check_workload_name
 from berth.workloads.notes import workload_notes
 from berth.workloads.options import WorkloadOptions
 from berth.workloads.pod_templates import check_template
@@ -232,17 +232,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         if name is None:
             queue_name = self.target.local_queue.name
             return shorten(queue_name if is_dns_1035_label(queue_name) else f"job-{queue_name}", longest)
-        if not is_dns_1035_label(name):
-            message = (
-                f"'{name}' is not a workload name: write lower-case letters, digits and '-', starting with a letter"
-            )
-            self._fault("bad-name", "--name", message)
-        elif len(name) > longest:
-            message = (
-                f"'{name}' has {len(name)} characters, more than {longest}; names derived from it must fit into 63; "
-                f"write '{shorten(name, longest)}'"
-            )
-            self._fault("long-name", "--name", message)
+        check_workload_name(name, longest, self.problems)
         return name
 
     def _fault(self, code: str, option: str, message: str) -> None:

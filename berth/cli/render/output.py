@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, cast
 
 from berth.cli.render.documents import yaml_document
@@ -45,10 +45,7 @@ def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib
     if len(clusters) == 1:
         return _write_cluster(plan, folder, nodes)
     names = {name for name, _ in clusters}
-    if foreign_files := sorted(f.name for f in folder.iterdir() if f.name not in names) if folder.is_dir() else []:
-        raise OutputNotEmpty(
-            f"{folder} contains {foreign_files[0]}, which berth render did not write; choose an empty or a new folder"
-        )
+    _require_no_other_files(folder, names.__contains__)
     return sum(_write_cluster(cluster, folder / name, nodes) for name, cluster in clusters)
 
 
@@ -60,13 +57,20 @@ def _clusters(
     return [(MANAGER, plan), *((f"{WORKER}{worker.name}", worker.plan) for worker in workers)]
 
 
+def _require_no_other_files(folder: pathlib.Path, is_ours: Callable[[str], bool]) -> list[pathlib.Path]:
+    """Return the files of a folder. Raises OutputNotEmpty if `is_ours` is false for the name of one of them."""
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    for file in files:
+        if not is_ours(file.name):
+            raise OutputNotEmpty(
+                f"{folder} contains {file.name}, which berth render did not write; choose an empty or a new folder"
+            )
+    return files
+
+
 def _write_cluster(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, nodes: bool) -> int:
     """Write the objects of one cluster, and return the number of files."""
-    old_files = list(folder.iterdir()) if folder.is_dir() else []
-    if foreign_files := [f.name for f in old_files if not _is_rendered(f.name)]:
-        raise OutputNotEmpty(
-            f"{folder} contains {foreign_files[0]}, which berth render did not write; choose an empty or a new folder"
-        )
+    old_files = _require_no_other_files(folder, _is_rendered)
     folder.mkdir(parents=True, exist_ok=True)
     for file in old_files:
         file.unlink()

@@ -81,7 +81,7 @@ REFUSED = {
     "trainers train --pods 5 --gpus 3": "--pods: '5': one member can run at most 4 pods of 3 GPUs",
     "trainers train --priority urgnet": "--priority: no priority 'urgnet'; did you mean 'urgent'?",
     "trainers train --slices 2": "--slices: not supported on ACK; remove it",
-    "trainers train --name Train": "--name: 'Train' is not a valid workload name: lower-case letters, digits "
+    "trainers train --name Train": "--name: 'Train' is not a workload name: write lower-case letters, digits "
     "and '-', starting with a letter",
 }
 
