@@ -10,9 +10,9 @@ import pulumi
 from berth.plan.gke import ClusterPlan
 from packages.berth.arguments import read_arguments, warn
 from packages.berth.partial import plan_part
+from packages.berth.scopes import scope_below
 from stacks.connections import google_provider
 from stacks.machines import create_machines
-from stacks.scope import Scope
 
 _OF_FLEET: Final = ("project", "projectNumber", "region", "acceptRegion", "labels", "protect")
 
@@ -28,7 +28,7 @@ class Cluster(pulumi.ComponentResource):
         assert isinstance(plan.cluster, ClusterPlan)
         super().__init__("berth:index:Cluster", name, None, opts)
         warn(self, problems)
-        scope = Scope(parent=self, prefix=f"{name}-", google=self.get_provider("gcp:index:Provider"))
+        scope = scope_below(self, name, arguments)
         in_google_cloud = scope.options(google_provider(plan, scope), project=plan.project)
         created = create_machines(plan, plan.cluster, scope.prefix, in_google_cloud, {})
         cluster = created.cluster

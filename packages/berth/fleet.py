@@ -13,9 +13,9 @@ from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_values
 from berth.plan.fleet import FleetPlan
 from packages.berth.arguments import as_mapping, read_arguments, refuse, warn
+from packages.berth.scopes import scope_below
 from stacks import platform
 from stacks.connections import ClusterConnection
-from stacks.scope import Scope
 
 
 class Fleet(pulumi.ComponentResource):
@@ -33,13 +33,7 @@ class Fleet(pulumi.ComponentResource):
         assert plan is not None
         super().__init__("berth:index:Fleet", name, None, opts)
         warn(self, evaluation.warnings)
-        scope = Scope(
-            parent=self,
-            prefix=f"{name}-",
-            google=self.get_provider("gcp:index:Provider"),
-            kubernetes=self.get_provider("kubernetes:index:Provider"),
-            kubeconfig=kubeconfig,
-        )
+        scope = scope_below(self, name, arguments)
         composed = platform.compose(plan, scope)
         self.outputs = _outputs(evaluation, plan, composed)
         self.register_outputs(dict(self.outputs))

@@ -14,8 +14,8 @@ from components.gke.node_pool import NodePool as GkeNodePool
 from components.gke.workload_policy import WorkloadPolicy
 from packages.berth.arguments import Arguments, read_arguments, refuse, warn
 from packages.berth.partial import plan_part
+from packages.berth.scopes import scope_below
 from stacks.connections import google_provider
-from stacks.scope import Scope
 
 _OWN: Final = ("name", "project", "region", "protect")
 _RESERVATION: Final = "reservation-of-the-component"
@@ -32,7 +32,7 @@ class NodePool(pulumi.ComponentResource):
         plan, problems = _plan(arguments, name, reserved=reservation is not None)
         super().__init__("berth:index:NodePool", name, None, opts)
         warn(self, problems)
-        scope = Scope(parent=self, prefix=f"{name}-", google=self.get_provider("gcp:index:Provider"))
+        scope = scope_below(self, name, arguments)
         opts_of_parts = scope.options(google_provider(plan, scope), project=plan.project)
         policies = {
             each.name: WorkloadPolicy(f"{name}-{each.key}", each, opts=opts_of_parts).policy_name

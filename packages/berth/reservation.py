@@ -11,8 +11,8 @@ from components.gke.future_reservation import FutureReservation
 from components.gke.reservation import Reservation as GkeReservation
 from packages.berth.arguments import read_arguments, warn
 from packages.berth.partial import UNUSED_REGION, plan_part
+from packages.berth.scopes import scope_below
 from stacks.connections import google_provider
-from stacks.scope import Scope
 
 _KEY: Final = "reservation"
 
@@ -28,7 +28,7 @@ class Reservation(pulumi.ComponentResource):
         plan, problems = plan_part(arguments, name, fleet, part=("reservations", _KEY))
         super().__init__("berth:index:Reservation", name, None, opts)
         warn(self, problems)
-        scope = Scope(parent=self, prefix=f"{name}-", google=self.get_provider("gcp:index:Provider"))
+        scope = scope_below(self, name, arguments)
         opts_of_parts = scope.options(google_provider(plan, scope), project=plan.project)
         made = [
             *(GkeReservation(f"{name}-{each.key}", each, opts=opts_of_parts) for each in plan.reservations),

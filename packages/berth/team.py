@@ -11,8 +11,8 @@ from components.tenancy.access import Access
 from components.tenancy.team import Team as TenancyTeam
 from packages.berth.arguments import Arguments, read_arguments, warn
 from packages.berth.partial import UNUSED_REGION, plan_part
+from packages.berth.scopes import scope_below
 from stacks.connections import google_provider
-from stacks.scope import Scope
 
 _OWN: Final = ("name", "project", "projectNumber", "createRoles")
 
@@ -27,13 +27,7 @@ class Team(pulumi.ComponentResource):
         super().__init__("berth:index:Team", name, None, opts)
         warn(self, problems)
         project = arguments.plain.get("project")
-        scope = Scope(
-            parent=self,
-            prefix=f"{name}-",
-            google=self.get_provider("gcp:index:Provider"),
-            kubernetes=self.get_provider("kubernetes:index:Provider"),
-            kubeconfig=arguments.live.get("kubeconfig"),
-        )
+        scope = scope_below(self, name, arguments)
         google = google_provider(plan, scope) if project is not None else None
         opts_of_parts = scope.options(scope.existing_cluster_provider(plan.cluster.name), google, project=project)
         if plan.access is not None and arguments.plain.get("createRoles", True):

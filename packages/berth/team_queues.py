@@ -14,7 +14,7 @@ from components.kueue.team_queues import TeamQueues as KueueTeamQueues
 from components.kueue.topologies import Topologies
 from packages.berth.arguments import Arguments, read_arguments, warn
 from packages.berth.partial import plan_part
-from stacks.scope import Scope
+from packages.berth.scopes import scope_below
 
 
 class TeamQueues(pulumi.ComponentResource):
@@ -26,12 +26,7 @@ class TeamQueues(pulumi.ComponentResource):
         plan, problems = plan_part(arguments, name, _fleet(arguments, team), part=("teams", team))
         super().__init__("berth:index:TeamQueues", name, None, opts)
         warn(self, problems)
-        scope = Scope(
-            parent=self,
-            prefix=f"{name}-",
-            kubernetes=self.get_provider("kubernetes:index:Provider"),
-            kubeconfig=arguments.live.get("kubeconfig"),
-        )
+        scope = scope_below(self, name, arguments)
         in_cluster = scope.options(scope.existing_cluster_provider(plan.cluster.name))
         created: Mapping[str, Any] = {}
         if arguments.plain.get("createFlavors", True):

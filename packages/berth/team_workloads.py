@@ -12,8 +12,8 @@ from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_team_values
 from packages.berth.arguments import Arguments, as_mapping, read_arguments, refuse, warn
 from packages.berth.fleet import evaluate_definition
+from packages.berth.scopes import scope_below
 from stacks import team
-from stacks.scope import Scope
 
 
 class TeamWorkloads(pulumi.ComponentResource):
@@ -29,12 +29,7 @@ class TeamWorkloads(pulumi.ComponentResource):
         assert plan is not None
         super().__init__("berth:index:TeamWorkloads", name, None, opts)
         warn(self, evaluation.warnings)
-        scope = Scope(
-            parent=self,
-            prefix=f"{name}-",
-            kubernetes=self.get_provider("kubernetes:index:Provider"),
-            kubeconfig=arguments.live.get("kubeconfig"),
-        )
+        scope = scope_below(self, name, arguments)
         namespace = team.compose(plan, scope, arguments.live.get("platform"))
         self.outputs: Mapping[str, pulumi.Input[Any]] = {"namespace": namespace, "workloads": sorted(plan.workloads)}
         self.register_outputs(dict(self.outputs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
@@ -25,7 +26,7 @@ PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
 @cache
 def program(preview: bool = False) -> Run:
     """Return the page's program, run by the in-process engine."""
-    (code,) = [each for each in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "pulumi_berth" not in each]
+    (code,) = [each for each in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "acme_berth" not in each]
     return run(lambda: exec(compile(code, "docs/components.md", "exec"), {"__name__": "__main__"}), preview)
 
 
@@ -121,7 +122,7 @@ def test_the_fleet_on_the_page_is_sound_and_has_the_outputs_of_the_program() -> 
 
 def test_the_same_fleet_in_python() -> None:
     """Arguments of the generated SDK are the keys in snake case."""
-    tree = ast.parse(block("python", "pulumi_berth"))
+    tree = ast.parse(block("python", "acme_berth"))
     call = next(
         each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func) == "berth.Fleet"
     )
@@ -153,3 +154,10 @@ def leaves(value: Any) -> list[Any]:
 def test_the_version_on_the_page_is_the_projects() -> None:
     version = json.loads((ROOT / "packages" / "berth" / "schema.json").read_text(encoding="utf-8"))["version"]
     assert set(re.findall(r"berth@v([0-9.]+)/packages", PAGE)) == {version}
+
+
+def test_the_package_is_added_by_a_path_that_ends_in_the_released_version() -> None:
+    """Pulumi splits a source at its last @; the rest must be a version."""
+    sources = re.findall(r"https://github\.com/\S+/packages/\S+|https://github\.com/\S+@\S+", PAGE)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert set(sources) == {f"https://github.com/acme/berth/packages/berth@v{version}"}

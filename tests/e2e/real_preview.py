@@ -71,7 +71,7 @@ def _real(project: Path, stack: str) -> Real:
     command = ["pulumi", "preview", "--json", "--non-interactive", "--stack", stack]
     document = json.loads(output(command, project, {**where, "PULUMI_DEBUG_GRPC": str(log)}))
     steps = {step["urn"]: step["newState"] for step in document.get("steps", [])}
-    sent, agree = _replayed(log, _project_name(project), stack)
+    sent, agree = replayed(log, _project_name(project), stack)
     return Real(sent, steps, agree)
 
 
@@ -79,12 +79,14 @@ def _project_name(project: Path) -> str:
     return yaml.safe_load((project / "Pulumi.yaml").read_text())["name"]
 
 
-def _replayed(log: Path, project: str, stack: str) -> tuple[dict[str, dict[str, Any]], bool]:
+def replayed(log: Path, project: str, stack: str) -> tuple[dict[str, dict[str, Any]], bool]:
     """Return the requests that the engine logged, played to our recorder, and whether both gave them the same URNs."""
     recorder, agree = Recorder(project=project, stack=stack), True
     for entry in _completed(log):
         if entry["method"].endswith("/RegisterResource"):
             request = ParseDict(entry["request"], resource_pb2.RegisterResourceRequest(), ignore_unknown_fields=True)
+            if request.remote:
+                continue  # a component of a package, which the package's plugin registers itself
             agree &= recorder.RegisterResource(request).urn == entry["response"]["urn"]
         elif entry["method"].endswith("/ReadResource"):
             read = ParseDict(entry["request"], resource_pb2.ReadResourceRequest(), ignore_unknown_fields=True)
