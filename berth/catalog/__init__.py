@@ -12,6 +12,7 @@ from berth.catalog.releases import MinorRelease, Releases, end_of_support, relea
 from berth.catalog.rows import (
     AttachableGpus,
     Availability,
+    Confidence,
     Generation,
     GkeLimits,
     GkeTaints,
@@ -43,6 +44,7 @@ __all__ = [
     "Allocatable",
     "AttachableGpus",
     "Availability",
+    "Confidence",
     "Generation",
     "GkeLimits",
     "GkeTaints",

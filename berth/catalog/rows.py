@@ -12,6 +12,9 @@ from berth.plan.nodes import Taint
 Availability = Literal["offered", "doubtful", "refused"]
 """offered: documented; doubtful: neither documented nor refused; refused: GKE refuses it."""
 
+Confidence = Literal["source", "documentation", "example", "recalled"]
+"""What a fact rests on: source code, documentation, a published example, or memory, which no source confirms."""
+
 ProvisioningModel = Literal["on-demand", "spot", "reservation-any", "reservation-specific", "flex-start", "queued"]
 """How GKE gets machines; a reservation is either named (specific) or any that matches."""
 
@@ -35,7 +38,7 @@ class Provisioning(Struct, frozen=True, kw_only=True):
     reservations: Literal["zonal", "dense", "aggregate"] = "zonal"
     doubts: str = ""
     source: str = ""
-    confidence: Literal["source", "documentation", "example", "recalled"] = "source"
+    confidence: Confidence = "source"
 
     def availability(self, model: ProvisioningModel) -> Availability:
         """Return whether the machines are available with a provisioning model."""

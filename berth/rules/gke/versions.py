@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from berth.catalog import VersionOrder, compare_version, supported_minor
+from berth.catalog import Confidence, VersionOrder, compare_version, supported_minor
 from berth.diagnostics import Severity
 from berth.rules.gke.pool_request import PoolRequest, SettingKey
 from berth.yaml_loader import load_table
@@ -26,7 +26,7 @@ class Feature(Struct, frozen=True, kw_only=True):
     name: str
     says: str
     since: Mapping[str, str]
-    confidence: Literal["source", "documentation", "example", "recalled"]
+    confidence: Confidence
     source: str
     later: Mapping[str, str] = field(default_factory=dict[str, str])
 
