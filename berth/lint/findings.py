@@ -105,7 +105,7 @@ def _with_team_namespace(job: JobManifest, team: TeamPlan | None) -> JobManifest
 
 
 def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
-    """Return the queue's display name and the quota that the job would use; faults go to its problems."""
+    """Check a job; return its queue's display name and the quota it would use. Faults go to its problems."""
     problems = job.source.problems
     if team is not None and job.namespace not in (own := [each.name for each in team.namespaces]):
         source = job.metadata.child("namespace", job.namespace)

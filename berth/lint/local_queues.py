@@ -18,7 +18,7 @@ _MAX_LISTED = 6
 
 
 def resolve_local_queue(context: LintContext, job: JobManifest) -> LocalQueuePlan | None:
-    """Return the local queue of a job; None after a fault."""
+    """Look up the local queue of a job; None after a fault."""
     name = job.labels.get(QUEUE_NAME)
     if name is None and (job.namespace, DEFAULT_QUEUE) not in context.local_queues:
         _report_no_queue(context, job)
@@ -79,7 +79,7 @@ def _quote_some(names: list[str]) -> str:
 
 
 def is_queued(context: LintContext, job: JobManifest) -> bool:
-    """Return whether Kueue queues this job; otherwise adds a fault or a warning."""
+    """Check whether Kueue queues this job; otherwise add a fault or a warning."""
     if QUEUE_NAME not in job.labels and _may_go_unqueued(context, job):
         return False
     if job.row is None or context.frameworks is None or job.row.framework in context.frameworks:
@@ -91,7 +91,7 @@ def is_queued(context: LintContext, job: JobManifest) -> bool:
 
 
 def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
-    """Return whether an object of a serving or unknown kind needs no queue, because it requests no accelerator."""
+    """Check whether an object of a serving or unknown kind may do without a queue, and report it."""
     if job.row is not None and not job.row.serving:
         return False
     if (job.namespace, DEFAULT_QUEUE) in context.local_queues and job.row is not None:
@@ -140,7 +140,7 @@ def warn_if_held(job: SubmittedJob) -> None:
 
 
 def check_priority(job: SubmittedJob) -> bool:
-    """Return whether the job's priority exists and is that of the queue."""
+    """Check that the job's priority exists and is the queue's; return False after a fault."""
     known = sorted(job.context.simulated.priorities)
     priority_class = job.job.priority_class
     has_classes = _has_known_classes(job, known)
@@ -165,7 +165,7 @@ def check_priority(job: SubmittedJob) -> bool:
 
 
 def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
-    """Return whether the pods' PriorityClasses exist and are allowed; the API server refuses pods with others."""
+    """Check that the pods' PriorityClasses exist and are allowed: the API server refuses pods with others."""
     all_known = True
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
     allowed = team.pod_priorities(job.local_queue.namespace)

@@ -39,14 +39,14 @@ class JobPods(Struct, frozen=True):
         return self.pod_set.count // self.replicas if self.replicas else 0
 
     def spec_field(self, *keys: str) -> SourceValue:
-        """Return a field of the pod's spec."""
+        """Locate a field of the pod's spec; its value is None if it is not written."""
         source = (pod_spec(self.template) or {}).get(keys[0], self.template.child("spec", {}).child(keys[0], None))
         for key in keys[1:]:
             source = source.child(key, as_mapping(source.value).get(key))
         return source
 
     def request_source(self, resource: str) -> SourceValue:
-        """Return the request for a resource."""
+        """Locate the request for a resource; the pod's spec if no container requests it."""
         spec = self.template.child("spec", {})
         for key in ("containers", "initContainers"):
             for index, container in enumerate(as_list(get_nested(self.template.value, "spec", key))):
@@ -61,7 +61,7 @@ class JobPods(Struct, frozen=True):
 
 
 def list_job_pods(job: SubmittedJob) -> list[JobPods]:
-    """Return the pod sets of a job whose templates could be read."""
+    """List the pod sets of a job whose templates could be read."""
     pod_sets = job.job.pod_sets or ()
     return [
         JobPods(job, *each) for each in zip(job.job.templates, pod_sets, job.job.replicas, strict=True) if each[1].count
@@ -230,7 +230,7 @@ def _allocatable_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[Sour
 
 
 def _pod_count_source(pods: JobPods) -> SourceValue:
-    """Return the field with the number of pods."""
+    """Locate the field with the number of pods."""
     source = pods.template
     path, value = source.path[:-1], pods.submitted.job.source.value
     for step in path[len(pods.submitted.job.source.path) :]:
@@ -250,7 +250,7 @@ def _is_exclusive(pods: JobPods) -> bool:
 
 
 def _has_slice_placement(pods: JobPods, shape: NodeShape) -> bool:
-    """Return whether an annotation keeps slices apart: JobSet's, or Kueue's if Kueue places the pods."""
+    """Whether an annotation keeps slices apart: JobSet's, or Kueue's if Kueue places the pods."""
     if shape.flavor.topology is None:
         return _is_exclusive(pods)
     return SLICE_TOPOLOGY in as_mapping(get_nested(pods.template.value, "metadata", "annotations"))

@@ -67,7 +67,7 @@ def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
 
 
 def _worker_limit_note(target: WorkloadTarget) -> str:
-    """Return a clause on the largest worker of a manager, because a job runs on one worker."""
+    """A clause on the largest worker of a manager, because a job runs on one worker."""
     capacities = [
         sum(flavor.capacity.max for flavor in worker.plan.flavors if flavor.name in target.flavors)
         for worker in target.plan.workers
