@@ -101,6 +101,7 @@ def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
     fitting = [shape for shape in eligible if next(_find_misfits(pods, shape), None) is None]
     if fitting:
         _check_slice_placement(pods, fitting[0])
+        _check_placement_group(pods, fitting[0])
         return
     for source, message in _find_misfits(pods, eligible[0]):
         source.fault("no-shape", message)
@@ -274,6 +275,14 @@ def _check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
         pods.spec_field("hostNetwork").fault("host-network", "Autopilot refuses pods with hostNetwork; remove it")
     elif on_host:
         _check_node_identity(pods, shape)
+
+
+def _check_placement_group(pods: JobPods, shape: NodeShape) -> None:
+    """Warn about several pods that select no placement group: GKE would create their nodes anywhere in the zone."""
+    selector = catalog.labels().placement_group
+    if shape.pool.grouped and pods.pod_set.count > 1 and selector not in pods.pod_set.node_selector:
+        message = f"nothing keeps its {pods.pod_set.count} pods close to each other; write the node selector {selector}"
+        pods.submitted.warn("no-placement-group", pods.template.path, f"{message} with a value of its own")
 
 
 def _check_node_identity(pods: JobPods, shape: NodeShape) -> None:

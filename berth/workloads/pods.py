@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth import catalog
+from berth.names import MAX_LABEL, shorten
 from berth.plan.nodes import Toleration
 from berth.plan.workloads import PodPlan
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
@@ -19,7 +21,6 @@ from berth.workloads.pod_resources import pod_cpu_and_memory
 from berth.workloads.pod_templates import accelerators_in, without_accelerators
 from berth.workloads.target import WorkloadTarget
 
-PLACEMENT_GROUP = "cloud.google.com/gke-placement-group"
 TPU_PORTS = (8471, 8080)
 """Ports over which the hosts of a slice, and the slices of a multislice, communicate."""
 
@@ -76,9 +77,15 @@ class PodBuilder(Struct, frozen=True):
         if self.kind == "provisioning-request":
             return dict(flavor.node_labels), flavor.tolerations
         selector = self._distinguishing_labels()
-        if self.options.placement_group is not None:
-            selector[PLACEMENT_GROUP] = self.options.placement_group
+        if group := self._placement_group():
+            selector[catalog.labels().placement_group] = group
         return selector, ()
+
+    def _placement_group(self) -> str | None:
+        """Name the placement group of the pods' nodes: the option, or one of the job's own on compact nodes of GKE."""
+        job = self.options.name or self.target.local_queue.name
+        own = shorten(f"{self.target.local_queue.namespace}-{job}", MAX_LABEL)
+        return self.options.placement_group or (own if self.target.shape.pool.grouped else None)
 
     def _distinguishing_labels(self) -> dict[str, str]:
         """Labels that distinguish the chosen flavors from the queue's other flavors."""
