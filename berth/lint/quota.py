@@ -13,7 +13,7 @@ from berth.jobs.job_manifests import JobManifest
 from berth.jobs.pod_set import PodSet
 from berth.jobs.quantities import format_quantity
 from berth.lint.fleet import SubmittedJob
-from berth.lint.machines import JobPods, list_job_pods
+from berth.lint.job_pods import JobPods, list_job_pods
 from berth.simulator.arrivals import without_excluded
 from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage, find_pending_reason
 from berth.simulator.scheduler.model import Job
