@@ -107,7 +107,7 @@ def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
         verdicts |= {row.job: (row.queue, row.status) for row in moment.outcomes}
     unfinished = [each for each in verdicts.values() if each[1] != "finished"]
     counts = Counter((queue, verdict == JobStatus.ADMITTED) for queue, verdict in unfinished)
-    result: dict[str, set[tuple[int, int]]] = {}
+    values: dict[str, set[tuple[int, int]]] = {}
     for queue in {queue for queue, _ in counts}:
         values.setdefault(queue.rsplit("-", 1)[1], set()).add((counts[queue, False], counts[queue, True]))
     assert all(len(of_teams) == 1 for of_teams in values.values())
