@@ -29,8 +29,8 @@ class JobManifest(Struct, frozen=True):
     `source` is the whole object, `metadata` (which carry queue and priority) and `templates` (of pods, in Kueue's
     order) are places in it. `pod_sets` is None where one of them has a fault. `replicas` counts the child jobs of each
     pod set, `workloads` what Kueue admits one by one (each Pod of a Deployment), `group` are the pods of its whole pod
-    group. `unread` is a clause for what of its pods the manifest does not say. `row` is None of a kind
-    that is not in the table.
+    group. `unread` is a clause for what of its pods the manifest does not say. `row` is None of a kind that is not in
+    the table. `elsewhere` is the field with which the job runs on pods of another object.
     """
 
     kind: str
@@ -45,6 +45,7 @@ class JobManifest(Struct, frozen=True):
     unread: str = ""
     row: KindRow | None = None
     group: tuple[PodSet, ...] = ()
+    elsewhere: str | None = None
 
     @property
     def labels(self) -> Mapping[str, object]:
@@ -120,6 +121,9 @@ def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, 
     name = _read_name(manifest, fields)
     if name is None or "spec" not in fields or fields["spec"].mapping("a job's spec") is None:
         return
+    if row.elsewhere is not None and find(manifest, row.elsewhere) is not None:
+        yield _job_elsewhere(manifest, fields, kind, name, row)
+        return
     groups, unread = read_derived(manifest, row.reader) if row.reader else (read_template_pods(manifest, row.pods), "")
     workloads = read_workload_count(manifest, row.workloads)
     pod_sets = [_pod_set(each) for each in groups or ()]
@@ -136,6 +140,24 @@ def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, 
         workloads=workloads or 0,
         unread=unread,
         row=row,
+    )
+
+
+def _job_elsewhere(
+    manifest: SourceValue, fields: dict[str, SourceValue], kind: str, name: str, row: KindRow
+) -> JobManifest:
+    """Build a job that has no pods of its own, such as a RayJob on an existing RayCluster."""
+    return JobManifest(
+        kind=kind,
+        name=name,
+        namespace=_namespace(fields),
+        source=manifest,
+        metadata=_metadata(manifest, row),
+        templates=(),
+        pod_sets=(),
+        unread=f"the pods of another object, which {row.elsewhere} selects",
+        row=row,
+        elsewhere=row.elsewhere,
     )
 
 

@@ -71,6 +71,8 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pods: tuple[PodsRow, ...] = ()
     reader: str | None = None
     serving: bool = False
+    elsewhere: str | None = None
+    together: bool = False
 
     @property
     def api_version(self) -> str:

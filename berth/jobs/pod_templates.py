@@ -185,10 +185,12 @@ def read_workload_count(job: SourceValue, path: str | None) -> int | None:
 
 
 def iterate_containers(value: object) -> Iterator[object]:
-    """Yield every list of containers inside an object of any shape."""
+    """Yield every list of containers inside an object of any shape, and every single `container` with an image."""
     for key, inside in as_mapping(value).items():
         if key == "containers" and as_list(inside):
             yield inside
+        elif key in ("container", "script") and "image" in as_mapping(inside):
+            yield [inside]
         else:
             yield from iterate_containers(inside)
     for inside in as_list(value):

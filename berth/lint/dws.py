@@ -10,7 +10,7 @@ from msgspec import Struct
 from berth import catalog
 from berth.jobs.values import SourceValue, as_mapping, get_nested
 from berth.lint.fleet import SubmittedJob
-from berth.lint.machines import JobPods, list_job_pods
+from berth.lint.job_pods import JobPods, list_job_pods
 from berth.plan.admission_checks import PARAMETER_PREFIX, RUN_DURATION_PARAMETER, ProvisioningConfigPlan
 from berth.workloads.run_duration import RUN_DURATION, queued_configs, run_limit
 

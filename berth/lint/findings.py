@@ -20,6 +20,7 @@ from berth.lint.pod_rules import check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
+from berth.lint.resource_claims import check_resource_claims
 from berth.plan.teams import TeamPlan
 
 
@@ -105,7 +106,7 @@ def _with_team_namespace(job: JobManifest, team: TeamPlan | None) -> JobManifest
 
 
 def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
-    """Return the queue's display name and the quota that the job would use; faults go to its problems."""
+    """Check a job; return its queue's display name and the quota it would use. Faults go to its problems."""
     problems = job.source.problems
     if team is not None and job.namespace not in (own := [each.name for each in team.namespaces]):
         source = job.metadata.child("namespace", job.namespace)
@@ -125,6 +126,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     local_queues.warn_if_held(submitted)
     check_pod_security(submitted)
     check_pod_rules(submitted)
+    check_resource_claims(submitted)
     local_queues.check_priority(submitted)
     local_queues.warn_if_unread(submitted)
     if not job.pod_sets:

@@ -48,7 +48,7 @@ class LintContext:
         return JOB_FRAMEWORKS if any(chart.name == KUEUE for chart in self.plan.charts) else None
 
     def fate_without_queue(self, namespace: str) -> str:
-        """Return what happens to a job without a queue; Kueue may be configured to hold jobs of teams' namespaces."""
+        """Describe what happens to a job without a queue; Kueue may be configured to hold jobs of teams' namespaces."""
         kueue = self.plan.kueue
         teams = {each.name for team in self.plan.teams for each in team.namespaces}
         if kueue is not None and kueue.manage_jobs_without_queue_name and namespace in teams:
@@ -56,7 +56,7 @@ class LintContext:
         return "the job would start at once, outside all quota"
 
     def node_shapes(self, queue: ClusterQueuePlan) -> list[NodeShape]:
-        """Return the machines of a queue, in its order of preference."""
+        """List the machines of a queue, in its order of preference."""
         return list_node_shapes(self.plan, [entry.flavor for entry in queue.flavors])
 
 

@@ -15,10 +15,12 @@ from berth.workloads.target import DEFAULT_QUEUE
 
 _STOP_POLICIES = ("Hold", "HoldAndDrain")
 _MAX_LISTED = 6
+POD = "pod"
+"""Kueue's name for the integration of pods."""
 
 
 def resolve_local_queue(context: LintContext, job: JobManifest) -> LocalQueuePlan | None:
-    """Return the local queue of a job; None after a fault."""
+    """Look up the local queue of a job; None after a fault."""
     name = job.labels.get(QUEUE_NAME)
     if name is None and (job.namespace, DEFAULT_QUEUE) not in context.local_queues:
         _report_no_queue(context, job)
@@ -79,8 +81,12 @@ def _quote_some(names: list[str]) -> str:
 
 
 def is_queued(context: LintContext, job: JobManifest) -> bool:
-    """Return whether Kueue queues this job; otherwise adds a fault or a warning."""
-    if QUEUE_NAME not in job.labels and _may_go_unqueued(context, job):
+    """Check whether Kueue queues this job; otherwise add a fault or a warning."""
+    if job.elsewhere is not None:
+        message = f"runs on the pods that {job.elsewhere} selects: Kueue counts those, and does not queue this job"
+        job.source.problems.warning("not-checked", job.source.path, message)
+        return False
+    if QUEUE_NAME not in job.labels and (_reports_queue_of_pods(context, job) or _may_go_unqueued(context, job)):
         return False
     if job.row is None or context.frameworks is None or job.row.framework in context.frameworks:
         return True
@@ -91,7 +97,7 @@ def is_queued(context: LintContext, job: JobManifest) -> bool:
 
 
 def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
-    """Return whether an object of a serving or unknown kind needs no queue, because it requests no accelerator."""
+    """Check whether an object of a serving or unknown kind may do without a queue, and report it."""
     if job.row is not None and not job.row.serving:
         return False
     if (job.namespace, DEFAULT_QUEUE) in context.local_queues and job.row is not None:
@@ -105,6 +111,39 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
     else:
         job.source.problems.warning("no-queue", job.metadata.path, f"names no queue: {outside}")
     return True
+
+
+def _reports_queue_of_pods(context: LintContext, job: JobManifest) -> bool:
+    """Check the queue that the pods of an unknown kind name; return whether they name one.
+
+    Kueue queues such pods one by one, as it does Pods (Kueue docs: "Run Argo Workflows", "Run Tekton").
+    """
+    names = [] if job.row is not None else list(dict.fromkeys(_queues_of_pods(job.source.value)))
+    if names and context.frameworks is not None and POD not in context.frameworks:
+        message = (
+            f"Kueue in this fleet does not manage pods: its pods start at once, outside all quota; add {POD} to its"
+        )
+        job.source.fault("not-queued", f"{message} integrations")
+    for name in names:
+        if (job.namespace, name) not in context.local_queues:
+            suggestion = _suggest_local_queue(context, job, name)
+            job.source.fault(
+                "no-queue", f"its pods name no local queue of namespace '{job.namespace}': '{name}'{suggestion}"
+            )
+        else:
+            message = f"its pods are queued one by one in '{name}'; not checked: their requests and selectors"
+            job.source.problems.warning("not-checked", job.source.path, message)
+    return bool(names)
+
+
+def _queues_of_pods(value: object) -> Iterator[str]:
+    """Yield the queues that labels within an object name."""
+    for key, inside in as_mapping(value).items():
+        if key == "labels" and QUEUE_NAME in as_mapping(inside):
+            yield str(as_mapping(inside)[QUEUE_NAME])
+        yield from _queues_of_pods(inside)
+    for inside in as_list(value):
+        yield from _queues_of_pods(inside)
 
 
 def _requested_resources(job: JobManifest) -> Iterator[str]:
@@ -140,7 +179,7 @@ def warn_if_held(job: SubmittedJob) -> None:
 
 
 def check_priority(job: SubmittedJob) -> bool:
-    """Return whether the job's priority exists and is that of the queue."""
+    """Check that the job's priority exists and is the queue's; return False after a fault."""
     known = sorted(job.context.simulated.priorities)
     priority_class = job.job.priority_class
     has_classes = _has_known_classes(job, known)
@@ -165,7 +204,7 @@ def check_priority(job: SubmittedJob) -> bool:
 
 
 def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
-    """Return whether the pods' PriorityClasses exist and are allowed; the API server refuses pods with others."""
+    """Check that the pods' PriorityClasses exist and are allowed: the API server refuses pods with others."""
     all_known = True
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
     allowed = team.pod_priorities(job.local_queue.namespace)

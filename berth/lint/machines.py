@@ -4,68 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from msgspec import Struct
-
 from berth import catalog
 from berth.diagnostics import join_quoted, join_words
-from berth.jobs.pod_set import PodSet
-from berth.jobs.pods import pod_spec
 from berth.jobs.quantities import format_quantity
-from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.jobs.values import SourceValue, as_list, as_mapping
 from berth.lint.fleet import SubmittedJob
+from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.placement import check_placement_group, check_slice_placement, is_exclusive
 from berth.names import is_label_key
 from berth.simulator.scheduler.nodes import can_run_on
-from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.node_shapes import NodeShape
-from berth.workloads.placement import SLICE_SIZE, SLICE_TOPOLOGY
 
-EXCLUSIVE_TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 _PROVIDER_PREFIXES = ("cloud.google.com/", "kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
 _NODE_POOL = "cloud.google.com/gke-nodepool"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-
-
-class JobPods(Struct, frozen=True):
-    """One pod set of a job, with its template and the number of child jobs."""
-
-    submitted: SubmittedJob
-    template: SourceValue
-    pod_set: PodSet
-    replicas: int
-
-    @property
-    def pods_per_replica(self) -> int:
-        """The number of pods of one child job."""
-        return self.pod_set.count // self.replicas if self.replicas else 0
-
-    def spec_field(self, *keys: str) -> SourceValue:
-        """Return a field of the pod's spec."""
-        source = (pod_spec(self.template) or {}).get(keys[0], self.template.child("spec", {}).child(keys[0], None))
-        for key in keys[1:]:
-            source = source.child(key, as_mapping(source.value).get(key))
-        return source
-
-    def request_source(self, resource: str) -> SourceValue:
-        """Return the request for a resource."""
-        spec = self.template.child("spec", {})
-        for key in ("containers", "initContainers"):
-            for index, container in enumerate(as_list(get_nested(self.template.value, "spec", key))):
-                for section in ("requests", "limits"):
-                    amounts = as_mapping(get_nested(container, "resources", section))
-                    if resource in amounts:
-                        amounts_source = (
-                            spec.child(key, {}).child(index, {}).child("resources", {}).child(section, amounts)
-                        )
-                        return amounts_source.child(resource, amounts[resource])
-        return spec
-
-
-def list_job_pods(job: SubmittedJob) -> list[JobPods]:
-    """Return the pod sets of a job whose templates could be read."""
-    pod_sets = job.job.pod_sets or ()
-    return [
-        JobPods(job, *each) for each in zip(job.job.templates, pod_sets, job.job.replicas, strict=True) if each[1].count
-    ]
 
 
 def check_node_shapes(job: SubmittedJob) -> None:
@@ -100,7 +52,8 @@ def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
         source.fault("no-nodes", message)
     fitting = [shape for shape in eligible if next(_find_misfits(pods, shape), None) is None]
     if fitting:
-        _check_slice_placement(pods, fitting[0])
+        check_slice_placement(pods, fitting[0])
+        check_placement_group(pods, fitting[0])
         return
     for source, message in _find_misfits(pods, eligible[0]):
         source.fault("no-shape", message)
@@ -193,7 +146,7 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
         pods_text = "1 pod is" if pods.pods_per_replica == 1 else f"{pods.pods_per_replica} pods are"
         message = f"{pods_text} not a whole number of {topology} slices, which have {shape.hosts} hosts each"
         yield _pod_count_source(pods), message
-    elif shape.is_multi_host and pods.pods_per_replica > shape.hosts and _is_exclusive(pods):
+    elif shape.is_multi_host and pods.pods_per_replica > shape.hosts and is_exclusive(pods):
         message = (
             f"{pods.pods_per_replica} pods of one child job share a node "
             f"pool, and a {topology} slice has {shape.hosts} hosts"
@@ -230,7 +183,7 @@ def _allocatable_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[Sour
 
 
 def _pod_count_source(pods: JobPods) -> SourceValue:
-    """Return the field with the number of pods."""
+    """Locate the field with the number of pods."""
     source = pods.template
     path, value = source.path[:-1], pods.submitted.job.source.value
     for step in path[len(pods.submitted.job.source.path) :]:
@@ -239,54 +192,3 @@ def _pod_count_source(pods: JobPods) -> SourceValue:
         if key in as_mapping(value):
             return SourceValue(as_mapping(value)[key], (*path, key), source.problems)
     return SourceValue(value, path, source.problems)
-
-
-def _is_exclusive(pods: JobPods) -> bool:
-    job = pods.submitted.job
-    return EXCLUSIVE_TOPOLOGY in job.annotations or any(
-        EXCLUSIVE_TOPOLOGY in as_mapping(get_nested(each, "template", "metadata", "annotations"))
-        for each in as_list(get_nested(job.source.value, "spec", "replicatedJobs"))
-    )
-
-
-def _has_slice_placement(pods: JobPods, shape: NodeShape) -> bool:
-    """Return whether an annotation keeps slices apart: JobSet's, or Kueue's if Kueue places the pods."""
-    if shape.flavor.topology is None:
-        return _is_exclusive(pods)
-    return SLICE_TOPOLOGY in as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
-
-
-def _check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
-    """Report a missing annotation that keeps the pods of a slice on the nodes of one slice."""
-    has_many_slices = shape.pool.slices is not None and shape.pool.slices.max > 1
-    if shape.is_multi_host and has_many_slices and not _has_slice_placement(pods, shape):
-        remedy = f"a JobSet with the annotation {EXCLUSIVE_TOPOLOGY}: {_NODE_POOL}"
-        if shape.flavor.topology is not None:
-            remedy = f"the annotations {SLICE_TOPOLOGY}: {_NODE_POOL} and {SLICE_SIZE}: '{shape.hosts}' on its pods"
-        message = f"nothing keeps the {shape.hosts} pods of a slice on one slice; write {remedy}"
-        pods.submitted.warn("split-slice", pods.submitted.job.metadata.path, message)
-    networked = shape.has_pod_network or pods.submitted.context.plan.cluster.mode == "autopilot"
-    on_host = pods.spec_field("hostNetwork").value is True
-    if shape.is_tpu and pods.replicas > 1 and not networked and not on_host:
-        message = "slices communicate over the network of their nodes; write hostNetwork: true in the pods"
-        pods.submitted.warn("no-host-network", pods.template.path, message)
-    if on_host and pods.submitted.context.plan.cluster.mode == "autopilot":
-        pods.spec_field("hostNetwork").fault("host-network", "Autopilot refuses pods with hostNetwork; remove it")
-    elif on_host:
-        _check_node_identity(pods, shape)
-
-
-def _check_node_identity(pods: JobPods, shape: NodeShape) -> None:
-    """Report host-network pods of a team with rights: their metadata server gives them the nodes' account.
-
-    GKE docs: Workload Identity Federation for GKE, limitations.
-    """
-    submitted = pods.submitted
-    team = next((each for each in submitted.context.plan.teams if each.name == submitted.local_queue.team), None)
-    if team is None or not has_grants(team) or node_account(shape.pool) is not None:
-        return
-    message = (
-        f"pods on the host network act as the nodes' service account, so the rights of team '{team.name}' "
-        f"do not apply; {keep_identity_remedy(shape.pool)}"
-    )
-    submitted.warn("node-identity", pods.spec_field("hostNetwork").path, message)

@@ -32,7 +32,7 @@ def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
 
 
 def _is_name(job: JobManifest, is_generated: bool) -> bool:
-    """Return whether the characters are valid, including the suffix of a generated name; ignores the length."""
+    """Whether the characters are valid, including the suffix of a generated name; the length is not checked."""
     name = f"{job.name}x" if is_generated else job.name
     if _names_services(job):
         return is_dns_1035_label(name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}x")
@@ -56,5 +56,5 @@ def _name_limits(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
 
 
 def _names_services(job: JobManifest) -> bool:
-    """Return whether a service has the job's name."""
+    """Whether a service has the job's name."""
     return job.kind in ("JobSet", "LeaderWorkerSet") or (job.row is not None and job.row.group == _KUBEFLOW)

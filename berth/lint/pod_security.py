@@ -111,7 +111,7 @@ def _containers(spec: _Spec) -> Iterator[SourceValue]:
 
 
 def _requests(spec: _Spec, wanted: Callable[[str], bool]) -> bool:
-    """Return whether any container requests a resource that matches `wanted`."""
+    """Whether any container requests a resource that matches `wanted`."""
     names = (
         str(name)
         for container in _containers(spec)

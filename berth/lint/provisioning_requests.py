@@ -27,7 +27,7 @@ _RUN_DURATION = "maxRunDurationSeconds"
 def check_request(
     document: SourceValue, path: tuple[str | int, ...], documents: Iterable[ManifestDocument], context: LintContext
 ) -> str:
-    """Return the machines of a request as text; faults go to the document's problems."""
+    """Check a request and describe its machines as text; faults go to the document's problems."""
     value = document.value if not path else as_list(get_nested(document.value, "items"))[int(path[1])]
     spec = SourceValue(get_nested(value, "spec"), (*path, "spec"), document.problems)
     fields = spec.mapping("a request's spec")
@@ -114,7 +114,7 @@ def _check_machines(source: SourceValue, pod_set: PodSet, context: LintContext) 
 
 
 def _node_flavor(shape: NodeShape) -> ResourceFlavor:
-    """Return the nodes as a flavor: GKE adds the toleration for an accelerator's taint to pods that request it."""
+    """Describe the nodes as a flavor: GKE adds the toleration for an accelerator's taint to pods that request it."""
     flavor = shape.flavor
     taints = [each for each in flavor.tolerations if each.key != flavor.resource]
     return ResourceFlavor(

@@ -13,7 +13,7 @@ from berth.jobs.job_manifests import JobManifest
 from berth.jobs.pod_set import PodSet
 from berth.jobs.quantities import format_quantity
 from berth.lint.fleet import SubmittedJob
-from berth.lint.machines import JobPods, list_job_pods
+from berth.lint.job_pods import JobPods, list_job_pods
 from berth.simulator.arrivals import without_excluded
 from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage, find_pending_reason
 from berth.simulator.scheduler.model import Job
@@ -29,7 +29,7 @@ class TrialAdmission(Struct, frozen=True):
 
 
 def try_admission(job: SubmittedJob) -> TrialAdmission | None:
-    """Return the quota that the job uses in an empty fleet; None after a fault."""
+    """Admit the job to an empty fleet and describe the quota it uses; None after a fault."""
     workload, reason = _admit_alone(job, _pod_sets(job.job))
     if reason is None:
         _warn_if_not_all_fit(job)
@@ -77,7 +77,7 @@ def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
 
 
 def _admit_alone(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[SimulatedWorkload, PendingReason | None]:
-    """Return the job in the empty fleet, and why it is not admitted there."""
+    """Submit the job to the empty fleet; return its state there, and why it is not admitted."""
     simulator = job.context.simulator
     simulator.submit(Job(name=job.job.name, queue=job.queue.name, priority=0, pod_sets=pod_sets))
     workload = simulator.workloads[job.job.name]
@@ -160,7 +160,7 @@ def _report_above_worker(job: SubmittedJob, pods: list[JobPods], reason: Pending
 
 
 def _relevant_shortages(job: SubmittedJob, reason: PendingReason) -> list[Shortage]:
-    """Return the shortages of accelerators, or all shortages if accelerators are sufficient."""
+    """List the shortages of accelerators, or all shortages if accelerators are sufficient."""
     beyond = [each for each in reason.shortages if each.requested > each.ceiling] or list(reason.shortages)
     return [each for each in beyond if each.flavor_resource in job.context.simulated.accelerator_nouns] or beyond
 
@@ -180,7 +180,7 @@ def _slices_text(job: SubmittedJob, pods: list[JobPods]) -> str:
 
 
 def _largest_fit_text(job: SubmittedJob) -> str:
-    """Return the largest job that fits, in slices or pods, as a clause."""
+    """Describe the largest job that fits, in slices or pods, as a clause."""
     pods, (first, *more) = list_job_pods(job), _pod_sets(job.job)
     if more:
         return ""

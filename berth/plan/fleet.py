@@ -37,7 +37,8 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
     unless the pool consists of TPU slices. `nodes` and `accelerators` count the whole pool, `vcpu` (cores) and
     `memory_gb` one node. A `compute_class` determines how GKE gets the nodes; `capacity` then says so. A manager lists
     its workers' pools too, as `worker/pool`, with their `worker`. `formerly` is the name under which the pool was
-    created, if it was renamed; node pools and flavor keep it.
+    created, if it was renamed; node pools and flavor keep it. GKE creates the nodes of a `grouped` pool close to each
+    other for pods that select one placement group.
     """
 
     name: str
@@ -60,6 +61,7 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
     node_pools: tuple[NodePoolPlan, ...]
     worker: str | None = None
     formerly: str | None = None
+    grouped: bool = False
 
     @property
     def key(self) -> str:

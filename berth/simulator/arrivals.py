@@ -45,7 +45,11 @@ def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroup
 
 
 def _is_left_out(job: JobManifest) -> bool:
-    """Return whether a job cannot be simulated, because its pods are faulty or it names no queue."""
+    """Return whether a job cannot be simulated, because it has no pods, they are not known, or it names no queue."""
+    if job.elsewhere is not None:
+        message = f"{job.kind} '{job.name}' runs on the pods that {job.elsewhere} selects, so it is not simulated"
+        job.source.problems.warning("no-queue", job.source.path, message)
+        return True
     is_service = job.row is None or job.row.serving
     if is_service and QUEUE_NAME not in job.labels:
         job.metadata.problems.warning(

@@ -39,7 +39,7 @@ class DerivedAckWorkload(Struct, frozen=True):
 
 
 def derive_ack_workload(plan: AckFleetPlan, team: str, queue: str, options: WorkloadOptions) -> DerivedAckWorkload:
-    """Return the requested job; `queue` is a key of the team's queues, or the name of a leaf of the quota tree."""
+    """Derive the requested job; `queue` is a key of the team's queues, or the name of a leaf of the quota tree."""
     problems = Problems()
     teams = {each.name: each for each in plan.teams}
     if team not in teams:

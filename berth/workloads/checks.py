@@ -148,5 +148,5 @@ _EXAMPLES = {"image": "an image; name one", "command": "a command, such as pytho
 
 
 def _flag(field: str) -> str:
-    """Return the option of a field: `backoff_limit` → `--backoff-limit`; the command is an argument."""
+    """Name the option of a field: `backoff_limit` → `--backoff-limit`; the command is an argument."""
     return {"command": "COMMAND", "ports": "--port"}.get(field, f"--{field.replace('_', '-')}")

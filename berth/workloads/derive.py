@@ -56,7 +56,7 @@ class DerivedWorkload(Struct, frozen=True):
 
 
 def derive_workload(plan: FleetPlan, team: str, queue: str, options: WorkloadOptions) -> DerivedWorkload:
-    """Return the requested workload for a team's queue, given by its local queue's or its cluster queue's name."""
+    """Derive the workload of the options for a queue, given by its local queue's or its cluster queue's name."""
     problems = Problems()
     target = find_target(plan, team, queue, options.flavor, problems)
     if target is None:
@@ -74,7 +74,7 @@ class _WorkloadBuilder(Struct, frozen=True):
     problems: Problems
 
     def build(self) -> WorkloadPlan:
-        """Return the workload; it is incomplete after a fault."""
+        """Check the options and derive the workload; it is incomplete after a fault."""
         check_options(self.target, self.options, self.kind, self.problems)
         build = {
             "jobset": self._job_set,
@@ -107,7 +107,7 @@ class _WorkloadBuilder(Struct, frozen=True):
     # --- kinds --------------------------------------------------------------------------------------------------------
 
     def _job_set(self) -> JobSetPlan:
-        """Return a JobSet: for TPUs a child job for each slice, on its own node pool; for GPUs one child job."""
+        """A JobSet has a child job for each TPU slice, on a node pool of its own; for GPUs it has one child job."""
         shape = self.target.shape
         replicated_job = "slice" if shape.is_tpu else "worker"
         replicas, pods = (self.pods.slice_count(), shape.hosts) if shape.is_tpu else (1, self.pods.pod_count())
@@ -141,7 +141,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _mpi_job(self) -> MPIJobPlan:
-        """Return an MPIJob whose launcher runs the command with a worker's image, one process for each GPU."""
+        """The launcher of an MPIJob runs the command in the workers' image, with one process for each GPU."""
         workers = self.pods.pod_count()
         pod = self.pods.pod(restart_policy="Never")
         return MPIJobPlan(
@@ -172,7 +172,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _leader_worker_set(self) -> LeaderWorkerSetPlan:
-        """Return a LeaderWorkerSet: for TPUs a group for each slice, on its own node pool; for GPUs one group."""
+        """A LeaderWorkerSet has a group for each TPU slice, on a node pool of its own; for GPUs it has one group."""
         shape = self.target.shape
         groups, size = (self.pods.slice_count(), shape.hosts) if shape.is_tpu else (1, self.pods.pod_count())
         exclusive = shape.is_multi_host and shape.flavor.topology is None
@@ -192,7 +192,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _provisioning_request(self) -> ProvisioningRequestPlan:
-        """Return a request for one slice or a number of pods, with selectors and tolerations."""
+        """A request is for one slice or several pods; it has selectors and tolerations, because Kueue adds none."""
         shape = self.target.shape
         seconds = self._run_seconds()
         parameters = {} if seconds is None else {RUN_DURATION_PARAMETER: str(seconds)}
@@ -222,7 +222,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _run_seconds(self) -> int | None:
-        """Return the run duration on queued machines: the option or the queue's maximum; None for other machines."""
+        """Run duration in seconds on queued machines: the option, or the queue's maximum; None for other machines."""
         is_queued = any(each.pool.capacity == "queued" for each in self.target.shapes)
         limit = run_limit(self.target.plan, self.target.queue) if is_queued else None
         return self.options.max_run_seconds or limit
@@ -240,7 +240,7 @@ class _WorkloadBuilder(Struct, frozen=True):
 
 
 def _submission_of(plan: WorkloadPlan) -> SubmissionPlan:
-    """Return the submission of a workload; for a ProvisioningRequest, one without a queue."""
+    """Name, namespace and queue of a workload; the queue of a ProvisioningRequest is empty."""
     if not isinstance(plan, ProvisioningRequestPlan):
         return plan.submission
     return SubmissionPlan(name=plan.name, namespace=plan.namespace, team=plan.team, queue="")

@@ -23,5 +23,5 @@ class WorkloadKind(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def workload_kinds() -> Mapping[str, WorkloadKind]:
-    """Return every row, by kind."""
+    """Read `kinds.yaml`: kind → row."""
     return msgspec.convert(load_table(Path(__file__).with_suffix(".yaml")), dict[str, WorkloadKind])

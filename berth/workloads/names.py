@@ -12,7 +12,7 @@ from berth.names import MAX_LABEL
 
 
 def local_queue_name(fleet: object, team: str, queue: str) -> str:
-    """Return the local queue of a key of the team's `queues` in a raw `berth:fleet`; without such a key, `queue`."""
+    """Look up the local queue of a key of the team's `queues` in a raw `berth:fleet`; without such a key, `queue`."""
     value = fleet
     for key in ("teams", team, "queues", queue):
         value = cast("dict[str, object]", value).get(key) if isinstance(value, dict) else None
@@ -24,17 +24,17 @@ _SUFFIX_LENGTH = len("-xxxxx")
 
 
 def job_name_limit(pods: int) -> int:
-    """Return the maximum for a Job: pods have its name in a label, and several have host names `<job>-<index>`."""
+    """Longest name of a Job: pods have its name in a label, and several have host names `<job>-<index>`."""
     return MAX_LABEL - (len(f"-{pods - 1}") if pods > 1 else 0)
 
 
 def job_set_name_limit(replicated_job: str, replicas: int, pods: int) -> int:
-    """Return the maximum for a JobSet: pods are named `<jobset>-<replicated job>-<index>-<pod>-xxxxx`."""
+    """Longest name of a JobSet: pods are named `<jobset>-<replicated job>-<index>-<pod>-xxxxx`."""
     return MAX_LABEL - len(f"-{replicated_job}-{max(0, replicas - 1)}-{max(0, pods - 1)}") - _SUFFIX_LENGTH
 
 
 def pytorch_name_limit(workers: int) -> int:
-    """Return the maximum for a PyTorchJob: pods and services are named `<job>-master-0`, `<job>-worker-<index>`."""
+    """Longest name of a PyTorchJob: pods and services are named `<job>-master-0`, `<job>-worker-<index>`."""
     return MAX_LABEL - len(f"-worker-{max(0, workers - 1)}")
 
 
@@ -46,5 +46,5 @@ DEPLOYMENT_NAME_LIMIT = MAX_LABEL - len("-0123456789") - _SUFFIX_LENGTH
 
 
 def leader_worker_set_name_limit(groups: int, size: int) -> int:
-    """Return the maximum for a LeaderWorkerSet: pods are named `<set>-<group>-<index>` and have a hash in a label."""
+    """Longest name of a LeaderWorkerSet: pods are named `<set>-<group>-<index>` and have a hash in a label."""
     return MAX_LABEL - len(f"-{groups - 1}-{size - 1}") - len("-0123456789")

@@ -56,7 +56,7 @@ class NodeShape(Struct, frozen=True):
 
 
 def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]:
-    """Return the shapes of flavors, in order and by pool, without pools that can never have a node."""
+    """List the shapes of flavors, in order and by pool, without pools that can never have a node."""
     known = {flavor.name: flavor for flavor in plan.flavors}
     return [
         NodeShape(

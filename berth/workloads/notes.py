@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from berth import catalog
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.pods import list_additions, pod_template
@@ -42,8 +43,10 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
     yield from _worker_notes(target, plan)
     if plan.pod.template is not None:
         yield from _template_notes(plan.pod.template, plan.pod, plan.submission)
-    if plan.pod.node_selector:
+    if plan.pod.node_selector.keys() - {catalog.labels().placement_group}:
         yield f"The node selector keeps this workload on {join_words(target.flavors)}."
+    if target.shape.pool.grouped:
+        yield "GKE creates its nodes close to each other, in a placement group of this job."
     if isinstance(plan, JobSetPlan):
         yield from _slice_notes(target, plan)
     if plan.pod_count > 1:
@@ -67,7 +70,7 @@ def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
 
 
 def _worker_limit_note(target: WorkloadTarget) -> str:
-    """Return a clause on the largest worker of a manager, because a job runs on one worker."""
+    """A clause on the largest worker of a manager, because a job runs on one worker."""
     capacities = [
         sum(flavor.capacity.max for flavor in worker.plan.flavors if flavor.name in target.flavors)
         for worker in target.plan.workers

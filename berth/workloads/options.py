@@ -6,18 +6,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-KINDS = (
-    "jobset",
-    "job",
-    "pytorchjob",
-    "mpijob",
-    "trainjob",
-    "rayjob",
-    "raycluster",
-    "leaderworkerset",
-    "deployment",
-    "provisioning-request",
-)
+from berth.workloads.kinds import workload_kinds
+
+KINDS = tuple(workload_kinds())
+"""The kinds that `berth workload` writes, in the order of `kinds.yaml`."""
 RESTART_STRATEGIES = ("Recreate", "BlockingRecreate")
 """JobSet's strategies that need no feature gate."""
 

@@ -15,7 +15,7 @@ SLICE_SIZE = f"{_PREFIX}slice-size"
 
 
 def placement_annotations(target: WorkloadTarget, group_size: int) -> dict[str, str]:
-    """Return the annotations of pods in groups of `group_size`; none if the flavor has no topology.
+    """Annotate pods that are placed in groups of `group_size`; no annotations if the flavor has no topology.
 
     The hosts of a TPU slice must be in one node pool; GPU nodes are placed as close to each other as possible.
     """

@@ -8,7 +8,7 @@ from berth.workloads.target import WorkloadTarget
 
 
 def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, accelerators: int) -> dict[str, int]:
-    """Return the cpu (milli) and memory (bytes) of a pod with a number of accelerators.
+    """Compute the cpu (milli) and memory (bytes) of a pod with a number of accelerators.
 
     The default is the queue's quota for each accelerator, if that fits on a node. It does not fit if the quota covers
     whole machines, because GKE reserves part of every node; then only the options are written.
@@ -23,7 +23,7 @@ def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, acceler
 
 
 def _quota_share(target: WorkloadTarget, resource: str, accelerators: int) -> int:
-    """Return the amount for the accelerators under the smallest of the queue's quotas; 0 if there is none."""
+    """The accelerators' share of a resource in the smallest of the queue's quotas; 0 if no quota has it."""
     shape = target.shape
     amounts = [_quota_for(entry, resource, shape.flavor.resource, accelerators) for entry in target.flavor_quotas()]
     if not amounts or shape.allocatable is None:
@@ -34,7 +34,7 @@ def _quota_share(target: WorkloadTarget, resource: str, accelerators: int) -> in
 
 
 def _quota_for(entry: FlavorQuotasPlan, resource: str, accelerator: str, number: int) -> int:
-    """Return an entry's quota of a resource, for a number of its accelerators."""
+    """The part of an entry's quota of a resource that belongs to a number of its accelerators."""
     quotas = {quota.resource: quota.nominal + (quota.borrowing_limit or 0) for quota in entry.quotas}
     total = quotas.get(accelerator, 0)
     return quotas.get(resource, 0) * number // total if total else 0

@@ -13,7 +13,7 @@ OPTION = "--template"
 
 
 def read_template(value: object, problems: Problems) -> Mapping[str, object] | None:
-    """Return the pod template in a document: a bare template, a PodTemplate or a Pod; None after a fault."""
+    """Read the pod template of a document: a bare template, a PodTemplate or a Pod; None after a fault."""
     document = as_mapping(value)
     template = as_mapping(document["template"]) if document.get("kind") == "PodTemplate" else document
     containers = as_list(as_mapping(template.get("spec")).get("containers"))
@@ -62,7 +62,7 @@ def _compare(problems: Problems, path: FieldPath, own: Mapping[str, object], nee
 
 
 def accelerators_in(template: Mapping[str, object] | None, resource: str) -> int | None:
-    """Return how many accelerators the main container of a template requests; None if it requests none."""
+    """Count the accelerators that the main container of a template requests; None if it requests none."""
     if template is None:
         return None
     containers = as_list(as_mapping(template["spec"]).get("containers"))
@@ -72,7 +72,7 @@ def accelerators_in(template: Mapping[str, object] | None, resource: str) -> int
 
 
 def without_accelerators(template: Mapping[str, object] | None) -> Mapping[str, object] | None:
-    """Return the template of a head or a launcher: the main container has no resources and no command."""
+    """Copy a template for a head or a launcher: the copy's main container has no resources and no command."""
     if template is None:
         return None
     spec, index = as_mapping(template["spec"]), main_container(template)

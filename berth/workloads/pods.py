@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth import catalog
+from berth.names import MAX_LABEL, shorten
 from berth.plan.nodes import Toleration
 from berth.plan.workloads import PodPlan
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
@@ -19,7 +21,6 @@ from berth.workloads.pod_resources import pod_cpu_and_memory
 from berth.workloads.pod_templates import accelerators_in, without_accelerators
 from berth.workloads.target import WorkloadTarget
 
-PLACEMENT_GROUP = "cloud.google.com/gke-placement-group"
 TPU_PORTS = (8471, 8080)
 """Ports over which the hosts of a slice, and the slices of a multislice, communicate."""
 
@@ -32,7 +33,7 @@ class PodBuilder(Struct, frozen=True):
     kind: str
 
     def pod(self, restart_policy: str | None = None) -> PodPlan:
-        """Return a pod with accelerators."""
+        """Build a pod with accelerators."""
         shape, options = self.target.shape, self.options
         templated = accelerators_in(options.template, shape.flavor.resource)
         number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
@@ -57,7 +58,7 @@ class PodBuilder(Struct, frozen=True):
         )
 
     def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
-        """Return a Ray head or an MPI launcher: a worker's image and identity, without an accelerator."""
+        """Build a Ray head or an MPI launcher: a worker's image and identity, without an accelerator."""
         return replace(
             pod,
             command=command,
@@ -67,21 +68,27 @@ class PodBuilder(Struct, frozen=True):
         )
 
     def _group_size(self) -> int:
-        """Return the number of pods to place together: those of a slice, or all."""
+        """Count the pods that are placed together: those of a slice, or all."""
         return self.target.shape.hosts if self.target.shape.is_tpu else self.pod_count()
 
     def _node_constraints(self) -> tuple[dict[str, str], tuple[Toleration, ...]]:
-        """Return the selectors and tolerations of the pods, without those that Kueue adds."""
+        """Selectors and tolerations of the pods, without those that Kueue adds."""
         flavor = self.target.shape.flavor
         if self.kind == "provisioning-request":
             return dict(flavor.node_labels), flavor.tolerations
         selector = self._distinguishing_labels()
-        if self.options.placement_group is not None:
-            selector[PLACEMENT_GROUP] = self.options.placement_group
+        if group := self._placement_group():
+            selector[catalog.labels().placement_group] = group
         return selector, ()
 
+    def _placement_group(self) -> str | None:
+        """Name the placement group of the pods' nodes: the option, or one of the job's own on compact nodes of GKE."""
+        job = self.options.name or self.target.local_queue.name
+        own = shorten(f"{self.target.local_queue.namespace}-{job}", MAX_LABEL)
+        return self.options.placement_group or (own if self.target.shape.pool.grouped else None)
+
     def _distinguishing_labels(self) -> dict[str, str]:
-        """Return the labels that distinguish the chosen flavors from the queue's other flavors."""
+        """Labels that distinguish the chosen flavors from the queue's other flavors."""
         labels = self.target.shape.flavor.node_labels
         shared_labels = {
             k: v for k, v in labels.items() if all((k, v) in s.flavor.node_labels.items() for s in self.target.shapes)
@@ -90,7 +97,7 @@ class PodBuilder(Struct, frozen=True):
         return {k: v for k, v in shared_labels.items() if any(other.get(k, v) != v for other in other_labels)}
 
     def _needs_host_network(self) -> bool:
-        """Return whether pods need the host network: slices communicate over it unless pods have another network.
+        """Whether pods need the host network: slices communicate over it unless pods have another network.
 
         Autopilot refuses pods on the host network, and does not need it.
         """
@@ -99,9 +106,9 @@ class PodBuilder(Struct, frozen=True):
         return is_multislice and not shape.has_pod_network and self.target.plan.cluster.mode != "autopilot"
 
     def slice_count(self) -> int:
-        """Return the number of TPU slices; the default is 1."""
+        """Count the TPU slices; the default is 1."""
         return self.options.slices or 1
 
     def pod_count(self) -> int:
-        """Return the number of pods of a workload without multi-host slices."""
+        """Count the pods of a workload without multi-host slices."""
         return self.slice_count() if self.target.shape.is_tpu else self.options.pods or 1

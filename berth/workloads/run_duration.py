@@ -34,6 +34,6 @@ def queued_configs(
 
 
 def run_limit(plan: FleetPlan, queue: ClusterQueuePlan) -> int | None:
-    """Return the maximum run in seconds that every queued flavor of a queue allows; None without queued machines."""
+    """The longest run in seconds that every queued flavor of a queue allows; None without queued machines."""
     limits = [config.max_run_seconds or catalog.limits().max_run_seconds for config, _ in queued_configs(plan, queue)]
     return min(limits, default=None)

@@ -49,7 +49,7 @@ class WorkloadTarget(Struct, frozen=True):
 def find_target(
     plan: FleetPlan, team: str, queue: str, flavor: str | None, problems: Problems
 ) -> WorkloadTarget | None:
-    """Return the target of `team/queue`, by the local queue's or cluster queue's name; None after a fault."""
+    """Look up the target of `team/queue` by the local queue's or cluster queue's name; None after a fault."""
     teams = {each.name: each for each in plan.teams}
     if team not in teams:
         _report_unknown(problems, "TEAM", f"no team '{team}'", team, teams)
@@ -68,12 +68,12 @@ def find_target(
 
 
 def _order_local_queues(team: TeamPlan) -> list[LocalQueuePlan]:
-    """Return a team's local queues; of several for one cluster queue, the one in its first namespace is last."""
+    """List a team's local queues; of several for one cluster queue, the one in its first namespace is last."""
     return sorted(team.local_queues, key=lambda each: (each.namespace == team.namespace, each.name != DEFAULT_QUEUE))
 
 
 def _select_shapes(all_shapes: list[NodeShape], flavor: str | None, problems: Problems) -> list[NodeShape]:
-    """Return the shapes of the given flavor, or of the first flavor, and all compatible shapes."""
+    """List the shapes of the given flavor, or of the first flavor, and all compatible shapes."""
     names = list(dict.fromkeys(each.flavor.name for each in all_shapes))
     if flavor is not None and flavor not in names:
         _report_unknown(problems, "--flavor", f"the queue has no flavor '{flavor}'", flavor, names)
@@ -90,7 +90,7 @@ def _select_shapes(all_shapes: list[NodeShape], flavor: str | None, problems: Pr
 
 
 def _compatibility_key(shape: NodeShape) -> tuple[object, ...]:
-    """Return a key that is equal for shapes that can run the same pods."""
+    """A key that is equal for shapes that can run the same pods."""
     return (shape.flavor.resource, shape.pool.accelerator, shape.pool.topology, shape.hosts)
 
 

@@ -1,11 +1,12 @@
-"""The jobs in stacks/jobs are what `berth workload` writes, and pass `berth lint`; their code trains on a CPU."""
+"""The jobs in stacks/jobs are what `berth workload` writes, and pass `berth lint`; test_sample_training runs them."""
 
 from __future__ import annotations
 
+import os
 import pathlib
 import shlex
 import subprocess
-import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ def command_of(sample: str) -> list[str]:
 
 def test_every_folder_is_a_sample() -> None:
     assert sorted(folder.name for folder in JOBS.iterdir() if folder.is_dir()) == SAMPLES
-    assert len(SAMPLES) >= 5
+    assert len(SAMPLES) >= 7
 
 
 @every_sample
@@ -47,59 +48,93 @@ def test_the_manifest_passes_lint_of_its_stack(sample: str, monkeypatch: pytest.
     assert done.exit_code == 0, done.stderr + done.stdout
 
 
+def kustomized(folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, dict[str, Any]]]:
+    """The kustomizations that `kubectl apply -k` reads in a folder, each with the folder it is in."""
+    values = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
+    yield folder, values
+    for each in values.get("resources", []):
+        if (folder / each).is_dir():
+            yield from kustomized(folder / each)
+
+
 @every_sample
 def test_the_code_that_pods_mount_is_in_the_config_map(sample: str) -> None:
     """`kubectl apply -k` makes the ConfigMap that the template mounts, in the namespace of the job."""
     template = yaml.safe_load((JOBS / sample / "template.yaml").read_text(encoding="utf-8"))
     mounted = {v["configMap"]["name"] for v in template["spec"].get("volumes", []) if "configMap" in v}
-    kustomization = JOBS / sample / "kustomization.yaml"
-    made: list[dict[str, Any]] = []
-    if kustomization.exists():
-        values = yaml.safe_load(kustomization.read_text(encoding="utf-8"))
-        made = values["configMapGenerator"]
+    generators: list[dict[str, Any]] = []
+    if (JOBS / sample / "kustomization.yaml").exists():
+        (_, first), *_ = read = list(kustomized(JOBS / sample))
         objects = yaml.safe_load_all((JOBS / sample / "job.yaml").read_text(encoding="utf-8"))
-        namespaces = {each["metadata"]["namespace"] for each in objects}
-        assert namespaces == {values["namespace"]}
-        assert values["generatorOptions"] == {"disableNameSuffixHash": True}
-        assert all((JOBS / sample / file).is_file() for each in made for file in each["files"])
-    assert {each["name"] for each in made} == mounted
-    code = {f"/code/{file}" for each in made for file in each["files"]}
+        assert {each["metadata"]["namespace"] for each in objects} == {first["namespace"]}
+        for folder, values in read:
+            generators += values.get("configMapGenerator", [])
+            files = [file for each in values.get("configMapGenerator", []) for file in each["files"]]
+            assert all((folder / file).is_file() for file in files)  # kustomize reads no file outside of its folder
+            assert not files or values["generatorOptions"] == {"disableNameSuffixHash": True}
+    assert {each["name"] for each in generators} == mounted
+    code = {f"/code/{file}" for each in generators for file in each["files"]}
     assert code <= set((JOBS / sample / "job.yaml").read_text(encoding="utf-8").replace("'", " ").split())
 
 
-# --- training, on the CPU ---------------------------------------------------------------------------------------------
+# --- all MNIST jobs of the batch platform -----------------------------------------------------------------------------
 
 
-def train(file: pathlib.Path, folder: pathlib.Path, steps: int, **environment: str) -> list[str]:
-    """The lines that a training prints, with its checkpoints in a folder."""
-    settings = {"CHECKPOINT_DIR": str(folder), "STEPS": str(steps), "CHECKPOINT_EVERY": "10", "PATH": ""}
-    command = [sys.executable, str(file)]
-    done = subprocess.run(command, env=settings | environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+def submitted(tmp_path: pathlib.Path, *groups: str, **environment: str) -> list[list[str]]:
+    """The arguments with which submit.sh calls `berth`; programs that write them down take the place of both."""
+    calls = tmp_path / "calls"
+    for name, body in (("berth", f'printf "%s\\n" "$*" >> {calls}'), ("kubectl", "cat > /dev/null < /dev/null")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    settings = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PAUSE": "0"} | environment
+    script = [str(JOBS / "mnist" / "submit.sh"), *groups]
+    done = subprocess.run(script, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [line.split() for line in calls.read_text(encoding="utf-8").splitlines()]
 
 
-def check_training(file: pathlib.Path, tmp_path: pathlib.Path, **environment: str) -> None:
-    """Interrupted after 20 of 40 steps and continued, the training ends where one run of 40 steps ends."""
-    whole, halves = tmp_path / "whole", tmp_path / "halves"
-    whole.mkdir()
-    halves.mkdir()
-    in_one = train(file, whole, 40, **environment)
-    first, second = train(file, halves, 20, **environment), train(file, halves, 40, **environment)
-    assert any("starts at step 0 of 40" in line for line in in_one)
-    assert any("starts at step 20 of 40" in line for line in second)
-    assert in_one[-1] == second[-1]
-    losses = [float(line.rpartition(" ")[2]) for line in (*first, *second) if line.startswith("step ")]
-    assert losses[-1] < losses[0]
+def test_the_script_submits_four_jobs_of_each_group_for_each_team_in_rounds(tmp_path: pathlib.Path) -> None:
+    calls = submitted(tmp_path)
+    order = [(words[2], words[words.index("--name") + 1]) for words in calls]
+    groups = ("low", "high", "compact", "jobset")
+    assert order == [(f"team-{t}", f"{g}-{n}") for g in groups for n in range(4) for t in "abcd"]
+    assert len(set(order)) == 64
 
 
-def test_the_jax_training_continues_from_its_checkpoint(tmp_path: pathlib.Path) -> None:
-    pytest.importorskip("jax", reason="the extra `samples` is not installed")
-    eight = "--xla_force_host_platform_device_count=8"
-    check_training(JOBS / "jax-multislice" / "train.py", tmp_path, XLA_FLAGS=eight, JAX_PLATFORMS="cpu")
+def test_the_script_submits_the_groups_and_rounds_that_are_given(tmp_path: pathlib.Path) -> None:
+    assert len(submitted(tmp_path, "high", "compact", ROUNDS="1")) == 8
 
 
-def test_the_pytorch_training_continues_from_its_checkpoint(tmp_path: pathlib.Path) -> None:
-    pytest.importorskip("torch", reason="the extra `samples` is not installed")
-    one = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511"}
-    check_training(JOBS / "pytorch-ddp" / "train.py", tmp_path, **one)
+def test_the_script_refuses_an_unknown_group_before_it_submits_anything(tmp_path: pathlib.Path) -> None:
+    script = [str(JOBS / "mnist" / "submit.sh"), "low", "hihg"]
+    done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "no group 'hihg'; write low, high, compact or jobset\n"
+
+
+def test_every_job_that_the_script_submits_passes_lint(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    manifests = tmp_path / "jobs.yaml"
+    calls = submitted(tmp_path, ROUNDS="1")
+    texts = [CliRunner().invoke(app, words) for words in calls]
+    assert {each.exit_code for each in texts} == {0}
+    manifests.write_text("".join(each.stdout for each in texts), encoding="utf-8")
+    done = CliRunner().invoke(app, ["lint", "stacks/examples/batch-platform.yaml", str(manifests)])
+    assert done.exit_code == 0, done.stdout
+    lines = [line.partition(": ")[2] for line in done.stdout.splitlines()]
+    flavors = {"low": "4 L4 of gpu-l4-reserved", "high": "4 L4 of gpu-l4-reserved", "jobset": "4 L4 of gpu-l4-reserved"}
+    flavors["compact"] = "2 A100 40GB of gpu-a100-compact-spot"
+    kinds = {"jobset": "JobSet"}
+    queues = {"low": "lp", "high": "hp", "jobset": "lp", "compact": "compact"}
+    assert lines == [
+        f"{kinds.get(group, 'Job')}/{group}-0: team-{team}/lq-team-{team}-{queues[group]} can admit it, "
+        f"{flavors[group]}"
+        for group in ("low", "high", "compact", "jobset")
+        for team in "abcd"
+    ]
+    groups = [
+        each["spec"]["template"]["spec"]["nodeSelector"]["cloud.google.com/gke-placement-group"]
+        for each in yaml.safe_load_all(manifests.read_text(encoding="utf-8"))
+        if each["kind"] == "Job" and each["metadata"]["name"] == "compact-0"
+    ]
+    assert groups == [f"team-{team}-compact-0" for team in "abcd"]

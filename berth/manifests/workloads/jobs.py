@@ -20,7 +20,7 @@ EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
 
 def job(plan: JobPlan) -> Manifest:
-    """Return a Job whose pods all run together; a pod that is evicted from its node does not count as failed."""
+    """Render a Job whose pods all run together; a pod that is evicted from its node does not count as failed."""
     indexed = plan.pods > 1
     spec: Manifest = {
         "suspend": True,
@@ -41,7 +41,7 @@ _IGNORE_DISRUPTIONS: Final[Manifest] = {
 
 
 def job_set(plan: JobSetPlan) -> Manifest:
-    """Return a JobSet; its pods find each other through a service that JobSet creates."""
+    """Render a JobSet; its pods resolve each other through a service that JobSet creates."""
     template = {
         "parallelism": plan.pods,
         "completions": plan.pods,
@@ -59,7 +59,7 @@ def job_set(plan: JobSetPlan) -> Manifest:
 
 
 def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
-    """Return the ProvisioningRequest, which is immutable."""
+    """Render a ProvisioningRequest, which is immutable."""
     spec: Manifest = {
         "provisioningClassName": plan.class_name,
         "podSets": [{"podTemplateRef": {"name": plan.name}, "count": plan.pods}],
@@ -70,14 +70,14 @@ def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
 
 
 def requested_pod_template(plan: ProvisioningRequestPlan) -> Manifest:
-    """Return the pod template that the requested nodes must be able to run."""
+    """Render the pod template that the requested nodes must be able to run."""
     submission = SubmissionPlan(name=plan.name, namespace=plan.namespace, team=plan.team, queue="")
     template = pod_template(submission, plan.pod)
     return unqueued_object("v1", "PodTemplate", plan) | {"template": template}
 
 
 def headless_service(plan: SubmissionPlan) -> Manifest:
-    """Return a service with DNS names of the pods of an Indexed Job, `<job>-<index>.<job>`, before they are ready."""
+    """Render a service with DNS names of an Indexed Job's pods, `<job>-<index>.<job>`, before they are ready."""
     metadata = {"name": plan.name, "namespace": plan.namespace, "labels": {TEAM_LABEL: plan.team}}
     spec = {
         "clusterIP": "None",

@@ -19,7 +19,7 @@ def optional(key: str, value: object) -> Manifest:
 
 
 def unqueued_object(api_version: str, kind: str, plan: SubmissionPlan | ProvisioningRequestPlan) -> Manifest:
-    """Return the head of an object that Kueue does not queue: API version, kind and metadata."""
+    """Render API version, kind and metadata of an object that Kueue does not queue."""
     metadata = {"name": plan.name, "namespace": plan.namespace, "labels": {TEAM_LABEL: plan.team}}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
@@ -27,7 +27,7 @@ def unqueued_object(api_version: str, kind: str, plan: SubmissionPlan | Provisio
 def queued_object(
     api_version: str, kind: str, plan: SubmissionPlan, extra_annotations: dict[str, str] | None = None
 ) -> Manifest:
-    """Return the head of an object that Kueue queues. Kueue reads labels of the object itself, not of its pods."""
+    """Render API version, kind and metadata of an object that Kueue queues: it reads the object's own labels."""
     priority = {} if plan.priority is None else {PRIORITY_CLASS_LABEL: plan.priority}
     metadata: Manifest = {
         "name": plan.name,

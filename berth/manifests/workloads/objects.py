@@ -23,7 +23,7 @@ from berth.plan.workloads import (
 
 
 def workload_manifests(plan: WorkloadPlan) -> list[Manifest]:
-    """Return the objects of a workload; the last is the job itself."""
+    """Render the objects of a workload; the last is the job itself."""
     match plan:
         case JobPlan():
             return [*([jobs.headless_service(plan.submission)] if plan.pods > 1 else []), jobs.job(plan)]
@@ -64,7 +64,7 @@ def team_stack_manifests(plan: TeamStackPlan) -> Iterator[Manifest]:
 
 
 def config_map(config: ConfigPlan, plan: TeamStackPlan) -> Manifest:
-    """Return the ConfigMap with files for the team's pods."""
+    """Render the ConfigMap with files for the team's pods."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -74,6 +74,6 @@ def config_map(config: ConfigPlan, plan: TeamStackPlan) -> Manifest:
 
 
 def secret_provider_class(secrets: SecretsPlan, plan: TeamStackPlan) -> Manifest:
-    """Return the SecretProviderClass with the secrets of Secret Manager in a volume."""
+    """Render the SecretProviderClass that mounts secrets of Secret Manager as a volume."""
     metadata: Manifest = {"name": secrets.name, "namespace": plan.namespace, "labels": dict(plan.labels)}
     return tenancy.secret_provider_class(metadata, secrets.secrets)

@@ -24,7 +24,7 @@ _TRAINER_JOB: Final = "node"
 
 
 def pytorch_job(plan: PyTorchJobPlan) -> Manifest:
-    """Return a PyTorchJob; a job of one pod has only a master."""
+    """Render a PyTorchJob; a job of one pod has only a master."""
     roles = {"Master": 1, "Worker": plan.workers}
     replicas = {
         role: {
@@ -41,7 +41,7 @@ def pytorch_job(plan: PyTorchJobPlan) -> Manifest:
 
 
 def mpi_job(plan: MPIJobPlan) -> Manifest:
-    """Return an MPIJob. Workers have no command: the operator starts sshd in them."""
+    """Render an MPIJob. Workers have no command: the operator starts sshd in them."""
     roles = {"Launcher": (1, plan.launcher), "Worker": (plan.workers, plan.pod)}
     replicas = {
         role: {
@@ -57,7 +57,7 @@ def mpi_job(plan: MPIJobPlan) -> Manifest:
 
 
 def train_job(plan: TrainJobPlan) -> Manifest:
-    """Return a TrainJob. Its pods come from the runtime; only what differs from it is written."""
+    """Render a TrainJob. Its pods come from the runtime; only what differs from it is written."""
     pod = cast("dict[str, Any]", pod_template(plan.submission, plan.pod))
     (container,) = pod["spec"].pop("containers")
     trainer: Manifest = {
@@ -81,7 +81,7 @@ def train_job(plan: TrainJobPlan) -> Manifest:
 
 
 def ray(plan: RayPlan) -> Manifest:
-    """Return a RayJob, or a RayCluster where the plan has no entrypoint."""
+    """Render a RayJob, or a RayCluster if the plan has no entrypoint."""
     cluster: Manifest = {
         "headGroupSpec": {
             # The head schedules no tasks on itself: it has no accelerator.

@@ -35,7 +35,7 @@ def pod_template(
     with_restart_policy: bool = True,
     labels: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """Return the pod template of a workload; without a restart policy for kinds that keep it elsewhere."""
+    """Render the pod template of a workload, without a restart policy for kinds that have it elsewhere."""
     spec = {**optional("subdomain", subdomain), **pod_spec(pod, submission.priority, container)}
     if not with_restart_policy:
         spec.pop("restartPolicy", None)
@@ -47,7 +47,7 @@ def pod_template(
 
 
 def pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
-    """Return the pod spec that follows from the queue, with one container."""
+    """Render the pod spec that follows from the queue, with one container."""
     network: Manifest = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if plan.host_network else {}
     spec: Manifest = {
         **network,
@@ -64,7 +64,7 @@ def pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
 
 
 def _volumes(plan: PodPlan) -> dict[str, Manifest]:
-    """Return mount path → volume for the ConfigMaps and secrets that the pod sees as folders."""
+    """Map mount paths to volumes for the ConfigMaps and secrets that the pod sees as folders."""
     configs: dict[str, Manifest] = {
         f"{CONFIG_FOLDER}/{name}": {"name": shorten(f"config-{name}", MAX_LABEL), "configMap": {"name": name}}
         for name in plan.configs
@@ -101,7 +101,7 @@ def _container(plan: PodPlan, name: str) -> Manifest:
 
 
 def main_container(template: Mapping[str, object]) -> int:
-    """Return the index of the container that does the work: the annotated one, the one with an accelerator, the first.
+    """Choose the container that does the work: the annotated one, the one with an accelerator, or the first.
 
     `template` has a spec with at least one container.
     """
@@ -118,7 +118,7 @@ def _written_resources(container: object) -> set[str]:
 
 
 def _fill_template(template: Mapping[str, object], derived: Manifest, container: str) -> Manifest:
-    """Return the team's template with what is derived added.
+    """Add what is derived to the team's template.
 
     What the template says wins, except the name of the main container where an operator looks for one, and an image
     and a command that are given beside the template.
@@ -156,7 +156,7 @@ def _fill_container(own: dict[str, Any], derived: Mapping[str, Any], required_na
 
 
 def _fill(own: Mapping[str, Any], derived: object) -> dict[str, Any]:
-    """Return `own` with the keys of `derived` that it lacks, at every depth."""
+    """Copy `own` and add the keys of `derived` that it lacks, at every depth."""
     filled = dict(own)
     for key, value in as_mapping(derived).items():
         if is_mapping(value) and is_mapping(filled.get(key)):

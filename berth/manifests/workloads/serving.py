@@ -15,7 +15,7 @@ _APP_LABEL: Final = "app.kubernetes.io/name"
 
 
 def deployment(plan: DeploymentPlan) -> Manifest:
-    """Return a Deployment; each of its pods is a workload of its own."""
+    """Render a Deployment; each of its pods is a workload of its own."""
     labels: dict[str, str] = {_APP_LABEL: plan.submission.name}
     spec: Manifest = {
         "replicas": plan.replicas,
@@ -26,7 +26,7 @@ def deployment(plan: DeploymentPlan) -> Manifest:
 
 
 def leader_worker_set(plan: LeaderWorkerSetPlan) -> Manifest:
-    """Return a LeaderWorkerSet; the first pod of each group is its leader, and has an accelerator like the others."""
+    """Render a LeaderWorkerSet; the first pod of each group is its leader and has an accelerator like the others."""
     template: Manifest = {
         "size": plan.size,
         "restartPolicy": "RecreateGroupOnPodRestart",

@@ -66,6 +66,7 @@ def _pool_plan(
         compute_class=pool.compute_class.name if pool.compute_class else None,
         reservation=pool.reservation,
         made_by=pool.made_by,
+        grouped=pool.made_by_gke and pool.spec.compact_placement,
         zones=pool.zones,
         flavor=flavor,
         node_pools=_node_pools(context, pool, node_network(context, pool, networks))

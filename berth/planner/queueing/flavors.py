@@ -22,7 +22,6 @@ from berth.planner.queueing.node_labels import (
     INSTANCE_TYPE,
     all_node_labels,
     flavor_tolerations,
-    group_labels,
     hardware_labels,
     node_taints,
     selecting_labels,
@@ -151,7 +150,7 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
 
 def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
     first = group[0]
-    labels = selecting_labels(first) | group_labels(name, first)
+    labels = selecting_labels(first)
     shared_labels = [
         label for label in sorted(first.spec.labels.items()) if all(label in p.spec.labels.items() for p in group)
     ]
@@ -198,7 +197,7 @@ def _selects_nodes_of(flavor: PlannedFlavor, other: PlannedFlavor) -> bool:
     """Return whether a pod with the selector and tolerations of `flavor` can run on a node of `other`."""
     tolerated = {(t.key, t.value) for t in flavor.tolerations}
     return any(
-        flavor.node_labels.items() <= (all_node_labels(p) | group_labels(other.name, p)).items()
+        flavor.node_labels.items() <= all_node_labels(p).items()
         and all((t.key, t.value) in tolerated for t in node_taints(p))
         for p in other.pools
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from berth import catalog
-from berth.names import MAX_LABEL, shorten
 from berth.plan.nodes import Taint, Toleration
 from berth.planner.machines.pools import PlannedPool
 from berth.rules.gke.gpu import gpu_labels
@@ -14,12 +13,6 @@ from berth.rules.gke.settings import capacity_labels
 from berth.rules.gke.settings import gke_capacity_taints as added_taints
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-
-
-def group_labels(flavor: str, pool: PlannedPool) -> dict[str, str]:
-    """Return the placement-group label with which GKE creates nodes close together (GKE docs: compact placement)."""
-    compact = pool.made_by_gke and pool.spec.compact_placement
-    return {catalog.labels().placement_group: shorten(flavor, MAX_LABEL)} if compact else {}
 
 
 def _class_labels(pool: PlannedPool) -> dict[str, str]:

@@ -20,7 +20,7 @@ LEARNING_RATE = 0.05
 
 
 def init(seed: int) -> dict[str, jax.Array]:
-    """Return the parameters of a network with one hidden layer."""
+    """Draw the parameters of a network with one hidden layer."""
     first, second = jax.random.split(jax.random.key(seed))
     return {
         "hidden": jax.random.normal(first, (FEATURES, HIDDEN)) / FEATURES**0.5,
@@ -29,7 +29,7 @@ def init(seed: int) -> dict[str, jax.Array]:
 
 
 def loss(parameters: dict[str, jax.Array], inputs: jax.Array, targets: jax.Array) -> jax.Array:
-    """Return the mean squared error over the whole batch, on all slices."""
+    """Mean squared error over the whole batch, on all slices."""
     return jnp.mean((jnp.tanh(inputs @ parameters["hidden"]) @ parameters["output"] - targets) ** 2)
 
 
@@ -37,16 +37,16 @@ def loss(parameters: dict[str, jax.Array], inputs: jax.Array, targets: jax.Array
 def update(
     parameters: dict[str, jax.Array], inputs: jax.Array, targets: jax.Array
 ) -> tuple[dict[str, jax.Array], jax.Array]:
-    """Return the parameters after one step of gradient descent, and the loss before it."""
+    """Take one step of gradient descent; return the new parameters, and the loss before it."""
     value, gradients = jax.value_and_grad(loss)(parameters, inputs, targets)
     return jax.tree.map(lambda each, slope: each - LEARNING_RATE * slope, parameters, gradients), value
 
 
 def batch(step: int, sharding: NamedSharding) -> tuple[jax.Array, jax.Array]:
-    """Return the batch of a step, split over all devices; each process makes its own part of it."""
+    """Draw the batch of a step, split over all devices; each process draws its own part of it."""
     random = np.random.default_rng((step, jax.process_index()))
     inputs = random.normal(size=(LOCAL_BATCH * jax.local_device_count(), FEATURES)).astype(np.float32)
-    targets = np.sin(inputs.sum(axis=1, keepdims=True)).astype(np.float32)
+    targets = np.sin(inputs.sum(axis=1, keepdims=True) / FEATURES**0.5).astype(np.float32)
     return tuple(jax.make_array_from_process_local_data(sharding, each) for each in (inputs, targets))
 
 
@@ -59,7 +59,7 @@ def save(folder: pathlib.Path, step: int, parameters: dict[str, jax.Array]) -> N
 
 
 def load(folder: pathlib.Path) -> tuple[int, dict[str, jax.Array]]:
-    """Return the step to continue with and its parameters: those of the checkpoint, or new ones."""
+    """Read the checkpoint; return the step to continue with, and the parameters. Without one: 0 and new parameters."""
     file = folder / "checkpoint.npz"
     if not file.exists():
         return 0, init(seed=0)

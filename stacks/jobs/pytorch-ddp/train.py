@@ -19,15 +19,16 @@ FEATURES, BATCH = 16, 64
 
 
 def device() -> torch.device:
-    """Return this process's GPU, or the CPU where there is none."""
+    """This process's GPU, or the CPU if there is none."""
     return torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
 
 
 def batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return this process's part of the batch of a step."""
+    """Draw this process's part of the batch of a step."""
     generator = torch.Generator().manual_seed(step * dist.get_world_size() + dist.get_rank())
     inputs = torch.randn(BATCH, FEATURES, generator=generator)
-    return inputs.to(device()), inputs.sum(dim=1, keepdim=True).sin().to(device())
+    targets = (inputs.sum(dim=1, keepdim=True) / FEATURES**0.5).sin()
+    return inputs.to(device()), targets.to(device())
 
 
 def save(folder: pathlib.Path, state: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import torch
 
 @ray.remote(num_gpus=1)
 def trial(rate: float, steps: int = 200) -> tuple[float, float]:
-    """Return a learning rate and the loss that it reaches."""
+    """Train with one learning rate; return it and the loss that it reaches."""
     torch.manual_seed(0)
     inputs = torch.randn(256, 16, device="cuda")
     targets = inputs.sum(dim=1, keepdim=True).sin()

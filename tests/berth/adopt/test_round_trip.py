@@ -39,6 +39,7 @@ JUSTIFIED = {
     r"cluster_queues\[\d+\]\.priority": "what a queue's workloads are to have stands in no object",
     r"(reservations|held)\[\d+\]\.key": "a reservation with a name of its own is called by it",
     r"teams\[\d+\]\.identity\.(roles|buckets\..*)": "rights are IAM's",
+    r"pools\[\d+\]\.grouped": "each job names the placement group of its nodes, and no object of the fleet does",
     r"flavors\[\d+\]\.oversubscription_reason": "reasons stand in no object",
 }
 """Where an adopted plan may differ, and why."""

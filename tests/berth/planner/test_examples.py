@@ -58,16 +58,13 @@ def test_the_twelve_queues_have_the_printed_quotas(name: str, kind: str) -> None
 
 @twelve
 def test_the_twelve_queues_have_the_printed_rules(name: str, kind: str) -> None:
-    """E.4: StrictFIFO, own namespace, a local queue named after the queue, no lending limit, no flavor fungibility."""
+    """E.4: StrictFIFO, own namespace, a local queue named after the queue, no lending limit; hp reclaims first."""
     result = queue(plan(BATCH), f"cq-{name}-{kind}")
     rule = "Never" if kind == "lp" else "LowerPriority"
     assert (result.cohort, result.queueing_strategy, result.namespaces) == (COHORTS[name], "StrictFIFO", (name,))
     assert (result.preemption.within_cluster_queue, result.preemption.reclaim_within_cohort) == (rule, rule)
-    assert (result.preemption.borrow_within_cohort, result.when_can_borrow, result.when_can_preempt) == (
-        None,
-        None,
-        None,
-    )
+    assert (result.preemption.borrow_within_cohort, result.when_can_borrow) == (None, None)
+    assert result.when_can_preempt == ("MayStopSearch" if kind == "hp" else None)
     assert [(door.namespace, door.name) for door in result.local_queues] == [(name, f"lq-{name}-{kind}")]
     assert {q.lending_limit for entry in result.flavors for q in entry.quotas} == {None}
 
@@ -80,7 +77,7 @@ def test_there_are_twelve_queues_in_two_cohorts_and_one_for_dws() -> None:
 
 
 def test_one_queue_for_queued_machines_is_shared_by_two_teams() -> None:
-    """20 GPUs, with a door in the namespace of each team, behind the check through which Kueue asks for machines."""
+    """20 A100 and 8 H100, with a local queue in each team's namespace, behind the check that requests machines."""
     batch = plan(BATCH)
     shared = queue(batch, "dws-cluster-queue")
     assert (shared.teams, shared.cohort, shared.namespaces) == (("team-a", "team-b"), None, None)
@@ -89,7 +86,8 @@ def test_one_queue_for_queued_machines_is_shared_by_two_teams() -> None:
         ("dws-local-queue", "team-a"), ("dws-local-queue", "team-b"),
     ]  # fmt: skip
     assert quota(batch, "dws-cluster-queue", "dws-flavor", GPU).nominal == 20
-    assert [(c.name, c.on_flavors) for c in shared.admission_checks] == [("dws-prov", ("dws-flavor",))]
+    assert quota(batch, "dws-cluster-queue", "dws-h100", GPU).nominal == 8
+    assert [(c.name, c.on_flavors) for c in shared.admission_checks] == [("dws-prov", ("dws-flavor", "dws-h100"))]
     assert [(c.name, c.managed_resources) for c in batch.provisioning_configs] == [("dws-config", (GPU,))]
 
 

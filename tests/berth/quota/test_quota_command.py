@@ -59,7 +59,7 @@ def test_the_page_shows_rows_of_the_table() -> None:
 
 
 def test_a_region_and_a_project_say_what_is_short() -> None:
-    """By hand: 56 + 72 + 28 GPUs against 64; CPUS 600 against 696 and, without preemptible quota, 36 × 24 more."""
+    """By hand: 56 + 72 + 28 + 8 GPUs against 64; CPUS 600 against 696 and, without preemptible quota, 36 × 24 more."""
     result = run("batch-platform", *have("region", "project"))
     output = rows(result.output)
     assert result.exit_code == 1
@@ -67,13 +67,13 @@ def test_a_region_and_a_project_say_what_is_short() -> None:
         "us-central1 120–1560 600 24 vCPUs short by 960 (used instead of PREEMPTIBLE_CPUS, which is 0)"
     )
     assert output["PREEMPTIBLE_NVIDIA_L4_GPUS"] == "us-central1 0–72 16 0 GPUs short by 56"
-    assert output["GPUS_ALL_REGIONS"] == "global 8–156 64 0 GPUs short by 92"
+    assert output["GPUS_ALL_REGIONS"] == "global 8–164 64 0 GPUs short by 100"
     assert output["NVIDIA_L4_GPUS"] == "us-central1 8–56 60 0 GPUs enough"
-    assert output["ACTIVE_RESIZE_REQUESTS"] == "us-central1 0–10 – – requests not in these answers"
-    assert result.output.splitlines()[-1] == "batch-platform: 18 quotas, 4 short, 3 not in these answers"
+    assert output["ACTIVE_RESIZE_REQUESTS"] == "us-central1 0–11 – – requests not in these answers"
+    assert result.output.splitlines()[-1] == "batch-platform: 21 quotas, 4 short, 6 not in these answers"
     assert (
         "  gcloud beta quotas preferences create --project=my-project --service=compute.googleapis.com "
-        "--quota-id=GPUS-ALL-REGIONS-per-project --preferred-value=158"
+        "--quota-id=GPUS-ALL-REGIONS-per-project --preferred-value=166"
     ) in result.output.splitlines()
 
 
@@ -88,11 +88,14 @@ def test_cloud_quotas_says_what_is_short_of_a_family() -> None:
     assert "--dimensions=region=us-east5,gpu_family=NVIDIA_H100" in result.output
 
 
-def test_service_usage_has_enough() -> None:
+def test_service_usage_has_enough_but_for_all_gpus_together() -> None:
+    """By hand: 56 + 72 + 28 + 8 GPUs against 160."""
     result = run("batch-platform", *have("service_usage"))
-    assert result.exit_code == 0
-    assert "short" not in result.output
-    assert result.output.splitlines()[-1] == "batch-platform: 18 quotas, 10 not in these answers"
+    assert result.exit_code == 1
+    short = [name for name, row in rows(result.output).items() if "short by" in row]
+    assert short == ["GPUS_ALL_REGIONS"]
+    assert rows(result.output)["GPUS_ALL_REGIONS"] == "global 8–164 160 – GPUs short by 4"
+    assert result.output.splitlines()[-1] == "batch-platform: 21 quotas, 1 short, 13 not in these answers"
 
 
 def test_json_has_the_same() -> None:

@@ -49,10 +49,11 @@ def test_batch_platform_needs_about_what_its_source_tells_users_to_request() -> 
     assert values["NVIDIA_L4_GPUS"] == (4 * 2, (4 + 24) * 2, 2)
     assert values["PREEMPTIBLE_NVIDIA_L4_GPUS"] == (0, 36 * 2, 2)
     assert values["PREEMPTIBLE_NVIDIA_A100_GPUS"] == (0, 8 * 1 + 10 * 2, 0)
+    assert values["PREEMPTIBLE_NVIDIA_H100_GPUS"] == (0, 8, 0)
     assert values["CPUS"] == (4 * 24 + 6 * 4, (4 + 24) * 24 + 6 * 4, 24)
-    assert values["PREEMPTIBLE_CPUS"] == (0, 36 * 24 + 8 * 12 + 10 * 24, 24)
-    assert values["GPUS_ALL_REGIONS"] == (8, 56 + 72 + 28, 2)
-    assert values["ACTIVE_RESIZE_REQUESTS"] == (0, 10, 0)
+    assert values["PREEMPTIBLE_CPUS"] == (0, 36 * 24 + 8 * 12 + 10 * 24 + 208, 24)
+    assert values["GPUS_ALL_REGIONS"] == (8, 56 + 72 + 28 + 8, 2)
+    assert values["ACTIVE_RESIZE_REQUESTS"] == (0, 11, 0)
 
 
 @pytest.mark.parametrize(

@@ -66,11 +66,38 @@ def test_with_32_chips_high_pushes_low_out_and_low_returns_and_with_64_both_run(
 
 
 def test_the_batch_platform_stands_as_it_was_observed() -> None:
-    """System E.7: pending and admitted by queue, after the low, the high and the compact jobs."""
+    """System E.7: pending and admitted by queue, after each group of jobs. docs/sources.md has the same table."""
     result = story("batch-platform")
-    assert standing(result, 16) == {"lp": (0, 4)}
-    assert standing(result, 32) == {"lp": (1, 3), "hp": (2, 2)}
-    assert standing(result, 48) == {"lp": (1, 3), "hp": (2, 2), "compact": (3, 1)}
+    moments = {
+        "low-priority jobs submitted": standing(result, 16),
+        "high-priority jobs submitted": standing(result, 32),
+        "compact jobs submitted": standing(result, 48),
+        "high- and low-priority jobs finished": standing(result, 80),
+        "JobSets submitted": standing(result, 96),
+    }
+    assert list(moments.values()) == [
+        {"lp": (0, 4)},
+        {"lp": (1, 3), "hp": (2, 2)},
+        {"lp": (1, 3), "hp": (2, 2), "compact": (3, 1)},
+        {"compact": (3, 1)},
+        {"lp": (0, 4), "compact": (3, 1)},
+    ]
+    table = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+    for moment, counts in moments.items():
+        cells = ["{} / {}".format(*counts.get(kind, (0, 0))) for kind in ("hp", "lp", "compact")]
+        assert f"| {moment} | {' | '.join(cells)} |" in table
+
+
+def test_high_priority_jobs_of_the_batch_platform_take_reserved_machines_before_on_demand() -> None:
+    """System E: reserved machines first, by preemption; on-demand machines are the overflow."""
+    flavors = {
+        row.job: row.quota_uses[0].flavor_resource[0]
+        for moment in story("batch-platform").steps[16:32]
+        for row in moment.outcomes
+        if row.status == JobStatus.ADMITTED
+    }
+    expected = {f"{team}-high-0": "gpu-l4-reserved" for team in "abcd"}
+    assert flavors == expected | {f"{team}-high-1": "gpu-l4-ondemand" for team in "abcd"}
 
 
 def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
@@ -78,7 +105,8 @@ def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
     verdicts: dict[str, tuple[str, str]] = {}
     for moment in of.steps[:moments]:
         verdicts |= {row.job: (row.queue, row.status) for row in moment.outcomes}
-    counts = Counter((queue, evaluation == JobStatus.ADMITTED) for queue, evaluation in verdicts.values())
+    unfinished = [each for each in verdicts.values() if each[1] != "finished"]
+    counts = Counter((queue, verdict == JobStatus.ADMITTED) for queue, verdict in unfinished)
     values: dict[str, set[tuple[int, int]]] = {}
     for queue in {queue for queue, _ in counts}:
         values.setdefault(queue.rsplit("-", 1)[1], set()).add((counts[queue, False], counts[queue, True]))

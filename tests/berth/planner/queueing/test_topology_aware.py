@@ -79,15 +79,16 @@ def test_everything_that_kueue_may_refuse_says_where_it_was_written(stack: str) 
 # --- nodes near each other that GKE makes -----------------------------------------------------------------------------
 
 
-def test_compact_pools_that_gke_makes_are_one_placement_group_a_flavor() -> None:
-    """GKE puts nodes near each other for pods that select one group; Berth's own pools say COMPACT instead."""
+def test_nodes_that_gke_makes_close_together_are_grouped_by_the_job_and_not_by_the_flavor() -> None:
+    """Each job selects a placement group of its own; a flavor's label would place all jobs in one group."""
     limits = {"cpu": {"max": 2000}, "memory": {"max": 20000}, "accelerators": {"nvidia-tesla-a100": 24}}
     near = {"machineType": "a2-highgpu-1g", "nodes": {"max": 8}, "autoProvisioned": True, "compactPlacement": True}
     pools = {"near": near, "far": {**near, "machineType": "a2-highgpu-2g", "compactPlacement": False}}
     plan = small_plan(fleet_with({"cluster.nodeAutoProvisioning": limits}, fleet_of_pools(pools)))
     key = "cloud.google.com/gke-placement-group"
-    assert {f.name: f.node_labels.get(key) for f in plan.flavors} == {"far": None, "near": "near"}
+    assert all(key not in f.node_labels for f in plan.flavors)
+    assert {pool.name: pool.grouped for pool in plan.pools} == {"far": False, "near": True}
     own = small_plan(fleet_of_pools({"near": {**near, "autoProvisioned": False, "zone": ZONE}}))
     (pool,) = own.pools[0].node_pools
-    assert pool.placement is not None
+    assert pool.placement is not None and not own.pools[0].grouped
     assert key not in own.flavors[0].node_labels

@@ -1,0 +1,79 @@
+"""Checks of where a job's pods are placed: slices kept apart, nodes close to each other, the network of nodes."""
+
+from __future__ import annotations
+
+from berth import catalog
+from berth.jobs.values import as_list, as_mapping, get_nested
+from berth.lint.job_pods import JobPods
+from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
+from berth.workloads.node_shapes import NodeShape
+from berth.workloads.placement import SLICE_SIZE, SLICE_TOPOLOGY
+
+EXCLUSIVE_TOPOLOGY = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_GROUP_TOPOLOGY = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+"""LeaderWorkerSet's own annotation: each group on nodes of its own (LeaderWorkerSet 0.9, docs)."""
+_NODE_POOL = "cloud.google.com/gke-nodepool"
+
+
+def is_exclusive(pods: JobPods) -> bool:
+    """Whether an annotation gives each child job, or each group, node pools of its own."""
+    job = pods.submitted.job
+    return bool({EXCLUSIVE_TOPOLOGY, _GROUP_TOPOLOGY} & job.annotations.keys()) or any(
+        EXCLUSIVE_TOPOLOGY in as_mapping(get_nested(each, "template", "metadata", "annotations"))
+        for each in as_list(get_nested(job.source.value, "spec", "replicatedJobs"))
+    )
+
+
+def _has_slice_placement(pods: JobPods, shape: NodeShape) -> bool:
+    """Whether an annotation keeps slices apart: JobSet's, or Kueue's if Kueue places the pods."""
+    if shape.flavor.topology is None:
+        return is_exclusive(pods)
+    return SLICE_TOPOLOGY in as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
+
+
+def check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
+    """Report a missing annotation that keeps the pods of a slice on the nodes of one slice."""
+    has_many_slices = shape.pool.slices is not None and shape.pool.slices.max > 1
+    if shape.is_multi_host and has_many_slices and not _has_slice_placement(pods, shape):
+        together = pods.submitted.job.row is not None and pods.submitted.job.row.together
+        remedy = f"a JobSet with the annotation {EXCLUSIVE_TOPOLOGY}: {_NODE_POOL}"
+        if together:
+            remedy = f"the annotation {_GROUP_TOPOLOGY}: {_NODE_POOL}"
+        if shape.flavor.topology is not None:
+            remedy = f"the annotations {SLICE_TOPOLOGY}: {_NODE_POOL} and {SLICE_SIZE}: '{shape.hosts}' on its pods"
+        message = f"nothing keeps the {shape.hosts} pods of a slice on one slice; write {remedy}"
+        if all(each.message != message for each in pods.submitted.job.source.problems.entries):
+            pods.submitted.warn("split-slice", pods.submitted.job.metadata.path, message)
+    networked = shape.has_pod_network or pods.submitted.context.plan.cluster.mode == "autopilot"
+    on_host = pods.spec_field("hostNetwork").value is True
+    if shape.is_tpu and pods.replicas > 1 and not networked and not on_host:
+        message = "slices communicate over the network of their nodes; write hostNetwork: true in the pods"
+        pods.submitted.warn("no-host-network", pods.template.path, message)
+    if on_host and pods.submitted.context.plan.cluster.mode == "autopilot":
+        pods.spec_field("hostNetwork").fault("host-network", "Autopilot refuses pods with hostNetwork; remove it")
+    elif on_host:
+        _check_node_identity(pods, shape)
+
+
+def check_placement_group(pods: JobPods, shape: NodeShape) -> None:
+    """Warn about several pods that select no placement group: GKE would create their nodes anywhere in the zone."""
+    selector = catalog.labels().placement_group
+    if shape.pool.grouped and pods.pod_set.count > 1 and selector not in pods.pod_set.node_selector:
+        message = f"nothing keeps its {pods.pod_set.count} pods close to each other; write the node selector {selector}"
+        pods.submitted.warn("no-placement-group", pods.template.path, f"{message} with a value of its own")
+
+
+def _check_node_identity(pods: JobPods, shape: NodeShape) -> None:
+    """Report host-network pods of a team with rights: their metadata server gives them the nodes' account.
+
+    GKE docs: Workload Identity Federation for GKE, limitations.
+    """
+    submitted = pods.submitted
+    team = next((each for each in submitted.context.plan.teams if each.name == submitted.local_queue.team), None)
+    if team is None or not has_grants(team) or node_account(shape.pool) is not None:
+        return
+    message = (
+        f"pods on the host network act as the nodes' service account, so the rights of team '{team.name}' "
+        f"do not apply; {keep_identity_remedy(shape.pool)}"
+    )
+    submitted.warn("node-identity", pods.spec_field("hostNetwork").path, message)
