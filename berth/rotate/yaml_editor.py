@@ -7,6 +7,7 @@ import pathlib
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from tempfile import TemporaryDirectory
 from typing import cast
 
@@ -110,7 +111,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
 
     def _locate(self, path: FieldPath) -> tuple[str, int]:
         """Return the file and the line (from 0) of the value at `path`."""
-        file = self._load()
+        file = self._loaded
         place = file.source_map.place_of(path) if file else ""
         name, _, line = place.rpartition(":")
         if not line.isdecimal():
@@ -118,18 +119,20 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return name, int(line) - 1
 
     def value_at(self, path: FieldPath) -> object:
-        """Return the value at `path` as written; None if there is none."""
-        file = self._load()
-        value: object = file.fleet if file else None
-        for step in path:
-            if isinstance(value, dict):
-                value = cast("dict[str | int, object]", value).get(step)
-            else:
-                value = cast("list[object]", value)[step] if isinstance(value, list) and isinstance(step, int) else None
-        return value
+        """Return the value at `path` as written, without `teamDefaults` in the teams; None if there is none."""
+        return _value_at(self._loaded.written if self._loaded else None, path)
 
-    def _load(self) -> StackFile | None:
-        """Return the stack as written."""
+    def effective_value_at(self, path: FieldPath) -> object:
+        """Return the value at `path` with `teamDefaults` in the teams; None if there is none."""
+        return _value_at(self._loaded.fleet if self._loaded else None, path)
+
+    def written_path(self, path: FieldPath) -> FieldPath:
+        """Return where the value at a path is written: there, or below `teamDefaults`."""
+        return self._loaded.source_map.written_path(path) if self._loaded else path
+
+    @cached_property
+    def _loaded(self) -> StackFile | None:
+        """The stack that these files contain."""
         with _temporary_folder(self.texts) as folder:
             return read_stack(str(folder / self.file), folder)[0]
 
@@ -138,6 +141,15 @@ class YamlEditor(Struct, frozen=True, dict=True):
         first_child = next((line for line in lines[at + 1 : _block_end(lines, at)] if line.strip()), None)
         own_indent = _indent(lines[at])
         return " " * (_indent(first_child) if first_child else own_indent + 2)
+
+
+def _value_at(value: object, path: FieldPath) -> object:
+    for step in path:
+        if isinstance(value, dict):
+            value = cast("dict[str | int, object]", value).get(step)
+        else:
+            value = cast("list[object]", value)[step] if isinstance(value, list) and isinstance(step, int) else None
+    return value
 
 
 _VALUE_OF = r"((?:^|(?<=[{{,\s])){}:[ ]*)(?:\"[^\"]*\"|\{{[^}}]*\}}|\[[^\]]*\]|[^,}}#\n]*[^,}}#\s])"

@@ -260,7 +260,7 @@ def _indentation(body: str) -> str:
 
 def _without_teams(editor: YamlEditor) -> YamlEditor:
     """Return the stack without its teams and without their cohorts, queues and oversubscription."""
-    removed_keys = ["teamFiles", "teams", "clusterQueues", "cohorts"]
+    removed_keys = ["teamFiles", "teamDefaults", "teams", "clusterQueues", "cohorts"]
     flavors = cast("Mapping[str, Mapping[str, object]]", editor.value_at(("flavors",)) or {})
     if all(entry.keys() <= {"oversubscription", "reason"} for entry in flavors.values()):
         removed_keys.append("flavors")
