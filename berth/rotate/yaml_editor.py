@@ -56,6 +56,8 @@ class YamlEditor(Struct, frozen=True, dict=True):
         lines = self.texts[name].splitlines(keepends=True)
         if exists:
             lines[at] = re.sub(_VALUE_OF.format(re.escape(key)), lambda f: f[1] + value, lines[at], count=1)
+        elif re.search(_ONE_ITEM, lines[at]):
+            lines[at] = re.sub(_ONE_ITEM, lambda f: f"{f[1]}, {key}: {value}}}", lines[at], count=1)
         elif re.search(r":\s*\{", lines[at]):
             pair = f"{key}: {value}"
             lines[at] = re.sub(
@@ -74,6 +76,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
             del lines[at : _block_end(lines, at)]
         else:
             lines[at] = re.sub(rf"{_VALUE_OF.format(key)}(?:,\s*)?", "", lines[at], count=1)
+            lines[at] = re.sub(r",\s*\}", "}", lines[at], count=1)
         return self._verified(name, lines, path, None)
 
     def copy_entry(self, path: FieldPath, new_key: str) -> YamlEditor:
@@ -154,6 +157,10 @@ def _value_at(value: object, path: FieldPath) -> object:
 
 _VALUE_OF = r"((?:^|(?<=[{{,\s])){}:[ ]*)(?:\"[^\"]*\"|\{{[^}}]*\}}|\[[^\]]*\]|[^,}}#\n]*[^,}}#\s])"
 """A pattern for a key and its value on one line, with the key in group 1; to be formatted with the key."""
+
+
+_ONE_ITEM = r"((?:^\s*-|\[)\s*\{[^{}]*[^{}\s])\s*\}"
+"""A pattern for a list item that is a mapping in braces; group 1 is all but its end."""
 
 
 def _with_value_at(value: object, path: FieldPath, new: object) -> object:
