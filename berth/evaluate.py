@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Severity, format_path
-from berth.loader import SourceMap, StackFile, locate, read_config, read_stack, sort_by_place
+from berth.loader import SourceMap, StackFile, locate, read_config, read_stack, sort_by_place, with_team_defaults
 from berth.plan.fleet import FleetPlan
 from berth.planner import PlannedFleet, plan_fleet
 from berth.planner.left_out import left_out
@@ -95,7 +95,8 @@ def evaluate_values(name: str, fleet: Mapping[str, object], known_problems: Sequ
     Parts of the fleet in which there are `known_problems` are set aside. Team files are not read: `teamFiles` has no
     meaning here.
     """
-    return _evaluate(name, StackFile(name, None, fleet, SourceMap(), {}), [*known_problems], pathlib.Path())
+    file = StackFile(name, None, with_team_defaults(fleet), SourceMap(written=fleet), {}, written=fleet)
+    return _evaluate(name, file, [*known_problems], pathlib.Path())
 
 
 def evaluate_team_values(name: str, team: Mapping[str, object], platform: Evaluation) -> Evaluation:
@@ -225,4 +226,13 @@ def _platform_fault(name: str, platform: Evaluation) -> Problem:
 
 
 def _with_places(problems: tuple[Problem, ...], places: SourceMap) -> list[Problem]:
-    return [problem.with_place(places.place_of(problem.path)) for problem in problems]
+    """Return the problems where their values are written: a fault of the teams' defaults once and not for each team."""
+    return list(dict.fromkeys(_with_place(problem, places) for problem in problems))
+
+
+def _with_place(problem: Problem, places: SourceMap) -> Problem:
+    path = places.written_path(problem.path)
+    message = problem.message
+    if path != problem.path and problem.code == "duplicate-name":  # one name for all teams
+        message = message.replace("write another name", "write {team} in the name")
+    return replace(problem.with_place(places.place_of(problem.path)), path=path, message=message)

@@ -20,6 +20,8 @@ from berth.yaml_loader import load_yaml
 
 FLEET_KEY = "berth:fleet"
 Entries = Mapping[str, Any]
+_REWRITTEN = ("teamFiles", "teamDefaults", "teams", "clusterQueues")
+"""Sections that a drained stack file has in another form: every team is in it, with its defaults."""
 
 
 EPILOG = "Example: berth drain dev -o build/drained/Pulumi.dev.yaml"
@@ -68,7 +70,7 @@ def evaluate_drained(stack_text: str, stack: str) -> Evaluation:
 
 def drain_fleet(fleet: Entries) -> dict[str, Any]:
     """Return the fleet with every team and every shared queue drained."""
-    sections = {key: value for key, value in fleet.items() if key not in ("teamFiles", "teams", "clusterQueues")}
+    sections = {key: value for key, value in fleet.items() if key not in _REWRITTEN}
     teams = {name: _drain_team(team) for name, team in _section(fleet, "teams").items()}
     queues = {name: {**queue, "stopPolicy": "HoldAndDrain"} for name, queue in _section(fleet, "clusterQueues").items()}
     return {**sections, **({"teams": teams} if teams else {}), **({"clusterQueues": queues} if queues else {})}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from berth.diagnostics import FieldPath, Problem
+from berth.loader.team_defaults import written_path
 
 _PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?", re.DOTALL)
 
@@ -32,12 +33,18 @@ class SourceMap:
     """Positions of the paths of one fleet. `SourceMap()` without a file returns "" for every path.
 
     `file` is the stack file's name as a person would type it, `fleet` the mark of its `berth:fleet` key, and `teams`
-    has the file name and the marks of each team in a file of its own.
+    has the file name and the marks of each team in a file of its own. `written` is the fleet as written, if it has
+    `teamDefaults`.
     """
 
     def __init__(
-        self, file: str = "", fleet: Mark | None = None, teams: Mapping[str, tuple[str, Marks]] | None = None
+        self,
+        file: str = "",
+        fleet: Mark | None = None,
+        teams: Mapping[str, tuple[str, Marks]] | None = None,
+        written: object = None,
     ) -> None:
+        self._written = written
         self._stack = (file, fleet or Mark(0, NO_MARKS))
         self._teams = {name: (team_file, Mark(0, marks)) for name, (team_file, marks) in (teams or {}).items()}
 
@@ -46,12 +53,18 @@ class SourceMap:
         """Every file that contains a part of the fleet, the stack file first."""
         return tuple(dict.fromkeys(file for file, _ in (self._stack, *self._teams.values()) if file))
 
+    def written_path(self, path: FieldPath) -> FieldPath:
+        """Return where a value is written: below `teamDefaults` if its team has it from there."""
+        return written_path(self._written, path) if self._written is not None else path
+
     def place_of(self, path: FieldPath) -> str:
         """Return `FILE:LINE` of the key (in a list: of the item) at `path`, or of its nearest written ancestor.
 
         `FILE` if no line is known, and "" if no file is. The empty path is the fleet itself. The place of a YAML alias
-        is that of its anchor, where it must be edited.
+        is that of its anchor, where it must be edited. The place of a default of all teams is its line in
+        `teamDefaults`.
         """
+        path = self.written_path(path)
         file, mark = self._file_and_mark(path)
         line = mark.line
         for step in path:

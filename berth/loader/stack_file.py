@@ -12,16 +12,18 @@ from berth.diagnostics import Problem, Severity
 from berth.loader.locate import locate, missing_file_fault, missing_project_fault
 from berth.loader.positions import SourceMap, sort_by_place
 from berth.loader.stack_text import CONFIG_KEYS, MOVE_TEAMS, WRITE_FLEET, StackText
+from berth.loader.team_defaults import KEY, with_team_defaults
 from berth.loader.team_files import TeamFiles
 from berth.loader.text_file import read_text
 
 
 class StackFile(Struct, frozen=True, dict=True):
-    """One stack's fleet as plain values (teams merged from all files), and the positions of its parts.
+    """One stack's fleet as plain values (with the teams of all files and their defaults), and its positions.
 
     `file` is None if the values came from Pulumi and no file is known to have the same values. `config` has every
     config key of that file as written, including the fleet without its team files; it is empty without a file.
-    `config_key` is the key of the values: `berth:fleet`, or `berth:team` in a team's own stack.
+    `config_key` is the key of the values: `berth:fleet`, or `berth:team` in a team's own stack. `written` is the fleet
+    with the teams of all files, but without defaults in them.
     """
 
     stack: str
@@ -30,6 +32,7 @@ class StackFile(Struct, frozen=True, dict=True):
     source_map: SourceMap
     config: Mapping[str, object]
     config_key: str = CONFIG_KEYS[0]
+    written: object = None
 
 
 def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[Problem]]:
@@ -79,17 +82,18 @@ def _merge_team_files(
 ) -> tuple[StackFile, list[Problem]]:
     if stack_text.config_key != CONFIG_KEYS[0]:
         source_map = SourceMap(stack_text.display_path, stack_text.key_mark)
-        return StackFile(stack, file, fleet, source_map, stack_text.config, stack_text.config_key), sort_by_place(
-            stack_text.faults
-        )
+        read = StackFile(stack, file, fleet, source_map, stack_text.config, stack_text.config_key, fleet)
+        return read, sort_by_place(stack_text.faults)
     teams = fleet.get("teams")
     own_teams = cast("dict[str, object]", teams) if isinstance(teams, dict) else {}
     files = TeamFiles(root, own_teams, SourceMap(stack_text.display_path, stack_text.key_mark))
     files.read(fleet.get("teamFiles"))
     if files.teams and (own_teams or not teams):  # teams that are not a mapping are refused by the spec
         fleet = {**fleet, "teams": own_teams | files.teams}
-    source_map = SourceMap(stack_text.display_path, stack_text.key_mark, files.sources)
-    return StackFile(stack, file, fleet, source_map, stack_text.config), sort_by_place(stack_text.faults + files.faults)
+    written = fleet if KEY in fleet else None
+    source_map = SourceMap(stack_text.display_path, stack_text.key_mark, files.sources, written)
+    read = StackFile(stack, file, with_team_defaults(fleet), source_map, stack_text.config, written=fleet)
+    return read, sort_by_place(stack_text.faults + files.faults)
 
 
 def _is_identical(left: object, right: object) -> bool:

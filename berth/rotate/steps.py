@@ -151,11 +151,13 @@ def _without_allowance(editor: YamlEditor, section: str, key: str) -> YamlEditor
 
 
 def _stop_policies(editor: YamlEditor, names: list[str]) -> dict[FieldPath, str | None]:
-    """Map where each of the cluster queues is written to its stop policy there.
+    """Map where each of the cluster queues is written to its stop policy there; one in `teamDefaults` is that of all.
 
     Raises ManualEditRequired if a queue is in none of the files, because it would not be drained.
     """
-    entries = {name: (path, queue.get("stopPolicy")) for path, name, queue in _queue_entries(editor)}
+    entries = {
+        name: (editor.written_path(path), queue.get("stopPolicy")) for path, name, queue in _queue_entries(editor)
+    }
     if missing := [name for name in names if name not in entries]:
         raise ManualEditRequired(f"queue {missing[0]} is not in the stack's files; drain it by hand")
     return {entries[name][0]: entries[name][1] for name in names}
@@ -170,22 +172,23 @@ def _with_stop_policies(editor: YamlEditor, stops: Mapping[FieldPath, str | None
 
 def _flavor_entries(editor: YamlEditor, pool: PoolPlan) -> list[tuple[FieldPath, str]]:
     """Return every entry of a queue's or a cohort's flavors that names the pool or its flavor, with that key."""
-    mentions: list[tuple[FieldPath, str]] = []
+    mentions: dict[tuple[FieldPath, str], None] = {}
     owners = [(path, queue) for path, _, queue in _queue_entries(editor)]
     owners += [(("cohorts", name), cohort) for name, cohort in _section_entries(editor.value_at(("cohorts",)))]
     for path, owner in owners:
         entries: list[dict[str, Any]] = owner.get("flavors") or []
         for index, entry in enumerate(entries):
+            written = editor.written_path((*path, "flavors", index))
             if entry.get("pool") == pool.name:
-                mentions.append(((*path, "flavors", index), "pool"))
+                mentions[written, "pool"] = None
             elif entry.get("flavor") == pool.flavor:
-                mentions.append(((*path, "flavors", index), "flavor"))
-    return mentions
+                mentions[written, "flavor"] = None
+    return list(mentions)
 
 
 def _queue_entries(editor: YamlEditor) -> Iterator[tuple[FieldPath, str, Mapping[str, Any]]]:
-    """Yield every queue as written: its path, Kueue's name (that of the first key, see `formerly`), and the entry."""
-    for team, entry in _section_entries(editor.value_at(("teams",))):
+    """Yield every queue: its path, Kueue's name (that of the first key, see `formerly`), and its complete entry."""
+    for team, entry in _section_entries(editor.effective_value_at(("teams",))):
         for key, queue in _section_entries(entry.get("queues")):
             first_name = f"{entry.get('formerly') or team}-{queue.get('formerly') or key}"
             yield ("teams", team, "queues", key), queue.get("name") or first_name, queue

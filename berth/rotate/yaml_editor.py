@@ -7,6 +7,7 @@ import pathlib
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from tempfile import TemporaryDirectory
 from typing import cast
 
@@ -55,6 +56,8 @@ class YamlEditor(Struct, frozen=True, dict=True):
         lines = self.texts[name].splitlines(keepends=True)
         if exists:
             lines[at] = re.sub(_VALUE_OF.format(re.escape(key)), lambda f: f[1] + value, lines[at], count=1)
+        elif re.search(_ONE_ITEM, lines[at]):
+            lines[at] = re.sub(_ONE_ITEM, lambda f: f"{f[1]}, {key}: {value}}}", lines[at], count=1)
         elif re.search(r":\s*\{", lines[at]):
             pair = f"{key}: {value}"
             lines[at] = re.sub(
@@ -73,6 +76,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
             del lines[at : _block_end(lines, at)]
         else:
             lines[at] = re.sub(rf"{_VALUE_OF.format(key)}(?:,\s*)?", "", lines[at], count=1)
+            lines[at] = re.sub(r",\s*\}", "}", lines[at], count=1)
         return self._verified(name, lines, path, None)
 
     def copy_entry(self, path: FieldPath, new_key: str) -> YamlEditor:
@@ -110,7 +114,7 @@ class YamlEditor(Struct, frozen=True, dict=True):
 
     def _locate(self, path: FieldPath) -> tuple[str, int]:
         """Return the file and the line (from 0) of the value at `path`."""
-        file = self._load()
+        file = self._loaded
         place = file.source_map.place_of(path) if file else ""
         name, _, line = place.rpartition(":")
         if not line.isdecimal():
@@ -118,18 +122,20 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return name, int(line) - 1
 
     def value_at(self, path: FieldPath) -> object:
-        """Return the value at `path` as written; None if there is none."""
-        file = self._load()
-        value: object = file.fleet if file else None
-        for step in path:
-            if isinstance(value, dict):
-                value = cast("dict[str | int, object]", value).get(step)
-            else:
-                value = cast("list[object]", value)[step] if isinstance(value, list) and isinstance(step, int) else None
-        return value
+        """Return the value at `path` as written, without `teamDefaults` in the teams; None if there is none."""
+        return _value_at(self._loaded.written if self._loaded else None, path)
 
-    def _load(self) -> StackFile | None:
-        """Return the stack as written."""
+    def effective_value_at(self, path: FieldPath) -> object:
+        """Return the value at `path` with `teamDefaults` in the teams; None if there is none."""
+        return _value_at(self._loaded.fleet if self._loaded else None, path)
+
+    def written_path(self, path: FieldPath) -> FieldPath:
+        """Return where the value at a path is written: there, or below `teamDefaults`."""
+        return self._loaded.source_map.written_path(path) if self._loaded else path
+
+    @cached_property
+    def _loaded(self) -> StackFile | None:
+        """The stack that these files contain."""
         with _temporary_folder(self.texts) as folder:
             return read_stack(str(folder / self.file), folder)[0]
 
@@ -140,8 +146,21 @@ class YamlEditor(Struct, frozen=True, dict=True):
         return " " * (_indent(first_child) if first_child else own_indent + 2)
 
 
+def _value_at(value: object, path: FieldPath) -> object:
+    for step in path:
+        if isinstance(value, dict):
+            value = cast("dict[str | int, object]", value).get(step)
+        else:
+            value = cast("list[object]", value)[step] if isinstance(value, list) and isinstance(step, int) else None
+    return value
+
+
 _VALUE_OF = r"((?:^|(?<=[{{,\s])){}:[ ]*)(?:\"[^\"]*\"|\{{[^}}]*\}}|\[[^\]]*\]|[^,}}#\n]*[^,}}#\s])"
 """A pattern for a key and its value on one line, with the key in group 1; to be formatted with the key."""
+
+
+_ONE_ITEM = r"((?:^\s*-|\[)\s*\{[^{}]*[^{}\s])\s*\}"
+"""A pattern for a list item that is a mapping in braces; group 1 is all but its end."""
 
 
 def _with_value_at(value: object, path: FieldPath, new: object) -> object:

@@ -22,7 +22,7 @@ from berth.spec.cluster import Cidr
 from berth.spec.core import AfterValidator
 from berth.spec.machines.pools import FlavorSpec, LabelKey, LabelValue, PoolName, Reason, TaintSpec
 from berth.spec.model import Field
-from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
+from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamDefaults, TeamSpec
 
 AlibabaRegion = Annotated[str, Text(r"[a-z]{2}-[a-z]+(-[a-z0-9]+)*", "a region such as cn-hangzhou")]
 InstanceType = Annotated[
@@ -135,6 +135,7 @@ class AckFleetSpec(Model):
     cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
     teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
     team_files: Sequence[str] = ()
+    team_defaults: TeamDefaults = Field(default_factory=dict)
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)

@@ -26,7 +26,7 @@ from berth.spec.machines.pools import FlavorSpec, PoolName, PoolSpec, Reason
 from berth.spec.machines.reservations import ReservationSpec
 from berth.spec.model import Field
 from berth.spec.monitoring import MonitoringSpec
-from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamSpec
+from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamDefaults, TeamSpec
 from berth.spec.tenancy import PlatformSpec
 from berth.spec.workers import WorkerName, WorkerSpec
 
@@ -75,6 +75,7 @@ class FleetSpec(Model):
     cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
     teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
     team_files: Sequence[str] = ()
+    team_defaults: TeamDefaults = Field(default_factory=dict)
     platform: Entry[PlatformSpec] = default_field(PlatformSpec)
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
     accept_loss: AcceptLoss = ()

@@ -35,7 +35,7 @@ def misplaced_keys(model: type[Model], fleet: Mapping[str, Any], sections: Colle
     return tuple(
         each
         for section, value in fleet.items()
-        if isinstance(value, dict)
+        if isinstance(value, dict) and section != "teamDefaults"  # its keys are those of a team, and checked there
         for each in _misplaced_in(model, fleet, sections, section, cast("dict[str, object]", value))
     )
 

@@ -96,7 +96,14 @@ def _parse_model(
     set_aside = frozenset(part for problem in all_problems for part in _faulty_parts(model, problem, fleet))
     if spec is None or set_aside:
         spec = model.model_validate(_without_faulty(model, fleet, set_aside))
-    return spec, (*(each.problem for each in misplaced), *problems), set_aside
+    return spec, (*(each.problem for each in misplaced), *problems, *_unused_defaults(fleet)), set_aside
+
+
+def _unused_defaults(fleet: Mapping[str, Any]) -> Iterable[Problem]:
+    """Warn of defaults without a team: they are validated in each team, so nobody would see a mistake in them."""
+    if fleet.get("teamDefaults") and not fleet.get("teams"):
+        message = "no team uses them, so they are not checked; write a team, or remove them"
+        yield Problem(Severity.WARNING, "unused-defaults", ("teamDefaults",), message)
 
 
 def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
+
+from pydantic_core import CoreSchema
 
 from berth.spec.amounts import ZERO_AMOUNT, AmountField, Bytes, LimitField, MilliCpu
-from berth.spec.base import DnsLabel, DnsName, Model, Section, Sequence, default_field, unique_items
-from berth.spec.core import AfterValidator
+from berth.spec.base import (
+    DnsLabel,
+    DnsName,
+    JsonSchema,
+    Model,
+    NullIsEmpty,
+    Section,
+    Sequence,
+    default_field,
+    unique_items,
+)
+from berth.spec.core import AfterValidator, Handler, SchemaBuilder, with_json_schema
 from berth.spec.model import Field
 from berth.spec.tenancy import TenancySpec
 
 QueueName = DnsLabel
+
+
+class CompletedByDefaults:
+    """Metadata of a team's queue: `teamDefaults` may have its required keys, and an empty entry removes a default."""
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Change only the JSON Schema: Berth validates a queue with its defaults."""
+        return with_json_schema(inner(), self._json_schema)
+
+    def _json_schema(self, core: Any, generate: Handler) -> Any:
+        return {"anyOf": [generate(core), {"type": "null"}]}
 
 
 class PrioritySpec(Model):
@@ -101,6 +124,14 @@ class QueueSpec(Model):
     stop_policy: Literal["None", "Hold", "HoldAndDrain"] | None = None
     fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Handler) -> Any:
+        """Return the schema; a team's queue may have its flavors from `teamDefaults`."""
+        reference = handler(core)
+        if cls is QueueSpec:
+            cast("Any", handler).resolve_ref_schema(reference)["required"] = []
+        return reference
+
 
 class SharedQueueSpec(QueueSpec):
     """A cluster queue for several teams, with a local queue in the namespaces of each."""
@@ -114,4 +145,20 @@ class TeamSpec(TenancySpec):
 
     formerly: DnsLabel | None = None
     cohort: str | None = None
-    queues: Section[QueueName, QueueSpec] = Field(default_factory=dict)
+    queues: Section[QueueName, Annotated[QueueSpec, CompletedByDefaults()]] = Field(default_factory=dict)
+
+
+def _completions(model: type[Model], **values: Any) -> dict[str, Any]:
+    """Return a JSON Schema of the keys of a model, without their values."""
+    keys = {field.alias: values.get(field.alias, {}) for field in model.model_fields.values()}
+    return {"type": "object", "properties": keys, "additionalProperties": False}
+
+
+TeamDefaults = Annotated[
+    dict[str, Any],
+    NullIsEmpty(),
+    JsonSchema(
+        _completions(TeamSpec, queues={"type": "object", "additionalProperties": _completions(QueueSpec)}),
+    ),
+]
+"""Keys of a team that every team has unless it writes them itself. They are validated in each team, with its name."""

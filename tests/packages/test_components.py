@@ -91,7 +91,7 @@ def at_root(resource: RecordedResource, name: str) -> Mapping[str, Any]:
 @pytest.mark.parametrize("stack", FLEETS)
 def test_a_fleet_registers_what_a_stack_does_below_itself(stack: str) -> None:
     """Types, names, inputs, options and dependencies are the same but for the parent and the start of names."""
-    args = {key: each for key, each in fleet_values(stack).items() if key != "teamFiles"}
+    args = {key: each for key, each in fleet_values(stack).items() if key not in ("teamFiles", "teamDefaults")}
     at_root_of = run_stack(stack, True)
     _, *at_top = at_root_of.resources
     root, fleet, *below = run_offline(

@@ -22,7 +22,7 @@ PACKAGE = ROOT / "packages" / "berth"
 Json = dict[str, Any]
 
 MODELS: Json = stack_schema()["$defs"]
-LEFT_OUT = {"FleetSpec": {"teamFiles"}, "TeamStackSpec": {"platform"}}
+LEFT_OUT = {"FleetSpec": {"teamFiles", "teamDefaults"}, "TeamStackSpec": {"platform"}}
 """Keys that only a stack file has: paths of files beside it, and the name of another stack."""
 schema = cache(package_schema)
 

@@ -54,11 +54,11 @@ def command(
 ) -> None:
     """Write a new stack file from an example.
 
-    Replaces the example's project, region and teams with yours; each team gets a queue with an equal share of the
-    machines. On a terminal, asks for missing values. Checks the file before writing it, and never overwrites a file.
+    Replaces the example's project, region and teams with yours; each team gets an equal share of the machines, in the
+    queues of the example's teamDefaults if it has these. On a terminal, asks for missing values. Checks the file before
+    writing it, and never overwrites a file.
     """
     from berth.cli.init import stack_file as verb
-    from berth.cli.init.first_teams import remainder_notes
 
     single_values = {"project": project, "region": region, "context": context, "platform": platform}
     answers = {flag: (value,) for flag, value in single_values.items() if value is not None}
@@ -81,7 +81,7 @@ def command(
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     _print_result(name, file.name, example, evaluation)
-    for note in remainder_notes(example.evaluation, answers.get("team", ())):
+    for note in verb.share_notes(example, answers.get("team", ())):
         typer.echo(note)
 
 

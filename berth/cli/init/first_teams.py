@@ -13,7 +13,7 @@ from berth.plan.kueue import FlavorPlan
 from berth.text import pluralize
 
 
-class _Share(Struct, frozen=True):
+class TeamShare(Struct, frozen=True):
     """How teams share a flavor, in units of `unit` accelerators (a slice, or a node): `own` each, `remainder` left."""
 
     flavor: str
@@ -45,15 +45,18 @@ def teams_text(evaluation: Evaluation, teams: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in _lines(evaluation, teams))
 
 
-def remainder_notes(evaluation: Evaluation, teams: Sequence[str]) -> list[str]:
+def remainder_notes(
+    evaluation: Evaluation, teams: Sequence[str], shares: Sequence[TeamShare] | None = None
+) -> list[str]:
     """Return a sentence for each flavor that the teams cannot share equally in whole slices or nodes."""
     if not teams or evaluation.is_team_stack:
         return []
-    shares = [share for share in _shares(evaluation, len(teams)) if share.remainder]
-    return [_remainder_note(share, len(teams), evaluation.ack_plan is not None) for share in shares]
+    all_shares = _shares(evaluation, len(teams)) if shares is None else shares
+    on_ack = evaluation.ack_plan is not None
+    return [_remainder_note(share, len(teams), on_ack) for share in all_shares if share.remainder]
 
 
-def _remainder_note(share: _Share, teams: int, on_ack: bool) -> str:
+def _remainder_note(share: TeamShare, teams: int, on_ack: bool) -> str:
     head = f"{share.flavor}: {teams} teams cannot share {share.amount_text(share.total)} equally"
     if on_ack:  # no cohort of an elastic quota tree has a quota of its own
         first = "the first team is" if share.remainder == 1 else f"the first {share.remainder} teams are"
@@ -68,7 +71,7 @@ def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
     kinds = {"tpu": [s for s in shares if s.is_tpu], "gpu": [s for s in shares if not s.is_tpu]}
     queues = {kind: kind_shares for kind, kind_shares in kinds.items() if kind_shares}
     if len(teams) > 1:
-        yield from _cohort_lines(evaluation, shares)
+        yield from cohort_lines([] if evaluation.ack_plan is not None else shares)
     yield "teams:"
     for index, team in enumerate(teams):
         yield f"  {team}:"
@@ -84,8 +87,9 @@ def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
             )
 
 
-def _cohort_lines(evaluation: Evaluation, shares: Sequence[_Share]) -> Iterator[str]:
-    rest = [share for share in shares if share.remainder and evaluation.ack_plan is None]
+def cohort_lines(shares: Sequence[TeamShare]) -> Iterator[str]:
+    """Yield the cohort of all teams, which is guaranteed what they cannot share equally."""
+    rest = [share for share in shares if share.remainder]
     yield "cohorts:"
     if not rest:
         yield "  all: {}                              # teams borrow each other's idle quota"
@@ -104,15 +108,16 @@ def _flavor_lines(entries: Sequence[str], indent: str) -> Iterator[str]:
     yield from (f"{indent}  - {entry}" for entry in entries)
 
 
-def _shares(evaluation: Evaluation, teams: int) -> list[_Share]:
-    return [_share(evaluation, flavor, teams) for flavor in _flavors_in_file_order(evaluation)]
+def _shares(evaluation: Evaluation, teams: int) -> list[TeamShare]:
+    return [flavor_share(evaluation, flavor, teams) for flavor in _flavors_in_file_order(evaluation)]
 
 
-def _share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> _Share:
+def flavor_share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> TeamShare:
+    """Return how teams share what a flavor guarantees, in whole slices or nodes."""
     unit, in_slices = _share_unit(evaluation, flavor)
     total = _shareable(flavor) // unit
     is_pool = evaluation.plan is not None and flavor.pools == (flavor.name,)
-    return _Share(
+    return TeamShare(
         flavor=flavor.name,
         entry=f"{'pool' if is_pool else 'flavor'}: {flavor.name}",
         own=total // teams,
@@ -147,7 +152,7 @@ def _shareable(flavor: FlavorPlan) -> int:
     return min(flavor.promised, flavor.capacity.max)
 
 
-def _entry(evaluation: Evaluation, share: _Share, index: int, teams: int) -> str:
+def _entry(evaluation: Evaluation, share: TeamShare, index: int, teams: int) -> str:
     """Return a team's entry of a flavor: its guarantee, and the rest of the fleet as what it can borrow.
 
     A fleet on ACK has no quota of a cohort, so its first teams get what is left over.

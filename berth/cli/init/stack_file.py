@@ -13,10 +13,12 @@ from typing import Any, cast, get_args
 import yaml
 from msgspec import Struct
 
-from berth.cli.init.first_teams import teams_text
+from berth.cli.init.first_teams import remainder_notes, teams_text
+from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_team_roles
 from berth.diagnostics import did_you_mean, format_value
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.locate import EXAMPLES, locate
+from berth.loader.team_defaults import KEY
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
 from berth.spec.ack import AlibabaRegion
 from berth.spec.base import DnsLabel, NonEmptyText, ProjectId, Region, Text, Zone
@@ -207,10 +209,16 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
     if editor.value_at(("cluster", "name")) is not None:
         editor = editor.set_value(("cluster",), "name", name)
     teams = () if example.evaluation.is_team_stack else answers.get("team", ())
-    head, body = _split_header((_without_teams(editor) if teams else editor).texts[file])
+    keeps_roles = bool(teams) and has_roles(example.evaluation)
+    if teams:
+        editor = _without_teams(editor, keeps_roles)
+    if keeps_roles:
+        editor = with_team_roles(editor, example.evaluation, teams)
+    head, body = _split_header(editor.texts[file])
     if teams:
         head = f"# From {example.display_path}, with teams of its own.\n"
-        body = f"{body.rstrip()}\n\n{indent(teams_text(example.evaluation, teams), _indentation(body))}"
+        new_teams = (roles_text if keeps_roles else teams_text)(example.evaluation, teams)
+        body = f"{body.rstrip()}\n\n{indent(new_teams, _indentation(body))}"
         written_teams = cast("Mapping[str, object]", YamlEditor(name, file, {file: body}).value_at(("teams",)) or {})
         if tuple(written_teams) != tuple(teams):
             raise ExampleError(
@@ -218,6 +226,12 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
             )
     schema = f"# yaml-language-server: $schema={SCHEMA}\n" if (root / SCHEMA).is_file() else ""
     return schema + head + re.sub(r"\n{3,}", "\n\n", body)
+
+
+def share_notes(example: ExampleStack, teams: Sequence[str]) -> list[str]:
+    """Return a sentence for each flavor that the new teams cannot share equally."""
+    roles = role_shares(example.evaluation, len(teams)) if teams and has_roles(example.evaluation) else None
+    return remainder_notes(example.evaluation, teams, roles)
 
 
 def evaluate_text(text: str, name: str, root: pathlib.Path) -> Evaluation:
@@ -258,9 +272,9 @@ def _indentation(body: str) -> str:
     return match[1] if match else " " * 4
 
 
-def _without_teams(editor: YamlEditor) -> YamlEditor:
-    """Return the stack without its teams and without their cohorts, queues and oversubscription."""
-    removed_keys = ["teamFiles", "teams", "clusterQueues", "cohorts"]
+def _without_teams(editor: YamlEditor, keeps_roles: bool) -> YamlEditor:
+    """Return the stack without its teams, their cohorts and oversubscription; without queues, unless it keeps roles."""
+    removed_keys = ["teamFiles", "teams", "cohorts", *([] if keeps_roles else [KEY, "clusterQueues"])]
     flavors = cast("Mapping[str, Mapping[str, object]]", editor.value_at(("flavors",)) or {})
     if all(entry.keys() <= {"oversubscription", "reason"} for entry in flavors.values()):
         removed_keys.append("flavors")

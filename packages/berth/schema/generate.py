@@ -47,6 +47,10 @@ def _reference(name: str) -> Json:
     return {"$ref": f"#/types/{NAME}:index:{name}"}
 
 
+_REQUIRED = {"QueueSpec": ("flavors",)}
+"""Keys that only a stack file may leave out, because its `teamDefaults` have them."""
+
+
 class _Generator:
     def __init__(self) -> None:
         self.models: Mapping[str, Json] = stack_schema()["$defs"]
@@ -228,7 +232,7 @@ class _Generator:
                 "type": "object",
                 "description": self._text(model, "type"),
                 "properties": properties,
-                "required": sorted(self.models[model].get("required", ())),
+                "required": sorted({*self.models[model].get("required", ()), *_REQUIRED.get(model, ())}),
             }
         return _reference(name)
 

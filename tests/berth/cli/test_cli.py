@@ -188,7 +188,7 @@ def test_the_batch_reference_without_oversubscription_guarantees_more_than_capac
     assert (done.exit_code, fault["code"], fault["path"]) == (
         1,
         "overcommitted",
-        "teams.team-d.queues.hp.flavors[0].guaranteed",
+        "teamDefaults.queues.hp.flavors[0].guaranteed",
     )
     assert "flavor 'gpu-l4-reserved' guarantees 16 L4, but pool reserved-np has 8" in fault["message"]
     assert [name for name in "abcd" if f"team-{name}/hp 4" not in fault["message"]] == []

@@ -110,7 +110,47 @@ def test_teams_share_the_guarantees_of_an_example(stack: str, number: int, proje
         assert max(shares) - min(shares) <= (8 if stack in ACK_STACKS else 0), (
             "no more than a node apart, and only on ACK"
         )
-        assert {team.ceiling[flavor] for team in fleet_plan.teams} == {whole}
+        if stack != "batch-platform":  # there a queue that did not borrow still does not, if nothing is left over
+            assert {team.ceiling[flavor] for team in fleet_plan.teams} == {whole}
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_new_teams_of_the_batch_platform_have_its_queue_roles(number: int, project: Path) -> None:
+    """Each has hp, lp and compact with the settings of the example, and all share its dws queue."""
+    names = [f"team-{letter}" for letter in "vwxyz"[:number]]
+    plan = made(project, "--from", "batch-platform", *GKE, *(w for n in names for w in ("--team", n))).plan
+    example = evaluation("batch-platform").plan
+    assert plan is not None
+    assert example is not None
+    roles = {
+        queue.name.removeprefix("cq-team-a-"): queue for queue in example.cluster_queues if "team-a" in queue.teams
+    }
+    for name in names:
+        own = {q.name.removeprefix(f"cq-{name}-"): q for q in plan.cluster_queues if q.teams == (name,) and q.cohort}
+        assert sorted(own) == ["compact", "hp", "lp"]
+        for role, queue in own.items():
+            was = roles[role]
+            assert [each.flavor for each in queue.flavors] == [each.flavor for each in was.flavors]
+            assert (queue.preemption, queue.queueing_strategy) == (was.preemption, was.queueing_strategy)
+            assert queue.cohort == "all"
+    (shared,) = (queue for queue in plan.cluster_queues if queue.name == "dws-cluster-queue")
+    assert sorted(shared.teams) == names
+    text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    assert text.count("teamDefaults:") == 1
+    assert text.rstrip().endswith("teams:\n" + "\n".join(f"      {name}: {{}}" for name in names))
+
+
+def test_five_teams_of_the_batch_platform_are_told_what_they_cannot_share(project: Path) -> None:
+    done = init("prod", "--from", "batch-platform", *GKE, *(w for n in "vwxyz" for w in ("--team", f"team-{n}")))
+    borrowing, cohort = "; every team can borrow the", "from the cohort 'all'"
+    assert done.stdout.splitlines()[3:] == [
+        f"gpu-l4-reserved: 5 teams cannot share 8 L4 equally, so each is guaranteed nothing{borrowing} 8 L4 {cohort}",
+        "gpu-l4-ondemand: 5 teams cannot share 16 L4 equally, so each is guaranteed 2 L4"
+        f"{borrowing} other 6 L4 {cohort}",
+        f"gpu-l4-spot: 5 teams cannot share 48 L4 equally, so each is guaranteed 8 L4{borrowing} other 8 L4 {cohort}",
+        "gpu-a100-compact-spot: 5 teams cannot share 8 A100 40GB equally, so each is guaranteed 1 A100 40GB"
+        f"{borrowing} other 3 A100 40GB {cohort}",
+    ]
 
 
 def test_reserved_machines_are_preferred_in_the_order_of_the_file(project: Path) -> None:
