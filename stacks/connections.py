@@ -147,7 +147,7 @@ def connect_worker(worker: WorkerPlan, scope: Scope) -> ClusterConnection:
     provider = cluster_provider(
         f"{scope.prefix}kubernetes",
         kubeconfig=kubeconfig,
-        cluster_identifier=worker.stack or f"berth:{worker.kubeconfig}",
+        cluster_identifier=worker.cluster_identifier,
         parent=scope.parent,
     )
     return ClusterConnection(

@@ -25,6 +25,7 @@ from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan
 from berth.plan.monitoring import MonitoringPlan
 from berth.plan.nodes import Bounds
 from berth.plan.policies import PoliciesPlan
+from berth.plan.team_stack import cluster_identifier
 from berth.plan.teams import AccessPlan, TeamPlan
 
 
@@ -144,5 +145,11 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def way(self) -> tuple[str | None, str | None]:
-        """Stack and kubeconfig key that identify the cluster. With another value, all objects inside are recreated."""
+        """Where the kubeconfig of a cluster comes from that this stack does not create: stack, or key of the config."""
         return self.stack, self.kubeconfig
+
+    @property
+    def cluster_identifier(self) -> str:
+        """The identifier of the cluster. With another value, every object inside is replaced."""
+        elsewhere = self.stack or (self.kubeconfig and f"berth:{self.kubeconfig}")
+        return elsewhere or cluster_identifier(self.plan.cluster)

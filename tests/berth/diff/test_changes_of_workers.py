@@ -69,8 +69,7 @@ def _shares(edit: str | None) -> Counter[tuple[str, str, str, str]]:
 
 
 def _is_moved(old: WorkerPlan, new: WorkerPlan) -> bool:
-    identifiers = (cluster_identifier(each.plan.cluster) for each in (old, new))
-    return old.way != new.way or len(set(identifiers)) == 2
+    return old.way != new.way or cluster_identifier(old.plan.cluster) != cluster_identifier(new.plan.cluster)
 
 
 @every_edit
