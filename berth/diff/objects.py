@@ -17,9 +17,9 @@ from berth.manifests.fleet import all_manifests
 from berth.manifests.worker_access import kubeconfig_secret
 from berth.names import TEAM_LABEL
 from berth.plan.ack import AckFleetPlan
+from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
-from berth.plan.team_stack import cluster_identifier
 from berth.plan.teams import TeamPlan
 from berth.yaml_loader import load_table
 

@@ -18,14 +18,13 @@ from berth.plan.allowances import AllowancesPlan
 from berth.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.configuration import ConfigurationPlan
-from berth.plan.existing import ExistingClusterPlan
+from berth.plan.existing import ExistingClusterPlan, cluster_identifier
 from berth.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from berth.plan.installers import InstallersPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.monitoring import MonitoringPlan
 from berth.plan.nodes import Bounds
 from berth.plan.policies import PoliciesPlan
-from berth.plan.team_stack import cluster_identifier
 from berth.plan.teams import AccessPlan, TeamPlan
 
 

@@ -17,8 +17,8 @@ from berth.diff.guard.preview import check_preview as check_read_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.manifests.fleet import all_manifests
 from berth.plan.allowances import AllowancesPlan
+from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan, WorkerPlan
-from berth.plan.team_stack import cluster_identifier
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from tests.berth.diff.edited import MANAGED
 from tests.small_fleets import plan as small_plan
