@@ -16,9 +16,9 @@ from berth.lint.provisioning_requests import NO_QUEUE_CODE
 from berth.manifests import roles
 from berth.manifests.tenancy import team_labels
 from berth.manifests.workloads import objects as manifests
-from berth.plan.existing import ExistingClusterPlan
+from berth.plan.existing import ExistingClusterPlan, cluster_identifier
 from berth.plan.fleet import FleetPlan
-from berth.plan.team_stack import ConfigPlan, PermissionPlan, SecretsPlan, TeamStackPlan, cluster_identifier
+from berth.plan.team_stack import ConfigPlan, PermissionPlan, SecretsPlan, TeamStackPlan
 from berth.plan.teams import SECRETS, SecretPlan, TeamPlan
 from berth.plan.workloads import WorkloadPlan
 from berth.spec.model import to_camel

@@ -12,10 +12,9 @@ import pulumi_gcp as gcp
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.plan.existing import ExistingClusterPlan
+from berth.plan.existing import ExistingClusterPlan, cluster_identifier
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.gke import ClusterPlan
-from berth.plan.team_stack import cluster_identifier
 from components.gke.cluster_networks import ClusterNetworks
 from components.gpu.installers import Installers
 from components.kubernetes import cluster_provider
@@ -147,7 +146,7 @@ def connect_worker(worker: WorkerPlan, scope: Scope) -> ClusterConnection:
     provider = cluster_provider(
         f"{scope.prefix}kubernetes",
         kubeconfig=kubeconfig,
-        cluster_identifier=worker.stack or f"berth:{worker.kubeconfig}",
+        cluster_identifier=worker.cluster_identifier,
         parent=scope.parent,
     )
     return ClusterConnection(

@@ -13,12 +13,35 @@ from berth.yaml_loader import load_table
 _TABLE = Path(__file__).with_name("google_roles.yaml")
 
 
+UNKNOWN_EFFECT = "applies to the whole project, including other teams' resources"
+"""What is said of a role that the table does not have."""
+
+
+class BroadRole(Struct, frozen=True):
+    """A role whose `effect` reaches other teams' data, and the key of the stack file to write `instead`."""
+
+    effect: str
+    instead: str
+
+
 class GoogleRoles(Struct, frozen=True):
-    """`workload` roles give no access to other teams' data; `privileged` and `broad` map a role to its effect."""
+    """The allow list of roles, `workload` (and `nodes`, for nodes), and the effects of others that are known.
+
+    `privileged` maps a role, or a beginning of names with `*`, to its effect.
+    """
 
     workload: tuple[str, ...]
+    nodes: tuple[str, ...]
     privileged: Mapping[str, str]
-    broad: Mapping[str, str]
+    broad: Mapping[str, BroadRole]
+
+    def effect(self, role: str) -> str | None:
+        """Return what a role gives in the whole project; None for one of the allow list."""
+        if role in self.workload or role in self.nodes:
+            return None
+        if (privilege := self.privilege(role)) is not None:
+            return privilege
+        return self.broad[role].effect if role in self.broad else UNKNOWN_EFFECT
 
     def privilege(self, role: str) -> str | None:
         """Return what a role that grants permissions or keys does; None for every other role."""

@@ -90,6 +90,8 @@ class ResourceKind(StrEnum):
     """The node pool of the controllers."""
     TEAM_IDENTITY = "team identity"
     """The identity of a team's workloads, and its roles."""
+    WEBHOOK_FIREWALL = "webhook firewall"
+    """The firewall rule by which the control plane reaches the webhooks of controllers."""
     WORKLOAD_POLICY = "workload policy"
     """A workload policy of Compute Engine, for node pools placed together."""
 

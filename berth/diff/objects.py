@@ -17,9 +17,9 @@ from berth.manifests.fleet import all_manifests
 from berth.manifests.worker_access import kubeconfig_secret
 from berth.names import TEAM_LABEL
 from berth.plan.ack import AckFleetPlan
+from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
-from berth.plan.team_stack import cluster_identifier
 from berth.plan.teams import TeamPlan
 from berth.yaml_loader import load_table
 
@@ -86,21 +86,23 @@ _CLUSTER, _FLEET = ResourceKind.CLUSTER, ResourceKind.FLEET
 
 def _compare_clusters(old: FleetPlan, new: FleetPlan, replaced: Container[str]) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    changed = _compare_one_cluster(old, new, is_replaced="" in replaced)
+    is_moved = "" in replaced or cluster_identifier(old.cluster) != cluster_identifier(new.cluster)
+    changed = _compare_one_cluster(old, new, is_moved=is_moved)
     yield from _with_protection(changed, _protected_queues(old), _protected_queues(new))
     for name in sorted(before.keys() | after.keys()):
         old_worker, new_worker = before.get(name), after.get(name)
-        if old_worker and new_worker and old_worker.way == new_worker.way:
-            changed = _compare_one_cluster(old_worker.plan, new_worker.plan, is_replaced=name in replaced)
-        else:  # added, removed, or created by another provider
+        if old_worker and new_worker:
+            is_moved = name in replaced or old_worker.cluster_identifier != new_worker.cluster_identifier
+            changed = _compare_one_cluster(old_worker.plan, new_worker.plan, is_moved=is_moved)
+        else:
             deleted = compare_manifests(_manifests_by_key(old_worker.plan), {}) if old_worker else ()
             changed = (*deleted, *compare_manifests({}, _manifests_by_key(new_worker.plan))) if new_worker else deleted
         yield from (replace(change, worker=name) for change in changed)
 
 
-def _compare_one_cluster(old: FleetPlan, new: FleetPlan, *, is_replaced: bool) -> tuple[ObjectChange, ...]:
-    """Compare the objects of a fleet's own cluster, or of a worker's."""
-    if is_replaced or cluster_identifier(old.cluster) != cluster_identifier(new.cluster):
+def _compare_one_cluster(old: FleetPlan, new: FleetPlan, *, is_moved: bool) -> tuple[ObjectChange, ...]:
+    """Compare the objects of a fleet's own cluster, or of a worker's; `is_moved` if it becomes another cluster."""
+    if is_moved:
         return tuple(_moved_objects(_manifests_by_key(old), _manifests_by_key(new)))
     return compare_manifests(*_differing_manifests(old, new))
 

@@ -213,5 +213,5 @@ def _field_effects(before: CloudResource, after: CloudResource) -> Iterator[Fiel
 
 def _is_reported_elsewhere(resource: CloudResource, change: FieldChange, effect: str) -> bool:
     """Return whether a field of the cluster's plan belongs to another resource, and does not replace the cluster."""
-    has_own_resource = change.path.startswith(("network.", "node_service_account"))
+    has_own_resource = change.path.startswith(("network.", "node_service_account", "webhook_firewall"))
     return resource.kind == ResourceKind.CLUSTER and has_own_resource and effect != UpdateEffect.REPLACE

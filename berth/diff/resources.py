@@ -81,6 +81,7 @@ def cloud_resources(plan: FleetPlan) -> Iterator[CloudResource]:
 _IN_PROJECT = (
     ResourceKind.NETWORK,
     ResourceKind.NODE_IDENTITY,
+    ResourceKind.WEBHOOK_FIREWALL,
     ResourceKind.SERVICE,
     ResourceKind.RESERVATION,
     ResourceKind.FUTURE_RESERVATION,
@@ -103,6 +104,8 @@ def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
         if isinstance(plan.cluster.network, NetworkPlan):
             yield CloudResource(ResourceKind.NETWORK, "network", plan.cluster.network)
         yield CloudResource(ResourceKind.NODE_IDENTITY, "nodes", plan.cluster.node_service_account)
+        if (firewall := plan.cluster.webhook_firewall) is not None:
+            yield CloudResource(ResourceKind.WEBHOOK_FIREWALL, ResourceKind.WEBHOOK_FIREWALL.value, firewall)
     yield from (CloudResource(ResourceKind.SERVICE, service, service) for service in plan.services)
     resources_by_kind = {
         ResourceKind.RESERVATION: plan.reservations,

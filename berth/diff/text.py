@@ -47,13 +47,19 @@ EMPHASIZED_KINDS = (
 
 
 def describe_right(change: RightChange) -> str:
-    """Return `team vision: role roles/owner is added`, or `control plane: public endpoint off → on, widened`."""
+    """Return `team vision: role roles/owner is added (…)`, or `control plane: public endpoint off → on, widened`."""
     name = f"{change.owner}: {change.right}"
     if change.what == ChangeKind.KEPT:
-        return f"{name} {change.before} is not taken back: the provider keeps what the stack file no longer sets"
+        kept = f"{name} {change.before} is not taken back: the provider keeps what the stack file no longer sets"
+        return kept + _describe_effect_of_role(change)
     if change.before is None or change.after is None:
-        return f"{name} {change.before or change.after} is {change.what}"
+        return f"{name} {change.before or change.after} is {change.what}{_describe_effect_of_role(change)}"
     return f"{name} {change.before} → {change.after}, {change.what}"
+
+
+def _describe_effect_of_role(change: RightChange) -> str:
+    """Return what a role gives in parentheses; empty for one that is taken back or harmless."""
+    return f" ({change.gives})" if change.gives and change.what != ChangeKind.REMOVED else ""
 
 
 def describe_priority(change: PriorityChange) -> str:

@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from berth.plan.gke import ClusterPlan
+
 
 class ExistingClusterPlan(Struct, frozen=True, kw_only=True):
     """Connection to an existing cluster. Berth creates neither the cluster nor resources in Google Cloud.
@@ -19,3 +21,10 @@ class ExistingClusterPlan(Struct, frozen=True, kw_only=True):
     kubeconfig: str | None = None
     secret: str | None = None
     mode: ClassVar[str] = "existing"
+
+
+def cluster_identifier(plan: ClusterPlan | ExistingClusterPlan) -> str:
+    """Return an identifier of a cluster that does not depend on its address or certificate."""
+    if isinstance(plan, ExistingClusterPlan):
+        return plan.name
+    return f"{plan.project}/{plan.location}/{plan.name}"

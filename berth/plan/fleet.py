@@ -18,7 +18,7 @@ from berth.plan.allowances import AllowancesPlan
 from berth.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.configuration import ConfigurationPlan
-from berth.plan.existing import ExistingClusterPlan
+from berth.plan.existing import ExistingClusterPlan, cluster_identifier
 from berth.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from berth.plan.installers import InstallersPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
@@ -144,5 +144,11 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def way(self) -> tuple[str | None, str | None]:
-        """Stack and kubeconfig key that identify the cluster. With another value, all objects inside are recreated."""
+        """Where the kubeconfig of a cluster comes from that this stack does not create: stack, or key of the config."""
         return self.stack, self.kubeconfig
+
+    @property
+    def cluster_identifier(self) -> str:
+        """The identifier of the cluster. With another value, every object inside is replaced."""
+        elsewhere = self.stack or (self.kubeconfig and f"berth:{self.kubeconfig}")
+        return elsewhere or cluster_identifier(self.plan.cluster)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from berth.plan.existing import ExistingClusterPlan
-from berth.plan.gke import ClusterPlan
 from berth.plan.teams import SecretPlan
 from berth.plan.workloads import WorkloadPlan
 
@@ -60,10 +58,3 @@ class TeamStackPlan(Struct, frozen=True, kw_only=True):
     secrets: tuple[SecretsPlan, ...]
     workloads: Mapping[str, WorkloadPlan]
     permissions: tuple[PermissionPlan, ...]
-
-
-def cluster_identifier(plan: ClusterPlan | ExistingClusterPlan) -> str:
-    """Return an identifier of a cluster that does not depend on its address or certificate."""
-    if isinstance(plan, ExistingClusterPlan):
-        return plan.name
-    return f"{plan.project}/{plan.location}/{plan.name}"

@@ -163,6 +163,7 @@ _HEADINGS: Final = {
             ResourceKind.CLUSTER,
             ResourceKind.CONNECTION,
             ResourceKind.NETWORK,
+            ResourceKind.WEBHOOK_FIREWALL,
             ResourceKind.SERVICE,
             ResourceKind.CONTROLLER,
             ResourceKind.FLEET,

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
+from berth.catalog.google_roles import google_roles
 from berth.diff.kinds import ChangeKind
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
@@ -22,6 +23,7 @@ ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 _FLEET, OF_CLUSTER, _NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
 SHARED_WITH, SECURITY_GROUP, AUTHORIZED_NETWORK = "shared with project", "security group", "authorized network"
 PUBLIC_ENDPOINT, IP_ENDPOINT, DNS_ENDPOINT = "public endpoint", "IP endpoint", "DNS endpoint"
+ROLE: Final = "role"
 EGRESS: Final = "egress"
 """Rights that are not reported for added or removed teams."""
 ANY_ADDRESS: Final = "any address"
@@ -43,7 +45,8 @@ RightKey = tuple[str, str]
 class RightChange(Struct, frozen=True):
     """A right of `owner` that is added, removed, widened, narrowed, changed in an unknown direction, or kept.
 
-    `before` and `after` are its values, None if it does not exist.
+    `before` and `after` are its values, None if it does not exist. `gives` is what a role gives in the whole project,
+    None for roles known as harmless and for other rights.
     """
 
     owner: str
@@ -51,6 +54,7 @@ class RightChange(Struct, frozen=True):
     what: ChangeKind
     before: str | None
     after: str | None
+    gives: str | None = None
 
     @property
     def is_alert(self) -> bool:
@@ -103,7 +107,13 @@ def _compare_grants(
         for name in dict.fromkeys((*before, *after)):
             old_value, new_value = before.get(name), after.get(name)
             if old_value != new_value:
-                yield RightChange(*key, _kind_of_change(key[1], old_value, new_value), old_value, new_value)
+                what = _kind_of_change(key[1], old_value, new_value)
+                yield RightChange(*key, what, old_value, new_value, _effect(key[1], name))
+
+
+def _effect(right: str, role: str) -> str | None:
+    """What a role gives in the whole project."""
+    return google_roles().effect(role) if right == ROLE else None
 
 
 def _kind_of_change(right: str, before: str | None, after: str | None) -> ChangeKind:
@@ -111,9 +121,7 @@ def _kind_of_change(right: str, before: str | None, after: str | None) -> Change
         return ChangeKind.ADDED if before is None else ChangeKind.REMOVED
     if right == "bucket":
         ranks = [_BUCKET_ROLES.index(role) for v in (before, after) if (role := v.rpartition(" ")[2]) in _BUCKET_ROLES]
-        return (
-            ChangeKind.CHANGED if len(ranks) < 2 else ChangeKind.WIDENED if ranks[1] > ranks[0] else ChangeKind.NARROWED
-        )
+        return ChangeKind.CHANGED if len(ranks) < 2 else _direction(ranks[1] - ranks[0])
     return _range_change(before, after) if right == AUTHORIZED_NETWORK else ChangeKind.CHANGED
 
 
@@ -134,14 +142,11 @@ def _compare_levels(old: Mapping[RightKey, _Level], new: Mapping[RightKey, _Leve
             if after.text in _OPEN:
                 yield RightChange(*key, ChangeKind.ADDED, None, after.text)
         elif before != after:
-            what = (
-                ChangeKind.WIDENED
-                if after.rank > before.rank
-                else ChangeKind.NARROWED
-                if after.rank < before.rank
-                else ChangeKind.CHANGED
-            )
-            yield RightChange(*key, what, before.text, after.text)
+            yield RightChange(*key, _direction(after.rank - before.rank), before.text, after.text)
+
+
+def _direction(delta: int) -> ChangeKind:
+    return ChangeKind.WIDENED if delta > 0 else ChangeKind.NARROWED if delta < 0 else ChangeKind.CHANGED
 
 
 def _compare_alerts(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
@@ -197,7 +202,7 @@ def _granted(plan: AnyFleet) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     for reservation in (*plan.reservations, *plan.future_reservations):
         yield reservation_owner(reservation.key), SHARED_WITH, _named(reservation.share_with)
     if isinstance(plan.cluster, ClusterPlan):
-        yield _NODES, "role", _named(plan.cluster.node_service_account.roles)
+        yield _NODES, ROLE, _named(plan.cluster.node_service_account.roles)
         yield CONTROL_PLANE, AUTHORIZED_NETWORK, _authorized_networks(plan.cluster)
         yield OF_CLUSTER, SECURITY_GROUP, _named((plan.cluster.security_group,))
 
@@ -221,7 +226,7 @@ def _describe_egress(cidr: str, ports: Iterable[int]) -> str:
 
 def _identity_grants(identity: IdentityPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
     account = identity.impersonates
-    yield "role", _named((*identity.roles, *(account.roles if account else ())))
+    yield ROLE, _named((*identity.roles, *(account.roles if account else ())))
     yield "bucket", {bucket: f"{bucket} {role}" for bucket, role in identity.buckets.items()}
     yield "secret", {f"{s.project}/{s.secret}": f"{s.project}/{s.secret}" for s in identity.secrets}
     yield "impersonation of", _named((account.email,) if account else ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from berth.catalog.google_roles import google_roles
+from berth.catalog.google_roles import UNKNOWN_EFFECT, google_roles
 from berth.diagnostics import FieldPath
 from berth.planner.context import PlanningContext
 from berth.spec.tenancy import IdentitySpec
@@ -25,12 +25,11 @@ def _check_role(context: PlanningContext, path: FieldPath, role: str) -> None:
     if (effect := roles.privilege(role)) is not None:
         message = f"'{role}' {effect}; remove it, or accept it with identity.acceptRoles: {{{role}: <why>}}"
         context.problems.fault("privileged-role", path, message)
-    elif role in roles.broad:
-        context.problems.warning("broad-role", path, f"'{role}' {roles.broad[role]}")
+    elif (broad := roles.broad.get(role)) is not None:
+        context.problems.warning("broad-role", path, f"'{role}' {broad.effect}; write {broad.instead}")
     elif role not in roles.workload:
         message = (
-            f"'{role}' applies to the whole project, including other teams' resources; write buckets and secrets "
-            "instead, "
+            f"'{role}' {UNKNOWN_EFFECT}; write buckets and secrets instead, "
             f"or accept it with identity.acceptRoles: {{{role}: <why>}}"
         )
         context.problems.warning("broad-role", path, message)

@@ -195,10 +195,10 @@ def address_of(
 
 
 def _address_of_component(resource: RecordedResource, resources: Resources) -> Address | None:
-    """What a component makes; the firewall rule of webhooks follows from its cluster and has no line of its own."""
     parent = resources[cast("str", resource.parent)]
     if parent.type == "berth:gke:WebhookFirewall":
-        return None
+        kind = ResourceKind.WEBHOOK_FIREWALL
+        return kind, f"{parent.name.removesuffix('webhooks')}{kind}"
     return _COMPONENTS[parent.type], parent.name
 
 
@@ -251,15 +251,12 @@ def disagreements(
     possible = _possibly_replaced(engine, before, after)
     if any(field.path in _ELSEWHERE for thing in changes.things for field in thing.because):
         possible |= {urn for urn, resource in after.items() if resource.type.startswith("alicloud:")}
-    has_firewall_change = any("berth:gke:WebhookFirewall" in urn for urn in engine)
     workers = {worker.name for plan in plans if isinstance(plan, FleetPlan) for worker in plan.workers}
     for urn in {**before, **after}:
         addresses = [address_of(side[urn], side, pools, workers) for side in (before, after) if urn in side]
         if addresses[-1] is None:
             continue
         does, says = engine.get(urn), _says(addresses, diff)
-        if has_firewall_change and does is None and addresses[-1][0] == ResourceKind.CLUSTER:
-            continue  # the diff reports the firewall rule of webhooks as a change of its cluster
         is_component = addresses[-1][0] in _COMPONENTS.values()
         if not _agree(does, says, can_be_replaced=urn in possible, is_component=is_component):
             yield Disagreement(urn, does, says)

@@ -177,6 +177,7 @@ def _by_zone(node_pool: gke.NodePoolPlan) -> Counter[str]:
 # --- what forces a replacement ----------------------------------------------------------------------------------------
 
 PLANS = (
+    gke.WebhookFirewallPlan,
     gke.NodePoolPlan,
     gke.ClusterPlan,
     gke.ReservationPlan,
@@ -252,7 +253,7 @@ def _update_effects() -> Mapping[str, Any]:
     return load_table(ROOT / "berth" / "diff" / "update_effects.yaml")
 
 
-@pytest.mark.parametrize("kind", [*PLANS[:7], *ON_ACK])
+@pytest.mark.parametrize("kind", [*PLANS[:8], *ON_ACK])
 def test_what_the_table_says_is_what_the_provider_marks(kind: type) -> None:
     """But for keys, which are names in the program, and for what is described in words or replaced by the component."""
     table = _update_effects()[kind.__name__]

@@ -17,8 +17,8 @@ from berth.diff.guard.preview import check_preview as check_read_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.manifests.fleet import all_manifests
 from berth.plan.allowances import AllowancesPlan
+from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan, WorkerPlan
-from berth.plan.team_stack import cluster_identifier
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from tests.berth.diff.edited import MANAGED
 from tests.small_fleets import plan as small_plan
@@ -69,8 +69,7 @@ def _shares(edit: str | None) -> Counter[tuple[str, str, str, str]]:
 
 
 def _is_moved(old: WorkerPlan, new: WorkerPlan) -> bool:
-    identifiers = (cluster_identifier(each.plan.cluster) for each in (old, new))
-    return old.way != new.way or len(set(identifiers)) == 2
+    return old.way != new.way or cluster_identifier(old.plan.cluster) != cluster_identifier(new.plan.cluster)
 
 
 @every_edit

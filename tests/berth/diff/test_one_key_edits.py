@@ -15,23 +15,7 @@ from tests.berth.diff.schema_edits import all_keys
 
 CALM: Final = ("nothing changes", "no team gains or loses, and nothing is replaced")
 CLASSES: Final = ("nothing", "told", "loud", "blocked")
-WORKER_ELSEWHERE: Final = "the diff of objects in a worker that another stack made is not yet what the engine does"
-DISAGREEING: Final = {
-    "multikueue:workers.stack.stack=acme/berth/other",
-    "multikueue:workers.config.kubeconfig=other",
-    "multikueue:workers.stack.region=us-east5",
-}
-every_row = pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(
-            row,
-            id=row.title,
-            marks=[pytest.mark.xfail(strict=True, reason=WORKER_ELSEWHERE)] if row.title in DISAGREEING else [],
-        )
-        for row in ROWS
-    ],
-)
+every_row = pytest.mark.parametrize("row", [pytest.param(row, id=row.title) for row in ROWS])
 
 
 def plans(row: Row) -> tuple[AnyPlan, AnyPlan]:

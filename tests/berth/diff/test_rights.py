@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 
+from berth.catalog.google_roles import google_roles
 from berth.cli.diff import plain_text
 from berth.cli.diff.markdown import escape_markdown, render_markdown
 from berth.cli.diff.report_parts import report_changes
 from berth.diff.compare import compare
 from berth.diff.headline import headline
+from berth.planner.cluster.gke import NODE_ROLES
 from tests.small_fleets import fleet_with, plan
 
 ROLES = [f"roles/aiplatform.admin{number}" for number in range(19)] + ["roles/resourcemanager.projectIamAdmin"]
 IDENTITY = {"roles": ROLES, "acceptRoles": {ROLES[-1]: "why"}}
+OWNER_GIVES = "changes everything in the project, and grants permissions"
 OWNER = {"roles": ["roles/owner"], "acceptRoles": {"roles/owner": "why"}}
 CONTROL_PLANE = "cluster.controlPlane"
 
@@ -35,9 +38,8 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
     assert markdown.split("\n\n")[1] == "**Rights**"
     assert escape_markdown(f"role {ROLES[-1]} is added") in rights_part
     assert rights_part.count("\n") == len(ROLES) - 1
-    assert {"owner": "team vision", "right": "role", "what": "added", "before": None, "after": ROLES[-1]} in (
-        plain_text.as_json(changes, "a", "b")["rights"]
-    )
+    right = {"owner": "team vision", "right": "role", "what": "added", "before": None, "after": ROLES[-1]}
+    assert {**right, "gives": "grants permissions in the project"} in plain_text.as_json(changes, "a", "b")["rights"]
     assert report_changes(changes, "main").sections[0].caption == "Rights"
     assert headline(changes) == "test: 20 rights of team vision are added or widened"
 
@@ -45,7 +47,7 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
 @pytest.mark.parametrize(
     ("before", "changes", "output"),
     [
-        ({}, {"teams.vision.identity": OWNER}, ["team vision: role roles/owner is added"]),
+        ({}, {"teams.vision.identity": OWNER}, [f"team vision: role roles/owner is added ({OWNER_GIVES})"]),
         (
             {"teams.vision.identity": {"buckets": {"data": "roles/storage.objectViewer"}}},
             {"teams.vision.identity": {"buckets": {"data": "roles/storage.admin"}}},
@@ -88,3 +90,23 @@ def test_a_right_that_is_taken_is_the_one_that_was_given_backwards() -> None:
     old, new = plan(base), plan(fleet_with({"teams.vision.identity": OWNER}, base=base))
     assert [change.what for change in compare(new, old).rights] == ["removed"]
     assert headline(compare(new, old)) == "test: 1 right is removed or narrowed"
+
+
+@pytest.mark.parametrize(
+    ("role", "gives"),
+    [
+        ("roles/logging.logWriter", ""),
+        ("roles/storage.objectViewer", " (may read every bucket of the project)"),
+        ("roles/cloudbuild.builds.editor", " (runs builds as an account that may change the project)"),
+        ("roles/nobody.knows", " (applies to the whole project, including other teams' resources)"),
+        ("organizations/1/roles/ours", " (applies to the whole project, including other teams' resources)"),
+    ],
+)
+def test_a_role_that_is_not_on_the_allow_list_says_what_it_gives(role: str, gives: str) -> None:
+    """The list has what workloads need; a role that it does not have is never taken for harmless."""
+    identity = {"roles": [role], "acceptRoles": {role: "why"}} if gives else {"roles": [role]}
+    assert rights({"teams.vision.identity": identity}) == [f"team vision: role {role} is added{gives}"]
+
+
+def test_the_allow_list_has_the_roles_of_nodes() -> None:
+    assert [role for role in NODE_ROLES if google_roles().effect(role) is not None] == []
