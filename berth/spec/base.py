@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from berth.diagnostics import format_value
+from berth.diagnostics.hints import repaired
 from berth.spec.core import AfterValidator, Handler, Lax, SchemaBuilder, with_json_schema
 from berth.spec.model import Field, Model
 
@@ -81,8 +82,8 @@ class Text:
     def check(self, value: str) -> str:
         """Return the value; raise a fault if it does not match, with the nearest valid text."""
         if not self.matches(value):
-            near = re.sub("[ _]+", "-", value.strip().lower())
-            remedy = f"; write '{near}'" if near != value and self.matches(near) else ""
+            near = repaired(value, self.matches)
+            remedy = f"; write '{near}'" if near else ""
             raise validation_fault("bad-value", f"'{format_value(value)}' is not {self.what}{remedy}")
         return value
 
@@ -93,6 +94,19 @@ class Text:
 
     def _json_schema(self, core: Any, generate: Handler) -> Any:
         return {**generate(core), "pattern": f"^(?:{self.pattern})$"}
+
+
+def text_rule(annotation: Any) -> Text | None:
+    """Return the rule of a text type, also of an optional one."""
+    return next(_text_rules(annotation), None)
+
+
+def _text_rules(annotation: Any) -> Iterator[Text]:
+    for argument in get_args(annotation):
+        if isinstance(argument, Text):
+            yield argument
+        else:
+            yield from _text_rules(argument)
 
 
 class NullIsEmpty:
@@ -171,7 +185,13 @@ ProjectId = Annotated[
     _NotProjectNumber(),
 ]
 ProjectNumber = Annotated[str, Text(r"[0-9]{6,20}", 'a project number such as "123456789012"')]
-MachineType = Annotated[str, Text(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", "a machine type such as g2-standard-24")]
+MachineType = Annotated[
+    str,
+    Text(
+        r"[a-z][a-z0-9]*(-[a-z0-9]+)+",
+        "a machine type such as g2-standard-24 or ct5lp-hightpu-4t, as in docs/hardware.md",
+    ),
+]
 Region = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+", "a region such as us-central1")]
 Zone = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+-([a-z]|ai[0-9]+[a-z])", "a zone such as us-central1-a")]
 Zones = Annotated[Sequence[Zone], AfterValidator(unique_items)]

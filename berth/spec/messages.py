@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
-from berth.spec.base import yaml_type
+from berth.diagnostics.hints import foreign_key_hint
+from berth.spec.base import Text, text_rule, yaml_type
 from berth.spec.fleet import FleetSpec
 from berth.spec.model import Model
 
@@ -53,6 +55,9 @@ _EXAMPLES = {
 }
 """Key, or section and key → the example that messages propose."""
 
+_NAMED = {"priority": "the name of a priority", "cohort": "the name of a cohort", "pool": "the name of a pool"}
+_REASONS = ("allowReplacement", "allowDeletion", "allowChange")
+
 
 def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Problem:
     """Return one pydantic error as a fault; `root` is the model of the whole fleet."""
@@ -63,6 +68,8 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
         return Problem(Severity.FAULT, error["ctx"]["code"], path, error["ctx"]["message"])
     if error["type"] == "extra_forbidden":
         return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(error, path, root))
+    if error["type"] == "string_type":
+        return Problem(Severity.FAULT, "bad-type", path, _not_a_string(error, path, root))
     if (expected := _COLLECTION_NOUNS.get(error["type"])) is not None:
         return Problem(
             Severity.FAULT, "bad-type", path, _wrong_type(expected)(error, path) + _remedy(error, path, root)
@@ -112,6 +119,8 @@ def _model_of(annotation: Any) -> type[Model] | None:
 def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
     """Return what to write where a list or a mapping is required: an example, the single item, or the keys."""
     section = str(path[0])
+    if form := _named_entries(error, _annotation_at(path, root), section):
+        return f"; write {form}"
     if form := _example_form(error, path) or _minimal_form(_annotation_at(path, root), section):
         return f"; write {form}"
     if isinstance(error["input"], str) and error["input"].split() and _COLLECTION_NOUNS[error["type"]] == "a list":
@@ -124,6 +133,20 @@ def _example_form(error: Mapping[str, Any], path: FieldPath) -> str:
     """Return the example for `path`, or for the list that contains it, if the example has the required type."""
     example = _example(path[:-1])[1:-1] if isinstance(path[-1], int) else _example(path)
     return example if example.startswith("[{" if _COLLECTION_NOUNS[error["type"]] == "a list" else "{") else ""
+
+
+def _named_entries(error: Mapping[str, Any], annotation: Any, section: str) -> str:
+    """Return a list of names, or of `key=value`, as the mapping that is required; "" for anything else."""
+    items: object = error["input"] if _COLLECTION_NOUNS[error["type"]] == "a mapping" else None
+    if (
+        not isinstance(items, list)
+        or not items
+        or not all(isinstance(item, str) for item in cast("list[object]", items))
+    ):
+        return ""
+    pairs = [item.partition("=") for item in cast("list[str]", items)]
+    entry = _minimal_form(annotation, section).removeprefix("{<name>: ").removesuffix("}") or "…"
+    return "{" + ", ".join(f"{key}: {value or entry}" for key, _, value in pairs) + "}"
 
 
 def _minimal_form(annotation: Any, section: str) -> str:
@@ -151,9 +174,8 @@ def _original_message(error: Mapping[str, Any], path: FieldPath) -> str:
 
 def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
     known = allowed_keys(path[:-1], root)
-    hint = did_you_mean(str(path[-1]), known) or (
-        f"; write one of {', '.join(known)}" if known else "; no key is allowed here"
-    )
+    hint = foreign_key_hint(str(path[-1]), known) or did_you_mean(str(path[-1]), known)
+    hint = hint or (f"; write one of {', '.join(known)}" if known else "; no key is allowed here")
     return f"unknown key '{format_value(path[-1])}'{hint}"
 
 
@@ -174,16 +196,37 @@ def _example(path: FieldPath) -> str:
     return _EXAMPLES.get(f"{path[0]}.{path[-1]}") or _EXAMPLES.get(str(path[-1]), "…")
 
 
-def _not_a_string(error: Mapping[str, Any], path: FieldPath) -> str:
-    value: object = error["input"]
-    remedies: dict[type, str] = {int: f'; quote it: "{value}"', float: "; put quotes around it, and keep every digit"}
-    return _wrong_type("text")(error, path) + remedies.get(type(value), "")
+def _not_a_string(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
+    expected, remedy = _expected_text(error["input"], path, text_rule(_full_annotation_at(path, root)))
+    return _wrong_type(expected)(error, path) + remedy
+
+
+def _expected_text(value: object, path: FieldPath, rule: Text | None) -> tuple[str, str]:
+    """Return what a value of another type must be, and what to write."""
+    if path[0] in _REASONS:
+        return "text", "; write the reason"
+    if path[-1] in _NAMED:
+        return _NAMED[str(path[-1])], ""
+    quoted = str(value).lower() if isinstance(value, bool) else str(value)
+    if rule is not None and (isinstance(value, (list, dict)) or not rule.matches(quoted)):
+        return rule.what, ""
+    if isinstance(value, float):
+        return "text", "; put quotes around it, and keep every digit"
+    return "text", f'; quote it: "{quoted}"' if isinstance(value, int) else ""
+
+
+def _full_annotation_at(path: FieldPath, root: type[Model]) -> Any:
+    """Return the type of the key at a path with its metadata; without it for an item or an entry."""
+    model = _model_of(_annotation_at(path[:-1], root))
+    fields = model.model_fields.values() if model else ()
+    return next((field.full_annotation for field in fields if field.alias == path[-1]), None)
 
 
 def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
-    is_quoted = isinstance(value, str) and value.isdecimal()
-    return _wrong_type("a whole number")(error, path) + (f"; write {value}, without quotes" if is_quoted else "")
+    number = re.match(r"\d+(?!\S)", value) if isinstance(value, str) else None
+    quotes = ", without quotes" if number and number[0] == value else ""
+    return _wrong_type("a whole number")(error, path) + (f"; write {number[0]}{quotes}" if number else "")
 
 
 def _not_a_boolean(error: Mapping[str, Any], path: FieldPath) -> str:
@@ -231,7 +274,6 @@ _COLLECTION_NOUNS = {
 }
 _MESSAGES: dict[str, tuple[str, _MessageBuilder]] = {
     "missing": ("missing-key", _missing),
-    "string_type": ("bad-type", _not_a_string),
     "int_type": ("bad-type", _whole_number),
     "int_from_float": ("bad-type", _whole_number),
     "float_type": ("bad-type", _wrong_type("a number")),

@@ -38,6 +38,7 @@ WORKER_CHECKS: tuple[Check, ...] = (
 """Checks on the machines of one cluster: they also run on each worker cluster that the stack creates."""
 
 COMPLETENESS_CHECKS: tuple[Check, ...] = (
+    capacity.warn_oversubscription,
     reachability.check_limits_reachable,
     reachability.check_queues_can_admit,
     check_resource_rates,

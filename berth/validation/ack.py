@@ -26,6 +26,7 @@ def validate_ack(planned: PlannedAckFleet) -> tuple[Problem, ...]:
     problems, claims = Problems(), collect_claims(planned.plan, planned.origins)
     if planned.machines_complete:
         capacity.check_guarantees(claims, problems)
+        capacity.warn_oversubscription(claims, problems)
     if planned.complete:
         for check in ACK_CHECKS:
             check(claims, problems)

@@ -23,11 +23,23 @@ _DEFAULT_PODS = 110
 def check_guarantees(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
     """Report flavors whose guarantees exceed the capacity of their pools times the accepted oversubscription."""
     for flavor in claims.plan.flavors:
+        if _is_overcommitted(flavor):
+            problems.fault("overcommitted", _largest_claim_path(claims, flavor), _overcommitted_message(claims, flavor))
+
+
+def _is_overcommitted(flavor: FlavorPlan) -> bool:
+    # exact: in floats, 100 × 4.35 is less than 435
+    return flavor.promised > flavor.capacity.max * Fraction(str(flavor.oversubscription))
+
+
+def warn_oversubscription(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
+    """Warn of oversubscription that is accepted, and of one that is not needed."""
+    for flavor in claims.plan.flavors:
         path: FieldPath = ("flavors", flavor.name)
         capacity, factor = flavor.capacity.max, flavor.oversubscription
-        if flavor.promised > capacity * Fraction(str(factor)):  # exact: in floats, 100 × 4.35 is less than 435
-            problems.fault("overcommitted", _largest_claim_path(claims, flavor), _overcommitted_message(claims, flavor))
-        elif factor > 1 and flavor.promised <= capacity:
+        if _is_overcommitted(flavor):
+            continue
+        if factor > 1 and flavor.promised <= capacity:
             message = (
                 f"'{factor:g}' is not needed: {flavor.promised} of {capacity} {flavor.noun} are guaranteed; remove it"
             )

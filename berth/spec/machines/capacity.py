@@ -85,6 +85,7 @@ _CAPACITY_BY_WORD: dict[str, dict[str, Any]] = {
     "flex-start": {"kind": "flex-start"},
     "queued": {"kind": "queued", "queued": {}},
 }
+_FORMER_WORDS = {"preemptible": "spot", "PREEMPTIBLE": "spot"}
 _KIND_BY_KEY = {"reservation": "reservation", "flexStart": "flex-start", "queued": "queued"}
 """The key of the mapping → the kind of capacity."""
 _CAPACITY_FORMS = "write on-demand, spot, {reservation: <name>}, any-reservation, flex-start or queued"
@@ -100,7 +101,7 @@ def _parse_capacity(value: Any) -> Any:
             return {"kind": _KIND_BY_KEY[key], key: cast("object", inside)}
         hint = "" if key in _KIND_BY_KEY else did_you_mean(str(key), _KIND_BY_KEY)
         raise validation_fault("bad-capacity", f"'{format_value(subject)}' is not a capacity; {_CAPACITY_FORMS}{hint}")
-    hint = did_you_mean(value, _CAPACITY_BY_WORD) if isinstance(value, str) else ""
+    hint = did_you_mean(_FORMER_WORDS.get(value, value), _CAPACITY_BY_WORD) if isinstance(value, str) else ""
     subject = "is empty" if value is None else f"'{format_value(value)}' is not a capacity"
     raise validation_fault("bad-capacity", f"{subject}; {_CAPACITY_FORMS}{hint}")
 

@@ -20,7 +20,7 @@ FILES = {"Pulumi.bad.yaml": HERE / BASE, "teams/speech.yaml": HERE / "teams" / "
 class Case:
     """A claim, edits as (old, new) of which each old is found once in the fleet's files, and the lines expected.
 
-    The fleet is that of `base.yaml`, or of the table's own `<table>.yaml`.
+    The fleet is that of `base.yaml`, of the table's own `<table>.yaml`, or of an example.
     """
 
     claim: str
@@ -30,7 +30,9 @@ class Case:
 
 
 def base_of(table: pathlib.Path) -> str:
-    """The file of the fleet that a table's cases break."""
+    """The file of the fleet that a table's cases break: for `example-NAME.txt` that example."""
+    if table.stem.startswith("example-"):
+        return f"../../../../stacks/examples/{table.stem.removeprefix('example-')}.yaml"
     own = f"{table.stem}.yaml"
     return own if (HERE / own).is_file() else BASE
 
@@ -180,8 +182,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
             "'-' [bad-value]",
             f"""Pulumi.bad.yaml:6: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of project, """
             "projectNumber, region, acceptRegion, labels, protect, cluster, reservations, pools, computeClasses, "
-            "workers, flavors, kueue, jobset, monitoring, priorities, cohorts, teams, teamFiles, platform, "
-            "clusterQueues, acceptLoss, allowReplacement, allowDeletion, allowChange [unknown-key]",
+            "workers, flavors, kueue, jobset, monitoring, priorities, cohorts, teams, teamFiles, teamDefaults, "
+            "platform, clusterQueues, acceptLoss, allowReplacement, allowDeletion, allowChange [unknown-key]",
         ],
     ),
     "more labels than Google Cloud takes": (
