@@ -39,8 +39,13 @@ def access_manifests(plan: WorkerAccessPlan) -> Iterator[tuple[str, Manifest]]:
 
 
 def token_secret(plan: WorkerAccessPlan) -> Manifest:
-    """Return the Secret that Kubernetes fills with a token of the account and the cluster's certificate."""
-    metadata = _metadata(plan.account, plan.namespace, {"kubernetes.io/service-account.name": plan.account})
+    """Return the Secret that Kubernetes fills with a token of the account and the cluster's certificate.
+
+    A new date is a new name: the engine creates the new Secret, writes its token into the manager's kubeconfig, and
+    then deletes the old Secret, which ends the old token.
+    """
+    name = plan.account if plan.token_date is None else f"{plan.account}-{plan.token_date}"
+    metadata = _metadata(name, plan.namespace, {"kubernetes.io/service-account.name": plan.account})
     return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token"} | metadata
 
 

@@ -87,10 +87,12 @@ class WorkerAccessPlan(Struct, frozen=True, kw_only=True):
     """Access of a manager's Kueue to a worker: an account there, and a kubeconfig with its token on the manager.
 
     `account`, its role and its token are in the worker's `namespace`; `job_kinds` maps API groups to the resources that
-    it may create there (`batch` → `jobs`). `secret` is the Secret on the manager, with the key `kubeconfig`.
+    it may create there (`batch` → `jobs`). `secret` is the Secret on the manager, with the key `kubeconfig`. A new
+    `token_date` is a new token, which does not expire; the old one is deleted once the manager has the new one.
     """
 
     account: str
     namespace: str
     secret: str
     job_kinds: Mapping[str, tuple[str, ...]]
+    token_date: str | None = None

@@ -33,6 +33,10 @@ WorkerName = Annotated[
 StackName = Annotated[
     str, Text(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", "a Pulumi stack in full, organization/project/stack")
 ]
+TokenDate = Annotated[
+    str, Text(r"20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", 'a date in quotes, such as "2026-11-22"')
+]
+"""Renames the token of the manager's account, so that Kubernetes issues a new one."""
 ConfigKey = Annotated[str, Text(r"[A-Za-z][A-Za-z0-9_-]*", "a key of the stack's config, without a namespace")]
 
 
@@ -50,6 +54,7 @@ class WorkerSpec(Model):
     stack: StackName | None = None
     kubeconfig: ConfigKey | None = None
     cluster_profile: DnsName | None = None
+    token_date: TokenDate | None = None
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
     compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
@@ -66,6 +71,9 @@ class WorkerSpec(Model):
                 "contradiction",
                 f"{join_words(ways)}: a worker is either created here or existing; write only one of these keys",
             )
+        if self.cluster_profile is not None and self.token_date is not None:
+            message = "tokenDate: with clusterProfile Berth creates no token in the worker; remove tokenDate"
+            raise validation_fault("contradiction", message)
         if self.cluster is not None and self.cluster.existing is not None:
             message = "cluster.existing is not possible in a worker; write kubeconfig: <config key>"
             raise validation_fault("contradiction", message)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests import hostile
+from tests.e2e import hostile_fleet
 from tests.e2e.cluster import Cluster, until
 from tests.e2e.project import Failed
 from tests.hostile import Attempt
@@ -24,10 +25,6 @@ from tests.hostile import Attempt
 Manifest = dict[str, Any]
 ATTEMPTS = hostile.attempts()
 _POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-_NOT_SERVED = ("DaemonSet", "GKENetworkParamSet", "Network", "PodMonitoring")
-_RECOUNT = 330.0
-"""Seconds until Kubernetes has counted every ResourceQuota anew: `--resource-quota-sync-period` is 5 minutes."""
-_SYSTEM_NAMESPACES = ("kube-system", "kueue-system")
 _ACCOUNT_RIGHTS: list[Manifest] = [
     {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -54,19 +51,14 @@ _VICTIM: Manifest = {
 @pytest.fixture(scope="module")
 def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
     """Provide the answer to every attempt by its title, without the policies and with them; empty where it happens."""
-    objects = [
-        m
-        for m in hostile.manifests()
-        if m["kind"] not in _NOT_SERVED and m["metadata"].get("namespace") not in _SYSTEM_NAMESPACES
-    ]
+    objects = hostile_fleet.objects()
     policies = [m for m in objects if m["kind"] in _POLICIES]
     rest = [m for m in objects if m["kind"] not in _POLICIES] + _ACCOUNT_RIGHTS
     before = cluster.objects()
     try:
-        _apply(cluster, rest)
-        until("default accounts", lambda: _accounts(cluster), lambda result: len(result) == 2)
-        until("counted quotas", lambda: _uncounted(cluster), lambda uncounted: not uncounted, _RECOUNT)
-        _apply(cluster, [_VICTIM])
+        hostile_fleet.apply(cluster, rest)
+        hostile_fleet.wait_for_namespaces(cluster)
+        hostile_fleet.apply(cluster, [_VICTIM])
         uids = {
             "ANCHOR": cluster.get("configmap", "anchor", "-n", "vision")["metadata"]["uid"],
             "VICTIM": cluster.get("job", "victim", "-n", "vision")["metadata"]["uid"],
@@ -74,15 +66,14 @@ def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]
         for attempt in (each for each in ATTEMPTS if each.before is not None):
             _create(cluster, attempt, uids)
         without = {each.title: _answer(cluster, each, uids) for each in ATTEMPTS}
-        _apply(cluster, policies)
+        hostile_fleet.apply(cluster, policies)
         _wait_until_enforced(cluster)
         given = {each.title: _answer(cluster, each, uids) for each in ATTEMPTS}
         _report(without, given)
         yield without, given
     finally:
-        cluster.kubectl(
-            "delete", "-f", "-", "--ignore-not-found", "--wait=false", given=_stream([*policies, _VICTIM, *rest])
-        )
+        every = hostile_fleet.stream([*policies, _VICTIM, *rest])
+        cluster.kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", given=every)
         until("the fleet to be gone", lambda: sorted(cluster.objects() - before), lambda left: not left)
 
 
@@ -161,37 +152,6 @@ def _difference(before: Manifest, after: Manifest) -> Manifest:
         elif value != old:
             patch[key] = value
     return patch
-
-
-def _accounts(cluster: Cluster) -> list[Manifest]:
-    accounts = cluster.get("serviceaccounts", "-A")["items"]
-    return [
-        each
-        for each in accounts
-        if each["metadata"]["name"] == "default" and each["metadata"]["namespace"] in ("vision", "language")
-    ]
-
-
-def _uncounted(cluster: Cluster) -> list[str]:
-    """What a ResourceQuota limits and Kubernetes has not counted yet: it refuses such an object.
-
-    A quota that is older than a custom resource definition is counted at the next full count.
-    """
-    served = {f"count/{name}" for name in cluster.kubectl("api-resources", "-o", "name").split()}
-    return [
-        f"{quota['metadata']['namespace']}: {resource}"
-        for quota in cluster.get("resourcequotas", "-A")["items"]
-        for resource in quota["spec"]["hard"].keys() - quota.get("status", {}).get("used", {}).keys()
-        if resource in served or not resource.startswith("count/")
-    ]
-
-
-def _apply(cluster: Cluster, manifests: list[Manifest]) -> None:
-    cluster.kubectl("apply", "-f", "-", given=_stream(manifests))
-
-
-def _stream(manifests: list[Manifest]) -> str:
-    return "".join(f"---\n{json.dumps(manifest)}\n" for manifest in manifests)
 
 
 def _text(manifest: Manifest, uids: Mapping[str, str]) -> str:

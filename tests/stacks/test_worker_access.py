@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
+import pulumi_kubernetes as kubernetes
 import pytest
 
+from berth.plan.admission_checks import WorkerAccessPlan
 from berth.plan.configuration import JOB_FRAMEWORKS
+from components.kueue.worker_access import WorkerAccess
 from tests import small_fleets as small
+from tests.engine import Run, run, using
 from tests.stack_files import plan
 
 INSTALLED = {"jobset": "jobset.x-k8s.io/jobset"}
 """Chart to the kind of job whose CRD it brings."""
 
 
-def managed(**kueue: Any) -> dict[str, Any]:
+def managed(token_date: str | None = None, **kueue: Any) -> dict[str, Any]:
     """A manager with one worker."""
-    worker = {
+    worker: dict[str, Any] = {
         "cluster": {"name": "east"},
         "pools": {"l4": {"machineType": "g2-standard-24", "nodes": 4, "zone": small.ZONE}},
     }
+    if token_date is not None:
+        worker["tokenDate"] = token_date
     team = {"queues": {"train": {"flavors": [{"pool": "l4", "guaranteed": "all"}]}}}
     fleet = {"workers": {"east": worker}, "pools": small.REMOVED, "cohorts": small.REMOVED, "teams": {"vision": team}}
     return small.fleet_with({**fleet, "kueue": kueue})
@@ -89,3 +96,28 @@ def test_nodes_of_a_cluster_that_is_there_are_known_by_the_labels_they_have() ->
     assert dict(fleet_plan.flavors[0].node_labels) == {}
     fleet["workers"]["east"]["pools"]["l4"]["nodeLabels"] = known
     assert small.faults(fleet) == ["existing-cluster workers.east.pools.l4.nodeLabels"]
+
+
+def test_a_new_date_is_a_new_token_and_the_same_resource() -> None:
+    """The engine replaces it: the new Secret first, then the manager's kubeconfig, and the old Secret last."""
+    urns, names = set[str](), list[str]()
+    for date in (None, "2026-08-01", "2026-11-22"):
+        (worker,) = small.plan(managed(date)).workers
+        made = access_of(worker.plan.manager_access)
+        token = made.only_resource("core/v1:Secret", "access-token")
+        urns.add(token.urn)
+        names.append(cast("Mapping[str, str]", token.inputs["metadata"])["name"])
+        assert token.delete_before_replace is not True
+    assert len(urns) == 1
+    assert names == ["multikueue", "multikueue-2026-08-01", "multikueue-2026-11-22"]
+
+
+def access_of(access: WorkerAccessPlan | None) -> Run:
+    """What the access to a worker consists of."""
+    assert access is not None
+
+    def build() -> None:
+        opts = using(kubernetes.Provider("worker"))
+        WorkerAccess("access", "east", access, server="https://203.0.113.10", opts=opts)
+
+    return run(build, preview=True)

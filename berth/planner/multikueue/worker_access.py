@@ -40,6 +40,7 @@ def worker_access_plan(context: PlanningContext, worker_context: WorkerContext) 
         namespace=KUEUE_RELEASE[2],
         secret=kubeconfig_secret(worker_context),
         job_kinds={group: tuple(sorted(resources_by_group[group])) for group in sorted(resources_by_group)},
+        token_date=worker_context.spec.token_date,
     )
 
 
