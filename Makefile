@@ -6,6 +6,7 @@
 #   POLICIES   policy files to apply
 #   RUN        ID of a workflow run
 #   WAIT       how long `make down` waits for drained queues (default 30m)
+#   CHANGE     checkout of a pull request, inside this folder
 #   CASES      recorded Kueue decisions (default: those of the tests)
 #   PYTHON     Python 3.11 or later (default python3)
 
@@ -21,7 +22,7 @@ STACK_IS_NAMED := $(filter-out undefined,$(origin STACK))
 STACK ?= dev
 SINCE ?= main
 CASES ?= tests/berth/simulator/cases.yaml
-VALUES := STACK STACKS SINCE POLICIES RUN WAIT UNINSTALL CASES
+VALUES := STACK STACKS SINCE POLICIES RUN WAIT UNINSTALL CASES CHANGE
 $(foreach name,$(VALUES),$(eval override $(name) := $$(value $(name))))
 override STACKS := $(or $(STACKS),$(STACK))
 export $(VALUES)
@@ -38,7 +39,7 @@ COPY_EXAMPLE = @$(EXAMPLE); if command -v pulumi >/dev/null && [ ! -e "$$file" ]
 NAMED = @$(if $(STACK_IS_NAMED),true,echo "STACK is missing; write make $@ STACK=dev"; exit 2)
 ENGINE = @command -v pulumi >/dev/null || { echo "make $@ needs the pulumi CLI on PATH; make preview does not"; exit 2; }
 
-.PHONY: help preview up diff-comment post-comment preview-guarded deploy down drift test check static lint types format golden agreement e2e bench lock
+.PHONY: help preview up diff-comment post-comment preview-guarded preview-change deploy down drift test check static lint types format golden agreement e2e bench lock
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do \
@@ -64,6 +65,12 @@ post-comment: ## post the result of the workflow run RUN as a comment on its pul
 preview-guarded: $(INSTALLED) ## run pulumi preview of STACK and apply the guard to it
 	$(NAMED)
 	$(ENGINE)
+	@scripts/preview-guarded
+
+preview-change: $(INSTALLED) ## preview-guarded of STACK with the stack and team files of the checkout CHANGE, which is deleted
+	$(NAMED)
+	$(ENGINE)
+	@$(BIN)/python scripts/take_stack_files.py
 	@scripts/preview-guarded
 
 deploy: preview-guarded ## deploy STACK without a prompt, if the guard allows it

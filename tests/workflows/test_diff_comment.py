@@ -183,7 +183,18 @@ COMMANDS = (
     '"; touch owned; "',
     "$(eval x:=$(shell touch owned))",
 )
-TARGETS = ("preview", "up", "diff-comment", "preview-guarded", "deploy", "down", "drift", "post-comment", "agreement")
+TARGETS = (
+    "preview",
+    "up",
+    "diff-comment",
+    "preview-guarded",
+    "preview-change",
+    "deploy",
+    "down",
+    "drift",
+    "post-comment",
+    "agreement",
+)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -192,7 +203,9 @@ def test_a_value_is_never_run(project: pathlib.Path, target: str, value: str) ->
     """Neither by make nor by the shell, whether it is in the environment or on the command line."""
     for name in ("pulumi", "kubectl", "helm", "gh"):
         write_script(project / "bin" / name, 'echo "{}"')
-    variables = dict.fromkeys(("STACK", "STACKS", "SINCE", "POLICIES", "RUN", "WAIT", "UNINSTALL", "CASES"), value)
+    variables = dict.fromkeys(
+        ("STACK", "STACKS", "SINCE", "POLICIES", "RUN", "WAIT", "UNINSTALL", "CASES", "CHANGE"), value
+    )
     for done in (
         run_make(project, target, **variables),
         run_make(project, target, *(f"{name}={text}" for name, text in variables.items())),

@@ -31,7 +31,7 @@ def triggers(workflow: dict[Any, Any]) -> dict[str, Any]:
 
 
 def test_there_are_workflows() -> None:
-    assert set(READ) == {"change.yml", "comment.yml", "deploy.yml", "drift.yml"}
+    assert set(READ) == {"change.yml", "preview.yml", "comment.yml", "deploy.yml", "drift.yml"}
 
 
 @pytest.mark.parametrize("path", [*WORKFLOWS, ACTION], ids=lambda path: path.name)
@@ -87,21 +87,36 @@ def test_runs_that_would_meet_each_other_are_kept_apart(name: str) -> None:
 
 
 def test_no_checkout_leaves_a_token_behind_or_takes_another_commit_than_the_event() -> None:
+    """Except for the preview, which reads the files of a pull request in a folder of their own."""
     checkouts = [step["with"] for step in STEPS if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(checkouts) == len(JOBS)
-    for given in checkouts:
-        assert given["persist-credentials"] is False
-        assert "ref" not in given
-        assert "repository" not in given
+    assert len(checkouts) == len(JOBS) + 1
+    assert {each["persist-credentials"] for each in checkouts} == {False}
+    (other,) = [each for each in checkouts if each.keys() & {"ref", "repository", "path"}]
+    assert (other["ref"], other["path"]) == ("refs/pull/${{ github.event.number }}/merge", "build/change")
 
 
-def test_code_of_a_fork_runs_without_credentials() -> None:
-    """Also a branch's own runs with an identity only in an environment, where somebody may have to let it in."""
+def test_code_of_a_pull_request_runs_without_credentials() -> None:
     assert list(triggers(READ["change.yml"])) == ["pull_request"]
-    diff, preview = (READ["change.yml"]["jobs"][key] for key in ("diff", "preview"))
+    (diff,) = READ["change.yml"]["jobs"].values()
     assert diff["permissions"] == {"contents": "read"}
     assert "secrets." not in str(diff)
+    assert [name for name, job in JOBS.items() if "pull_request" in triggers(READ[name.partition(":")[0]])] == [
+        "change.yml: diff"
+    ]
+
+
+def test_the_preview_runs_the_default_branch_and_takes_files_from_the_change() -> None:
+    """Its identity and the key of the state are in an environment that only the default branch can use."""
+    workflow = READ["preview.yml"]
+    assert list(triggers(workflow)) == ["pull_request_target"]
+    preview = workflow["jobs"]["preview"]
     assert "github.event.pull_request.head.repo.full_name == github.repository" in preview["if"]
+    assert preview["environment"] == "preview-${{ matrix.stack }}"
+    first, second, engine, run = preview["steps"]
+    assert "ref" not in first["with"]
+    assert (run["run"], run["env"]["CHANGE"]) == ("make preview-change", second["with"]["path"])
+    assert run["env"]["SINCE"] == "HEAD"
+    assert engine["uses"] == "./.github/actions/engine"
 
 
 def test_the_comment_is_made_by_the_default_branch_after_the_change() -> None:
