@@ -20,6 +20,9 @@ def command(
         typer.Option("-o", "--output", help="Write one file for each object into this folder instead of stdout."),
     ] = None,
     nodes: Annotated[bool, typer.Option("--nodes", help="Print the fleet's nodes for KWOK instead.")] = False,
+    reader: Annotated[
+        bool, typer.Option("--reader", help="Print the ClusterRole of an identity that previews the stack instead.")
+    ] = False,
 ) -> None:
     """Print the Kubernetes objects.
 
@@ -33,11 +36,14 @@ def command(
     assert plan is not None
     if nodes and evaluation.plan is None:
         raise typer.BadParameter("--nodes needs a fleet on GKE or on an existing cluster")
+    if nodes and reader:
+        raise typer.BadParameter("--nodes and --reader are different outputs; write one of them")
+    content = verb.Content.NODES if nodes else verb.Content.READER if reader else verb.Content.OBJECTS
     if output is None:
-        verb.write(plan, sys.stdout, nodes=nodes)
+        verb.write(plan, sys.stdout, content)
         return
     try:
-        typer.echo(f"{pluralize(verb.write_folder(plan, output, nodes=nodes), 'object')} in {output}", err=True)
+        typer.echo(f"{pluralize(verb.write_folder(plan, output, content), 'object')} in {output}", err=True)
     except verb.OutputNotEmpty as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import pathlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, cast
@@ -10,6 +11,7 @@ from berth.cli.render.documents import yaml_document
 from berth.cli.render.nodes import simulated_nodes as simulated
 from berth.manifests import ack
 from berth.manifests.fleet import all_manifests
+from berth.manifests.preview_reader import preview_reader
 from berth.manifests.workloads.objects import team_stack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
@@ -19,23 +21,33 @@ MANAGER, WORKER = "manager", "worker-"
 """Names of the folders with a manager's and its workers' objects."""
 
 
+class Content(enum.Enum):
+    """What is printed of each cluster."""
+
+    OBJECTS = enum.auto()
+    NODES = enum.auto()
+    READER = enum.auto()
+
+
 class OutputNotEmpty(Exception):
     """The output folder contains a file that berth did not render; nothing was written."""
 
 
-def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], *, nodes: bool = False) -> None:
+def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], content: Content = Content.OBJECTS) -> None:
     """Write every object to `stream` as a YAML document; with workers, a comment precedes each cluster's objects.
 
-    With `nodes`, write the simulated nodes of the fleet instead.
+    `content` can be the simulated nodes of the fleet instead, or the ClusterRole of previews.
     """
     clusters = _clusters(plan)
     for name, cluster in clusters:
         if len(clusters) > 1:
             stream.write(f"# cluster: {name}\n")
-        stream.writelines(map(yaml_document, _objects(cluster, nodes)))
+        stream.writelines(map(yaml_document, _objects(cluster, content)))
 
 
-def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, *, nodes: bool = False) -> int:
+def write_folder(
+    plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, content: Content = Content.OBJECTS
+) -> int:
     """Write one file for each object, numbered in apply order; with workers, one folder for each cluster.
 
     Returns the number of files. Files of an earlier render are replaced. Raises OutputNotEmpty if a folder contains
@@ -43,10 +55,10 @@ def write_folder(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib
     """
     clusters = _clusters(plan)
     if len(clusters) == 1:
-        return _write_cluster(plan, folder, nodes)
+        return _write_cluster(plan, folder, content)
     names = {name for name, _ in clusters}
     _require_no_other_files(folder, names.__contains__)
-    return sum(_write_cluster(cluster, folder / name, nodes) for name, cluster in clusters)
+    return sum(_write_cluster(cluster, folder / name, content) for name, cluster in clusters)
 
 
 def _clusters(
@@ -68,23 +80,25 @@ def _require_no_other_files(folder: pathlib.Path, is_ours: Callable[[str], bool]
     return files
 
 
-def _write_cluster(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, nodes: bool) -> int:
+def _write_cluster(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, content: Content) -> int:
     """Write the objects of one cluster, and return the number of files."""
     old_files = _require_no_other_files(folder, _is_rendered)
     folder.mkdir(parents=True, exist_ok=True)
     for file in old_files:
         file.unlink()
     count = 0
-    for name, manifest in _numbered(_objects(plan, nodes)):
+    for name, manifest in _numbered(_objects(plan, content)):
         with (folder / name).open("w", encoding="utf-8") as stream:
             stream.write(yaml_document(manifest))
         count += 1
     return count
 
 
-def _objects(plan: FleetPlan | AckFleetPlan | TeamStackPlan, nodes: bool) -> Iterable[dict[str, object]]:
-    if nodes and isinstance(plan, FleetPlan):
+def _objects(plan: FleetPlan | AckFleetPlan | TeamStackPlan, content: Content) -> Iterable[dict[str, object]]:
+    if content is Content.NODES and isinstance(plan, FleetPlan):
         return simulated(plan)
+    if content is Content.READER:
+        return [preview_reader(_objects(plan, Content.OBJECTS))]
     if isinstance(plan, TeamStackPlan):
         return team_stack_manifests(plan)
     return ack.all_manifests(plan) if isinstance(plan, AckFleetPlan) else all_manifests(plan)
