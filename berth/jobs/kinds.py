@@ -58,6 +58,19 @@ class PodsRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     otherwise: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+class RefusedSetting(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"values": "is"}):
+    """A setting with one of `values` that `by` refuses; `kinds.yaml` explains the fields."""
+
+    by: str
+    at: str
+    values: tuple[Scalar, ...]
+    why: str
+    remedy: str
+    default: Scalar | None = None
+    each: str | None = None
+    elastic: str | None = None
+
+
 class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One kind of job; `kinds.yaml` explains the fields."""
 
@@ -73,6 +86,7 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     serving: bool = False
     elsewhere: str | None = None
     together: bool = False
+    refused: tuple[RefusedSetting, ...] = ()
 
     @property
     def api_version(self) -> str:

@@ -20,6 +20,7 @@ from berth.lint.pod_rules import check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
+from berth.lint.refusals import check_refusals
 from berth.lint.resource_claims import check_resource_claims
 from berth.plan.teams import TeamPlan
 
@@ -127,6 +128,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_pod_security(submitted)
     check_pod_rules(submitted)
     check_resource_claims(submitted)
+    check_refusals(submitted)
     local_queues.check_priority(submitted)
     local_queues.warn_if_unread(submitted)
     if not job.pod_sets:
