@@ -49,11 +49,19 @@ class LintContext:
 
     def fate_without_queue(self, namespace: str) -> str:
         """Describe what happens to a job without a queue; Kueue may be configured to hold jobs of teams' namespaces."""
-        kueue = self.plan.kueue
-        teams = {each.name for team in self.plan.teams for each in team.namespaces}
-        if kueue is not None and kueue.manage_jobs_without_queue_name and namespace in teams:
+        if self.holds_unqueued(namespace):
             return "Kueue would suspend the job forever"
         return "the job would start at once, outside all quota"
+
+    def holds_unqueued(self, namespace: str) -> bool:
+        """Whether Kueue suspends jobs without a queue in a namespace."""
+        kueue = self.plan.kueue
+        teams = {each.name for team in self.plan.teams for each in team.namespaces}
+        return kueue is not None and kueue.manage_jobs_without_queue_name and namespace in teams
+
+    def holds_unqueued_pods(self, namespace: str, framework: str) -> bool:
+        """Whether Kueue gates pods without a queue, because an integration is on (Kueue 0.19.2, webhooks)."""
+        return framework in (self.frameworks or ()) and self.holds_unqueued(namespace)
 
     def node_shapes(self, queue: ClusterQueuePlan) -> list[NodeShape]:
         """List the machines of a queue, in its order of preference."""

@@ -98,13 +98,16 @@ def is_queued(context: LintContext, job: JobManifest) -> bool:
 
 def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
     """Check whether an object of a serving or unknown kind may do without a queue, and report it."""
-    if job.row is not None and not job.row.serving:
+    if job.row is not None and (not job.row.serving or context.holds_unqueued_pods(job.namespace, job.row.framework)):
         return False
     if (job.namespace, DEFAULT_QUEUE) in context.local_queues and job.row is not None:
         return False
     accelerators = {flavor.resource for flavor in context.plan.flavors}
     requested = sorted(accelerators & set(_requested_resources(job)))
-    outside = "its pods start at once, outside all quota"
+    is_held = job.row is None and context.holds_unqueued_pods(job.namespace, POD)
+    outside = "Kueue would gate its pods forever" if is_held else "its pods start at once, outside all quota"
+    if is_held and (job.namespace, DEFAULT_QUEUE) in context.local_queues:
+        outside, requested = f"Kueue queues its pods one by one in '{DEFAULT_QUEUE}'", []
     if requested:
         message = f"requests {join_words(requested)} and names no queue: {outside}; write the label {QUEUE_NAME}"
         job.metadata.fault("no-queue", f"{message}{_list_local_queues(context, job.namespace)}")

@@ -67,10 +67,17 @@ def samples(served: frozenset[str]) -> Iterator[tuple[str, str, list[Finding]]]:
         documents, _ = read_documents(file, file.name)
         findings = list(lint_documents(documents, context))
         found = [each for each in yaml.safe_load_all(file.read_text(encoding="utf-8")) if each]
-        jobs = [each for each in found if each["kind"] in served or each["kind"] == "ResourceClaimTemplate"]
+        jobs = [_defaulted(each) for each in found if each["kind"] in served or each["kind"] == "ResourceClaimTemplate"]
         judged = [each for each in findings if each.faults or each.admission]
         if judged and len(judged) == len(findings) and {each.kind for each in findings} <= served:
             yield file.relative_to(SAMPLES).as_posix(), yaml.safe_dump_all(jobs), findings
+
+
+def _defaulted(job: dict[str, Any]) -> dict[str, Any]:
+    """A job with the default that the webhook of its controller sets, which does not run here."""
+    if job["kind"] == "LeaderWorkerSet":
+        job["spec"].setdefault("rolloutStrategy", {"type": "RollingUpdate"})
+    return job
 
 
 def admitted(cluster: Cluster) -> list[bool]:
@@ -101,8 +108,13 @@ def remove(cluster: Cluster, served: frozenset[str]) -> None:
     def left() -> list[Any]:
         for namespace in ("default", "kueue-test"):
             for each in (",".join(plurals), "pods", WORKLOADS, "resourceclaimtemplates"):
-                options = ("--force", "--grace-period=0") if each == "pods" else ("--wait=false",)
-                cluster.kubectl("delete", each, "-n", namespace, "--all", "--ignore-not-found", *options)
+                options = ("--force", "--grace-period=0") if each == "pods" else ()
+                cluster.kubectl(
+                    "delete", each, "-n", namespace, "--all", "--wait=false", "--ignore-not-found", *options
+                )
+            for pod in cluster.get("pods", "-n", namespace)["items"]:  # Kueue keeps pods of a group by a finalizer
+                release = ("-p", '{"metadata": {"finalizers": null}}', "--type=merge")
+                cluster.kubectl("patch", "pod", pod["metadata"]["name"], "-n", namespace, *release)
         return [*cluster.get(WORKLOADS, "-A")["items"], *cluster.get("pods", "-A")["items"]]
 
     until("the sample to be gone", left, lambda items: not items)

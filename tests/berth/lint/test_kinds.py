@@ -145,20 +145,21 @@ def test_admit_reports_a_pod_that_is_larger_than_any_node(folder: pathlib.Path) 
             "Deployment",
             "apps/v1",
             {"template": {"spec": {"containers": [{"name": "a", "image": "i"}]}}},
-            "a.yaml:1: warning: Deployment/web: names no queue: its pods start at once, outside all quota",
+            "a.yaml:1: Deployment/web: names no queue: Kueue would suspend the job forever; write the label "
+            "kueue.x-k8s.io/queue-name; local queues: 'gpu' and 'tpu'",
         ),
         (
             "DaemonSet",
             "apps/v1",
             {"template": {"spec": {"containers": [{"name": "a", "image": "i"}]}}},
-            "a.yaml:1: warning: DaemonSet/web: names no queue: its pods start at once, outside all quota",
+            "a.yaml:1: warning: DaemonSet/web: names no queue: Kueue would gate its pods forever",
         ),
         (
             "DaemonSet",
             "apps/v1",
             {"template": {"spec": {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}}},
-            "a.yaml:1: DaemonSet/web: requests nvidia.com/gpu and names no queue: its pods start at once, "
-            "outside all quota; write the label kueue.x-k8s.io/queue-name; local queues: 'gpu' and 'tpu'",
+            "a.yaml:1: DaemonSet/web: requests nvidia.com/gpu and names no queue: Kueue would gate its pods forever; "
+            "write the label kueue.x-k8s.io/queue-name; local queues: 'gpu' and 'tpu'",
         ),
     ],
 )
@@ -172,6 +173,20 @@ def test_no_object_with_pods_is_passed_over(
     first, second = lint("a.yaml", exit_code=0 if "warning" in line else 1)
     assert re.sub(r":\d+(:\d+)?", ":1", first, count=1) == line
     assert second.endswith("RayJob/rayjob: vision/gpu can admit it, 4 L4 of l4")
+
+
+def test_a_service_without_a_queue_starts_where_its_integration_is_off(folder: pathlib.Path) -> None:
+    stack = (folder / "Pulumi.lab.yaml").read_text(encoding="utf-8")
+    off = "".join(line for line in stack.splitlines(keepends=True) if line.strip() not in ("- deployment", "- pod"))
+    off = off.replace("deployment, ", "").replace(", pod,", ",").replace("[pod, ", "[")
+    assert off != stack
+    (folder / "Pulumi.lab.yaml").write_text(off, encoding="utf-8")
+    value = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "vision"}}
+    containers = [{"name": "a", "image": "i"}]
+    spec = {"template": {"spec": {"containers": containers}}}
+    (folder / "a.yaml").write_text(yaml.safe_dump(value | {"spec": spec}), encoding="utf-8")
+    (line,) = lint("a.yaml", exit_code=0)
+    assert line.endswith("warning: Deployment/web: names no queue: its pods start at once, outside all quota")
 
 
 def test_services_queue_one_workload_at_a_time_and_the_rest_stays_pending(folder: pathlib.Path) -> None:

@@ -143,7 +143,8 @@ def test_a_workflow_beside_other_jobs_is_not_passed_over(folder: pathlib.Path) -
     )
     (folder / "both.yaml").write_text(text, encoding="utf-8")
     lines = lint("both.yaml")
-    assert any("Workflow/hello-world-: names no queue: its pods start at once" in line for line in lines)
+    verdict = "Workflow/hello-world-: names no queue: Kueue queues its pods one by one in 'default'"
+    assert any(line.endswith(verdict) for line in lines)
 
 
 def test_a_ray_job_on_an_existing_cluster_is_not_simulated(folder: pathlib.Path) -> None:
