@@ -47,7 +47,8 @@ help: ## list the targets
 
 preview: $(INSTALLED) ## print what STACK would create; needs no cloud account and no pulumi CLI
 	$(COPY_EXAMPLE)
-	@$(EXAMPLE); if [ -e "$$file" ] || [ ! -e "$$example" ]; then example=$$STACK; fi; "$$BERTH" preview "$$example"
+	@$(EXAMPLE); if [ -e "$$file" ] || [ ! -e "$$example" ]; then example=$$STACK; fi; \
+	  echo "Running the program for $$example on an in-process engine…" >&2; "$$BERTH" preview "$$example"
 
 up: $(INSTALLED) ## check STACK, then deploy it with pulumi up: make up STACK=dev
 	$(NAMED)
@@ -130,13 +131,20 @@ lock: ## rewrite requirements*.txt from the ranges in pyproject.toml
 	@{ echo "# Development dependencies, pinned by 'make lock'."; echo "-r requirements.txt"; \
 	  grep -vxFf build/lock/runtime.txt build/lock/all.txt; } > requirements-dev.txt
 
+PACKAGES = $(shell cat requirements.txt requirements-dev.txt | grep -c ==)
+SHOW_PROGRESS = /^Collecting/ { if (++n % 10 == 0) { printf "  %d of %d packages fetched\n", n, total; fflush() } } \
+  /^Installing collected/ { print "  all fetched, unpacking them"; fflush() }
+
 # Runs again only when a pin or pyproject.toml changed. --no-compile: compiling all of pulumi_gcp would take most of the
 # installation time, and Python compiles what it imports.
 $(INSTALLED): requirements.txt requirements-dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Berth needs Python 3.11 or later, but $(PYTHON) is $$($(PYTHON) -V 2>&1); write make PYTHON=python3.12"; \
 	  exit 2; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --no-compile -r requirements-dev.txt
-	$(BIN)/pip install -q --no-deps --no-build-isolation -e .
+	@echo "Installing $(PACKAGES) Python packages in .venv (about 800 MB, some minutes); the next make installs nothing."
+	@$(PYTHON) -m venv .venv
+	@set -o pipefail; PYTHONUNBUFFERED=1 $(BIN)/pip install --disable-pip-version-check --no-compile --progress-bar off \
+	  -r requirements-dev.txt | awk -v total=$(PACKAGES) '$(SHOW_PROGRESS)'
+	@echo "  installing Berth itself"
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@

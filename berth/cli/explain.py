@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from textwrap import indent, wrap
 from typing import Annotated
@@ -48,7 +49,7 @@ def command(codes: Codes = None) -> None:
 def _list_lines() -> Iterator[str]:
     width = max(map(len, explanations()))
     for code, each in explanations().items():
-        yield f"{code.ljust(width)}   {each.cause}"
+        yield f"{code.ljust(width)}   {_without_links(each.cause)}"
 
 
 def text(explanation: Explanation) -> str:
@@ -58,10 +59,15 @@ def text(explanation: Explanation) -> str:
 
 def _paragraphs(explanation: Explanation) -> Iterator[str]:
     yield f"{explanation.code}: a {_severity(explanation)} of berth {explanation.of.replace(', ', ', berth ')}"
-    yield _labelled("Cause", explanation.cause)
-    yield _labelled("What to do", explanation.remedy)
+    yield _labelled("Cause", _without_links(explanation.cause))
+    yield _labelled("What to do", _without_links(explanation.remedy))
     if explanation.example is not None:
         yield _example_text(explanation.example)
+
+
+def _without_links(text: str) -> str:
+    """Return Markdown with the files of its links in place of the links: `docs/hardware.md`."""
+    return re.sub(r"\[[^\]]*\]\((?!http)([^)#]+)[^)]*\)", r"docs/\1", text)
 
 
 def _severity(explanation: Explanation) -> str:
