@@ -14,7 +14,7 @@ _TABLE = Path(__file__).with_name("google_roles.yaml")
 
 
 UNKNOWN_EFFECT = "applies to the whole project, including other teams' resources"
-"""What is said of a role that the table does not have."""
+"""The text for a role that the table does not have."""
 
 
 class BroadRole(Struct, frozen=True):
