@@ -20,7 +20,7 @@ FILES = {"Pulumi.bad.yaml": HERE / BASE, "teams/speech.yaml": HERE / "teams" / "
 class Case:
     """A claim, edits as (old, new) of which each old is found once in the fleet's files, and the lines expected.
 
-    The fleet is that of `base.yaml`, of the table's own `<table>.yaml`, or of an example.
+    The fleet is that of `base.yaml`, or of the table's own `<table>.yaml`.
     """
 
     claim: str
@@ -30,9 +30,7 @@ class Case:
 
 
 def base_of(table: pathlib.Path) -> str:
-    """The file of the fleet that a table's cases break: for `example-NAME.txt` that example."""
-    if table.stem.startswith("example-"):
-        return f"../../../../stacks/examples/{table.stem.removeprefix('example-')}.yaml"
+    """The file of the fleet that a table's cases break."""
     own = f"{table.stem}.yaml"
     return own if (HERE / own).is_file() else BASE
 
