@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from berth.diagnostics import join_words
+from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
-from berth.plan.gke import ClusterPlan
 from berth.plan.nodes import Bounds
 
 _MAX_NAMES = 8
@@ -48,9 +48,12 @@ _MADE_BY_SUFFIX = {"berth": "", "gke": ", created by GKE", "others": ", existing
 def cluster_summary(plan: FleetPlan) -> str:
     """Return `acme-ml-dev · us-central1 · cluster dev (standard, rapid channel)`; shorter for an existing cluster."""
     cluster = plan.cluster
-    channel = [f"{cluster.release_channel.lower()} channel"] if isinstance(cluster, ClusterPlan) else []
-    cluster_text = f"cluster {cluster.name} ({', '.join([cluster.mode, *channel])})"
-    return " · ".join(filter(None, [plan.project, plan.region, cluster_text]))
+    is_existing = isinstance(cluster, ExistingGkeClusterPlan)
+    release_channel = None if isinstance(cluster, ExistingClusterPlan) else cluster.release_channel
+    channel = [f"{release_channel.lower()} channel"] if release_channel else []
+    cluster_text = f"cluster {cluster.name} ({', '.join([*(['existing'] * is_existing), cluster.mode, *channel])})"
+    place = cluster.location if is_existing else plan.region
+    return " · ".join(filter(None, [plan.project, place, cluster_text]))
 
 
 def worker_target(worker: WorkerPlan) -> str:

@@ -12,14 +12,16 @@ import pulumi_gcp as gcp
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.plan.existing import ExistingClusterPlan, cluster_identifier
+from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan, cluster_identifier
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.gke import ClusterPlan
+from berth.rules.gke.live_cluster import contradictions
 from components.gke.cluster_networks import ClusterNetworks
 from components.gpu.installers import Installers
 from components.kubernetes import cluster_provider
 from stacks import kubeconfigs
-from stacks.machines import CreatedMachines, EnabledServices, create_machines
+from stacks.live_cluster import look_up_cluster
+from stacks.machines import EnabledServices, NetworksByKey, add_machines, create_machines
 from stacks.scope import Scope
 
 
@@ -65,11 +67,11 @@ def connect_cluster(
 ) -> ClusterConnection:
     """The cluster of a plan: made, or only reached. A worker authorizes the `manager_address` of its manager."""
     cluster = plan.cluster
-    return (
-        _connect_existing(plan, cluster, scope)
-        if isinstance(cluster, ExistingClusterPlan)
-        else _create_cluster(plan, cluster, scope, enabled, manager_address)
-    )
+    if isinstance(cluster, ExistingClusterPlan):
+        return _connect_existing(plan, cluster, scope)
+    if isinstance(cluster, ExistingGkeClusterPlan):
+        return _join_gke_cluster(plan, cluster, scope)
+    return _create_cluster(plan, cluster, scope, enabled, manager_address)
 
 
 def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan, scope: Scope) -> ClusterConnection:
@@ -83,6 +85,33 @@ def _connect_existing(plan: FleetPlan, cluster_plan: ExistingClusterPlan, scope:
     provider = reached.existing_cluster_provider(cluster_identifier(cluster_plan), cluster_plan.context)
     no_server = pulumi.Output.from_input("")  # only the server of a worker is used, by its manager
     return ClusterConnection(plan, scope, cluster_plan.name, provider, kubeconfig, no_server)
+
+
+def _join_gke_cluster(plan: FleetPlan, cluster_plan: ExistingGkeClusterPlan, scope: Scope) -> ClusterConnection:
+    """Look up an existing GKE cluster, and create the machines of the plan in it.
+
+    Raises pulumi.RunError with every contradiction between plan and cluster, before any resource but the provider.
+    """
+    google = google_provider(plan, scope)
+    found = look_up_cluster(cluster_plan, google)
+    if lines := contradictions(cluster_plan, found.live):
+        heading = f"cluster '{cluster_plan.name}' is not what the stack file states or needs; nothing was changed:"
+        raise pulumi.RunError("\n".join([heading, *(f"  {line}" for line in lines)]))
+    machines = add_machines(plan, cluster_plan, scope.prefix, scope.options(google, project=cluster_plan.project))
+    kubeconfig = pulumi.Output.secret(found.kubeconfig)
+    provider = replace(scope, kubeconfig=kubeconfig).existing_cluster_provider(cluster_identifier(cluster_plan))
+    _create_node_objects(plan, scope, machines.networks, provider)
+    return ClusterConnection(
+        plan,
+        scope,
+        cluster_plan.name,
+        provider,
+        kubeconfig,
+        pulumi.Output.from_input(f"https://{found.endpoint}"),
+        project=cluster_plan.project,
+        google_provider=google,
+        node_service_account=machines.node_service_account,
+    )
 
 
 def google_provider(plan: FleetPlan, scope: Scope) -> pulumi.ProviderResource:
@@ -115,7 +144,7 @@ def _create_cluster(
         cluster_identifier=cluster_identifier(cluster_plan),
         parent=scope.parent,
     )
-    _create_node_objects(plan, scope, machines, provider)
+    _create_node_objects(plan, scope, machines.networks, provider, cluster.resource)
     server = pulumi.Output.concat("https://", cluster.endpoint)
     return ClusterConnection(
         plan,
@@ -162,17 +191,21 @@ def connect_worker(worker: WorkerPlan, scope: Scope) -> ClusterConnection:
 
 
 def _create_node_objects(
-    plan: FleetPlan, scope: Scope, machines: CreatedMachines, provider: pulumi.ProviderResource
+    plan: FleetPlan,
+    scope: Scope,
+    networks: NetworksByKey,
+    provider: pulumi.ProviderResource,
+    cluster: pulumi.Resource | None = None,
 ) -> None:
     """What accelerator nodes need inside the cluster; it is there before the first of them asks."""
-    in_cluster, cluster = scope.options(provider), machines.cluster
+    in_cluster = scope.options(provider)
     for each in plan.accelerator_networks:
         ClusterNetworks(
             f"{scope.prefix}{each.key}-objects",
             each,
-            devices=machines.networks[each.key].devices,
-            cluster=cluster.resource,
+            devices=networks[each.key].devices,
+            cluster=cluster,
             opts=in_cluster,
         )
     if plan.installers is not None:
-        Installers(f"{scope.prefix}installers", plan.installers, cluster=cluster.resource, opts=in_cluster)
+        Installers(f"{scope.prefix}installers", plan.installers, cluster=cluster, opts=in_cluster)

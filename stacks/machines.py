@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 from msgspec import Struct
 
+from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, ExistingNetworkPlan, NetworkPlan, NodePoolPlan
 from components.gke.accelerator_networks import AcceleratorNetworks
@@ -100,16 +101,49 @@ def create_machines(
         n.key: AcceleratorNetworks(f"{prefix}{n.key}", n, opts=opts, depends_on=enabled)
         for n in plan.accelerator_networks
     }
-    system_pool = _create_node_pools(plan, prefix, cluster, account, networks, opts, enabled)
+    place = _ClusterPlace(cluster.cluster_name, cluster.location, account.email)
+    system_pool = _create_node_pools(plan, prefix, place, networks, opts, enabled)
     runs_on.insert(0, system_pool or cluster.resource)
     return CreatedMachines(cluster, account.email, networks, runs_on, network.nat_address)
+
+
+class AddedMachines(Struct, frozen=True):
+    """What is added to an existing cluster; `node_service_account` is None where pools have accounts of their own."""
+
+    node_service_account: pulumi.Output[str] | None
+    networks: NetworksByKey
+
+
+def add_machines(
+    plan: FleetPlan, cluster_plan: ExistingGkeClusterPlan, prefix: str, opts: pulumi.ResourceOptions
+) -> AddedMachines:
+    """Create what an existing cluster gets in Google Cloud: identity of nodes, networks and node pools.
+
+    Its APIs are enabled already. No resource depends on the cluster, which is not one of the stack.
+    """
+    account = None
+    if cluster_plan.node_service_account is not None:
+        account = NodeServiceAccount(
+            f"{prefix}nodes", cluster_plan.node_service_account, project=cluster_plan.project, opts=opts
+        ).email
+    networks = {n.key: AcceleratorNetworks(f"{prefix}{n.key}", n, opts=opts) for n in plan.accelerator_networks}
+    place = _ClusterPlace(cluster_plan.name, cluster_plan.location, account)
+    _create_node_pools(plan, prefix, place, networks, opts, ())
+    return AddedMachines(account, networks)
+
+
+class _ClusterPlace(Struct, frozen=True):
+    """Where node pools are created: name and location of their cluster, and the account of their nodes."""
+
+    name: pulumi.Input[str]
+    location: pulumi.Input[str]
+    service_account: pulumi.Input[str] | None
 
 
 def _create_node_pools(
     plan: FleetPlan,
     prefix: str,
-    cluster: Cluster,
-    account: NodeServiceAccount,
+    cluster: _ClusterPlace,
     networks: NetworksByKey,
     opts: pulumi.ResourceOptions,
     enabled: Sequence[pulumi.Resource],
@@ -130,9 +164,9 @@ def _create_node_pools(
         return NodePool(
             f"{prefix}{each.key}",
             each,
-            cluster=cluster.cluster_name,
+            cluster=cluster.name,
             location=cluster.location,
-            service_account=account.email,
+            service_account=cluster.service_account,
             opts=opts,
             placement_policy=policy.policy_name if policy else None,
             interfaces=interfaces.interfaces if interfaces else (),

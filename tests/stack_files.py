@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import pytest
 from msgspec.structs import replace
 
 from berth.cli.plan.fleet import as_json
+from berth.cli.preview.live_cluster import answer_function
 from berth.cli.render import output
 from berth.engine import Preview, RecordedResource, run_program
 from berth.engine.answers import CERTIFICATE, plausible_outputs
@@ -94,7 +95,16 @@ def run_stack(stack: str, preview: bool) -> Preview:
     file = evaluation(stack).file
     assert file is not None
     config = dict(file.config)
-    return run_program(ROOT, stack, config.pop("berth:fleet"), config, preview=preview, answers=answers_with_tokens)
+    answer_lookup = partial(answer_function, evaluation(stack).plan)
+    return run_program(
+        ROOT,
+        stack,
+        config.pop("berth:fleet"),
+        config,
+        preview=preview,
+        answers=answers_with_tokens,
+        invoke=answer_lookup,
+    )
 
 
 def resources(stack: str, preview: bool) -> list[RecordedResource]:

@@ -49,7 +49,7 @@ def cluster_section(inventory: ClusterInventory, stack: str, not_adopted: list[N
         entry.setdefault("controlPlane", {}).update(networks)
     entry |= _network_section(inventory, not_adopted)
     entry |= _system_pool_section(inventory)
-    entry |= _provisioning_section(inventory)
+    entry |= provisioning_section(inventory)
     entry |= _maintenance_section(cluster_answer)
     drivers = [driver for key, driver in _DRIVERS.items() if value_at(cluster_answer, f"addonsConfig.{key}.enabled")]
     drivers = [driver for driver in drivers if not (inventory.is_autopilot and driver in _AUTOPILOT_DRIVERS)]
@@ -122,7 +122,8 @@ def _system_pool_section(inventory: ClusterInventory) -> StackEntry:
     return {"systemPool": entry} if entry else {}
 
 
-def _provisioning_section(inventory: ClusterInventory) -> StackEntry:
+def provisioning_section(inventory: ClusterInventory) -> StackEntry:
+    """Return the limits of node auto-provisioning; nothing if it is off, and on Autopilot."""
     config = mapping_at(inventory.cluster, "autoscaling")
     if not config.get("enableNodeAutoprovisioning") or inventory.is_autopilot:
         return {}

@@ -11,10 +11,13 @@ from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.update_effects import UpdateEffect, find_update_rule
 from berth.diff.values import format_change, format_value
 from berth.manifests.fleet import all_manifests
+from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NodePoolPlan
 
 _EFFECT_NOTES = {UpdateEffect.REPLACE: " (REPLACES it)", UpdateEffect.RECREATE: " (its nodes are recreated)"}
+_CHANGED_OF_ADOPTED = ("machine_type", "disk_size_gb", "spot", "queued")
+"""Fields of an adopted node pool that are not kept as they are."""
 _MAX_NAMES = 5
 """Names of one kind that are listed."""
 _SERVER_SET = {"status", "metadata"}
@@ -36,15 +39,18 @@ _SERVER_DEFAULTS: Mapping[str, Mapping[str, object]] = {
 def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[NotAdopted]:
     """Return all changes, cluster first; for an existing cluster only those inside it."""
     planned_cluster = plan.cluster
-    if not isinstance(planned_cluster, ClusterPlan):
+    if isinstance(planned_cluster, ExistingClusterPlan):
         return list(_object_changes(inventory, plan))
-    cloud_changes = list(_cluster_changes(inventory, planned_cluster))
+    cloud_changes = (
+        list(_cluster_changes(inventory, planned_cluster)) if isinstance(planned_cluster, ClusterPlan) else []
+    )
     planned = {each.name: each for pool in plan.own_pools for each in pool.node_pools}
     planned |= {plan.system_pool.name: plan.system_pool} if plan.system_pool else {}
+    account = planned_cluster.node_service_account
     for node_pool in inventory.node_pools:
         if node_pool["name"] in planned:
             cloud_changes += _node_pool_changes(
-                node_pool, planned[str(node_pool["name"])], planned_cluster.node_service_account.email
+                node_pool, planned[str(node_pool["name"])], account.email if account else None
             )
     return [*cloud_changes, *_object_changes(inventory, plan)]
 
@@ -59,9 +65,13 @@ def _cluster_changes(inventory: ClusterInventory, plan: ClusterPlan) -> Iterator
     yield from _unsupported(what, rest_fields.CLUSTER, inventory.cluster)
 
 
-def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account: str) -> Iterator[NotAdopted]:
+def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account: str | None) -> Iterator[NotAdopted]:
     what = f"node pool {resource['name']}"
-    yield from _field_changes(what, rest_fields.plan_values(rest_fields.NODE_POOL, resource), plan, "NodePoolPlan")
+    seen = rest_fields.plan_values(rest_fields.NODE_POOL, resource)
+    if plan.adopted:  # it keeps everything else
+        yield from _field_changes(what, {field: seen[field] for field in _CHANGED_OF_ADOPTED}, plan, "NodePoolPlan")
+        return
+    yield from _field_changes(what, seen, plan, "NodePoolPlan")
     account = value_at(resource, "config.serviceAccount")
     if account not in (None, planned_account):
         effect_note = _EFFECT_NOTES[UpdateEffect.REPLACE]

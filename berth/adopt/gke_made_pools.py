@@ -18,7 +18,7 @@ from berth.adopt.inventory import (
     name_of,
     value_at,
 )
-from berth.adopt.labels import is_user_label
+from berth.adopt.labels import PROVISIONING, is_user_label
 from berth.adopt.pools import AdoptedPool
 from berth.adopt.queues import CPU, PoolsByFlavor, nominal_quota, quotas_by_flavor
 from berth.catalog import Machine
@@ -90,7 +90,7 @@ def _provisioning_entry(inventory: ClusterInventory, flavor: ApiObject, labels: 
         entry["capacity"] = {"queued": {}}
     elif labels.get(keys.flex_start):
         entry["capacity"] = "flex-start"
-    elif labels.get(keys.spot):
+    elif labels.get(keys.spot) or labels.get(PROVISIONING) == "spot":
         entry["capacity"] = "spot"
     own = {key: value for key, value in sorted(labels.items()) if is_user_label(key)}
     entry |= {"labels": own} if own else {}

@@ -145,7 +145,7 @@ class _ImportIds:
     """An existing resource, and its ID for the provider."""
 
     def __init__(self, inventory: ClusterInventory, plan: FleetPlan) -> None:
-        self.project, self.region = inventory.project, inventory.region
+        self.project, self.region, self.location = inventory.project, inventory.region, inventory.location
         self.cluster = str(inventory.cluster["name"])
         self.pools = {str(answer["name"]) for answer in inventory.node_pools}
         self.reservations = {str(answer["name"]) for answer in inventory.reservations}
@@ -189,7 +189,7 @@ class _ImportIds:
             ),
             "container/nodePool:NodePool": (
                 name in self.pools,
-                f"{self.project}/{self.region}/{self.cluster}/{name}",
+                f"{self.project}/{self.location}/{self.cluster}/{name}",
             ),
             "compute/reservation:Reservation": (
                 name in self.reservations,

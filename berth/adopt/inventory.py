@@ -49,7 +49,8 @@ class InvalidInventory(Exception):
 class ClusterInventory(Struct, dict=True):
     """A cluster with its node pools, reservations of its project, and the objects in it.
 
-    `context` names it in a kubeconfig where only what lies inside is to be adopted.
+    `context` names it in a kubeconfig where only what lies inside is to be adopted. With `keeps_cluster` its node pools
+    are adopted too, but not the cluster.
     """
 
     cluster: ApiObject
@@ -58,6 +59,12 @@ class ClusterInventory(Struct, dict=True):
     subnetworks: list[ApiObject] = field(default_factory=list[ApiObject])
     objects: list[ApiObject] = field(default_factory=list[ApiObject])
     context: str | None = None
+    keeps_cluster: bool = False
+
+    @property
+    def manages_cluster(self) -> bool:
+        """Whether the cluster itself is adopted."""
+        return self.context is None and not self.keeps_cluster
 
     @property
     def is_autopilot(self) -> bool:
@@ -71,7 +78,13 @@ class ClusterInventory(Struct, dict=True):
 
     @property
     def region(self) -> str:
-        """The cluster's location."""
+        """The region of the cluster's location."""
+        location = self.location
+        return location.rpartition("-")[0] if location.count("-") > 1 else location
+
+    @property
+    def location(self) -> str:
+        """The cluster's location: a region or a zone."""
         return str(self.cluster.get("location", ""))
 
     def objects_of_kind(self, kind: str) -> list[ApiObject]:
@@ -119,7 +132,9 @@ def list_at(resource: ApiObject, path: str) -> list[Any]:
     return cast("list[Any]", value_at(resource, path) or [])
 
 
-def read_inventory(files: Mapping[str, str], context: str | None = None) -> ClusterInventory:
+def read_inventory(
+    files: Mapping[str, str], context: str | None = None, *, keeps_cluster: bool = False
+) -> ClusterInventory:
     """Return the contents of the files, by file name. Raises InvalidInventory with every problem."""
     wrong: list[str] = []
     answers_by_kind: dict[str, list[tuple[str, ApiObject]]] = {kind: [] for kind in _KINDS}
@@ -135,18 +150,22 @@ def read_inventory(files: Mapping[str, str], context: str | None = None) -> Clus
     if wrong:
         raise InvalidInventory(*wrong)
     cluster = next(iter(clusters.values()))
-    return _cluster_inventory(cluster, answers_by_kind, context)
+    return _cluster_inventory(cluster, answers_by_kind, context, keeps_cluster)
 
 
 def _cluster_inventory(
-    cluster: ApiObject, answers_by_kind: Mapping[str, Sequence[tuple[str, ApiObject]]], context: str | None
+    cluster: ApiObject,
+    answers_by_kind: Mapping[str, Sequence[tuple[str, ApiObject]]],
+    context: str | None,
+    keeps_cluster: bool,
 ) -> ClusterInventory:
     """Return all answers on one cluster. Raises InvalidInventory if they are about another cluster, or none."""
     wrong: list[str] = []
-    if context is None and cluster.get("location", "").count("-") != 1:
+    if context is None and not keeps_cluster and cluster.get("location", "").count("-") != 1:
         location = cluster.get("location") or "nowhere"
         wrong.append(
-            f"cluster '{cluster['name']}' is zonal ({location}), and Berth manages regional ones; use --inside CONTEXT"
+            f"cluster '{cluster['name']}' is zonal ({location}), and Berth manages regional ones; use --keep-cluster "
+            "to adopt its pools, or --inside CONTEXT"
         )
     pools = [(None, resource) for resource in cast("list[ApiObject]", cluster.get("nodePools") or [])] + [
         *answers_by_kind["node pool"]
@@ -163,6 +182,7 @@ def _cluster_inventory(
         [resource for _, resource in answers_by_kind["subnetwork"]],
         [resource for _, resource in answers_by_kind["object"]],
         context,
+        keeps_cluster,
     )
     if not result.project:
         wrong.append(f"cluster '{cluster['name']}' has no selfLink, which names its project; give the whole answer")

@@ -9,6 +9,8 @@ from berth.adopt import rest_fields
 from berth.adopt.inventory import ApiObject, StackEntry, list_at, mapping_at, value_at
 from berth.catalog import Machine
 
+PROVISIONING = "cloud.google.com/gke-provisioning"
+"""Label with spot or standard, which GKE sets on every node (GKE docs: Spot VMs)."""
 _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
 """Domains whose labels and taints GKE, Kubernetes or Berth sets."""
 
@@ -53,6 +55,7 @@ def node_labels(
     zones = list_at(node_pool, "locations")
     labels |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
     provisioning_labels = {"spot": keys.spot, "flex_start": keys.flex_start, "queued": keys.queued}
+    labels[PROVISIONING] = "spot" if seen["spot"] else "standard"
     return labels | {label: "true" for field, label in provisioning_labels.items() if seen[field]}
 
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from berth import catalog
 from berth.adopt import rest_fields
 from berth.adopt.inventory import ApiObject, ClusterInventory, NotAdopted, StackEntry, list_at, mapping_at, value_at
-from berth.adopt.labels import gpu_config, is_user_label, machine_type, node_labels
+from berth.adopt.labels import gpu_config, machine_type, node_labels
+from berth.adopt.pool_settings import (
+    gpu_settings,
+    labels_and_taints,
+    local_ssds,
+    network_and_placement,
+    set_linux_settings,
+    surge_settings,
+)
 from berth.adopt.reservations import ReservationsByKey, own_reservations, reservation_key
+from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups
 from berth.catalog import Machine
 
 SYSTEM_POOL = "system"
 _DEFAULT_POOL = "default-pool"
 """The node pool that GKE creates with a cluster; the provider deletes it if `removeDefaultNodePool` is set."""
-_SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>[0-9]+)")
-"""How Berth names the node pool of a slice."""
-_EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
-_DRIVERS = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 
 
 class AdoptedPool(Struct):
@@ -45,29 +48,85 @@ def read_pools(
 ) -> tuple[list[AdoptedPool], ReservationsByKey]:
     """Return the pools with accelerators, and the reservations that they use; ignored ones are reported in `left`."""
     reserved = own_reservations(inventory, stack)
-    groups: dict[str, list[ApiObject]] = {}
+    with_machines: list[ApiObject] = []
     for node_pool in inventory.node_pools:
-        machine = _machine_of(node_pool)
-        if node_pool["name"] == SYSTEM_POOL:
+        if node_pool["name"] == SYSTEM_POOL and not inventory.keeps_cluster:
             continue
-        if node_pool["name"] == _DEFAULT_POOL and inventory.context is None:
+        if node_pool["name"] == _DEFAULT_POOL and inventory.manages_cluster:
             not_adopted.append(
                 NotAdopted(
                     f"node pool {_DEFAULT_POOL}",
                     "the first `pulumi up` would delete it: fix the state (docs/adopt.md)",
                 )
             )
-        if machine is None:
-            kind = value_at(node_pool, "config.machineType")
-            not_adopted.append(
-                NotAdopted(f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; ignored")
-            )
-        elif (
-            key := str(node_pool["name"]) if inventory.context else _pool_key(node_pool, machine, not_adopted)
-        ) is not None:
-            groups.setdefault(key, []).append(node_pool)
-    made = [_adopted_pool(inventory, stack, key, group, reserved) for key, group in sorted(groups.items())]
-    return made, reserved
+        if _machine_of(node_pool) is None:
+            not_adopted.append(_without_accelerators(inventory, node_pool))
+        else:
+            with_machines.append(node_pool)
+    groups = sorted(_groups(inventory, with_machines), key=lambda group: group.key)
+    return [_group_pool(inventory, stack, group, reserved) for group in groups], reserved
+
+
+def _without_accelerators(inventory: ClusterInventory, node_pool: ApiObject) -> NotAdopted:
+    kind = value_at(node_pool, "config.machineType")
+    remedy = (
+        "ignored" if not inventory.keeps_cluster else "it stays with the cluster, whose pods without them run there"
+    )
+    return NotAdopted(f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; {remedy}")
+
+
+def _groups(inventory: ClusterInventory, node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
+    """Yield node pools with accelerators, grouped into pools; those of slices together."""
+    if inventory.context is not None:
+        yield from (NodePoolGroup(str(each["name"]), [each]) for each in node_pools)
+        return
+    slices = [each for each in node_pools if _is_slice(each)]
+    yield from slice_groups(slices)
+    yield from (NodePoolGroup(*_own_key(each)) for each in node_pools if not _is_slice(each))
+
+
+def _own_key(node_pool: ApiObject) -> tuple[str, list[ApiObject], str | None]:
+    name = str(node_pool["name"])
+    return (
+        (name, [node_pool], None)
+        if len(name) <= MAX_POOL_NAME
+        else (name[:MAX_POOL_NAME].strip("-"), [node_pool], name)
+    )
+
+
+def _is_slice(node_pool: ApiObject) -> bool:
+    machine = _machine_of(node_pool)
+    return machine is not None and machine.kind == "tpu" and bool(value_at(node_pool, "placementPolicy.tpuTopology"))
+
+
+def _group_pool(
+    inventory: ClusterInventory, stack: str, group: NodePoolGroup, reserved: ReservationsByKey
+) -> AdoptedPool:
+    """Return the pool of a group; one with settings that Berth would not choose keeps them."""
+    pool = _adopted_pool(inventory, stack, group.key, group.members, reserved)
+    if group.node_pool_name is not None:
+        pool.entry["nodePoolName"] = group.node_pool_name
+    if inventory.context is None and any(_has_other_settings(each) for each in group.members):
+        kept = {key: value for key, value in pool.entry.items() if key not in _KEPT_BY_ADOPTED}
+        pool.entry = {**kept, "adopted": True}
+    return pool
+
+
+_KEPT_BY_ADOPTED = (
+    *("secureBoot", "driverVersion", "confidentialNodes", "maxPodsPerNode", "serviceAccount", "surge"),
+    "nodeSystemConfig",
+)
+"""Keys of settings that an adopted pool keeps."""
+
+
+def _has_other_settings(node_pool: ApiObject) -> bool:
+    """Return whether settings that replace a pool or recreate its nodes differ from those that Berth chooses."""
+    fixed = (rest_fields.fixed_field(rest_fields.NODE_POOL, path) for path, _ in _unsupported(node_pool))
+    return not value_at(node_pool, "config.reservationAffinity") or any(each is not None for each in fixed)
+
+
+def _unsupported(node_pool: ApiObject) -> Iterator[tuple[str, object]]:
+    return rest_fields.unsupported_fields(rest_fields.NODE_POOL, node_pool)
 
 
 def _machine_of(node_pool: ApiObject) -> Machine | None:
@@ -78,19 +137,6 @@ def _machine_of(node_pool: ApiObject) -> Machine | None:
         except ValueError:
             return None
     return catalog.machines().get(kind)
-
-
-def _pool_key(node_pool: ApiObject, machine: Machine, not_adopted: list[NotAdopted]) -> str | None:
-    """Return the pool of a node pool; None if Berth could not keep the node pool's name."""
-    name, topology = str(node_pool["name"]), value_at(node_pool, "placementPolicy.tpuTopology")
-    if machine.kind != "tpu" or not topology:
-        return name
-    match = _SLICE.fullmatch(name)
-    if match is None or match["topology"] != topology:
-        why = f"Berth names the node pool of a slice <pool>-{topology}-<number>, and renaming recreates it; ignored"
-        not_adopted.append(NotAdopted(f"node pool {name}", why))
-        return None
-    return match["pool"]
 
 
 # --- a pool -----------------------------------------------------------------------------------------------------------
@@ -119,13 +165,13 @@ def _adopted_pool(
         reservation_entry[1]["zone"] if reservation_entry else None,
         one_zone=len(group) > 1 or bool(value_at(node_pool, "placementPolicy.tpuTopology")),
     )
-    entry |= _labels_and_taints(node_pool)
-    entry |= _gpu_settings(gpu)
-    entry |= _network_and_placement(node_pool, machine, topology)
-    entry |= _local_ssds(node_pool, machine)
-    entry |= _surge_settings(node_pool, machine)
+    entry |= labels_and_taints(node_pool)
+    entry |= gpu_settings(gpu)
+    entry |= network_and_placement(node_pool, machine, topology)
+    entry |= local_ssds(node_pool, machine)
+    entry |= surge_settings(node_pool, machine)
     entry |= {k: v for k, v in rest_fields.stack_entry(rest_fields.NODE_POOL, node_pool).items() if k not in entry}
-    _set_linux_settings(node_pool, entry)
+    set_linux_settings(node_pool, entry)
     shared = int(mapping_at(gpu, "gpuSharingConfig").get("maxSharedClientsPerGpu", 1) or 1)
     partitions = catalog.mig_partitions(machine.accelerator).get(gpu.get("gpuPartitionSize", ""), 1)
     return AdoptedPool(
@@ -209,77 +255,3 @@ def format_duration(seconds: int) -> str:
 
 
 _DURATION_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
-
-
-# --- settings of a pool -----------------------------------------------------------------------------------------------
-
-
-def _labels_and_taints(node_pool: ApiObject) -> StackEntry:
-    labels = {k: v for k, v in sorted(mapping_at(node_pool, "config.labels").items()) if is_user_label(k)}
-    taints = [_taint(t) for t in list_at(node_pool, "config.taints") if is_user_label(t["key"])]
-    return ({"labels": labels} if labels else {}) | ({"taints": taints} if taints else {})
-
-
-def _taint(taint: Mapping[str, str]) -> StackEntry:
-    effect = _EFFECTS.get(taint["effect"], taint["effect"])
-    return {"key": taint["key"], "value": taint.get("value", "")} | (
-        {"effect": effect} if effect != "NoSchedule" else {}
-    )
-
-
-def _gpu_settings(gpu: Mapping[str, Any]) -> StackEntry:
-    entry: StackEntry = {}
-    driver = value_at(gpu, "gpuDriverInstallationConfig.gpuDriverVersion")
-    if driver in _DRIVERS:
-        entry["driverVersion"] = _DRIVERS[driver]
-    if gpu.get("gpuPartitionSize"):
-        entry["gpuPartition"] = gpu["gpuPartitionSize"]
-    if sharing := gpu.get("gpuSharingConfig"):
-        strategy = {"MPS": {"strategy": "mps"}}.get(sharing.get("gpuSharingStrategy"), {})
-        entry["gpuSharing"] = {**strategy, "maxSharedClients": int(sharing["maxSharedClientsPerGpu"])}
-    return entry
-
-
-def _network_and_placement(node_pool: ApiObject, machine: Machine, topology: str | None) -> StackEntry:
-    entry: StackEntry = {}
-    if value_at(node_pool, "networkConfig.acceleratorNetworkProfile"):
-        entry["networking"] = "dranet"
-    elif value_at(node_pool, "networkConfig.additionalNodeNetworkConfigs") and machine.gpudirect != "none":
-        entry["networking"] = "gpudirect"
-    compact = value_at(node_pool, "placementPolicy.type") == "COMPACT" and not topology and not machine.domain_topology
-    return entry | ({"compactPlacement": True} if compact else {})
-
-
-def _local_ssds(node_pool: ApiObject, machine: Machine) -> StackEntry:
-    """Return nothing for local SSDs that the machine always has."""
-    uses = {"ephemeral": "ephemeralStorageLocalSsdConfig", "block": "localNvmeSsdBlockConfig"}
-    counts = {key: int(value_at(node_pool, f"config.{path}.localSsdCount") or 0) for key, path in uses.items()}
-    used = {key: count for key, count in counts.items() if count}
-    return {"localSsd": used} if used and not machine.ssd_automatic else {}
-
-
-def _surge_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:
-    """Return nothing for Berth's default: one node at a time."""
-    settings, seen = mapping_at(node_pool, "upgradeSettings"), rest_fields.plan_values(rest_fields.NODE_POOL, node_pool)
-    if settings.get("strategy", "SURGE") != "SURGE" or machine.domain_topology or seen["queued"] or seen["flex_start"]:
-        return {}
-    surge, max_unavailable = int(settings.get("maxSurge") or 0), int(settings.get("maxUnavailable") or 0)
-    specific = value_at(node_pool, "config.reservationAffinity.consumeReservationType") == "SPECIFIC_RESERVATION"
-    in_place = specific or bool(value_at(node_pool, "placementPolicy.tpuTopology"))
-    if (surge, max_unavailable) in ((0, 1) if in_place else (1, 0), (0, 0)):
-        return {}
-    return {"surge": {key: n for key, n in (("maxSurge", surge), ("maxUnavailable", max_unavailable)) if n}}
-
-
-def _set_linux_settings(node_pool: ApiObject, entry: StackEntry) -> None:
-    """Return the words of the kernel, which GKE spells as enums."""
-    words = {
-        "cgroupMode": ("cgroupMode", "CGROUP_MODE_"),
-        "transparentHugepageEnabled": ("transparentHugepages", "TRANSPARENT_HUGEPAGE_ENABLED_"),
-        "transparentHugepageDefrag": ("transparentHugepageDefrag", "TRANSPARENT_HUGEPAGE_DEFRAG_"),
-    }
-    for field, (key, prefix) in words.items():
-        value = value_at(node_pool, f"config.linuxNodeConfig.{field}")
-        if value and value.startswith(prefix) and not value.endswith("UNSPECIFIED"):
-            word = value.removeprefix(prefix).lower().replace("_", "-")
-            entry.setdefault("nodeSystemConfig", {})[key] = word

@@ -59,21 +59,36 @@ def _foreign_tolerations(spec: Mapping[str, Any], pool: AdoptedPool) -> int:
 
 
 def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
-    """Return the priorities for queueing, with the settings of the PriorityClass of the same name."""
+    """Return the priorities of pods and of queueing. Berth creates the missing half of a priority.
+
+    GKE's own classes and those of other components (`system-*`) are left out, and those that no Kueue reads: without
+    ClusterQueues.
+    """
     pod_priorities = {
         name_of(priority_class): priority_class for priority_class in inventory.objects_of_kind("PriorityClass")
     }
     result: dict[str, StackEntry] = {}
     for priority_class in inventory.objects_of_kind("WorkloadPriorityClass"):
         pod_priority = pod_priorities.pop(name_of(priority_class), {})
-        entry: StackEntry = {"value": int(priority_class.get("value") or 0)}
-        entry |= {"default": True} if pod_priority.get("globalDefault") else {}
-        entry |= {"preempts": False} if pod_priority.get("preemptionPolicy") == "Never" else {}
-        entry |= {"description": priority_class["description"]} if priority_class.get("description") else {}
-        result[name_of(priority_class)] = entry
-    for name in sorted(name for name in pod_priorities if not name.startswith("system-")):
-        not_adopted.append(NotAdopted(f"PriorityClass {name}", "no WorkloadPriorityClass has its name; ignored"))
+        result[name_of(priority_class)] = _priority_entry(priority_class, pod_priority)
+    queued = bool(inventory.objects_of_kind("ClusterQueue"))
+    for name in sorted(name for name in pod_priorities if not name.startswith(("system-", "gmp-"))):
+        if not queued or abs(int(pod_priorities[name].get("value") or 0)) > _MAX_PRIORITY:
+            not_adopted.append(NotAdopted(f"PriorityClass {name}", "no WorkloadPriorityClass has its name; ignored"))
+        else:
+            result[name] = _priority_entry(pod_priorities[name], pod_priorities[name])
     return result
+
+
+_MAX_PRIORITY = 1_000_000_000
+"""Largest value of a priority that users may choose."""
+
+
+def _priority_entry(priority_class: ApiObject, pod_priority: ApiObject) -> StackEntry:
+    entry: StackEntry = {"value": int(priority_class.get("value") or 0)}
+    entry |= {"default": True} if pod_priority.get("globalDefault") else {}
+    entry |= {"preempts": False} if pod_priority.get("preemptionPolicy") == "Never" else {}
+    return entry | ({"description": priority_class["description"]} if priority_class.get("description") else {})
 
 
 # --- quotas -----------------------------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
     "seconds": lambda value: int(str(value).removesuffix("s")),
     "lower": lambda value: str(value).lower(),
     "opposite": lambda value: not value,
+    "datapath": lambda value: "advanced" if value == "ADVANCED_DATAPATH" else "legacy",
     "gateway": lambda value: value == "CHANNEL_STANDARD",
     "last": lambda value: str(value).rpartition("/")[2],
     "sorted": lambda value: tuple(sorted(value)),

@@ -14,6 +14,7 @@ from berth.adopt.clusters import cluster_section, project_settings
 from berth.adopt.controllers import controller_sections
 from berth.adopt.gke_made_pools import compute_class_section, read_gke_made_pools
 from berth.adopt.inventory import ClusterInventory, NotAdopted, StackEntry, mapping_at
+from berth.adopt.kept_cluster import kept_cluster_fleet
 from berth.adopt.pools import AdoptedPool, read_pools
 from berth.adopt.queues import match_flavors, nominal_quota, read_cohorts, read_priorities
 from berth.adopt.reservations import reservation_key
@@ -42,7 +43,7 @@ def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
 
     classes = compute_class_section(inventory, made, reserve, not_adopted)
     sections: dict[str, object] = {
-        "cluster": {} if inventory.context else cluster_section(inventory, stack, not_adopted),
+        "cluster": cluster_section(inventory, stack, not_adopted) if inventory.manages_cluster else {},
         "reservations": {key: entry for key, (_, entry) in sorted(reserved.items())},
         "computeClasses": classes,
         "pools": {pool.key: _in_order(pool.entry) for pool in sorted(adopted_pools, key=lambda pool: pool.key)},
@@ -57,6 +58,8 @@ def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
     fleet = {**project_settings(inventory), **{key: value for key, value in sections.items() if value}}
     if inventory.context is not None:
         fleet = existing_cluster_fleet(inventory, fleet, inventory.context, not_adopted)
+    if inventory.keeps_cluster:
+        fleet = kept_cluster_fleet(inventory, fleet)
     return AdoptedFleet(fleet, tuple(not_adopted))
 
 

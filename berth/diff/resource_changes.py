@@ -132,6 +132,7 @@ def dependencies(resource: CloudResource, plan: FleetPlan) -> Iterator[ResourceK
         yield ResourceKey(ResourceKind.NETWORK, "network")
     if isinstance(resource.plan, NodePoolPlan):
         yield ResourceKey(ResourceKind.CLUSTER, "cluster")
+        yield ResourceKey(ResourceKind.CONNECTION, "cluster")
         yield ResourceKey(ResourceKind.NODE_IDENTITY, "nodes")
         pool = resource.plan
         yield from (

@@ -97,12 +97,13 @@ _IN_PROJECT = (
 
 
 def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
-    if isinstance(plan.cluster, ExistingClusterPlan):
+    if not isinstance(plan.cluster, ClusterPlan):  # it is not managed
         yield CloudResource(ResourceKind.CONNECTION, "cluster", plan.cluster)
-    if isinstance(plan.cluster, ClusterPlan):  # an existing cluster is not managed
+    if isinstance(plan.cluster, ClusterPlan):
         yield CloudResource(ResourceKind.CLUSTER, "cluster", plan.cluster)
         if isinstance(plan.cluster.network, NetworkPlan):
             yield CloudResource(ResourceKind.NETWORK, "network", plan.cluster.network)
+    if not isinstance(plan.cluster, ExistingClusterPlan) and plan.cluster.node_service_account is not None:
         yield CloudResource(ResourceKind.NODE_IDENTITY, "nodes", plan.cluster.node_service_account)
         if (firewall := plan.cluster.webhook_firewall) is not None:
             yield CloudResource(ResourceKind.WEBHOOK_FIREWALL, ResourceKind.WEBHOOK_FIREWALL.value, firewall)

@@ -200,7 +200,18 @@ def describe_remedy(change: GuardedChange) -> str:
             else ""
         )
         return f"to allow it, first deploy a change that adds {allowance}{drain_hint}; then this one"
-    return f"to allow it, add {allowance}"
+    return f"to allow it, add {allowance}{_queued_hint(change)}"
+
+
+def _queued_hint(change: GuardedChange) -> str:
+    """Return other ways to switch queued provisioning on, which GKE does in place and the provider does not."""
+    if change.action != GuardedAction.REPLACE or not any(f.path == "queued" and f.after for f in change.because):
+        return ""
+    command = f"berth rotate STACK {change.name} --set capacity=queued"
+    return (
+        f"; `{command}` prints steps that lose no job. GKE itself switches queued provisioning on in place, and the "
+        "provider does not (docs/adopt.md)"
+    )
 
 
 def describe_idle_allowance(allowance: IdleAllowance) -> str:

@@ -16,6 +16,7 @@ from typing import Final, cast
 from berth.engine import source_locations
 from berth.engine.answers import Answers, plausible_outputs
 from berth.engine.host import Preview, run
+from berth.engine.recorder import ProviderFunctions
 from berth.engine.records import SECRET, ProgramError, References
 from berth.yaml_loader import load_yaml
 
@@ -34,10 +35,12 @@ def run_program(
     answers: Answers = plausible_outputs,
     config_key: str = "berth:fleet",
     references: References | None = None,
+    invoke: ProviderFunctions | None = None,
 ) -> Preview:
     """Run `root/__main__.py` with `berth:fleet` set to `fleet`; return what it registers, or raise `ProgramError`.
 
-    `kind` is another key to set instead; `references` are the outputs of stacks that the program refers to.
+    `kind` is another key to set instead; `references` are the outputs of stacks that the program refers to,
+    `invoke` answers functions of providers.
 
     `config` holds the stack file's other keys (`gcp:project`, `pulumi:disable-default-providers`, ...), as in the file;
     encrypted values stay secret and unknown.
@@ -61,6 +64,7 @@ def run_program(
             secrets=[*secrets, *(key for key, value in config_values.items() if _has_ciphertext(value))],
             answers=answers,
             references=references,
+            invoke=invoke,
             base=project_folder,
         )
 

@@ -18,7 +18,7 @@ from berth.plan.allowances import AllowancesPlan
 from berth.plan.capacity import FutureReservationPlan, HeldPlan, WorkloadPolicyPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.configuration import ConfigurationPlan
-from berth.plan.existing import ExistingClusterPlan, cluster_identifier
+from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan, cluster_identifier
 from berth.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from berth.plan.installers import InstallersPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
@@ -82,7 +82,7 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     project: str | None
     region: str | None
     services: tuple[str, ...]
-    cluster: ClusterPlan | ExistingClusterPlan
+    cluster: ClusterPlan | ExistingClusterPlan | ExistingGkeClusterPlan
     system_pool: NodePoolPlan | None
     reservations: tuple[ReservationPlan, ...]
     pools: tuple[PoolPlan, ...]

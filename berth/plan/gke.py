@@ -147,7 +147,8 @@ class ServiceAccountPlan(Struct, frozen=True, kw_only=True):
 class ClusterPlan(Struct, frozen=True, kw_only=True):
     """A regional GKE cluster. `mode` is standard or autopilot; `zones` empty lets GKE choose.
 
-    Fields without a default are required. None means not set: GKE keeps its current value. `confidential_nodes` (SEV,
+    Fields without a default are required. None means not set: GKE keeps its current value. `datapath` is advanced
+    (Dataplane V2) or legacy, which Autopilot ignores. `confidential_nodes` (SEV,
     SEV_SNP, TDX) applies to every node, so the initial pool of GKE needs a `first_machine_type` that supports it.
     `fleet_project` hosts the fleet that the cluster is a member of. `security_group` (gke-security-groups@<domain>)
     contains the groups with access to the cluster; `secret_manager` is the add-on that mounts secrets.
@@ -160,6 +161,7 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     network: NetworkPlan | ExistingNetworkPlan
     node_service_account: ServiceAccountPlan
     mode: str = "standard"
+    datapath: str = "advanced"
     zones: tuple[str, ...] = ()
     release_channel: str = "REGULAR"
     version: str | None = None
@@ -238,6 +240,9 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
 
     `service_account` is the email of an existing service account; None is the cluster's account of nodes.
 
+    `adopted`: another tool created the pool, and settings of its nodes that can only be chosen at creation, or that
+    replace or recreate the nodes, stay as they are (`components.gke.node_pool`). They apply to a new pool.
+
     Fields without a default are required. Others that are None are not set: an existing pool keeps its value, which the
     provider reads back.
     """
@@ -276,3 +281,4 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     max_pods_per_node: int | None = None
     kubelet: KubeletPlan | None = None
     linux: LinuxPlan | None = None
+    adopted: bool | None = None

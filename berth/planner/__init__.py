@@ -13,6 +13,7 @@ from berth.planner.allowances import allowances
 from berth.planner.cluster_fleet import plan_cluster_fleet, plan_machines
 from berth.planner.context import PlanningContext
 from berth.planner.queueing import admission_checks, cohorts, queues
+from berth.spec.fleet import FleetSpec
 from berth.spec.parse import Parsed
 
 
@@ -53,7 +54,7 @@ def plan_fleet(stack: str, parsed: Parsed) -> PlannedFleet | None:
     """Plan the fleet of one stack; None if the file is too faulty to plan anything."""
     if parsed.spec is None:
         return None
-    context = PlanningContext(stack, parsed.spec, set(parsed.set_aside))
+    context = _planning_context(stack, parsed.spec, set(parsed.set_aside))
     plan, worker_plans = _plan(context)
     faulty_sections = {section for section, _ in context.set_aside}
     machines_complete = _MACHINE_SECTIONS.isdisjoint(faulty_sections) and _MACHINE_CLUSTER_KEYS.isdisjoint(
@@ -65,6 +66,15 @@ def plan_fleet(stack: str, parsed: Parsed) -> PlannedFleet | None:
         for w, origins in worker_plans
     }
     return PlannedFleet(plan, tuple(context.problems.entries), context.origins, complete, machines_complete, workers)
+
+
+def _planning_context(stack: str, spec: FleetSpec, set_aside: set[tuple[str, str]]) -> PlanningContext:
+    """Return the context of a fleet; project and region of one in an existing GKE cluster are those of the cluster."""
+    existing = spec.cluster.existing
+    if existing is None or not existing.is_gke:
+        return PlanningContext(stack, spec, set_aside)
+    in_cluster = spec.model_copy(update={"project": existing.project, "region": existing.region})
+    return PlanningContext(stack, in_cluster, set_aside, written_project=spec.project, written_region=spec.region)
 
 
 def _plan(context: PlanningContext) -> tuple[FleetPlan, list[tuple[WorkerPlan, Mapping[tuple[str, str], FieldPath]]]]:

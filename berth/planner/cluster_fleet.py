@@ -83,7 +83,7 @@ def plan_cluster_fleet(
     team_plans = teams.plan_teams(
         context, queue_plans, QuotaTree(queue_plans, cohort_plans, resource_of), queue_flavors
     )
-    existing_cluster = existing.existing_cluster_plan(context)
+    existing_cluster = existing.existing_cluster_plan(context, machines.pools)
     return FleetPlan(
         stack=context.stack,
         project=context.spec.project,

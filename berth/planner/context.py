@@ -19,7 +19,8 @@ class PlanningContext(Struct):
 
     `set_aside` holds faulty parts, as in `Parsed`: references to them are omitted without a further fault. `incomplete`
     is whether a queue, or a part of one, was omitted. `origins` maps `(kind, name)` of a planned object to its path in
-    the stack file. `elsewhere` is True for a worker whose cluster exists.
+    the stack file. `machines_exist` is True for a worker whose cluster exists. `written_project` and `written_region`
+    are those of the stack file, where the spec has the ones of an existing GKE cluster.
     """
 
     stack: str
@@ -29,6 +30,8 @@ class PlanningContext(Struct):
     origins: dict[tuple[str, str], FieldPath] = field(default_factory=dict[tuple[str, str], FieldPath])
     incomplete: bool = False
     machines_exist: bool = False
+    written_project: str | None = None
+    written_region: str | None = None
 
     def resolve(self, section: str, name: str, entries: Mapping[str, T], path: FieldPath) -> T | None:
         """Return the entry `name`, to which `path` refers; else None, with a fault unless the entry was set aside."""
@@ -49,6 +52,12 @@ class PlanningContext(Struct):
         return self.spec.cluster.existing is not None or ("cluster", "existing") in self.set_aside
 
     @property
+    def only_connects(self) -> bool:
+        """Whether the cluster and its machines are existing ones."""
+        existing = self.spec.cluster.existing
+        return self.cluster_exists and not (existing is not None and existing.is_gke)
+
+    @property
     def project(self) -> str:
         """Project of the resources; empty without resources in Google Cloud."""
         return self.spec.project or ""
@@ -65,11 +74,16 @@ class PlanningContext(Struct):
             return
         message = f"unknown region '{self.region}' (table of {catalog.zone_table().as_of})"
         if self.spec.accept_region:
-            self.problems.warning("unknown-region", ("region",), f"{message}; accepted")
+            self.problems.warning("unknown-region", self._region_path, f"{message}; accepted")
         else:
             hint = did_you_mean(self.region, regions) or "; write a region such as us-central1."
             message = f"{message}{hint} If it is newer than the table, write acceptRegion: true"
-            self.reject("region", "", "unknown-region", ("region",), message)
+            self.reject("region", "", "unknown-region", self._region_path, message)
+
+    @property
+    def _region_path(self) -> FieldPath:
+        in_cluster = self.cluster_exists and not self.only_connects
+        return ("cluster", "existing", "location") if in_cluster else ("region",)
 
     def check_zone(self, path: FieldPath, zone: str, *, accepted: bool | None = None) -> None:
         """Report a zone outside the fleet's region, or an unknown zone.

@@ -83,9 +83,9 @@ def _alert_thresholds(context: PlanningContext) -> dict[str, AlertThreshold]:
 def _backend(context: PlanningContext) -> str:
     """Return the backend and report settings of another; an existing cluster has none unless it is written."""
     spec = context.spec.monitoring
-    backend = "none" if context.cluster_exists and "backend" not in spec.model_fields_set else spec.backend
+    backend = "none" if context.only_connects and "backend" not in spec.model_fields_set else spec.backend
     if spec.notification_channels and backend != MANAGED:
-        remedy = "remove them" if context.cluster_exists else "remove them, or write managed"
+        remedy = "remove them" if context.only_connects else "remove them, or write managed"
         message = f"channels need Cloud Monitoring, but the backend is {backend}; {remedy}"
         context.problems.fault("wrong-backend", ("monitoring", "notificationChannels"), message)
     if backend != IN_CLUSTER and (spec.prometheus.version or spec.prometheus.chart):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
 from berth.plan.nodes import Bounds
@@ -29,7 +30,7 @@ def resource_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
     yield from _network_counts(plan)
     yield from _node_pool_counts(plan)
     yield from _capacity_counts(plan)
-    yield _fixed("service_accounts", "cluster", 1)
+    yield _fixed("service_accounts", "cluster", int(_makes_node_account(plan)))
     yield _fixed("service_accounts", "teams", sum(_makes_account(team) for team in plan.teams))
 
 
@@ -58,7 +59,7 @@ def _node_pool_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
 
 
 def _zone_count(plan: FleetPlan, node_pool: NodePoolPlan) -> int:
-    cluster_zones = plan.cluster.zones if isinstance(plan.cluster, ClusterPlan) else ()
+    cluster_zones = () if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.zones
     return len(node_pool.zones or cluster_zones) or _REGIONAL_ZONES
 
 
@@ -71,6 +72,11 @@ def _capacity_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
         if pool.capacity == "queued":
             most = pool.nodes.max // (pool.hosts_per_slice or 1)
             yield ResourceCount(key="resize_requests", source=f"pools.{pool.name}", amount=Bounds(min=0, max=most))
+
+
+def _makes_node_account(plan: FleetPlan) -> bool:
+    """Whether a service account is made for the nodes."""
+    return not isinstance(plan.cluster, ExistingClusterPlan) and plan.cluster.node_service_account is not None
 
 
 def _makes_account(team: TeamPlan) -> bool:

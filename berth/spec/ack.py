@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from berth.spec.accept_loss import AcceptLoss
 from berth.spec.amounts import Bytes, CountField
 from berth.spec.base import (
+    AcceptLoss,
     DnsLabel,
     DnsName,
     Entry,

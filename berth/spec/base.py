@@ -201,3 +201,24 @@ GkeVersion = Annotated[
 SemVer = Annotated[str, Text(r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?", 'a release such as "0.19.2" (without a v)')]
 ConfidentialType = Literal["SEV", "SEV_SNP", "TDX"]
 """Technology that encrypts the memory of confidential nodes."""
+
+BackendLoss = Literal[
+    "borrow-within-cohort",
+    "default-requests",
+    "fair-sharing",
+    "flavor-order",
+    "flavor-quotas",
+    "groups",
+    "identity",
+    "max-jobs",
+    "network-policy",
+    "pod-security",
+    "preemption",
+    "queueing-strategy",
+    "reclaim",
+    "state",
+    "workload-priority",
+]
+"""Every loss, for both backends."""
+
+AcceptLoss = Annotated[Sequence[BackendLoss], AfterValidator(unique_items)]

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
-from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
-from berth.diagnostics import format_value
 from berth.spec.amounts import CountField, Range, RangeField
 from berth.spec.base import (
     ConfidentialType,
     DnsLabel,
     Entry,
     GkeVersion,
-    JsonSchema,
     MachineType,
     Model,
     NonEmptyText,
@@ -27,25 +23,8 @@ from berth.spec.base import (
     validation_fault,
 )
 from berth.spec.core import AfterValidator
-from berth.spec.model import Field, check_model
-
-
-def _check_cidr(value: str) -> str:
-    try:
-        network = IPv4Network(value, strict=False)
-    except ValueError:
-        raise validation_fault(
-            "bad-range", f"'{format_value(value)}' is not an IPv4 range such as 10.40.0.0/22"
-        ) from None
-    if "/" not in value:
-        raise validation_fault("bad-range", f"'{value}' has no prefix length; write a range such as {value}/28")
-    if str(network) != value:
-        raise validation_fault("bad-range", f"'{value}' has host bits set; write {network}")
-    return value
-
-
-Cidr = Annotated[str, AfterValidator(_check_cidr), JsonSchema({"type": "string", "format": "ipv4-cidr"})]
-
+from berth.spec.existing_cluster import Cidr, ClusterName, ExistingClusterSpec
+from berth.spec.model import Field
 
 END_OF_SUPPORT = "end-of-support"
 """End of an exclusion that lasts as long as the cluster's version is supported."""
@@ -75,14 +54,6 @@ ExclusionEnd = Annotated[
     AfterValidator(_check_timestamp),
 ]
 TimeOfDay = Annotated[str, Text(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time of day in UTC such as "03:00"')]
-ClusterName = Annotated[
-    str,
-    Text(
-        r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
-        "a cluster name: lower-case letters, digits and '-', starting with a letter, at most 40 characters",
-    ),
-]
-
 DriverVersion = Annotated[
     str, Text(r"default|latest|[0-9]{3,4}(\.[0-9]{1,4}){1,2}", 'a driver: default, latest or one such as "580.65.06"')
 ]
@@ -93,23 +64,6 @@ ComputeName = Annotated[
         "a Compute Engine resource name: lower-case letters, digits and '-', starting with a letter, at most 63 "
         "characters",
     ),
-]
-
-_KUBECONFIG_CONTENT = re.compile(r"\n|^\s*\{|apiVersion")
-
-
-def _check_kubeconfig_path(value: str) -> str:
-    if _KUBECONFIG_CONTENT.search(value):  # the value is not printed: it contains keys
-        message = (
-            "contains a kubeconfig, which anyone who can read this file could use; write the path of a kubeconfig file"
-        )
-        raise validation_fault("secret", message)
-    return value
-
-
-KubeconfigPath = Annotated[NonEmptyText, AfterValidator(_check_kubeconfig_path)]
-ConfigKey = Annotated[
-    str, Text(r"(?!fleet$)[A-Za-z][-A-Za-z0-9_.]*", "a key of this stack's config such as kubeconfig")
 ]
 
 Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5545 rule such as FREQ=WEEKLY;BYDAY=SA")]
@@ -224,37 +178,16 @@ class MaintenanceSpec(Model):
     exclusions: Sequence[MaintenanceExclusionSpec] = Field(default=(), max_length=20)
 
 
-class ExistingClusterSpec(Model):
-    """Connection to an existing cluster.
-
-    Either a `context` of a `kubeconfig` file (default: $KUBECONFIG or ~/.kube/config), or `secret`, a config key under
-    `berth:` with an encrypted kubeconfig. `serviceCidrBlock` contains the address of the cluster's DNS.
-    """
-
-    context: NonEmptyText | None = None
-    kubeconfig: KubeconfigPath | None = None
-    secret: ConfigKey | None = None
-    service_cidr_block: Cidr = "10.96.0.0/12"
-
-    @check_model
-    def _check_one_connection(self) -> ExistingClusterSpec:
-        if self.secret is not None and self.kubeconfig is not None:
-            raise validation_fault(
-                "contradiction",
-                f"secret '{format_value(self.secret)}' and a kubeconfig file are both named; remove one",
-            )
-        if self.secret is None and self.context is None:
-            message = "context is missing, and the current context of the kubeconfig can change; write context: <name>"
-            raise validation_fault("missing-key", message)
-        return self
-
-
 class ClusterSpec(Model):
-    """A GKE cluster, or an `existing` one. `name` defaults to the stack's; `zones` to GKE's choice."""
+    """A GKE cluster, or an `existing` one. `name` defaults to the stack's; `zones` to GKE's choice.
+
+    Of an existing GKE cluster the keys state what it is; `pulumi up` compares them with the cluster.
+    """
 
     existing: ExistingClusterSpec | None = None
     name: ClusterName | None = None
     mode: Literal["standard", "autopilot"] = "standard"
+    datapath_provider: Literal["advanced", "legacy"] = "advanced"
     release_channel: Literal["rapid", "regular", "stable", "extended"] = "regular"
     version: GkeVersion | None = None
     zones: Zones = ()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from berth.spec.accept_loss import AcceptLoss
 from berth.spec.base import (
+    AcceptLoss,
     DnsLabel,
     DnsName,
     Entry,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from berth.diagnostics import Problems, join_words
-from berth.plan.existing import ExistingClusterPlan
+from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import FlavorPlan
 from berth.planner.queueing.quota_tree import lendable
 from berth.text import format_range
@@ -89,7 +89,7 @@ def _warn_no_reclaim(claims: QuotaClaims[FleetQuotas], queue_claims: list[QuotaC
 def warn_exposure(claims: FleetQuotaClaims, problems: Problems) -> None:
     """Warn of a control plane open to every address, and of slices that an upgrade may interrupt."""
     cluster = claims.plan.cluster
-    if isinstance(cluster, ExistingClusterPlan):
+    if not isinstance(cluster, ClusterPlan):
         return
     control = cluster.control_plane
     if control.ip_endpoint and control.public_endpoint and control.authorized_networks is None:

@@ -9,7 +9,7 @@ from math import ceil
 from berth.diagnostics import FieldPath, Problems, join_words
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.gke import ExistingNetworkPlan
+from berth.plan.gke import ClusterPlan, ExistingNetworkPlan
 from berth.plan.kueue import FlavorPlan
 from berth.text import pluralize
 from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaClaims
@@ -135,7 +135,8 @@ def check_provisioning_limits(claims: FleetQuotaClaims, problems: Problems) -> N
 def check_provisioning_room(claims: FleetQuotaClaims, problems: Problems) -> None:
     """Report limits of cpu and memory below what the nodes of minimum sizes and guarantees have.
 
-    The system pool is not counted, because its machine type is not in the catalog.
+    The system pool is not counted, because its machine type is not in the catalog. The limits of an existing cluster
+    are a fact that Berth cannot change, so they are a warning there.
     """
     plan, cluster = claims.plan, claims.plan.cluster
     if isinstance(cluster, ExistingClusterPlan) or cluster.mode != "standard" or cluster.auto_provisioning is None:
@@ -149,7 +150,8 @@ def check_provisioning_room(claims: FleetQuotaClaims, problems: Problems) -> Non
                 f"'{limits[resource]}' {unit} is too low: the nodes of all guarantees have {requested}, "
                 f"not counting the system pool; write max: {requested} or more"
             )
-            problems.fault("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)
+            report = problems.fault if isinstance(cluster, ClusterPlan) else problems.warning
+            report("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)
 
 
 def _node_resources(plan: FleetPlan, flavor: FlavorPlan, resource: str) -> int:
@@ -167,7 +169,7 @@ def _machine_resource(pool: PoolPlan, resource: str) -> float:
 def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
     """Report a subnet or pod range without room for every node at the maximum size of all pools."""
     plan, cluster = claims.plan, claims.plan.cluster
-    if isinstance(cluster, ExistingClusterPlan) or isinstance(cluster.network, ExistingNetworkPlan):
+    if not isinstance(cluster, ClusterPlan) or isinstance(cluster.network, ExistingNetworkPlan):
         return  # the ranges are not known
     network = cluster.network
     nodes = sum(p.nodes.max for p in plan.pools) + _max_system_nodes(plan)

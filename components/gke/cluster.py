@@ -140,7 +140,7 @@ def _standard(arguments: gcp.container.ClusterArgs, plan: ClusterPlan, service_a
             enable_secure_boot=True, enable_integrity_monitoring=True
         ),
     )
-    arguments.datapath_provider = "ADVANCED_DATAPATH"
+    arguments.datapath_provider = f"{plan.datapath.upper()}_DATAPATH"
     arguments.workload_identity_config = gcp.container.ClusterWorkloadIdentityConfigArgs(
         workload_pool=plan.workload_pool
     )

@@ -17,7 +17,7 @@ _EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_S
 
 
 def node_config(
-    plan: NodePoolPlan, service_account: pulumi.Input[str], reservation: pulumi.Input[str] | None
+    plan: NodePoolPlan, service_account: pulumi.Input[str] | None, reservation: pulumi.Input[str] | None
 ) -> gcp.container.NodePoolNodeConfigArgs:
     """Return the node config of a pool; `reservation` is the live name of a reservation of the same program."""
     arguments = gcp.container.NodePoolNodeConfigArgs(

@@ -22,6 +22,16 @@ _SLICE_FIELDS: Final = ("placementPolicy", "nodeConfig.machineType", "nodeLocati
 """Fields of a slice that are immutable. The provider has no update of a topology: it would show the change forever and
 try to resize the slice, which GKE refuses."""
 
+_CREATION_FIELDS: Final = (
+    *("nodeConfig.serviceAccount", "nodeConfig.oauthScopes", "nodeConfig.diskType", "nodeConfig.gvnic"),
+    *("nodeConfig.gcfsConfig", "nodeConfig.workloadMetadataConfig", "nodeConfig.shieldedInstanceConfig"),
+    *("nodeConfig.confidentialNodes", "nodeConfig.labels", "nodeConfig.taints", "nodeConfig.kubeletConfig"),
+    *("nodeConfig.linuxNodeConfig", "networkConfig", "maxPodsPerNode", "management", "upgradeSettings"),
+    *("nodeConfig.flexStart", "nodeConfig.maxRunDuration"),
+)
+"""Settings that an adopted pool keeps, because a change would replace it or recreate its nodes, or because the provider
+does not read them."""
+
 _SSD_FIELDS: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
 """SSDs that machine types include. GKE reports them, and the provider would replace the pool to remove them."""
 
@@ -41,7 +51,7 @@ class NodePool(pulumi.ComponentResource):
         *,
         cluster: pulumi.Input[str],
         location: pulumi.Input[str],
-        service_account: pulumi.Input[str],
+        service_account: pulumi.Input[str] | None,
         reservation: pulumi.Input[str] | None = None,
         placement_policy: pulumi.Input[str] | None = None,
         interfaces: Sequence[tuple[pulumi.Input[str], pulumi.Input[str]]] = (),
@@ -101,7 +111,15 @@ def _ignore_changes(plan: NodePoolPlan) -> list[str]:
     """Return fields that GKE changes, such as the initial count of a resized pool, which would replace it."""
     autoscaled = plan.total_nodes is not None or plan.zone_nodes is not None
     counts = ["initialNodeCount", "nodeCount"] if autoscaled else ["initialNodeCount"]
-    return [*counts, *(_SSD_FIELDS if plan.attached_ssds and plan.local_ssd is None else ())]
+    ssds = _SSD_FIELDS if plan.attached_ssds and plan.local_ssd is None else ()
+    return [*counts, *ssds, *(_creation_fields(plan) if plan.adopted else ())]
+
+
+def _creation_fields(plan: NodePoolPlan) -> Sequence[str]:
+    """Return what an adopted pool keeps: also its GPU driver, and its affinity unless it names a reservation."""
+    affinity = () if plan.reservation is not None else ("nodeConfig.reservationAffinity",)
+    drivers = ("nodeConfig.guestAccelerators",) if plan.gpu is not None else ()
+    return (*_CREATION_FIELDS, *affinity, *drivers)
 
 
 # --- size -------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from berth import outputs
 from berth.cli.plan.fleet import as_json
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_values
+from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from packages.berth.arguments import as_mapping, read_arguments, refuse, warn
 from packages.berth.scopes import scope_below
@@ -53,7 +54,7 @@ def _with_connection(fleet: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fleet with a secret in the place of the connection that the caller supplies, if it names none."""
     cluster = as_mapping(fleet.get("cluster")) or {}
     existing = as_mapping(cluster.get("existing"))
-    if existing is None or {"context", "kubeconfig", "secret"} & existing.keys():
+    if existing is None or {"context", "kubeconfig", "secret", "name", "location", "project"} & existing.keys():
         return fleet
     return {**fleet, "cluster": {**cluster, "existing": {**existing, "secret": "kubeconfig"}}}
 
@@ -90,6 +91,6 @@ def _cluster(connection: ClusterConnection) -> Mapping[str, pulumi.Input[Any]]:
         "name": connection.name,
         "project": plan.project,
         "location": plan.region,
-        "server": connection.server if connection.resource is not None else None,
+        "server": None if isinstance(plan.cluster, ExistingClusterPlan) else connection.server,
     }
     return {key: value for key, value in described.items() if value is not None}

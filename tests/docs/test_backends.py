@@ -6,7 +6,7 @@ import typing
 
 from berth.planner.backend_losses import ack_losses, kueue_losses
 from berth.rules.backends import concepts, concepts_by_loss, markdown_table
-from berth.spec.accept_loss import BackendLoss
+from berth.spec.base import BackendLoss
 from berth.spec.parse import parse_fleet
 from tests.berth.planner.ack.test_elastic_quotas import fleet
 from tests.small_fleets import fleet_with

@@ -25,6 +25,12 @@ def command(
             "--inside", metavar="CONTEXT", help="Adopt only Kubernetes objects, through this kubeconfig context."
         ),
     ] = None,
+    keep_cluster: Annotated[
+        bool,
+        typer.Option(
+            "--keep-cluster", help="Adopt node pools, queues and teams; the cluster itself stays with its owner."
+        ),
+    ] = False,
 ) -> None:
     """Write a stack file for an existing cluster.
 
@@ -35,11 +41,13 @@ def command(
     from berth.cli.init.stack_file import stack_name_errors
     from berth.engine import ProgramError
 
+    if inside is not None and keep_cluster:
+        raise typer.BadParameter("--keep-cluster adopts node pools, and --inside only objects; leave one of them out")
     folder = writable_project_folder()
     if errors := stack_name_errors(name):
         raise typer.BadParameter("; ".join(errors))
     try:
-        result = verb.run(name, files, folder, inside)
+        result = verb.run(name, files, folder, inside, keep_cluster=keep_cluster)
         verb.write(result, folder)
     except (verb.InvalidInventory, ProgramError, OSError) as error:
         typer.echo(f"{error}", err=True)

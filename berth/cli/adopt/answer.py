@@ -34,16 +34,22 @@ class AdoptionResult(Struct, frozen=True):
 
 
 def run(
-    stack: str, answer_files: Sequence[pathlib.Path], root: pathlib.Path, context: str | None = None
+    stack: str,
+    answer_files: Sequence[pathlib.Path],
+    root: pathlib.Path,
+    context: str | None = None,
+    *,
+    keep_cluster: bool = False,
 ) -> AdoptionResult:
     """Build a stack file and import files from the output of gcloud and kubectl. Raises InvalidInventory.
 
     Import files list the resources that the program registers for the stack file, so there are none if it has a fault.
-    With a `context`, only objects inside the cluster are adopted. Nothing is written yet.
+    With a `context`, only objects inside the cluster are adopted, with `keep_cluster` also its node pools. Nothing is
+    written yet.
     """
     texts = _read_texts(answer_files)
     with _reporting_bad_input():
-        inventory = read_inventory(texts, context)
+        inventory = read_inventory(texts, context, keeps_cluster=keep_cluster)
         adopted = adopt(inventory, stack)
     stack_file = render_stack_file(adopted)
     evaluation = drain.evaluate_drained(stack_file, stack)

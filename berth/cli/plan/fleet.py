@@ -13,7 +13,7 @@ from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
 from berth.diagnostics import Problem, Severity, join_words
 from berth.evaluate import Evaluation
-from berth.plan.existing import ExistingClusterPlan
+from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
@@ -51,15 +51,16 @@ def as_json(evaluation: Evaluation, prices: Prices | None = None) -> dict[str, A
 
 def _cluster(plan: FleetPlan) -> dict[str, Any]:
     cluster = plan.cluster
-    own_cluster = cluster if isinstance(cluster, ClusterPlan) else None
     existing_cluster = cluster if isinstance(cluster, ExistingClusterPlan) else None
+    channel = None if isinstance(cluster, ExistingClusterPlan) else cluster.release_channel
     return {
         "name": cluster.name,
         "project": plan.project,
-        "location": plan.region,
+        "location": cluster.location if isinstance(cluster, ExistingGkeClusterPlan) else plan.region,
+        "existing": not isinstance(cluster, ClusterPlan),
         "mode": cluster.mode,
-        "releaseChannel": own_cluster.release_channel.lower() if own_cluster else None,
-        "version": own_cluster.version if own_cluster else None,
+        "releaseChannel": channel.lower() if channel else None,
+        "version": None if existing_cluster else cluster.version,
         "kubeconfig": existing_cluster.kubeconfig if existing_cluster else None,
         "context": existing_cluster.context if existing_cluster else None,
     }

@@ -6,12 +6,14 @@ import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 from msgspec import Struct
 
 from berth import outputs as exports
+from berth.cli.preview.live_cluster import answer_function
 from berth.cli.terminal import is_coloured
 from berth.diagnostics import format_path
 from berth.engine import Marker, Preview, RecordedResource, References, project_name, run_program
@@ -53,6 +55,7 @@ def run(evaluation: Evaluation, root: Path, *, preview: bool = True) -> Preview:
         preview=preview,
         secrets=secrets.keys(),
         references=stand_in_references(evaluation, root),
+        invoke=partial(answer_function, evaluation.plan),
     )
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from berth.catalog.google_roles import google_roles
 from berth.diff.kinds import ChangeKind
 from berth.plan.ack import AckFleetPlan
+from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import AuthorizedNetwork, ClusterPlan
 from berth.plan.teams import IdentityPlan, IsolationPlan, TeamPlan
@@ -201,8 +202,9 @@ def _granted(plan: AnyFleet) -> Iterator[tuple[str, str, Mapping[str, str]]]:
         yield _FLEET, "owner group", _named(plan.access.owners)
     for reservation in (*plan.reservations, *plan.future_reservations):
         yield reservation_owner(reservation.key), SHARED_WITH, _named(reservation.share_with)
-    if isinstance(plan.cluster, ClusterPlan):
+    if not isinstance(plan.cluster, ExistingClusterPlan) and plan.cluster.node_service_account is not None:
         yield _NODES, ROLE, _named(plan.cluster.node_service_account.roles)
+    if isinstance(plan.cluster, ClusterPlan):
         yield CONTROL_PLANE, AUTHORIZED_NETWORK, _authorized_networks(plan.cluster)
         yield OF_CLUSTER, SECURITY_GROUP, _named((plan.cluster.security_group,))
 

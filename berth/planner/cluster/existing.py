@@ -1,13 +1,18 @@
-"""Plan an existing cluster: Berth only connects to it, and rejects settings that need resources in Google Cloud."""
+"""Plan an existing cluster. Settings that it cannot have are rejected.
+
+Berth only connects to a cluster of a kubeconfig; in a GKE cluster named by its location it makes machines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from berth.diagnostics import FieldPath, format_value
-from berth.plan.existing import ExistingClusterPlan
+from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
+from berth.planner.cluster.existing_gke import existing_gke_cluster_plan
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.context import PlanningContext
+from berth.planner.machines.pools import PlannedPool
 from berth.planner.tenancy.identities import GRANTS
 from berth.spec.base import written_keys
 from berth.spec.cluster import ClusterSpec
@@ -20,22 +25,26 @@ _GOOGLE_FLEET_FIELDS = frozenset({"project_number", "labels", "reservations", "c
 _CREATED_POOL_FIELDS = frozenset(
     {"auto_provisioned", "driver_version", "networking", "compact_placement", "local_ssd", "disk_size_gb", "surge"}
     | {"compute_class", "max_pods_per_node", "secure_boot", "confidential_nodes", "service_account"}
-    | {"node_system_config"}
+    | {"node_system_config", "node_pool_name", "adopted"}
 )
 """Fields of a pool that determine how its nodes are created."""
 _ALLOWED_CAPACITIES = ("on-demand", "spot", "queued")
 """Capacities that only select node labels or that Kueue requests; all others are requested from Google."""
 
 
-def existing_cluster_plan(context: PlanningContext) -> ExistingClusterPlan | None:
-    """Return the existing cluster; None if Berth creates the cluster."""
+def existing_cluster_plan(
+    context: PlanningContext, pools: Mapping[str, PlannedPool]
+) -> ExistingClusterPlan | ExistingGkeClusterPlan | None:
+    """Return the existing cluster for these pools; None if Berth creates the cluster."""
+    if not context.only_connects and not context.machines_exist:
+        _check_node_labels(context)
     if not context.cluster_exists:
-        if not context.machines_exist:
-            _check_node_labels(context)
         return None
     spec = context.spec.cluster.existing
     if spec is None:  # faulty, so the connection is unknown
         return ExistingClusterPlan(name=cluster_name(context), context=None)
+    if spec.is_gke:
+        return existing_gke_cluster_plan(context, spec, pools)
     _report_unsupported(context)
     return ExistingClusterPlan(
         name=cluster_name(context), context=spec.context, kubeconfig=spec.kubeconfig, secret=spec.secret
@@ -45,7 +54,7 @@ def existing_cluster_plan(context: PlanningContext) -> ExistingClusterPlan | Non
 def _check_node_labels(context: PlanningContext) -> None:
     for name, spec in sorted(context.spec.pools.items()):
         if spec.node_labels:
-            message = "applies only to nodes of an existing cluster; write labels instead, or write cluster.existing"
+            message = "applies only to nodes that exist; write labels instead, or write cluster.existing with a context"
             context.problems.fault("existing-cluster", ("pools", name, "nodeLabels"), message)
 
 

@@ -71,11 +71,12 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
     spec = context.spec.cluster
     name = cluster_name(context)
     _check_name_and_labels(context, name)
-    _check_autopilot_keys(context)
+    check_autopilot_keys(context)
     _check_zones(context, ("cluster", "zones"), spec.zones)
     return ClusterPlan(
         name=name,
         mode=spec.mode,
+        datapath=spec.datapath_provider,
         project=context.project,
         location=context.region,
         zones=tuple(sorted(spec.zones)),
@@ -84,7 +85,7 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
         workload_pool=f"{context.project}.svc.id.goog",
         network=network_plan(context, name),
         control_plane=_control_plane_plan(context),
-        node_service_account=_node_account_plan(context),
+        node_service_account=node_account_plan(context),
         auto_provisioning=auto_provisioning_plan(context, spec.node_auto_provisioning, pools),
         maintenance=maintenance_plan(context),
         storage_drivers=tuple(sorted(set(spec.storage_drivers))),
@@ -198,12 +199,14 @@ _STANDARD_ONLY_KEYS = {
     "nodeAutoProvisioning": ("node_auto_provisioning", "creates its nodes itself"),
     "imageStreaming": ("image_streaming", "always streams images"),
     "shieldedNodes": ("shielded_nodes", "always has shielded nodes"),
+    "datapathProvider": ("datapath_provider", "always has Dataplane V2"),
     "confidentialNodes": ("confidential_nodes", "gets confidential nodes from a ComputeClass"),
 }
 """Keys that an Autopilot cluster cannot have, and what Autopilot does instead."""
 
 
-def _check_autopilot_keys(context: PlanningContext) -> None:
+def check_autopilot_keys(context: PlanningContext) -> None:
+    """Report keys that an Autopilot cluster cannot have."""
     spec = context.spec.cluster
     if spec.mode != "autopilot":
         return
@@ -252,13 +255,18 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
 
 
 def cluster_name(context: PlanningContext) -> str:
-    """Return the cluster's name: cluster.name, else the stack's name."""
+    """Return the cluster's name: cluster.name or that of an existing GKE cluster, else the stack's name."""
+    existing = context.spec.cluster.existing
+    if existing is not None and existing.name is not None:
+        return existing.name
     return context.spec.cluster.name or shorten(context.stack, MAX_CLUSTER_NAME)
 
 
 def node_account_id(context: PlanningContext) -> str:
-    """Return the ID of the nodes' service account."""
-    return shorten(f"{cluster_name(context)}-nodes", MAX_ACCOUNT_ID)
+    """Return the ID of the nodes' service account. In an existing cluster it has the stack's name, for its owner may
+    have one with the cluster's."""
+    owner = context.stack if context.cluster_exists else cluster_name(context)
+    return shorten(f"{owner}-nodes", MAX_ACCOUNT_ID)
 
 
 def node_account_email(context: PlanningContext) -> str:
@@ -266,7 +274,8 @@ def node_account_email(context: PlanningContext) -> str:
     return f"{node_account_id(context)}@{context.project}.iam.gserviceaccount.com"
 
 
-def _node_account_plan(context: PlanningContext) -> ServiceAccountPlan:
+def node_account_plan(context: PlanningContext) -> ServiceAccountPlan:
+    """Return the service account of the nodes that Berth makes."""
     account = node_account_id(context)
     return ServiceAccountPlan(
         account_id=account,

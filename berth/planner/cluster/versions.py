@@ -22,12 +22,12 @@ from berth.rules.gke.versions import first_version as first_version
 
 def check_versions(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> None:
     """Report features that the version lacks, at the pool that uses them, and one note with all assumptions."""
-    if context.cluster_exists or any(
+    if context.only_connects or any(
         context.is_set_aside("cluster", key) for key in ("mode", "version", "releaseChannel")
     ):
         return
     cluster, assumed = context.spec.cluster, list[MissingFeature]()
-    if cluster.version:
+    if cluster.version and not context.cluster_exists:
         _check_cluster_version(context, cluster.version)
     for name, pool in planned_pools.items():
         for missing in missing_features(feature_needs(pool.request), cluster.version, cluster.release_channel):

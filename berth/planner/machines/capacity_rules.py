@@ -170,7 +170,7 @@ def report(
     """Report violations of the entry at `base_path`; on a fault set `part` aside and return False."""
     is_valid = True
     for violation in violations:
-        if context.cluster_exists and violation.key == "zones":  # the zones of existing nodes are not Berth's choice
+        if context.only_connects and violation.key == "zones":  # the zones of existing nodes are not Berth's choice
             continue
         path: FieldPath = (*base_path, *setting_path(request, violation.key))
         if violation.key == "zones" and part[0] == "pools" and context.spec.pools[part[1]].zone:

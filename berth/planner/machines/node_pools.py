@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from berth import catalog
-from berth.names import MAX_COMPUTE_NAME, MAX_NODE_POOL_NAME, shorten
+from berth.names import MAX_COMPUTE_NAME, shorten
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.fleet import PoolPlan
@@ -16,6 +16,7 @@ from berth.planner.allowances import is_protected
 from berth.planner.cluster.versions import may_support_flex_start
 from berth.planner.context import PlanningContext
 from berth.planner.machines.accelerator_networks import node_network
+from berth.planner.machines.node_pool_names import node_pool_names
 from berth.planner.machines.node_settings import kubelet_plan, linux_plan
 from berth.planner.machines.pools import BERTH, SYSTEM, PlannedPool
 from berth.planner.machines.reservations import is_delivered
@@ -38,8 +39,10 @@ def plan_pools(
         if first_owner := next(
             (owner_by_name[used_name] for used_name in sorted(used_names) if used_name in owner_by_name), None
         ):
-            message = f"a node pool of '{plan.name}' would have the same name as {first_owner}; write another pool name"
-            context.problems.fault("duplicate-name", ("pools", plan.name), message)
+            key = ("nodePoolName",) if planned_pools[plan.name].spec.node_pool_name else ()
+            remedy = f"write another {'nodePoolName' if key else 'pool name'}"
+            message = f"a node pool of '{plan.name}' would have the same name as {first_owner}; {remedy}"
+            context.problems.fault("duplicate-name", ("pools", plan.name, *key), message)
         owner_by_name.update(dict.fromkeys(used_names, f"a node pool of '{plan.name}'"))
     return plans
 
@@ -82,18 +85,19 @@ def is_created(context: PlanningContext, pool: PlannedPool) -> bool:
 
 def _node_pools(context: PlanningContext, pool: PlannedPool, network: NodeNetworkPlan) -> tuple[NodePoolPlan, ...]:
     shape, slices = pool.hardware.shape, pool.hardware.slices
+    names = node_pool_names(pool.spec, pool.key, pool.hardware)
     if shape is None or slices is None or not shape.multi_host:
-        return (_node_pool(context, pool, pool.key, pool.key, pool.hardware.nodes, network),)
+        return (_node_pool(context, pool, pool.key, names[0], pool.hardware.nodes, network),)
     return tuple(
         _node_pool(
             context,
             pool,
             f"{pool.key}-{number}",
-            f"{pool.key}-{shape.topology}-{number}",
+            name,
             Bounds(min=shape.hosts if number <= slices.min else 0, max=shape.hosts),
             network,
         )
-        for number in range(1, slices.max + 1)
+        for number, name in enumerate(names, 1)
     )
 
 
@@ -106,7 +110,7 @@ def _node_pool(
     )
     return NodePoolPlan(
         key=key,
-        name=shorten(name, MAX_NODE_POOL_NAME),
+        name=name,
         machine_type=pool.spec.machine_type,
         zones=pool.zones,
         nodes_per_zone=pool_settings.nodes_per_zone,
@@ -139,6 +143,7 @@ def _node_pool(
         linux=linux_plan(pool.spec.node_system_config),
         image_streaming=context.spec.cluster.image_streaming,
         protect=is_protected(context, pool.name),
+        adopted=pool.spec.adopted or None,
     )
 
 

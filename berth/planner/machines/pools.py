@@ -14,6 +14,7 @@ from berth.planner.formerly import check_former_names
 from berth.planner.machines.capacity_rules import check_reservation, check_rules, pool_request
 from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.hardware import Hardware, pool_hardware
+from berth.planner.machines.node_pool_names import check_adopted, check_node_pool_name
 from berth.planner.machines.reservations import ReservationDemand, has_reservation, reservation_name
 from berth.planner.machines.zones import check_zones, pool_zones
 from berth.rules.gke.pool_request import PoolRequest
@@ -54,7 +55,8 @@ class PlannedPool(Struct, frozen=True):
     def taints(self) -> tuple[Taint, ...]:
         """The taints of its nodes besides those of GKE."""
         own = tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in self.spec.taints)
-        return own + berth_capacity_taints(self.spec.capacity.kind) if self.made_by == BERTH else own
+        is_tainted = self.made_by == BERTH and not self.spec.adopted
+        return own + berth_capacity_taints(self.spec.capacity.kind) if is_tainted else own
 
     @property
     def made_by_gke(self) -> bool:
@@ -106,9 +108,11 @@ def _pool(
         message = "an Autopilot cluster creates all its nodes itself; remove autoProvisioned"
         context.problems.fault("autopilot", ("pools", name, "autoProvisioned"), message)
     is_made_by_gke = spec.auto_provisioned or context.spec.cluster.mode == AUTOPILOT
-    made_by = EXTERNAL if context.cluster_exists else GKE if is_made_by_gke else BERTH
+    made_by = EXTERNAL if context.only_connects else GKE if is_made_by_gke else BERTH
     if made_by == GKE:
         _check_gke_taints(context, ("pools", name), spec)
+    if made_by != EXTERNAL and not _check_node_pools(context, name, spec, pool_machines, made_by):
+        return None
     zones = pool_zones(context, name, spec, pool_machines.machine, made_by_berth=made_by == BERTH)
     if not check_zones(context, name, spec, pool_machines, zones, made_by_berth=made_by == BERTH):
         return None
@@ -121,6 +125,16 @@ def _pool(
     return PlannedPool(
         name, spec, pool_machines, zones, made_by, reservation_name(context, key) if key else None, request, None
     )
+
+
+def _check_node_pools(context: PlanningContext, name: str, spec: PoolSpec, hardware: Hardware, made_by: str) -> bool:
+    """Check the keys of node pools that another tool created; return False after a fault."""
+    by_berth = made_by == BERTH
+    results = (
+        check_node_pool_name(context, name, spec, hardware, made_by_berth=by_berth),
+        check_adopted(context, name, spec, made_by_berth=by_berth),
+    )
+    return all(results)
 
 
 # --- pools of a compute class -----------------------------------------------------------------------------------------

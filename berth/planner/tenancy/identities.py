@@ -73,7 +73,7 @@ def _iam_members(context: PlanningContext, team: str, spec: IdentitySpec, accoun
     if spec.impersonate:
         return tuple(f"serviceAccount:{pool}[{name}/{account}]" for name in names)
     grant_key = next((key for key in GRANTS if getattr(spec, key)), None)
-    if grant_key is None or context.cluster_exists:
+    if grant_key is None or context.only_connects:
         return ()
     if context.spec.project_number is None:
         if not context.is_set_aside("projectNumber", ""):

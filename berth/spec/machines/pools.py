@@ -46,6 +46,15 @@ PoolName = Annotated[
     ),
 ]
 
+NodePoolPattern = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]|\{[ni]\})*",
+        "a node pool name such as slices-a, or a pattern for slices such as nodepool{n} (from 1) or demo-np-{i} "
+        "(from 0)",
+    ),
+]
+
 Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a slice topology such as 2x4 or 4x4x8")]
 
 
@@ -104,11 +113,14 @@ class PoolSpec(Model):
 
     GKE creates `autoProvisioned` pools, and those of a `computeClass`, when jobs need them; their maximum is the
     capacity that the fleet counts on.
-    `nodeLabels` identify the nodes of an existing cluster if they have no labels of GKE.
+    `nodeLabels` identify the nodes of an existing cluster if they have no labels of GKE. `nodePoolName` is the name of
+    the node pool, or the pattern of those of slices; `adopted` node pools keep the settings of their creation.
     """
 
     machine_type: MachineType
     formerly: PoolName | None = None
+    node_pool_name: NodePoolPattern | None = None
+    adopted: bool = False
     topology: Topology | None = None
     accept_topology: bool = False
     accelerator: AcceleratorSpec | None = None

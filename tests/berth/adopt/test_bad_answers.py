@@ -104,7 +104,10 @@ CASES: dict[str, tuple[Edit, list[str]]] = {
     ),
     "a zonal cluster": (
         _zonal,
-        ["cluster 'dev' is zonal (us-central1-a), and Berth manages regional ones; use --inside CONTEXT"],
+        [
+            "cluster 'dev' is zonal (us-central1-a), and Berth manages regional ones; use --keep-cluster to adopt its "
+            "pools, or --inside CONTEXT"
+        ],
     ),
     "a cluster without its link": (
         _unlinked,
@@ -162,12 +165,6 @@ def _no_flavor(answers: dict[str, Any]) -> None:
     answers["objects.json"]["items"] = [o for o in items if o["metadata"]["name"] != "v5e"]
 
 
-def _own_slice(answers: dict[str, Any]) -> None:
-    for one in answers["node-pools.json"]:
-        if one["name"] == "v5e-2x4-3":
-            one |= {"name": "tpus", "selfLink": one["selfLink"].replace("v5e-2x4-3", "tpus")}
-
-
 def _cpu_pool(answers: dict[str, Any]) -> None:
     for one in answers["node-pools.json"]:
         if one["name"] == "system":
@@ -195,13 +192,6 @@ LEFT: dict[str, tuple[Edit, list[str]]] = {
                     f"ClusterQueue {queue}: none of its flavors has a pool; ignored",
                 )
             ),
-        ],
-    ),
-    "a slice that Berth would call otherwise": (
-        _own_slice,
-        [
-            "node pool tpus: Berth names the node pool of a slice <pool>-2x4-<number>, and renaming recreates it; "
-            "ignored"
         ],
     ),
     "an ordinary node pool": (

@@ -19,7 +19,7 @@ from berth.plan.fleet import FleetPlan
 from tests.gke_answers import files
 from tests.stack_files import GKE_STACKS, plan
 
-EXAMPLES = [stack for stack in GKE_STACKS if stack not in ("multikueue", "local")]
+EXAMPLES = [stack for stack in GKE_STACKS if stack not in ("existing-gke", "local", "multikueue")]
 """Every stack on GKE with one cluster that it makes."""
 every_example = pytest.mark.parametrize("stack", EXAMPLES)
 

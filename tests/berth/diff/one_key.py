@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from berth import outputs
+from berth.cli.preview.live_cluster import answer_function
 from berth.cli.preview.tree import stand_in_references, stand_in_secrets
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import Evaluation, evaluate_config
@@ -54,6 +55,7 @@ def _registered(stack: str, values: str) -> dict[str, RecordedResource]:
             preview=False,
             secrets=secrets.keys(),
             references=references,
+            invoke=partial(answer_function, document.plan),
         )
     else:
         name = Path(json.loads(values)["platform"]).stem

@@ -1,0 +1,88 @@
+"""Read the settings of a node pool: labels, taints, GPUs, networks, disks, upgrades and the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from berth.adopt import rest_fields
+from berth.adopt.inventory import ApiObject, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.labels import is_user_label
+from berth.catalog import Machine
+
+_EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
+_DRIVERS = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
+
+
+def labels_and_taints(node_pool: ApiObject) -> StackEntry:
+    """Return the labels and taints of the owner, without those of GKE, Kubernetes and Berth."""
+    labels = {k: v for k, v in sorted(mapping_at(node_pool, "config.labels").items()) if is_user_label(k)}
+    taints = [_taint(t) for t in list_at(node_pool, "config.taints") if is_user_label(t["key"])]
+    return ({"labels": labels} if labels else {}) | ({"taints": taints} if taints else {})
+
+
+def _taint(taint: Mapping[str, str]) -> StackEntry:
+    effect = _EFFECTS.get(taint["effect"], taint["effect"])
+    return {"key": taint["key"], "value": taint.get("value", "")} | (
+        {"effect": effect} if effect != "NoSchedule" else {}
+    )
+
+
+def gpu_settings(gpu: Mapping[str, Any]) -> StackEntry:
+    """Return driver, partition and sharing of GPUs; nothing for GKE's defaults."""
+    entry: StackEntry = {}
+    driver = value_at(gpu, "gpuDriverInstallationConfig.gpuDriverVersion")
+    if driver in _DRIVERS:
+        entry["driverVersion"] = _DRIVERS[driver]
+    if gpu.get("gpuPartitionSize"):
+        entry["gpuPartition"] = gpu["gpuPartitionSize"]
+    if sharing := gpu.get("gpuSharingConfig"):
+        strategy = {"MPS": {"strategy": "mps"}}.get(sharing.get("gpuSharingStrategy"), {})
+        entry["gpuSharing"] = {**strategy, "maxSharedClients": int(sharing["maxSharedClientsPerGpu"])}
+    return entry
+
+
+def network_and_placement(node_pool: ApiObject, machine: Machine, topology: str | None) -> StackEntry:
+    """Return additional networks, and compact placement unless the machine or topology implies it."""
+    entry: StackEntry = {}
+    if value_at(node_pool, "networkConfig.acceleratorNetworkProfile"):
+        entry["networking"] = "dranet"
+    elif value_at(node_pool, "networkConfig.additionalNodeNetworkConfigs") and machine.gpudirect != "none":
+        entry["networking"] = "gpudirect"
+    compact = value_at(node_pool, "placementPolicy.type") == "COMPACT" and not topology and not machine.domain_topology
+    return entry | ({"compactPlacement": True} if compact else {})
+
+
+def local_ssds(node_pool: ApiObject, machine: Machine) -> StackEntry:
+    """Return nothing for local SSDs that the machine always has."""
+    uses = {"ephemeral": "ephemeralStorageLocalSsdConfig", "block": "localNvmeSsdBlockConfig"}
+    counts = {key: int(value_at(node_pool, f"config.{path}.localSsdCount") or 0) for key, path in uses.items()}
+    used = {key: count for key, count in counts.items() if count}
+    return {"localSsd": used} if used and not machine.ssd_automatic else {}
+
+
+def surge_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:
+    """Return nothing for Berth's default: one node at a time."""
+    settings, seen = mapping_at(node_pool, "upgradeSettings"), rest_fields.plan_values(rest_fields.NODE_POOL, node_pool)
+    if settings.get("strategy", "SURGE") != "SURGE" or machine.domain_topology or seen["queued"] or seen["flex_start"]:
+        return {}
+    surge, max_unavailable = int(settings.get("maxSurge") or 0), int(settings.get("maxUnavailable") or 0)
+    specific = value_at(node_pool, "config.reservationAffinity.consumeReservationType") == "SPECIFIC_RESERVATION"
+    in_place = specific or bool(value_at(node_pool, "placementPolicy.tpuTopology"))
+    if (surge, max_unavailable) in ((0, 1) if in_place else (1, 0), (0, 0)):
+        return {}
+    return {"surge": {key: n for key, n in (("maxSurge", surge), ("maxUnavailable", max_unavailable)) if n}}
+
+
+def set_linux_settings(node_pool: ApiObject, entry: StackEntry) -> None:
+    """Return the words of the kernel, which GKE spells as enums."""
+    words = {
+        "cgroupMode": ("cgroupMode", "CGROUP_MODE_"),
+        "transparentHugepageEnabled": ("transparentHugepages", "TRANSPARENT_HUGEPAGE_ENABLED_"),
+        "transparentHugepageDefrag": ("transparentHugepageDefrag", "TRANSPARENT_HUGEPAGE_DEFRAG_"),
+    }
+    for field, (key, prefix) in words.items():
+        value = value_at(node_pool, f"config.linuxNodeConfig.{field}")
+        if value and value.startswith(prefix) and not value.endswith("UNSPECIFIED"):
+            word = value.removeprefix(prefix).lower().replace("_", "-")
+            entry.setdefault("nodeSystemConfig", {})[key] = word

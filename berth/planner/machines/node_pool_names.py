@@ -1,0 +1,91 @@
+"""Name the node pools of a pool in GKE: by Berth, or by `nodePoolName` so that existing node pools keep their names."""
+
+from __future__ import annotations
+
+from berth.diagnostics import FieldPath, format_value
+from berth.names import MAX_NODE_POOL_NAME, is_gke_name, shorten
+from berth.planner.context import PlanningContext
+from berth.planner.machines.hardware import Hardware
+from berth.spec.machines.pools import PoolSpec
+
+_FROM_ONE, _FROM_ZERO = "{n}", "{i}"
+"""Placeholders of a slice's number, from 1 and from 0."""
+
+_SETTINGS_OF_CREATION = {
+    "service_account": "serviceAccount",
+    "secure_boot": "secureBoot",
+    "driver_version": "driverVersion",
+    "confidential_nodes": "confidentialNodes",
+    "max_pods_per_node": "maxPodsPerNode",
+}
+"""Settings that an adopted node pool keeps, and their keys."""
+
+
+def node_pool_names(spec: PoolSpec, key: str, hardware: Hardware) -> tuple[str, ...]:
+    """Return the name of each node pool: one for each slice of several hosts, else one."""
+    shape = hardware.shape
+    if shape is None or hardware.slices is None or not shape.multi_host:
+        return (spec.node_pool_name or shorten(key, MAX_NODE_POOL_NAME),)
+    pattern = spec.node_pool_name
+    if pattern is None:
+        default_names = (f"{key}-{shape.topology}-{number}" for number in range(1, hardware.slices.max + 1))
+        return tuple(shorten(name, MAX_NODE_POOL_NAME) for name in default_names)
+    return tuple(
+        pattern.replace(_FROM_ONE, str(index + 1)).replace(_FROM_ZERO, str(index))
+        for index in range(hardware.slices.max)
+    )
+
+
+def check_node_pool_name(
+    context: PlanningContext, name: str, spec: PoolSpec, hardware: Hardware, *, made_by_berth: bool
+) -> bool:
+    """Report a `nodePoolName` that cannot name the node pools; after a fault set the pool aside, return False."""
+    path: FieldPath = ("pools", name, "nodePoolName")
+    if spec.node_pool_name is None:
+        return True
+    message = (
+        _pattern_error(spec.node_pool_name, hardware)
+        if made_by_berth
+        else "names node pools that Berth creates, and these nodes are not in one; remove it"
+    )
+    if message:
+        context.reject("pools", name, "bad-node-pool-name", path, f"'{format_value(spec.node_pool_name)}' {message}")
+    return not message
+
+
+def _pattern_error(pattern: str, hardware: Hardware) -> str | None:
+    placeholders = [each for each in (_FROM_ONE, _FROM_ZERO) for _ in range(pattern.count(each))]
+    is_sliced = hardware.shape is not None and hardware.shape.multi_host and hardware.slices is not None
+    if len(placeholders) > 1:
+        return "has several placeholders; write {n} (from 1) or {i} (from 0) once"
+    if placeholders and not is_sliced:
+        return f"has {placeholders[0]}, but the pool is one node pool; write its name without a placeholder"
+    slices = hardware.slices.max if is_sliced and hardware.slices else 1
+    if slices > 1 and not placeholders:
+        return f"is one name for {slices} slices, each a node pool; write a pattern such as {pattern}{{n}}"
+    longest = pattern.replace(_FROM_ONE, str(slices)).replace(_FROM_ZERO, str(max(0, slices - 1)))
+    if not is_gke_name(longest):
+        return (
+            f"makes '{longest}', which is no name of a node pool; write at most {MAX_NODE_POOL_NAME} lower-case "
+            "letters, digits and '-', starting with a letter and ending with a letter or digit"
+        )
+    return None
+
+
+def check_adopted(context: PlanningContext, name: str, spec: PoolSpec, *, made_by_berth: bool) -> bool:
+    """Report settings that an adopted pool keeps, and pools that have no node pool; after a fault return False."""
+    if not spec.adopted:
+        return True
+    if not made_by_berth:
+        message = (
+            "'true' is for node pools of another tool that Berth manages from now on; GKE creates these; remove it"
+        )
+        context.reject("pools", name, "adopted", ("pools", name, "adopted"), message)
+        return False
+    written = [key for field, key in _SETTINGS_OF_CREATION.items() if field in spec.model_fields_set]
+    for key in written:
+        message = (
+            f"'{key}' has no effect, because an adopted pool keeps the setting of its creation; remove one of them"
+        )
+        context.reject("pools", name, "adopted", ("pools", name, key), message)
+    return not written

@@ -1,0 +1,120 @@
+"""Schema of an existing cluster: of a kubeconfig, or a GKE cluster."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Network
+from typing import Annotated
+
+from berth.diagnostics import format_value, join_words
+from berth.spec.base import JsonSchema, Model, NonEmptyText, ProjectId, Text, validation_fault
+from berth.spec.core import AfterValidator
+from berth.spec.model import check_model
+
+
+def _check_cidr(value: str) -> str:
+    try:
+        network = IPv4Network(value, strict=False)
+    except ValueError:
+        raise validation_fault(
+            "bad-range", f"'{format_value(value)}' is not an IPv4 range such as 10.40.0.0/22"
+        ) from None
+    if "/" not in value:
+        raise validation_fault("bad-range", f"'{value}' has no prefix length; write a range such as {value}/28")
+    if str(network) != value:
+        raise validation_fault("bad-range", f"'{value}' has host bits set; write {network}")
+    return value
+
+
+Cidr = Annotated[str, AfterValidator(_check_cidr), JsonSchema({"type": "string", "format": "ipv4-cidr"})]
+
+
+ClusterName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?",
+        "a cluster name: lower-case letters, digits and '-', starting with a letter, at most 40 characters",
+    ),
+]
+
+
+Location = Annotated[
+    str, Text(r"[a-z]+-[a-z]+[0-9]+(-([a-z]|ai[0-9]+[a-z]))?", "a region such as us-central1, or a zone of it")
+]
+
+
+_KUBECONFIG_CONTENT = re.compile(r"\n|^\s*\{|apiVersion")
+
+
+def _check_kubeconfig_path(value: str) -> str:
+    if _KUBECONFIG_CONTENT.search(value):  # the value is not printed: it contains keys
+        message = (
+            "contains a kubeconfig, which anyone who can read this file could use; write the path of a kubeconfig file"
+        )
+        raise validation_fault("secret", message)
+    return value
+
+
+KubeconfigPath = Annotated[NonEmptyText, AfterValidator(_check_kubeconfig_path)]
+ConfigKey = Annotated[
+    str, Text(r"(?!fleet$)[A-Za-z][-A-Za-z0-9_.]*", "a key of this stack's config such as kubeconfig")
+]
+
+
+class ExistingClusterSpec(Model):
+    """An existing cluster: a GKE cluster in which Berth makes machines, or any cluster that it only connects to.
+
+    `name`, `location` (a region, or the zone of a zonal cluster) and `project` identify a GKE cluster. Otherwise either
+    a `context` of a `kubeconfig` file (default: $KUBECONFIG or ~/.kube/config), or `secret`, a config key under
+    `berth:` with an encrypted kubeconfig. `serviceCidrBlock` contains the address of the cluster's DNS.
+    """
+
+    name: ClusterName | None = None
+    location: Location | None = None
+    project: ProjectId | None = None
+    context: NonEmptyText | None = None
+    kubeconfig: KubeconfigPath | None = None
+    secret: ConfigKey | None = None
+    service_cidr_block: Cidr = "10.96.0.0/12"
+
+    @check_model
+    def _check_one_connection(self) -> ExistingClusterSpec:
+        if self.is_gke:
+            self._check_gke()
+        elif self.secret is not None and self.kubeconfig is not None:
+            raise validation_fault(
+                "contradiction",
+                f"secret '{format_value(self.secret)}' and a kubeconfig file are both named; remove one",
+            )
+        elif self.secret is None and self.context is None:
+            message = (
+                "context is missing, and the current context of the kubeconfig can change; write context: <name>, or "
+                "name, location and project of a GKE cluster in which Berth makes machines"
+            )
+            raise validation_fault("missing-key", message)
+        return self
+
+    def _check_gke(self) -> None:
+        """Raise a fault if a GKE cluster is named in part, or also by a kubeconfig."""
+        named = {"name": self.name, "location": self.location, "project": self.project}
+        if missing := [key for key, value in named.items() if value is None]:
+            message = f"{join_words(missing)} of the GKE cluster: not written; write name, location and project"
+            raise validation_fault("missing-key", message)
+        ways = {"context": self.context, "kubeconfig": self.kubeconfig, "secret": self.secret}
+        if extra := [key for key, value in ways.items() if value is not None]:
+            message = (
+                f"{join_words(extra)} and the GKE cluster '{self.name}' are both named, and Berth asks GKE for the "
+                f"address of a GKE cluster; remove {join_words(extra)}, or name, location and project"
+            )
+            raise validation_fault("contradiction", message)
+
+    @property
+    def is_gke(self) -> bool:
+        """Whether it is a GKE cluster in which Berth makes machines."""
+        return any(each is not None for each in (self.name, self.location, self.project))
+
+    @property
+    def region(self) -> str:
+        """The region of the location; empty without one."""
+        location = self.location or ""
+        return location.rpartition("-")[0] if location.count("-") > 1 else location

@@ -1,0 +1,123 @@
+"""Clusters that others made, adopted without the cluster: their node pools keep names and settings.
+
+The answers are written from public definitions: the GKE tutorial of TPU Multislice (gcloud), the Terraform of the GKE
+batch reference architecture, and xpk (`cluster create --tpu-type v5litepod-16 --num-slices 2`).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from berth.adopt.inventory import ApiObject
+from berth.adopt.slice_names import slice_groups
+from berth.cli import app
+from berth.yaml_loader import LOADER
+from tests.stack_files import ROOT, assert_golden
+
+HERE = Path(__file__).parent / "kept"
+SOURCES = ("batch", "multislice", "xpk")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project's folder with the real program."""
+    for name in ("Pulumi.yaml", "__main__.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    for room in ("berth", "components", "stacks"):
+        (tmp_path / room).symlink_to(ROOT / room)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def adopt(source: str, *words: str) -> Any:
+    files = [str(file) for file in sorted((HERE / source).glob("*.json"))]
+    return CliRunner().invoke(app, ["adopt", source, *files, "--keep-cluster", *words])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_golden_of_what_is_adopted_and_printed(source: str, folder: Path) -> None:
+    result = adopt(source)
+    assert result.exit_code == 0, result.stderr
+    assert_golden(result.stdout, HERE / f"{source}.txt")
+    assert_golden((folder / f"Pulumi.{source}.yaml").read_text(encoding="utf-8"), HERE / f"Pulumi.{source}.yaml")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_node_pool_with_accelerators_is_left_alone_or_changed(source: str, folder: Path) -> None:
+    """Counted from the answers: each becomes a resource to import, under the name that it has."""
+    lines = adopt(source).stdout.splitlines()
+    assert [line for line in lines if line.startswith("  node pool") and "has no accelerators" not in line] == []
+    answers = json.loads((HERE / source / "node-pools.json").read_text(encoding="utf-8"))
+    machines = {each["name"] for each in answers if not each["config"]["machineType"].startswith("e2-")}
+    imported = json.loads((folder / f"{source}.google.import.json").read_text(encoding="utf-8"))["resources"]
+    ids = {each["id"].rpartition("/")[2] for each in imported if each["type"] == "gcp:container/nodePool:NodePool"}
+    assert ids == machines
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_cluster_network_or_account_is_imported_or_made(source: str, folder: Path) -> None:
+    adopt(source)
+    imported = json.loads((folder / f"{source}.google.import.json").read_text(encoding="utf-8"))["resources"]
+    kinds = {each["type"] for each in imported if "id" in each}
+    assert kinds <= {"gcp:container/nodePool:NodePool", "gcp:compute/reservation:Reservation"}
+
+
+def test_equal_slices_are_one_pool_with_a_pattern(folder: Path) -> None:
+    pools: dict[str, Any] = {}
+    for source in ("multislice", "xpk"):
+        adopt(source)
+        stack = yaml.load((folder / f"Pulumi.{source}.yaml").read_text(encoding="utf-8"), LOADER)
+        pools |= stack["config"]["berth:fleet"]["pools"]
+    assert {key: (pool["slices"], pool["nodePoolName"]) for key, pool in pools.items()} == {
+        "nodepool": (3, "nodepool{n}"),
+        "demo-np": (2, "demo-np-{i}"),
+    }
+
+
+def test_keep_cluster_and_inside_exclude_each_other(folder: Path) -> None:
+    result = adopt("xpk", "--inside", "some-context")
+    assert result.exit_code == 2
+    assert "leave one of them out" in result.stderr
+    assert not (folder / "Pulumi.xpk.yaml").exists()
+
+
+def slices(*names: str, **config: str) -> list[ApiObject]:
+    return [
+        {
+            "name": name,
+            "selfLink": f"x/{name}",
+            "etag": name,
+            "config": config,
+            "placementPolicy": {"tpuTopology": "2x4"},
+        }
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("node_pools", "expected"),
+    [
+        (slices("np1", "np2"), {"np": (["np1", "np2"], "np{n}")}),
+        (slices("np-0", "np-1"), {"np": (["np-0", "np-1"], "np-{i}")}),
+        (slices("np-1"), {"np-1": (["np-1"], "np-1")}),
+        (slices("np1", "np3"), {"np1": (["np1"], "np1"), "np3": (["np3"], "np3")}),
+        (slices("np5", "np6"), {"np5": (["np5"], "np5"), "np6": (["np6"], "np6")}),
+        (slices("a", "b"), {"a": (["a"], "a"), "b": (["b"], "b")}),
+        (slices("np01", "np02"), {"np0": (["np01", "np02"], "np0{n}")}),
+        (slices("np1") + slices("np2", diskType="pd-ssd"), {"np1": (["np1"], "np1"), "np2": (["np2"], "np2")}),
+        (slices("v5e-2x4-1", "v5e-2x4-2"), {"v5e": (["v5e-2x4-1", "v5e-2x4-2"], None)}),
+        (slices("v5e-4x4-1"), {"v5e-4x4-1": (["v5e-4x4-1"], "v5e-4x4-1")}),
+    ],
+)
+def test_slices_are_grouped_by_equal_settings_and_consecutive_numbers(
+    node_pools: list[ApiObject], expected: dict[str, tuple[list[str], str | None]]
+) -> None:
+    groups = {g.key: ([str(m["name"]) for m in g.members], g.node_pool_name) for g in slice_groups(node_pools)}
+    assert groups == expected
