@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from berth.adopt.inventory import ApiObject, value_at
+from berth.adopt.inventory import ApiObject, mapping_at, value_at
 
 _SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>[0-9]+)")
 """How Berth names the node pool of a slice."""
@@ -71,7 +71,6 @@ def _key(name: str) -> str:
 def _settings(node_pool: ApiObject) -> str:
     """Return everything that equal node pools have in common."""
     common: dict[str, object] = {key: value for key, value in node_pool.items() if key not in _OWN_FIELDS}
-    network = common.get("networkConfig")
-    if isinstance(network, Mapping):
-        common["networkConfig"] = {key: network[key] for key in network if key not in _OWN_NETWORK_FIELDS}
+    network = mapping_at(node_pool, "networkConfig")
+    common["networkConfig"] = {key: value for key, value in network.items() if key not in _OWN_NETWORK_FIELDS}
     return json.dumps(common, sort_keys=True)

@@ -97,16 +97,16 @@ _IN_PROJECT = (
 
 
 def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
-    if not isinstance(plan.cluster, ClusterPlan):  # it is not managed
-        yield CloudResource(ResourceKind.CONNECTION, "cluster", plan.cluster)
     if isinstance(plan.cluster, ClusterPlan):
         yield CloudResource(ResourceKind.CLUSTER, "cluster", plan.cluster)
         if isinstance(plan.cluster.network, NetworkPlan):
             yield CloudResource(ResourceKind.NETWORK, "network", plan.cluster.network)
-    if not isinstance(plan.cluster, ExistingClusterPlan) and plan.cluster.node_service_account is not None:
-        yield CloudResource(ResourceKind.NODE_IDENTITY, "nodes", plan.cluster.node_service_account)
         if (firewall := plan.cluster.webhook_firewall) is not None:
             yield CloudResource(ResourceKind.WEBHOOK_FIREWALL, ResourceKind.WEBHOOK_FIREWALL.value, firewall)
+    else:  # it is not managed
+        yield CloudResource(ResourceKind.CONNECTION, "cluster", plan.cluster)
+    if not isinstance(plan.cluster, ExistingClusterPlan) and plan.cluster.node_service_account is not None:
+        yield CloudResource(ResourceKind.NODE_IDENTITY, "nodes", plan.cluster.node_service_account)
     yield from (CloudResource(ResourceKind.SERVICE, service, service) for service in plan.services)
     resources_by_kind = {
         ResourceKind.RESERVATION: plan.reservations,

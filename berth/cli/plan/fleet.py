@@ -60,7 +60,7 @@ def _cluster(plan: FleetPlan) -> dict[str, Any]:
         "existing": not isinstance(cluster, ClusterPlan),
         "mode": cluster.mode,
         "releaseChannel": channel.lower() if channel else None,
-        "version": None if existing_cluster else cluster.version,
+        "version": None if isinstance(cluster, ExistingClusterPlan) else cluster.version,
         "kubeconfig": existing_cluster.kubeconfig if existing_cluster else None,
         "context": existing_cluster.context if existing_cluster else None,
     }
