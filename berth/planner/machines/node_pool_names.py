@@ -66,8 +66,8 @@ def _pattern_error(pattern: str, hardware: Hardware) -> str | None:
     longest = pattern.replace(_FROM_ONE, str(slices)).replace(_FROM_ZERO, str(max(0, slices - 1)))
     if not is_gke_name(longest):
         return (
-            f"makes '{longest}', which cannot be the name of a node pool; write at most {MAX_NODE_POOL_NAME} lower-case "
-            "letters, digits and '-', starting with a letter and ending with a letter or digit"
+            f"makes '{longest}', which cannot be the name of a node pool; write at most {MAX_NODE_POOL_NAME} "
+            "lower-case letters, digits and '-', starting with a letter and ending with a letter or digit"
         )
     return None
 
