@@ -151,7 +151,8 @@ def _create_node_pools(
     """Create reservations, policies and every node pool; return the pool of the controllers if there is one.
 
     GPU pools wait for that one: GKE taints a GPU pool only in a cluster that has a pool without GPUs, and its own pods
-    would move onto the GPU nodes otherwise (GKE docs: GPUs in Standard node pools).
+    would move onto the GPU nodes otherwise (GKE docs: GPUs in Standard node pools, quoted in
+    docs/samples/accelerators of KFServing).
     """
     reservation_names = _reservations(plan, prefix, opts, enabled)
     policies = {

@@ -126,6 +126,7 @@ def _is_widened(change: FieldChange) -> bool:
 def sent_plan(before: object, after: object) -> object:
     """Return `after` with the settings of its control plane that do not reach the provider as they are in `before`.
 
+    `components/gke/cluster.py` ignores the public endpoint where the IP endpoints are off.
     `components/gke/control_plane.py` sends no authorized networks, and with them no `gcpPublicCidrsAccess`, where none
     are set or the endpoint has no address; and no endpoints where there is no DNS endpoint and the address is on.
     """
@@ -134,6 +135,8 @@ def sent_plan(before: object, after: object) -> object:
     old, new = before.control_plane, after.control_plane
     if new.authorized_networks is None or not new.ip_endpoint:
         new = replace(new, google_ranges=old.google_ranges)
+    if not new.ip_endpoint:
+        new = replace(new, public_endpoint=old.public_endpoint)
     if new.dns_endpoint is None and new.ip_endpoint:
         new = replace(new, ip_endpoint=old.ip_endpoint)
     return replace(after, control_plane=new)

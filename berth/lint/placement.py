@@ -66,7 +66,8 @@ def check_placement_group(pods: JobPods, shape: NodeShape) -> None:
 def _check_node_identity(pods: JobPods, shape: NodeShape) -> None:
     """Report host-network pods of a team with rights: their metadata server gives them the nodes' account.
 
-    GKE docs: Workload Identity Federation for GKE, limitations.
+    GKE docs: Workload Identity Federation for GKE, restrictions; quoted in GoogleCloudPlatform/oss-test-infra#2476
+    (2025-05-06) and appvia/kore#165.
     """
     submitted = pods.submitted
     team = next((each for each in submitted.context.plan.teams if each.name == submitted.local_queue.team), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 import pulumi_gcp as gcp
@@ -20,6 +21,13 @@ change in every preview after a refresh (hashicorp/terraform-provider-google#286
 
 _LOGGING = ("SYSTEM_COMPONENTS", "WORKLOADS")
 """Logging components of every cluster."""
+
+_INITIAL_POOL: Final = ("initialNodeCount", "nodeConfig")
+"""Describe only the initial pool, which is removed: GKE reports other values afterwards, and the provider would replace
+the cluster to undo that."""
+_NOT_SENT_WITHOUT_IP: Final = ("privateClusterConfig.enablePrivateEndpoint",)
+"""The provider does not send it while IP endpoints are off, so a different answer of GKE would be a change forever
+(`expandControlPlaneEndpointsConfig` in hashicorp/terraform-provider-google-beta 7.45)."""
 
 
 class Cluster(pulumi.ComponentResource):
@@ -63,9 +71,7 @@ class Cluster(pulumi.ComponentResource):
             parent=self,
             protect=plan.protect,
             delete_before_replace=True,  # the name is fixed
-            # Both describe only the initial pool, which is removed. GKE reports other values afterwards, and the
-            # provider would replace the cluster to undo that.
-            ignore_changes=["initialNodeCount", "nodeConfig"],
+            ignore_changes=[*_INITIAL_POOL, *([] if plan.control_plane.ip_endpoint else _NOT_SENT_WITHOUT_IP)],
             depends_on=[*depends_on],
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -148,6 +148,22 @@ def test_no_example_has_an_edit_that_changes_nothing() -> None:
 def test_every_code_has_a_row_and_every_row_a_code() -> None:
     assert CHECKED.keys() == _of_check(), "write its row in faults.yaml"
     assert explanations().keys() - CHECKED.keys() == _all() - _of_check(), "write its row"
+
+
+def test_no_table_of_berth_has_a_key_twice() -> None:
+    """PyYAML takes the last one without a word: a merged row would get the text of another."""
+    tables = sorted((ROOT / "berth").rglob("*.yaml"))
+    assert [f"{file.name}: {key}" for file in tables for key in _doubled_keys(yaml.compose(file.read_text()))] == []
+
+
+def _doubled_keys(node: yaml.Node | None) -> Iterator[str]:
+    if isinstance(node, yaml.MappingNode):
+        keys = [key.value for key, _ in node.value]
+        yield from {str(key) for key in keys if keys.count(key) > 1}
+    inner = node.value if isinstance(node, yaml.CollectionNode) else []
+    for each in inner:
+        for part in each if isinstance(each, tuple) else (each,):
+            yield from _doubled_keys(part)
 
 
 def test_every_code_has_one_place_on_the_page() -> None:

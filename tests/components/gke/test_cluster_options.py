@@ -215,3 +215,13 @@ def test_an_exclusion_without_an_end_lasts_as_long_as_the_version() -> None:
     endless = MaintenanceExclusion(name="long", start="2026-02-01T00:00:00Z", end=None, scope="NO_MINOR_UPGRADES")
     (one,) = cast(Any, policy(replace(ANY_TIME, exclusions=(endless,)))).maintenance_exclusions
     assert (one.end_time, one.exclusion_options.end_time_behavior) == (None, "UNTIL_END_OF_SUPPORT")
+
+
+def test_the_public_endpoint_is_ignored_while_ip_endpoints_are_off() -> None:
+    """The provider then does not send it; a cluster that reports another value would change in every preview."""
+    ignored = {
+        key: "privateClusterConfig.enablePrivateEndpoint"
+        in built().only_resource("container/cluster:Cluster", f"{key}-cluster").ignore_changes
+        for key in PLANS
+    }
+    assert {key for key, is_ignored in ignored.items() if is_ignored} == {"dns-alone"}
