@@ -29,7 +29,7 @@ QUEUEING = ("ClusterQueue", "LocalQueue", "Namespace", "PriorityClass", "Resourc
 WORKLOADS = "workloads.kueue.x-k8s.io"
 OF_NODES = frozenset({"no-shape", "no-nodes"})
 """Codes of pods that Kueue admits and no node runs: Kueue counts quota, not the size of nodes."""
-SECONDS = 5.0
+SECONDS = 10.0
 """How long a workload may take that is never admitted."""
 
 
@@ -107,7 +107,7 @@ def remove(cluster: Cluster, served: frozenset[str]) -> None:
 
     def left() -> list[Any]:
         for namespace in ("default", "kueue-test"):
-            for each in (",".join(plurals), "pods", WORKLOADS, "resourceclaimtemplates"):
+            for each in (",".join(plurals), "pods", WORKLOADS, "resourceclaimtemplates", "pvc"):
                 options = ("--force", "--grace-period=0") if each == "pods" else ()
                 cluster.kubectl(
                     "delete", each, "-n", namespace, "--all", "--wait=false", "--ignore-not-found", *options
@@ -127,6 +127,8 @@ def test_kueue_agrees_with_lint_on_every_published_sample(queues: Cluster) -> No
     for name, text, findings in samples(served):
         codes = {fault.code for each in findings for fault in each.faults}
         can, why = submit(queues, text)
+        if any(each.code == "not-all-fit" for finding in findings for each in finding.problems):
+            can = any(admitted(queues))  # lint says that some of its workloads wait
         remove(queues, served)
         if codes and codes <= OF_NODES:
             continue
