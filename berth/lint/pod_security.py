@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from berth.jobs.pods import pod_spec
 from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.lint.pod_settings import host_ports, probes, profiles, sysctls, weak_context
 from berth.manifests.policy_rules import BASELINE_CAPABILITIES, DEFAULT_TOLERATIONS, RUNTIME_CLASSES, SYSTEM_TAINTS
 from berth.plan.teams import HostAccessPlan, IsolationPlan
 
@@ -45,7 +46,7 @@ def _find_violations(spec: _Spec, isolation: IsolationPlan) -> Iterator[_Violati
     if isolation.pod_security == _PRIVILEGED:
         return
     access = isolation.host_access or HostAccessPlan()
-    for check in (_host_fields, _host_paths, _privileged, _capabilities):
+    for check in (_host_fields, _host_paths, _privileged, _capabilities, _settings):
         yield from check(spec, access)
 
 
@@ -89,6 +90,20 @@ def _capabilities(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
         if others := sorted(str(name) for name in added if str(name) not in allowed):
             context = container.child("securityContext", {}).child("capabilities", {})
             yield context.child("add", added), f"with the capability {others[0]}"
+
+
+def _settings(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
+    """Yield settings of the pod and its containers that the policies refuse at every level but privileged."""
+    has_host_network = (
+        "hostNetwork" in spec and spec["hostNetwork"].value is True and _requests(spec, access.network_for.__contains__)
+    )
+    for container in _containers(spec):
+        yield from host_ports(container, has_host_network)
+        yield from probes(container)
+        yield from profiles(container)
+    if "securityContext" in spec:
+        yield from weak_context(spec["securityContext"])
+        yield from sysctls(spec["securityContext"])
 
 
 def _scheduling(spec: _Spec) -> Iterator[_Violation]:

@@ -40,7 +40,7 @@ BASELINE_CAPABILITIES: Final = (
     "SETUID",
     "SYS_CHROOT",
 )
-_BASELINE_SYSCTLS: Final = (
+BASELINE_SYSCTLS: Final = (
     "kernel.shm_rmid_forced",
     "net.ipv4.ip_local_port_range",
     "net.ipv4.ip_local_reserved_ports",
@@ -54,7 +54,7 @@ _BASELINE_SYSCTLS: Final = (
     "net.ipv4.tcp_syncookies",
     "net.ipv4.tcp_wmem",
 )
-_SELINUX_TYPES: Final = ("", "container_engine_t", "container_init_t", "container_kvm_t", "container_t")
+SELINUX_TYPES: Final = ("", "container_engine_t", "container_init_t", "container_kvm_t", "container_t")
 RUNTIME_CLASSES: Final = ("", "gvisor")
 """Allowed runtime classes: the default and GKE Sandbox."""
 SYSTEM_TAINTS: Final = (
@@ -239,7 +239,7 @@ _SECURITY_RULES: Final[list[Rule]] = [
         "(!has(s.seccompProfile) || !has(s.seccompProfile.type) || s.seccompProfile.type != 'Unconfined') && "
         "(!has(s.appArmorProfile) || !has(s.appArmorProfile.type) || s.appArmorProfile.type != 'Unconfined') && "
         "(!has(s.seLinuxOptions) || ((!has(s.seLinuxOptions.type) || "
-        f"s.seLinuxOptions.type in {_texts(_SELINUX_TYPES)}) && "
+        f"s.seLinuxOptions.type in {_texts(SELINUX_TYPES)}) && "
         "(!has(s.seLinuxOptions.user) || s.seLinuxOptions.user == '') && "
         "(!has(s.seLinuxOptions.role) || s.seLinuxOptions.role == ''))))",
         "procMount, seccompProfile, appArmorProfile and seLinuxOptions must not be weaker than the default; remove "
@@ -247,7 +247,7 @@ _SECURITY_RULES: Final[list[Rule]] = [
     ),
     (
         "variables.unrestricted || variables.contexts.all(s, !has(s.sysctls) || "
-        f"s.sysctls.all(each, each.name in {_texts(_BASELINE_SYSCTLS)}))",
+        f"s.sysctls.all(each, each.name in {_texts(BASELINE_SYSCTLS)}))",
         "an unsafe sysctl changes the node; remove it",
     ),
     (

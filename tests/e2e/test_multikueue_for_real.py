@@ -30,7 +30,7 @@ config:
     project: my-project
     region: us-central1
     workers:
-      east: {region: us-east5, pools: {l4: {machineType: g2-standard-24, nodes: {max: 4}}}}
+      east: {region: us-east5, tokenDate: "2026-11-22", pools: {l4: {machineType: g2-standard-24, nodes: {max: 4}}}}
     cohorts: {research: {}}
     teams:
       vision: {cohort: research, queues: {train: {flavors: [{pool: l4, guaranteed: 4}]}}}
@@ -93,7 +93,9 @@ def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
     assert plan is not None
     (fleet_plan,) = (each.plan.manager_access for each in plan.workers)
     assert fleet_plan is not None
-    token = ("secret", fleet_plan.account, "-n", fleet_plan.namespace)
+    metadata: Any = worker_access.token_secret(fleet_plan)["metadata"]
+    assert metadata["name"] == "multikueue-2026-11-22"
+    token = ("secret", metadata["name"], "-n", metadata["namespace"])
     data = until("a token", lambda: worker.get(*token).get("data", {}), lambda data: {"token", "ca.crt"} <= data.keys())
     config: dict[str, Any] = json.loads(worker.kubectl("config", "view", "--raw", "--minify", "-o", "json"))
     text = worker_access.kubeconfig("east", config["clusters"][0]["cluster"]["server"], data)

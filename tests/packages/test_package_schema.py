@@ -24,6 +24,8 @@ Json = dict[str, Any]
 MODELS: Json = stack_schema()["$defs"]
 LEFT_OUT = {"FleetSpec": {"teamFiles", "teamDefaults"}, "TeamStackSpec": {"platform"}}
 """Keys that only a stack file has: paths of files beside it, and the name of another stack."""
+FROM_DEFAULTS = {"QueueSpec": {"flavors"}}
+"""Keys that `teamDefaults` of a stack file can supply; without it they are required."""
 schema = cache(package_schema)
 
 
@@ -122,7 +124,8 @@ def test_arguments_are_the_keys_of_the_stack_file(model: str) -> None:
     keys = {key: each for key, each in MODELS[model]["properties"].items() if key not in LEFT_OUT.get(model, ())}
     taken = {key: each for key, each in arguments.items() if key not in own}
     assert taken.keys() == keys.keys()
-    assert set(required) - own == set(MODELS[model].get("required", ())) - LEFT_OUT.get(model, set())
+    required_keys = set(MODELS[model].get("required", ())) | FROM_DEFAULTS.get(model, set())
+    assert set(required) - own == required_keys - LEFT_OUT.get(model, set())
     assert {key: kinds_of_argument(each) for key, each in taken.items()} == {
         k: kinds_of_key(v) for k, v in keys.items()
     }
