@@ -2,7 +2,7 @@
 
 The object has `steps`, `diagnostics` and `changeSummary`. With PULUMI_ENABLE_STREAMING_JSON_PREVIEW the engine prints
 events instead, one JSON object a line: `resourcePreEvent` for each step, `diagnosticEvent`, and `summaryEvent` at
-the end. Source: recordings of Pulumi 3.27 and 3.260. Unknown input is refused, because a skipped step might be a
+the end. Source: recordings of Pulumi 3.27, 3.190 and 3.260. Unknown input is refused, because a skipped step might be a
 deletion.
 """
 

@@ -160,7 +160,7 @@ def _priority_plan(priority: ClassPriority) -> ClassPriorityPlan:
         tpu=ClassTpuPlan(type=accelerator, count=count, topology=request.shape.topology) if request.shape else None,
         spot=True if request.capacity == "spot" else None,
         flex_start=request.capacity == "flex-start",
-        max_run_seconds=request.max_run_seconds,
+        max_run_seconds=request.node_run_seconds,
         affinity=_reservation_affinity(request),
         reservations=_class_reservations(request),
         zones=request.zones,

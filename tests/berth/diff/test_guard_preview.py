@@ -292,3 +292,12 @@ def test_nothing_of_a_teams_own_stack_is_guarded_and_a_failed_preview_says_why()
         read_preview({"steps": steps, "diagnostics": [{"severity": "error", "message": by_hand}]}), TEAM.plan()
     )
     assert report == GuardReport((), (by_hand,))
+
+
+@pytest.mark.parametrize("form", ["topology-changed-3.190", "topology-changed-3.190-events"])
+def test_last_years_engine_is_read_in_both_forms(form: str) -> None:
+    """Recorded with Pulumi 3.190 (August 2025), of slices that are protected: an object, and a stream of events."""
+    text = (RECORDED / f"{form}.json").read_text(encoding="utf-8")
+    report = check_preview(parse_preview(text), plan(fleet_values("dev"), "dev"))
+    (loss,) = report.blocked
+    assert (loss.kind, loss.name, sorted(loss.parts)) == ("pool", "v5e", ["v5e-1", "v5e-2", "v5e-3"])

@@ -49,6 +49,14 @@ def test_reserved_then_flex_start_then_spot_then_on_demand_keep_their_order() ->
     assert {way["gpu"]["type"] for way in ways(plan)} == {"nvidia-h100-80gb"}
 
 
+def test_flex_start_of_a_class_always_has_a_maximum_duration() -> None:
+    """As a pool has: seven days, the longest that DWS allows; other capacity has none."""
+    plan = planned([{**H100, "capacity": c} for c in ("flex-start", "spot")], {**H100, "nodes": 8})
+    flex, spot = ways(plan)
+    assert flex["maxRunDurationSeconds"] == 7 * 24 * 3600
+    assert "maxRunDurationSeconds" not in spot
+
+
 def test_slices_of_a_class_are_chips_of_a_host_and_a_topology() -> None:
     (way,) = ways(planned([{**V6E, "capacity": "spot", "zones": [ZONE]}], {**V6E, "slices": 2}))
     assert way["tpu"] == {"type": "tpu-v6e-slice", "count": 4, "topology": "4x4"}
