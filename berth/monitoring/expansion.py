@@ -50,14 +50,14 @@ def panel_values(
     pools: Sequence[PoolPlan],
     currency: str,
 ) -> PanelValues:
-    """Return the values of a fleet. Teams have panels only if they are few and have queues of their own."""
+    """Return the values of a fleet. A team has panels of the flavors in its own queues, if the teams are few."""
     by_flavor = {each.name: _flavor_values(each) for each in flavors}
-    own = {team for queue in queues if len(queue.teams) == 1 for team in queue.teams}
+    own = {(*queue.teams, entry.flavor) for queue in queues if len(queue.teams) == 1 for entry in queue.flavors}
     of_teams = tuple(
         {**by_flavor[flavor], "team": team.name, "size": float(ceiling)}
         for team in teams
         for flavor, ceiling in team.ceiling.items()
-        if team.name in own and ceiling
+        if (team.name, flavor) in own and ceiling
     )
     return PanelValues(
         flavors=tuple(by_flavor[each.name] for each in flavors if each.promised),

@@ -212,9 +212,9 @@ def test_a_teams_panel_draws_its_figures_and_its_ceiling(stack: str) -> None:
     """Ceilings of the plan are drawn as lines, and each figure selects the team and the flavor."""
     plan = evaluation(stack).plan
     assert plan is not None
-    own = {team for queue in plan.cluster_queues if len(queue.teams) == 1 for team in queue.teams}
+    own = [(q.teams[0], each.flavor) for q in plan.cluster_queues if len(q.teams) == 1 for each in q.flavors]
     nouns = {flavor.name: flavor.noun for flavor in plan.flavors}
-    wanted = [(t, f, c) for t in plan.teams for f, c in t.ceiling.items() if t.name in own and c]
+    wanted = [(t, f, c) for t in plan.teams for f, c in t.ceiling.items() if (t.name, f) in own and c]
     for backend in watched(plan).backends:
         found = {panel.title: panel for _, panel in panels(backend)}
         for team, flavor, ceiling in wanted if len(wanted) <= MAX_TEAM_PANELS else []:
