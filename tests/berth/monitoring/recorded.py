@@ -24,6 +24,7 @@ from berth.manifests.monitoring import recording_group
 from berth.plan.monitoring import BackendPlan
 
 FOLDER = Path(__file__).parents[2] / "vendored" / "recorded-hour"
+STACK_FILE = FOLDER / "Pulumi.batch-platform.yaml"
 START, END, STEP = 1_795_374_000, 1_795_377_600, 60
 """2026-11-22 19:00 to 20:00 UTC, a sample every minute."""
 

@@ -8,11 +8,13 @@ import pathlib
 import shutil
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import pytest
 
 from berth.cli.usage import answer
+from berth.evaluate import evaluate_stack
 from berth.monitoring.metrics import find_metric
 from berth.plan.fleet import FleetPlan
 from berth.plan.monitoring import BackendPlan
@@ -20,9 +22,7 @@ from berth.usage.accounts import FlavorAccount
 from berth.usage.series import NOMINAL, PENDING, USAGE
 from tests.berth.monitoring import recorded
 from tests.berth.monitoring.promql import selections
-from tests.stack_files import evaluation
 
-STACK = "batch-platform"
 needs_prometheus = pytest.mark.skipif(
     shutil.which("prometheus") is None or shutil.which("promtool") is None,
     reason="prometheus or promtool is not on PATH",
@@ -30,8 +30,9 @@ needs_prometheus = pytest.mark.skipif(
 pytestmark = pytest.mark.xdist_group("recorded-hour")
 
 
+@cache
 def fleet() -> FleetPlan:
-    plan = evaluation(STACK).plan
+    plan = evaluate_stack(str(recorded.STACK_FILE), recorded.FOLDER).plan
     assert plan is not None
     return plan
 

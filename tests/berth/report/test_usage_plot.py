@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.cli.usage import answer
 from berth.cli.usage.report_part import usage_view
+from berth.evaluate import evaluate_stack
 from berth.report.page import render_page
 from berth.report.usage_plot import MAX_ROWS, UsageRow, UsageView, usage_svg
 from berth.report.view import Section
@@ -21,7 +22,6 @@ from berth.usage.series import NOMINAL, PENDING, USAGE
 from tests.berth.monitoring import recorded
 from tests.stack_files import ALL_STACKS, evaluation
 
-STACK = "batch-platform"
 ROW = UsageRow(
     team="<a>", flavor="l4", noun="L4", guaranteed=4.0, points=((0, 2.0), (60, 2.0), (120, 6.0), (240, 0.0), (300, 4.0))
 )
@@ -66,7 +66,7 @@ def test_text_of_a_stack_file_is_escaped_and_described() -> None:
 
 def test_the_page_draws_every_sample_of_the_hour(tmp_path: pathlib.Path) -> None:
     """The area of the bars is the sum of the samples, row by row."""
-    fleet = evaluation(STACK)
+    fleet = evaluate_stack(str(recorded.STACK_FILE), recorded.FOLDER)
     assert fleet.plan is not None
     report = answer.run(fleet.plan, [hour(tmp_path)], None, None, "1h").report
     assert report is not None
@@ -86,19 +86,19 @@ def test_the_page_draws_every_sample_of_the_hour(tmp_path: pathlib.Path) -> None
 def test_many_rows_are_a_table_alone() -> None:
     many = replace(VIEW, rows=(ROW,) * (MAX_ROWS + 1))
     assert not many.is_drawable
-    assert "usage-plot" not in render_page(evaluation(STACK), usage=many)
+    assert "usage-plot" not in render_page(evaluation("dev"), usage=many)
 
 
 def test_report_takes_metrics_and_refuses_those_of_another_fleet(tmp_path: pathlib.Path) -> None:
     file, page = hour(tmp_path), tmp_path / "page.html"
     runner = CliRunner()
-    done = runner.invoke(app, ["report", str(ALL_STACKS[STACK]), "--metrics", str(file), "-o", str(page)])
+    done = runner.invoke(app, ["report", str(recorded.STACK_FILE), "--metrics", str(file), "-o", str(page)])
     assert done.exit_code == 0, done.output
     assert "Use of guarantees" in page.read_text(encoding="utf-8")
     done = runner.invoke(app, ["report", str(ALL_STACKS["dev"]), "--metrics", str(file)])
     assert done.exit_code == 1
     assert "no cluster queue of dev has a sample" in done.stderr
     file.write_text(file.read_text(encoding="utf-8")[:500], encoding="utf-8")
-    done = runner.invoke(app, ["report", str(ALL_STACKS[STACK]), "--metrics", str(file)])
+    done = runner.invoke(app, ["report", str(recorded.STACK_FILE), "--metrics", str(file)])
     assert done.exit_code == 1
     assert "Use of guarantees" not in done.stdout
