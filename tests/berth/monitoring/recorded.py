@@ -28,8 +28,8 @@ STACK_FILE = FOLDER / "Pulumi.batch-platform.yaml"
 START, END, STEP = 1_795_374_000, 1_795_377_600, 60
 """2026-11-22 19:00 to 20:00 UTC, a sample every minute."""
 
-LOOKBACK = "90s"
-"""A minute and a half: the file does not mark where a series ends, and Prometheus would show it for 5 minutes more."""
+LOOKBACK = "59s"
+"""Less than a step: the file does not mark where a series ends, and Prometheus would show it for 5 minutes more."""
 
 _LINE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+) (\d+)")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
