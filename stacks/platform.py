@@ -204,7 +204,7 @@ def _tenancy(connection: ClusterConnection) -> dict[str, Team]:
 
 
 def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue: list[pulumi.Resource]) -> None:
-    """Create the collection of metrics, dashboards and alerts, in Cloud Monitoring or in the cluster."""
+    """Create the collection of metrics, dashboards and alerts, in Cloud Monitoring, in the cluster, or in both."""
     plan, prefix, opts, cluster = connection.plan, connection.prefix, connection.opts, connection.resource
     served_by = kueue
     if monitoring.charts:
@@ -212,13 +212,14 @@ def _monitoring(connection: ClusterConnection, monitoring: MonitoringPlan, kueue
             f"{prefix}monitoring", monitoring.charts, opts=opts, cluster=cluster, runs_on=connection.runs_on
         )
         served_by = [*kueue, *prometheus.releases.values()]
-    elif connection.google_provider is not None and connection.project is not None:
+    if monitoring.managed is not None and connection.google_provider is not None and connection.project is not None:
         Views(
             f"{prefix}views",
-            monitoring,
+            monitoring.managed,
             stack=plan.stack,
             project=connection.project,
             labels=plan.labels,
+            channels=monitoring.channels,
             opts=opts,
             depends_on=[cluster] if cluster else [],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +20,7 @@ from berth.loader.revisions import RevisionNotFound
 if TYPE_CHECKING:
     from berth.cost.prices import Prices
     from berth.report.timeline import Timeline
+    from berth.report.usage_plot import UsageView
     from berth.report.view import ChangeSummary, ReportOrigin
 
 EPILOG = "Example: berth report dev --since HEAD -o report.html"
@@ -36,13 +38,19 @@ def command(
             "--jobs", metavar="JOBS", help="Manifests or a scenario to simulate; adds a timeline of jobs; repeatable."
         ),
     ] = None,
+    metrics: Annotated[
+        list[pathlib.Path] | None,
+        typer.Option(
+            "--metrics", metavar="FILE", help="Answers of Prometheus (berth usage --queries); adds what teams used."
+        ),
+    ] = None,
     output: Output = None,
 ) -> None:
     """Write the fleet as one HTML page.
 
-    Shows capacity and guarantees, the quota tree, who can preempt whom, pools, cost, changes, a timeline of jobs and
-    every warning. The page needs no other file and no network. A stack with faults has a page too; with -o they
-    are also printed, and the exit status is 1.
+    Shows capacity and guarantees, the quota tree, who can preempt whom, pools, cost, changes, a timeline of jobs, what
+    teams used of their guarantees, and every warning. The page needs no other file and no network. A stack with faults
+    has a page too; with -o they are also printed, and the exit status is 1.
     """
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
@@ -55,7 +63,8 @@ def command(
     )
     fleet_cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
     timeline = _timeline(stack, jobs) if jobs and not evaluation.faults else None
-    write_output(render_page(evaluation, fleet_cost, changes, timeline, _origin()), output)
+    usage = _usage(evaluation, metrics) if metrics and not evaluation.faults else None
+    write_output(render_page(evaluation, fleet_cost, changes, timeline, _origin(), usage), output)
     if output is not None:
         print_problems(evaluation.faults)
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)
@@ -79,6 +88,20 @@ def _timeline(stack: str, jobs: list[str]) -> Timeline:
     if simulation.faults:
         raise typer.Exit(EXIT_FAULTS)
     return story_timeline(simulation.stories[0])
+
+
+def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
+    """Return what teams used according to metrics; print the faults and exit 1 if there are any."""
+    from berth.cli.usage import answer
+    from berth.cli.usage.report_part import usage_view
+
+    if evaluation.plan is None:
+        raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with metrics of Kueue", param_hint="--metrics")
+    result = answer.run(evaluation.plan, metrics, None, None, "7d")
+    print_problems(result.problems)
+    if result.report is None:
+        raise typer.Exit(EXIT_FAULTS)
+    return usage_view(result.report)
 
 
 def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | None) -> ChangeSummary:

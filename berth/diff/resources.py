@@ -122,11 +122,11 @@ def _resources_in_cluster_project(plan: FleetPlan) -> Iterator[CloudResource]:
     yield from (CloudResource(ResourceKind.CONTROLLER, chart.name, chart) for chart in plan.charts)
     if (monitoring := plan.monitoring) is not None:
         yield from (CloudResource(ResourceKind.CONTROLLER, chart.name, chart) for chart in monitoring.charts)
-        if monitoring.backend == "managed":  # with other backends these are Kubernetes objects
+        if monitoring.managed is not None:  # in the cluster these are Kubernetes objects
             kind = ResourceKind.ALERT_CONFIGURATION
             yield CloudResource(kind, kind.value, AlertSettings(monitoring.channels, plan.labels))
-            yield from (CloudResource(ResourceKind.DASHBOARD, each.key, each) for each in monitoring.dashboards)
-            yield from (CloudResource(ResourceKind.ALERT, each.key, each) for each in monitoring.alerts)
+            yield from (CloudResource(ResourceKind.DASHBOARD, each.key, each) for each in monitoring.managed.dashboards)
+            yield from (CloudResource(ResourceKind.ALERT, each.key, each) for each in monitoring.managed.alerts)
     yield from (CloudResource(ResourceKind.ACCESS, "access", each) for each in (plan.access,) if each)
     yield from (
         CloudResource(ResourceKind.TEAM_IDENTITY, team.key, team.identity) for team in plan.teams if team.identity

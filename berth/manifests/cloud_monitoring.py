@@ -17,6 +17,8 @@ Widget = dict[str, Any]
 COLUMNS = 48
 _PANEL = (COLUMNS // 3, 14)
 _HEADER = (COLUMNS, 4)
+_BANDS = ((0, 10), (10, 50), (50, 90), (90, 101))
+"""Bands of percent of a heatmap: from, and below."""
 _LABELS = re.compile(r"\s*\{\{\w+\}\}\s*/?")
 
 
@@ -53,7 +55,7 @@ def _tile(x: int, y: int, size: tuple[int, int], widget: Widget) -> dict[str, An
 def _panel(plan: PanelPlan) -> Widget:
     chart: dict[str, Any] = {
         "chartOptions": {"mode": "COLOR"},
-        "dataSets": [_data_set(plan, legend, query) for legend, query in plan.queries.items()],
+        "dataSets": list(_bands(plan) if plan.heatmap else _data_sets(plan)),
         "yAxis": {"scale": "LINEAR"},
     }
     if plan.limit is not None:
@@ -61,12 +63,29 @@ def _panel(plan: PanelPlan) -> Widget:
     return {"title": plan.title, "xyChart": chart}
 
 
-def _data_set(plan: PanelPlan, legend: str, query: str) -> dict[str, Any]:
+def _data_sets(plan: PanelPlan) -> Iterator[dict[str, Any]]:
+    for legend, query in plan.queries.items():
+        yield _data_set(legend, query, plan.unit, stacked=plan.stacked)
+
+
+def _bands(plan: PanelPlan) -> Iterator[dict[str, Any]]:
+    """Yield the number of series in each band of percent.
+
+    Cloud Monitoring draws heatmaps of distributions only (Monitoring API v1, DataSet.plotType), and no reducer makes
+    a distribution of series.
+    """
+    for query in plan.queries.values():
+        for least, below in _BANDS:
+            legend = f"{least}–{min(below, 100)} %"
+            yield _data_set(legend, f"count(({query}) >= {least} < {below}) or vector(0)", "1", stacked=True)
+
+
+def _data_set(legend: str, query: str, unit: str, *, stacked: bool) -> dict[str, Any]:
     """Return a data set; the legend has only its text, because Cloud Monitoring shows labels by itself."""
     template = _LABELS.sub("", legend).strip()
     return {
-        "plotType": "STACKED_AREA" if plan.stacked else "LINE",
+        "plotType": "STACKED_AREA" if stacked else "LINE",
         "targetAxis": "Y1",
-        "timeSeriesQuery": {"prometheusQuery": query, "unitOverride": plan.unit},
+        "timeSeriesQuery": {"prometheusQuery": query, "unitOverride": unit},
         **({"legendTemplate": template} if template else {}),
     }

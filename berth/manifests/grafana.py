@@ -67,19 +67,38 @@ def _grid_position(x: int, y: int, width: int, height: int) -> dict[str, int]:
 
 
 def _panel(plan: PanelPlan) -> dict[str, Any]:
+    common = {"title": plan.title, "datasource": _DATASOURCE, "targets": list(_targets(plan))}
+    return common | (_heatmap(plan) if plan.heatmap else _time_series(plan))
+
+
+def _targets(plan: PanelPlan) -> Iterator[dict[str, Any]]:
+    for index, (legend, query) in enumerate(plan.queries.items()):
+        yield {"refId": chr(ord("A") + index), "datasource": _DATASOURCE, "expr": query, "legendFormat": legend}
+
+
+def _heatmap(plan: PanelPlan) -> dict[str, Any]:
+    """Return a row for each series, colored by its value: a panel of buckets that Grafana does not calculate."""
+    color = {"mode": "scheme", "scheme": "Oranges", "steps": 64, "min": 0, "max": 100}
+    return {
+        "type": "heatmap",
+        "fieldConfig": {"defaults": {}, "overrides": []},
+        "options": {
+            "calculate": False,
+            "cellValues": {"unit": _UNITS[plan.unit]},
+            "color": color,
+            "legend": {"show": True},
+            "rowsFrame": {"layout": "auto"},
+            "tooltip": {"mode": "single"},
+            "yAxis": {"axisPlacement": "left"},
+        },
+    }
+
+
+def _time_series(plan: PanelPlan) -> dict[str, Any]:
     custom: dict[str, Any] = {"fillOpacity": 20, "stacking": {"mode": "normal"}} if plan.stacked else {}
     defaults: dict[str, Any] = {"unit": _UNITS[plan.unit], "min": 0}
     if plan.limit is not None:
         custom["thresholdsStyle"] = {"mode": "line"}
         steps = [{"color": "green", "value": None}, {"color": "red", "value": plan.limit}]
         defaults["thresholds"] = {"mode": "absolute", "steps": steps}
-    return {
-        "type": "timeseries",
-        "title": plan.title,
-        "datasource": _DATASOURCE,
-        "fieldConfig": {"defaults": {**defaults, "custom": custom}, "overrides": []},
-        "targets": [
-            {"refId": chr(ord("A") + index), "datasource": _DATASOURCE, "expr": query, "legendFormat": legend}
-            for index, (legend, query) in enumerate(plan.queries.items())
-        ],
-    }
+    return {"type": "timeseries", "fieldConfig": {"defaults": {**defaults, "custom": custom}, "overrides": []}}

@@ -1,19 +1,19 @@
 """Objects that collect metrics and raise alerts in a cluster, as plain dicts.
 
-PodMonitoring and Rules belong to Managed Prometheus (monitoring.googleapis.com/v1); ServiceMonitor, PodMonitor and
-PrometheusRule to the operator (monitoring.coreos.com/v1). Kueue serves its metrics over HTTPS with its own certificate
-and requires the token of an account with permission to read them (Kueue docs, "Prometheus").
+PodMonitoring and ClusterRules belong to Managed Prometheus (monitoring.googleapis.com/v1); ServiceMonitor, PodMonitor
+and PrometheusRule to the operator (monitoring.coreos.com/v1). Kueue serves its metrics over HTTPS with its own
+certificate and requires the token of an account with permission to read them (Kueue docs, "Prometheus").
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from berth.manifests.grafana import dashboard_json
 from berth.names import berth_labels
 from berth.plan.kueue import KUEUE_NAMESPACE
-from berth.plan.monitoring import PROMETHEUS_NAMESPACE, AlertPlan, MonitoringPlan
+from berth.plan.monitoring import PROMETHEUS_NAMESPACE, AlertPlan, BackendPlan, MonitoringPlan, RecordingPlan
 
 Manifest = dict[str, object]
 
@@ -34,21 +34,41 @@ _PROMETHEUS = "kube-prometheus-stack-prometheus"
 _CONTROLLER = {"matchLabels": {"control-plane": "controller-manager"}}
 _METRICS_PORT = 8443
 _INTERVAL = "30s"
-_DCGM_NAMESPACE = "gke-managed-system"
-_DCGM = {"matchLabels": {"app.kubernetes.io/name": "gke-managed-dcgm-exporter"}}
+_RECORDING_INTERVAL = "60s"
+_EXPORTERS: Final[dict[str, tuple[str, str, dict[str, str], dict[str, object]]]] = {
+    "gpu": (
+        "berth-dcgm",
+        "gke-managed-system",
+        {"app.kubernetes.io/name": "gke-managed-dcgm-exporter"},
+        {"port": "metrics"},
+    ),
+    "tpu": ("berth-tpu", "kube-system", {"k8s-app": "tpu-device-plugin"}, {"portNumber": 2112}),
+}
+"""Exporters that GKE runs: name of the monitor, namespace, labels of the pods, port."""
 
 
 def all_manifests(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
     """Yield all objects of a cluster, in the order to apply them."""
-    yield from managed_prometheus() if plan.backend == "managed" else operator_prometheus(plan, stack)
+    if plan.managed is not None:
+        yield from managed_prometheus(plan.managed)
+    yield reader_binding(*_readers(plan))
+    if plan.in_cluster is not None:
+        yield from operator_prometheus(plan.in_cluster, plan.collects, stack)
 
 
-def managed_prometheus() -> Iterator[Manifest]:
-    """Yield the collection of Kueue's metrics by Managed Prometheus: account, token, permission and PodMonitoring."""
+def _readers(plan: MonitoringPlan) -> Iterator[dict[str, str]]:
+    """Yield the accounts that read Kueue's metrics."""
+    if plan.managed is not None:
+        yield {"kind": "ServiceAccount", "name": READER, "namespace": KUEUE_NAMESPACE}
+    if plan.in_cluster is not None:
+        yield {"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": PROMETHEUS_NAMESPACE}
+
+
+def managed_prometheus(plan: BackendPlan) -> Iterator[Manifest]:
+    """Yield what Managed Prometheus needs: account, token, access to it, PodMonitoring of Kueue, recording rules."""
     namespace = KUEUE_NAMESPACE
     yield _object("v1", "ServiceAccount", READER, namespace)
     yield token_secret()
-    yield reader_binding({"kind": "ServiceAccount", "name": READER, "namespace": namespace})
     rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [READER], "verbs": ["get", "list", "watch"]}
     yield _object(RBAC_API, "Role", READER, namespace) | {"rules": [rule]}
     yield _object(RBAC_API, "RoleBinding", READER, namespace) | {
@@ -65,6 +85,8 @@ def managed_prometheus() -> Iterator[Manifest]:
     }
     spec = {"selector": _CONTROLLER, "endpoints": [endpoint]}
     yield _object(MANAGED_API, "PodMonitoring", "berth-kueue", namespace) | {"spec": spec}
+    if plan.recordings:
+        yield _object(MANAGED_API, "ClusterRules", "berth", None) | {"spec": {"groups": [recording_group(plan)]}}
 
 
 def token_secret() -> Manifest:
@@ -77,17 +99,16 @@ def token_secret() -> Manifest:
     return manifest | {"type": "kubernetes.io/service-account-token"}
 
 
-def reader_binding(subject: dict[str, str]) -> Manifest:
-    """Return a binding that lets an account read Kueue's metrics, with the role in Kueue's chart."""
+def reader_binding(*subjects: dict[str, str]) -> Manifest:
+    """Return a binding that lets accounts read Kueue's metrics, with the role in Kueue's chart."""
     return _object(RBAC_API, "ClusterRoleBinding", READER) | {
         "roleRef": _role("ClusterRole", _KUEUE_ROLE),
-        "subjects": [subject],
+        "subjects": [*subjects],
     }
 
 
-def operator_prometheus(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
-    """Yield the objects for an in-cluster Prometheus and Grafana: targets, alerts, dashboards."""
-    yield reader_binding({"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": PROMETHEUS_NAMESPACE})
+def operator_prometheus(plan: BackendPlan, collects: Sequence[str], stack: str) -> Iterator[Manifest]:
+    """Yield the objects for an in-cluster Prometheus and Grafana: targets, rules, dashboards."""
     endpoint = {
         "port": "https",
         "path": "/metrics",
@@ -102,14 +123,9 @@ def operator_prometheus(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
         "endpoints": [endpoint],
     }
     yield _object(OPERATOR_API, "ServiceMonitor", "berth-kueue", PROMETHEUS_NAMESPACE) | {"spec": kueue}
-    if plan.collects_gpus:
-        dcgm = {
-            "selector": _DCGM,
-            "namespaceSelector": {"matchNames": [_DCGM_NAMESPACE]},
-            "podMetricsEndpoints": [{"port": "metrics", "interval": _INTERVAL}],
-        }
-        yield _object(OPERATOR_API, "PodMonitor", "berth-dcgm", PROMETHEUS_NAMESPACE) | {"spec": dcgm}
-    if plan.alerts:
+    for exporter in collects:
+        yield _pod_monitor(*_EXPORTERS[exporter])
+    if plan.alerts or plan.recordings:
         yield prometheus_rule(plan)
     for each in plan.dashboards:
         name = f"berth-{each.key}"
@@ -118,18 +134,42 @@ def operator_prometheus(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
         yield manifest | {"data": {f"{name}.json": dashboard_json(each, stack)}}
 
 
-def prometheus_rule(plan: MonitoringPlan) -> Manifest:
-    """Return the alerts for the operator's Prometheus."""
+def _pod_monitor(name: str, namespace: str, labels: dict[str, str], port: dict[str, object]) -> Manifest:
+    """Return the collection of an exporter; labels of its own (namespace, pod) name the workload, and are kept."""
+    spec = {
+        "selector": {"matchLabels": labels},
+        "namespaceSelector": {"matchNames": [namespace]},
+        "podMetricsEndpoints": [{**port, "interval": _INTERVAL, "honorLabels": True}],
+    }
+    return _object(OPERATOR_API, "PodMonitor", name, PROMETHEUS_NAMESPACE) | {"spec": spec}
+
+
+def prometheus_rule(plan: BackendPlan) -> Manifest:
+    """Return the recording rules and alerts for the operator's Prometheus."""
     manifest = _object(OPERATOR_API, "PrometheusRule", "berth", PROMETHEUS_NAMESPACE)
-    return manifest | {"spec": rule_groups(plan.alerts)}
+    return manifest | {"spec": rule_groups(plan)}
 
 
-def rule_groups(alerts: tuple[AlertPlan, ...]) -> Manifest:
-    """Return alerting rules in the format of Prometheus rule files."""
-    return {"groups": [{"name": "berth", "rules": [_rule(alert) for alert in alerts]}]}
+def rule_groups(plan: BackendPlan) -> Manifest:
+    """Return recording and alerting rules in the format of Prometheus rule files."""
+    groups = [recording_group(plan)] if plan.recordings else []
+    if plan.alerts:
+        groups.append({"name": "berth", "rules": [_alerting_rule(alert) for alert in plan.alerts]})
+    return {"groups": groups}
 
 
-def _rule(plan: AlertPlan) -> Manifest:
+def recording_group(plan: BackendPlan) -> Manifest:
+    """Return the recording rules as one group: a rule sees the results of the rules before it."""
+    rules = [_recording_rule(each) for each in plan.recordings]
+    return {"name": "berth-recordings", "interval": _RECORDING_INTERVAL, "rules": rules}
+
+
+def _recording_rule(plan: RecordingPlan) -> Manifest:
+    rule: Manifest = {"record": plan.name, "expr": plan.query}
+    return rule | ({"labels": dict(plan.labels)} if plan.labels else {})
+
+
+def _alerting_rule(plan: AlertPlan) -> Manifest:
     series = ", ".join(f"{label} {{{{ $labels.{label} }}}}" for label in plan.by)
     return {
         "alert": "Berth" + "".join(word.capitalize() for word in plan.key.split("-")),

@@ -28,8 +28,9 @@ _UNMATCHED_TERM = re.compile(r"<[A-Za-z_]")
 class Metric(Struct, frozen=True):
     """A metric by its PromQL name. `labels` can be queried, `selector` has the matchers of every query of it.
 
-    `cluster` is the label with the cluster's name in Cloud Monitoring, None for metrics of the project; `needs` a
-    setting without which there are no samples.
+    `cluster` is the label with the cluster's name in Cloud Monitoring, None for metrics of the project;
+    `required_setting` one without which there are no samples. The buckets of a `sampled` histogram count one sampling
+    period instead of growing.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Metric(Struct, frozen=True):
     cluster: str | None
     selector: tuple[str, ...]
     required_setting: str | None
+    sampled: bool = False
 
 
 @cache
@@ -66,6 +68,7 @@ def _metric(name: str, row: Mapping[str, Any], source: Mapping[str, Any]) -> Met
         cluster=cluster,
         selector=selector,
         required_setting=row.get("needs"),
+        sampled=row.get("sampled", False),
     )
 
 

@@ -16,7 +16,8 @@ PROMETHEUS_NAMESPACE: Final = "monitoring"
 class PanelPlan(Struct, frozen=True, kw_only=True):
     """One chart of a dashboard. `queries` maps legend → query; `{{label}}` in a legend is the value of a label.
 
-    `unit` is a UCUM unit as in Cloud Monitoring (1, %, s, By); `limit` is drawn as a line.
+    `unit` is a UCUM unit as in Cloud Monitoring (1, %, s, By); `limit` is drawn as a line. A `heatmap` has one query,
+    of percentages.
     """
 
     title: str
@@ -24,6 +25,7 @@ class PanelPlan(Struct, frozen=True, kw_only=True):
     queries: Mapping[str, str]
     stacked: bool = False
     limit: float | None = None
+    heatmap: bool = False
 
 
 class SectionPlan(Struct, frozen=True, kw_only=True):
@@ -57,17 +59,43 @@ class AlertPlan(Struct, frozen=True, kw_only=True):
     by: tuple[str, ...] = ()
 
 
+class RecordingPlan(Struct, frozen=True, kw_only=True):
+    """A recording rule: the result of `query` is stored as the metric `name`, with these `labels` added."""
+
+    name: str
+    query: str
+    labels: Mapping[str, str] = {}
+
+
+class BackendPlan(Struct, frozen=True, kw_only=True):
+    """Dashboards, alerts and recording rules of one backend, in its PromQL. `name` is managed or in-cluster."""
+
+    name: str
+    dashboards: tuple[DashboardPlan, ...]
+    alerts: tuple[AlertPlan, ...]
+    recordings: tuple[RecordingPlan, ...] = ()
+
+
 class MonitoringPlan(Struct, frozen=True, kw_only=True):
     """Monitoring of a fleet.
 
-    `backend` is managed (Google's Managed Prometheus and Cloud Monitoring) or in-cluster (Prometheus and Grafana from
-    `charts`). `channels` are names of notification channels. `collects_gpus`: Berth configures the collection of DCGM
-    metrics.
+    `managed` is Google's Managed Prometheus with Cloud Monitoring, `in_cluster` Prometheus and Grafana from `charts`;
+    at least one is set. `channels` are names of notification channels. `collects` are exporters of GKE that a
+    Prometheus in the cluster reads: gpu (DCGM) and tpu (the device plugin).
     """
 
-    backend: str
-    dashboards: tuple[DashboardPlan, ...]
-    alerts: tuple[AlertPlan, ...]
+    managed: BackendPlan | None = None
+    in_cluster: BackendPlan | None = None
     channels: tuple[str, ...] = ()
     charts: tuple[ChartPlan, ...] = ()
-    collects_gpus: bool = False
+    collects: tuple[str, ...] = ()
+
+    @property
+    def backends(self) -> tuple[BackendPlan, ...]:
+        """The backends that are set."""
+        return tuple(each for each in (self.managed, self.in_cluster) if each is not None)
+
+    @property
+    def alert_keys(self) -> tuple[str, ...]:
+        """The keys of alerts that can fire on any backend."""
+        return tuple(dict.fromkeys(alert.key for each in self.backends for alert in each.alerts))

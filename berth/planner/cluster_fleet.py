@@ -112,7 +112,7 @@ def plan_cluster_fleet(
         installers=installers.plan_installers(context, machines.pools),
         access=access.access(context, kueue),
         policies=policies.plan_policies(team_plans, kueue),
-        monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, queue_plans, team_plans),
+        monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, cohort_plans, queue_plans, team_plans),
         allowances=allowances,
     )
 

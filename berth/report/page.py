@@ -19,6 +19,7 @@ from berth.report.preemption_matrix import MAX_QUEUES, RULE_MEANINGS
 from berth.report.team import team_body, team_boxes
 from berth.report.timeline import Timeline
 from berth.report.tree import TreeBox, quota_tree_boxes
+from berth.report.usage_plot import UsageView, usage_svg
 from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin, Section
 from berth.text import pluralize
 
@@ -37,8 +38,9 @@ def render_page(
     changed: ChangeSummary | None = None,
     timeline: Timeline | None = None,
     origin: ReportOrigin | None = None,
+    usage: UsageView | None = None,
 ) -> str:
-    """Return the page of a stack: with its cost, its changes, the jobs' timeline and its origin if they are given.
+    """Return the page of a stack: with its cost, changes, timeline of jobs, origin and use if they are given.
 
     For a stack with faults it shows the faults, and the plan of the valid part. Text from a stack file is escaped, and
     the page's content security policy forbids loading anything and running any script but the page's own filter.
@@ -68,6 +70,9 @@ def render_page(
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         open_boxes=_OPEN_BOXES,
         open_queues=_OPEN_QUEUES,
+        usage=usage,
+        # Every text in the picture is escaped when it is drawn.
+        usage_picture=Markup(usage_svg(usage)) if usage and usage.is_drawable else "",
         origin=origin,
         cost=cost,
         costs=list(_cost_sections(cost)) if cost else [],

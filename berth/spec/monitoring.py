@@ -5,8 +5,20 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, cast
 
 from berth.spec.amounts import Seconds
-from berth.spec.base import Entry, JsonSchema, Model, NonEmptyText, SemVer, Sequence, Text, default_field, wrong_type
-from berth.spec.core import BeforeValidator
+from berth.spec.base import (
+    Entry,
+    JsonSchema,
+    Model,
+    NonEmptyText,
+    SemVer,
+    Sequence,
+    Text,
+    default_field,
+    unique_items,
+    validation_fault,
+    wrong_type,
+)
+from berth.spec.core import AfterValidator, BeforeValidator
 from berth.spec.model import Field
 
 ChannelName = Annotated[
@@ -50,10 +62,33 @@ class PrometheusSpec(Model):
     chart: NonEmptyText | None = None
 
 
-class MonitoringSpec(Model):
-    """The monitoring backend: Cloud Monitoring (`managed`), Prometheus and Grafana in the cluster, or none."""
+Backend = Literal["managed", "in-cluster"]
 
-    backend: Literal["managed", "in-cluster", "none"] = "managed"
+_MAX_PRICE = 1_000_000
+
+
+def _positive(value: float) -> float:
+    """Return a price; raise a fault if it is negative or not finite."""
+    if not 0 <= value <= _MAX_PRICE:
+        raise validation_fault("bad-value", f"'{value:g}' is not a price; write a number from 0 to {_MAX_PRICE}")
+    return value
+
+
+class AcceleratorPricesSpec(Model):
+    """Prices of accelerators: that of one for an hour, by flavor."""
+
+    currency: Annotated[str, Text(r"[A-Z]{3}", "a currency of three letters such as USD")] = "USD"
+    hourly: dict[str, Annotated[float, AfterValidator(_positive)]]
+
+
+class MonitoringSpec(Model):
+    """The monitoring backends: Cloud Monitoring (`managed`), Prometheus and Grafana in the cluster, both, or none.
+
+    `backend` is the older form of `backends` with one entry, or `none`.
+    """
+
+    backends: Annotated[Sequence[Backend], AfterValidator(unique_items)] = ("managed",)
+    backend: Literal["managed", "in-cluster", "none"] | None = None
     dashboards: bool = True
     alerts: Annotated[
         dict[str, AlertField] | None,
@@ -62,3 +97,4 @@ class MonitoringSpec(Model):
     ] = Field(default_factory=dict)
     notification_channels: Sequence[ChannelName] = ()
     prometheus: Entry[PrometheusSpec] = default_field(PrometheusSpec)
+    prices: AcceleratorPricesSpec | None = None

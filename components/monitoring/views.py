@@ -8,7 +8,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from berth.manifests.cloud_monitoring import dashboard_json
-from berth.plan.monitoring import AlertPlan, MonitoringPlan
+from berth.plan.monitoring import AlertPlan, BackendPlan
 
 _EVALUATION = "30s"
 """Evaluation interval of alerts: the minimum of Cloud Monitoring, and a divisor of every duration."""
@@ -24,11 +24,12 @@ class Views(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        plan: MonitoringPlan,
+        plan: BackendPlan,
         *,
         stack: str,
         project: str,
         labels: Mapping[str, str],
+        channels: Sequence[str] = (),
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
@@ -42,7 +43,7 @@ class Views(pulumi.ComponentResource):
                 opts=options,
             )
         for alert in plan.alerts:
-            _alert_policy(f"{name}-{alert.key}-alert", alert, plan.channels, stack, project, labels, options)
+            _alert_policy(f"{name}-{alert.key}-alert", alert, channels, stack, project, labels, options)
         self.register_outputs(
             {
                 "dashboards": [each.key for each in plan.dashboards],

@@ -14,7 +14,7 @@ from berth.usage.accounts import Figures, FlavorAccount, TeamAccount, UsageRepor
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
 
-_HEAD = (
+HEADER = (
     "Team",
     "flavor",
     "guaranteed",
@@ -28,33 +28,44 @@ _HEAD = (
     "coverage",
     "",
 )
-_NUMBERS = range(2, 11)
+NUMBERS = range(2, 11)
 
 
 def text(stack: str, report: UsageReport) -> str:
     """Return the figures as a table, and sentences for those who could return or lack capacity."""
     parts = [
-        f"{stack}: {_period(report)}, a sample every {report.step} s",
-        table(_HEAD, [_row(account) for team in report.teams for account in team.flavors], right=_NUMBERS),
-        table(
-            ("Waiting workloads", "on average", "p95", "most", "workload hours"),
-            [_waiting_row(team) for team in report.teams if team.waiting is not None],
-            right=range(1, 5),
-        ),
-        "\n".join(_sentences(report)),
-        _FOOTER,
+        f"{stack}: {period(report)}",
+        table(HEADER, rows(report), right=NUMBERS),
+        table(WAITING_HEADER, waiting_rows(report), right=range(1, 5)),
+        "\n".join(sentences(report)),
+        FOOTER,
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-_FOOTER = (
+FOOTER = (
     "`used`, `borrowed`, `lent` and `idle` are averages; 95 % of the samples of `used` are at most p95.\n"
     "`can return` is the guarantee above p95, `lacks` the p95 of `borrowed`, both in whole slices (docs/usage.md)."
 )
 
 
-def _period(report: UsageReport) -> str:
-    return f"{_time(report.start)} to {_time(report.end)} UTC ({_length(report)})"
+WAITING_HEADER = ("Waiting workloads", "on average", "p95", "most", "workload hours")
+
+
+def rows(report: UsageReport) -> list[list[str]]:
+    """Return a row of the table for each team and flavor."""
+    return [_row(account) for team in report.teams for account in team.flavors]
+
+
+def waiting_rows(report: UsageReport) -> list[list[str]]:
+    """Return a row for each team whose workloads waited or could have."""
+    return [_waiting_row(team) for team in report.teams if team.waiting is not None]
+
+
+def period(report: UsageReport) -> str:
+    """Return the period and the distance of its samples."""
+    span = f"{_time(report.start)} to {_time(report.end)} UTC ({_length(report)})"
+    return f"{span}, a sample every {report.step} s"
 
 
 def _time(seconds: int) -> str:
@@ -93,7 +104,8 @@ def _waiting_row(team: TeamAccount) -> list[str]:
     return [team.team, f"{waiting.average:.1f}", f"{waiting.p95:.0f}", f"{waiting.maximum:.0f}", f"{hours:.1f}"]
 
 
-def _sentences(report: UsageReport) -> Iterator[str]:
+def sentences(report: UsageReport) -> Iterator[str]:
+    """Yield what a team could return, and what it uses above its guarantee."""
     for team in report.teams:
         for account in team.flavors:
             if account.can_return:

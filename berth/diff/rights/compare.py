@@ -169,7 +169,7 @@ def _compare_alerts(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
 
 def _alerts(plan: AnyFleet) -> tuple[str, ...]:
     monitoring = plan.monitoring if isinstance(plan, FleetPlan) else None
-    return tuple(alert.key for alert in monitoring.alerts) if monitoring else ()
+    return monitoring.alert_keys if monitoring else ()
 
 
 def _channels(plan: AnyFleet) -> tuple[str, ...]:

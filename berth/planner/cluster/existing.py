@@ -82,8 +82,11 @@ def _unsupported_sections(fleet: FleetSpec) -> _UnsupportedKeys:
         yield (key,), f"'{key}' applies only to resources in Google Cloud", _LEAVE_OUT
     if fleet.workers:
         yield ("workers",), "a manager with workers must be a cluster that Berth creates", _LEAVE_OUT
-    if fleet.monitoring.backend == "managed" and "backend" in fleet.monitoring.model_fields_set:
-        yield ("monitoring", "backend"), "'managed' is Google's Cloud Monitoring", "write in-cluster or none"
+    written = fleet.monitoring.model_fields_set
+    for key, value in (("backend", fleet.monitoring.backend), ("backends", fleet.monitoring.backends)):
+        if key in written and value is not None and "managed" in (value, *value):
+            remedy = "write in-cluster or none" if key == "backend" else "write [in-cluster] or []"
+            yield ("monitoring", key), "'managed' is Google's Cloud Monitoring", remedy
 
 
 def _unsupported_pool_keys(fleet: FleetSpec) -> _UnsupportedKeys:

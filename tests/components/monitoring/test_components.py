@@ -10,7 +10,15 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from berth.manifests.monitoring import all_manifests, rule_groups
-from berth.plan.monitoring import AlertPlan, DashboardPlan, MonitoringPlan, PanelPlan, SectionPlan
+from berth.plan.monitoring import (
+    AlertPlan,
+    BackendPlan,
+    DashboardPlan,
+    MonitoringPlan,
+    PanelPlan,
+    RecordingPlan,
+    SectionPlan,
+)
 from components.monitoring.collection import Collection
 from components.monitoring.views import Views
 from tests.engine import PROJECT, Run, both_modes, broken_rules, run, using
@@ -27,16 +35,28 @@ ALERT = AlertPlan(
 )
 PANEL = PanelPlan(title="Used", unit="1", queries={"used {{pod}}": "up", "{{pod}}": "up"}, stacked=True, limit=4)
 BOARD = DashboardPlan(key="queues", title="Queues", sections=(SectionPlan(title="Use", panels=(PANEL,) * 4),))
-MANAGED = MonitoringPlan(backend="managed", dashboards=(BOARD,), alerts=(ALERT,), channels=("projects/p/c/1",))
-OWN = MonitoringPlan(backend="in-cluster", dashboards=(BOARD,), alerts=(ALERT,), collects_gpus=True)
+RULE = RecordingPlan(name="berth:queue:info", query="vector(1)", labels={"cluster_queue": "a"})
+GOOGLE = BackendPlan(name="managed", dashboards=(BOARD,), alerts=(ALERT,), recordings=(RULE,))
+CLUSTER = BackendPlan(name="in-cluster", dashboards=(BOARD,), alerts=(ALERT,), recordings=(RULE,))
+MANAGED = MonitoringPlan(managed=GOOGLE, channels=("projects/p/c/1",))
+OWN = MonitoringPlan(in_cluster=CLUSTER, collects=("gpu", "tpu"))
+BOTH = MonitoringPlan(managed=GOOGLE, in_cluster=CLUSTER, channels=("projects/p/c/1",), collects=("gpu",))
 
 
 def made(plan: MonitoringPlan, preview: bool = False) -> Run:
     def build() -> None:
         google = gcp.Provider("google", project=PROJECT)
         provider = kubernetes.Provider("kubernetes", kubeconfig="{}")
-        if plan.backend == "managed":
-            Views("views", plan, stack="dev", project=PROJECT, labels={"fleet": "dev"}, opts=using(google))
+        if plan.managed is not None:
+            Views(
+                "views",
+                plan.managed,
+                stack="dev",
+                project=PROJECT,
+                labels={"fleet": "dev"},
+                channels=plan.channels,
+                opts=using(google),
+            )
         Collection("collection", plan, stack="dev", opts=using(provider))
 
     return run(build, preview)
@@ -48,7 +68,7 @@ def objects(plan: MonitoringPlan) -> dict[str, Any]:
 
 
 @both_modes
-@pytest.mark.parametrize("plan", [MANAGED, OWN], ids=["managed", "in-cluster"])
+@pytest.mark.parametrize("plan", [MANAGED, OWN, BOTH], ids=["managed", "in-cluster", "both"])
 def test_monitoring_keeps_the_rules_of_every_component(plan: MonitoringPlan, preview: bool) -> None:
     assert broken_rules(made(plan, preview)) == []
 
@@ -93,14 +113,30 @@ def test_the_reader_has_kueues_own_role_and_nothing_else() -> None:
 
 
 def test_a_prometheus_of_the_cluster_is_given_targets_rules_and_dashboards() -> None:
-    result = objects(OWN)
-    assert set(result) == {"ClusterRoleBinding", "ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"}
-    assert result["ConfigMap"]["metadata"]["labels"]["grafana_dashboard"] == "1"
-    (group,) = cast("Any", rule_groups((ALERT,)))["groups"]
-    (rule,) = group["rules"]
+    found = objects(OWN)
+    assert set(found) == {"ClusterRoleBinding", "ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"}
+    assert found["ConfigMap"]["metadata"]["labels"]["grafana_dashboard"] == "1"
+    recordings, alerts = cast("Any", rule_groups(CLUSTER))["groups"]
+    assert recordings["rules"] == [
+        {"record": "berth:queue:info", "expr": "vector(1)", "labels": {"cluster_queue": "a"}}
+    ]
+    (rule,) = alerts["rules"]
     assert rule["alert"] == "BerthSliceUnavailable"
     assert rule["for"] == "600s"
     assert rule["annotations"]["summary"] == "A TPU slice is not available: node_pool_name {{ $labels.node_pool_name }}"
+
+
+def test_managed_prometheus_evaluates_the_same_recording_rules() -> None:
+    rules, own = objects(MANAGED)["ClusterRules"], objects(OWN)["PrometheusRule"]
+    assert rules["spec"]["groups"][0] == own["spec"]["groups"][0]
+    assert rules["apiVersion"] == "monitoring.googleapis.com/v1"
+
+
+def test_exporters_keep_the_labels_of_their_workloads() -> None:
+    monitors = [each for each in all_manifests(OWN, "dev") if each["kind"] == "PodMonitor"]
+    endpoints = [each["spec"]["podMetricsEndpoints"][0] for each in cast("Any", monitors)]
+    assert [endpoint["honorLabels"] for endpoint in endpoints] == [True, True]
+    assert endpoints[1]["portNumber"] == 2112
 
 
 def test_words_of_a_legend_are_said_and_labels_left_to_the_chart() -> None:
