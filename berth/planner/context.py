@@ -58,6 +58,16 @@ class PlanningContext(Struct):
         return self.cluster_exists and not (existing is not None and existing.is_gke)
 
     @property
+    def monitoring_backends(self) -> frozenset[str]:
+        """The backends of the stack file; an existing cluster outside GKE has none unless they are written."""
+        spec = self.spec.monitoring
+        if spec.backend is not None:
+            return frozenset({spec.backend} - {"none"})
+        if self.only_connects and "backends" not in spec.model_fields_set:
+            return frozenset()
+        return frozenset(spec.backends)
+
+    @property
     def project(self) -> str:
         """Project of the resources; empty without resources in Google Cloud."""
         return self.spec.project or ""

@@ -123,15 +123,12 @@ def _alert_thresholds(context: PlanningContext) -> dict[str, AlertThreshold]:
 
 
 def _backends(context: PlanningContext) -> frozenset[str]:
-    """Return the backends and report settings of others; an existing cluster has none unless they are written."""
+    """Return the backends, and report settings of others."""
     spec = context.spec.monitoring
-    written = spec.model_fields_set
-    if spec.backend is not None and "backends" in written:
+    if spec.backend is not None and "backends" in spec.model_fields_set:
         message = f"'{spec.backend}' and backends are both written; remove backend"
         context.problems.fault("bad-value", ("monitoring", "backend"), message)
-    backends = frozenset({spec.backend} - {"none"}) if spec.backend is not None else frozenset(spec.backends)
-    if context.only_connects and not written & {"backend", "backends"}:
-        backends = frozenset[str]()
+    backends = context.monitoring_backends
     shown = join_words(sorted(backends)) or "none"
     if spec.notification_channels and MANAGED not in backends:
         remedy = "remove them" if context.only_connects else "remove them, or add managed to backends"

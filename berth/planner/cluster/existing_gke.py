@@ -69,7 +69,7 @@ def _needs(context: PlanningContext, pools: Mapping[str, PlannedPool]) -> dict[s
         "workload_pool": _reason("new nodes of pools", created) or _reason("identities of teams", granted),
         "multi_networking": _reason("networking of pools", networked),
         "secret_manager": _reason("secrets of teams", mounted),
-        "managed_prometheus": "metrics of monitoring.backend managed" if _is_monitored(context) else "",
+        "managed_prometheus": "metrics of the managed backend of monitoring" if _is_monitored(context) else "",
     }
     return {key: reason for key, reason in reasons.items() if reason}
 
@@ -84,7 +84,7 @@ def _has_grants(identity: object) -> bool:
 
 
 def _is_monitored(context: PlanningContext) -> bool:
-    return context.spec.monitoring.backend == "managed" and context.spec.cluster.mode == "standard"
+    return "managed" in context.monitoring_backends and context.spec.cluster.mode == "standard"
 
 
 def _uses_node_account(context: PlanningContext, pools: Mapping[str, PlannedPool]) -> bool:

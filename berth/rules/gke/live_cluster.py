@@ -54,7 +54,7 @@ _REMEDIES = {
     "secret_manager": "enable it: gcloud container clusters update {name} --location {location} "
     "--enable-secret-manager",
     "managed_prometheus": "enable it: gcloud container clusters update {name} --location {location} "
-    "--enable-managed-prometheus, or write monitoring.backend: none",
+    "--enable-managed-prometheus, or write monitoring.backends: []",
 }
 _FEATURES = {
     "workload_pool": "Workload Identity",
