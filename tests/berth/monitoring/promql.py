@@ -27,7 +27,7 @@ def selections(text: str) -> list[Selection]:
 def _walk(node: Any, function: str = "") -> Iterator[Selection]:
     match node:
         case promql_parser.VectorSelector():
-            yield Selection(node.name, tuple(each.name for each in node.matchers.matchers), function)
+            yield Selection(node.name or "", tuple(each.name for each in node.matchers.matchers), function)
         case promql_parser.MatrixSelector():
             yield from _walk(node.vector_selector, function)
         case promql_parser.Call():

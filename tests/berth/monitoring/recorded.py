@@ -13,7 +13,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ def _free_port() -> int:
 
 
 @contextmanager
-def serve(blocks: Path, port: int | None = None) -> Iterator[Prometheus]:
+def serve(blocks: Path, port: int | None = None) -> Generator[Prometheus]:
     """A Prometheus with these blocks, until the block ends. Raises TimeoutError if it does not start."""
     config = blocks.parent / "prometheus.yml"
     config.write_text("global: {}\n", encoding="utf-8")
