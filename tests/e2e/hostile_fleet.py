@@ -10,7 +10,7 @@ from tests import hostile
 from tests.e2e.cluster import Cluster, until
 
 Manifest = dict[str, Any]
-_NOT_SERVED = ("DaemonSet", "GKENetworkParamSet", "Network", "PodMonitoring")
+_NOT_SERVED = ("ClusterRules", "DaemonSet", "GKENetworkParamSet", "Network", "PodMonitoring")
 _RECOUNT = 330.0
 """Seconds until Kubernetes has counted every ResourceQuota anew: `--resource-quota-sync-period` is 5 minutes."""
 _SYSTEM_NAMESPACES = ("kube-system", "kueue-system")
