@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Collection
 
 _KEYS_OF_OTHER_TOOLS = {
-    "acceleratorType": ("machineType", "write machineType, from which the accelerator follows"),
+    "acceleratorType": ("machineType", "write machineType, which determines the accelerator"),
     "borrowingLimit": ("borrow", "write borrow"),
-    "gpu": ("machineType", "write machineType, from which the GPU follows"),
-    "gpuType": ("machineType", "write machineType, from which the GPU follows"),
+    "gpu": ("machineType", "write machineType, which determines the GPU"),
+    "gpuType": ("machineType", "write machineType, which determines the GPU"),
     "instanceType": ("machineType", "write machineType"),
     "lendingLimit": ("lend", "write lend"),
+    "machineType": ("instanceType", "write instanceType"),
     "maxNodeCount": ("nodes", "write nodes: {max: 12}"),
     "maxNodes": ("nodes", "write nodes: {max: 12}"),
     "members": ("groups", "write groups, with a Google group of these people"),
