@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
-from berth.diagnostics.hints import foreign_key_hint
+from berth.diagnostics.hints import foreign_key_hint, with_written
 from berth.spec.ack import AckFleetSpec
 from berth.spec.base import Text, text_rule, yaml_type
 from berth.spec.fleet import FleetSpec
@@ -123,7 +123,7 @@ def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str
     if form := _named_entries(error, _annotation_at(path, root), section):
         return f"; write {form}"
     if form := _example_form(error, path) or _minimal_form(_annotation_at(path, root), section):
-        return f"; write {_with_written(error['input'], form)}"
+        return f"; write {with_written(error['input'], form)}"
     if isinstance(error["input"], str) and error["input"].split() and _COLLECTION_NOUNS[error["type"]] == "a list":
         return f"; write [{format_value(', '.join(error['input'].split()))}]"
     keys = allowed_keys(path, root)
@@ -134,17 +134,6 @@ def _example_form(error: Mapping[str, Any], path: FieldPath) -> str:
     """Return the example for `path`, or for the list that contains it, if the example has the required type."""
     example = _example(path[:-1])[1:-1] if isinstance(path[-1], int) else _example(path)
     return example if example.startswith("[{" if _COLLECTION_NOUNS[error["type"]] == "a list" else "{") else ""
-
-
-def _with_written(value: object, form: str) -> str:
-    """Return a form with what the person wrote: a number as its one value, `a=x:NoSchedule` as a taint."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return re.sub(r"^\{(\w+): \d+\}$", rf"{{\g<1>: {value}}}", form)
-    taint = re.fullmatch(r"([\w./-]+)=([\w.-]*):(NoSchedule|NoExecute|PreferNoSchedule)", str(value))
-    if taint is None or not form.strip("[").startswith("{key: "):
-        return form
-    own = f'{{key: {taint[1]}, value: "{taint[2]}", effect: {taint[3]}}}'
-    return f"[{own}]" if form.startswith("[") else own
 
 
 def _named_entries(error: Mapping[str, Any], annotation: Any, section: str) -> str:

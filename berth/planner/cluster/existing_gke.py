@@ -106,7 +106,8 @@ def _check_keys(context: PlanningContext) -> None:
     network = written_keys(spec.network, set(NetworkSpec.model_fields) - _STATED_NETWORK)
     keys |= {(*path, "network", key) for key in network}
     for key_path in sorted(keys):
-        message = f"'{key_path[-1]}' would change {owner}, which exists and which Berth never changes; remove {'.'.join(key_path)}"
+        key = ".".join(key_path)
+        message = f"'{key_path[-1]}' would change {owner}, an existing cluster, which Berth never changes; remove {key}"
         context.problems.fault("existing-cluster", key_path, message)
     if context.spec.workers:
         message = "workers need a manager cluster that Berth creates, but cluster.existing is set; remove workers"

@@ -134,10 +134,7 @@ def _device_mapping(path: FieldPath, plan: DeviceMappingPlan) -> Iterator[FieldE
 def _frameworks(plan: ConfigurationPlan) -> Iterator[FieldError]:
     path: FieldPath = ("integrations", "frameworks")
     if not plan.frameworks:
-        yield (
-            path,
-            "'[]' means Kueue's default, which is only batch/job; write frameworks: [batch/job], or all kinds to queue",
-        )
+        yield path, "'[]' means Kueue's default, [batch/job]; write that, or all kinds of jobs to queue"
     yield from check_unique(path, plan.frameworks, "framework")
     for index, name in enumerate(plan.frameworks):
         if name not in bounds.FRAMEWORKS:

@@ -153,7 +153,7 @@ def check_dependencies(plan: ConfigurationPlan) -> Iterator[FieldError]:
 
 def _missing_dependency(plan: ConfigurationPlan, gate: str, dependency: str) -> FieldError:
     if dependency in plan.feature_gates:
-        message = f"is false, but {gate} needs it; remove {dependency}: false, or write {gate}: false"
+        message = f"'false' is not possible: {gate} needs this gate; remove {dependency}: false, or write {gate}: false"
         return ("featureGates", dependency), message
     message = f"'{gate}' needs {dependency}, which is off by default; write {dependency}: true, or {gate}: false"
     return ("featureGates", gate), message
