@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from berth.catalog.rows import Machine
-from berth.catalog.table import attachable_gpus, extended_resource, noun
+from berth.catalog.table import attachable_gpus, extended_resource, machines, noun
 
 
 class GpuAttachmentError(ValueError):
@@ -44,7 +44,11 @@ def attach_gpus(machine_type: str, accelerator: str, count: int) -> Machine:
 def _max_vcpus(accelerator: str, count: int) -> int:
     gpus = attachable_gpus().gpus
     if accelerator not in gpus:
-        raise GpuAttachmentError(f"'{accelerator}' cannot be attached to a machine; write one of {', '.join(gpus)}")
+        included = next((machine.name for machine in machines().values() if machine.accelerator == accelerator), "")
+        hint = f", or a machineType that includes it, such as {included}, without accelerator" if included else ""
+        raise GpuAttachmentError(
+            f"'{accelerator}' cannot be attached to a machine; write one of {', '.join(gpus)}{hint}"
+        )
     vcpus_by_count = gpus[accelerator]
     if count not in vcpus_by_count:
         allowed = ", ".join(map(str, vcpus_by_count))

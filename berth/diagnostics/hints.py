@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Collection
 
 _KEYS_OF_OTHER_TOOLS = {
-    "acceleratorType": ("machineType", "write machineType, from which the accelerator follows"),
+    "acceleratorType": ("machineType", "write machineType, which determines the accelerator"),
     "borrowingLimit": ("borrow", "write borrow"),
-    "gpu": ("machineType", "write machineType, from which the GPU follows"),
-    "gpuType": ("machineType", "write machineType, from which the GPU follows"),
+    "gpu": ("machineType", "write machineType, which determines the GPU"),
+    "gpuType": ("machineType", "write machineType, which determines the GPU"),
     "instanceType": ("machineType", "write machineType"),
     "lendingLimit": ("lend", "write lend"),
+    "machineType": ("instanceType", "write instanceType"),
     "maxNodeCount": ("nodes", "write nodes: {max: 12}"),
     "maxNodes": ("nodes", "write nodes: {max: 12}"),
     "members": ("groups", "write groups, with a Google group of these people"),
@@ -48,3 +49,14 @@ def foreign_key_hint(key: str, known: Collection[str]) -> str:
     """Return what to write for a key of another tool, if the key that replaces it is known here; "" otherwise."""
     own, remedy = _KEYS_OF_OTHER_TOOLS.get(key, ("", ""))
     return f"; {remedy}" if own in known else ""
+
+
+def with_written(value: object, form: str) -> str:
+    """Return a form with what the person wrote: a number as its one value, `a=x:NoSchedule` as a taint."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return re.sub(r"^\{(\w+): \d+\}$", rf"{{\g<1>: {value}}}", form)
+    taint = re.fullmatch(r"([\w./-]+)=([\w.-]*):(NoSchedule|NoExecute|PreferNoSchedule)", str(value))
+    if taint is None or not form.strip("[").startswith("{key: "):
+        return form
+    own = f'{{key: {taint[1]}, value: "{taint[2]}", effect: {taint[3]}}}'
+    return f"[{own}]" if form.startswith("[") else own

@@ -46,7 +46,8 @@ def parse_scalar(text: str) -> tuple[object, str]:
         return _CONSTANTS[text], ""
     if text in _OLD_BOOLEANS:
         boolean = _OLD_BOOLEANS[text]
-        return text, f"'{text}' is {boolean} to some YAML parsers and text to others; write {boolean}, or \"{text}\""
+        remedy = f'write {boolean} for a boolean, or "{text}" for text'
+        return text, f"'{text}' is {boolean} to some YAML parsers and text to others; {remedy}"
     return _number(text) if text[0] in _NUMBER_STARTS else (text, "")
 
 
@@ -62,12 +63,12 @@ def _number(text: str) -> tuple[object, str]:
         integer = f"{int(value)}" if int(value) in _INT64 else "plain digits"
         return text, f"{_retyped_message(text)}, or write {integer} for a number"
     if _ODD_NUMBER.fullmatch(text) or _FLOAT.fullmatch(text.replace("_", "")):
-        remedy = (
-            " (as a number it is too large)"
-            if text.lstrip("+-").isdigit() and text.lstrip("+-")[0] != "0"
-            else ", or write plain digits for a number"
-        )
-        return text, f"{_retyped_message(text)}{remedy}"
+        if text.lstrip("+-").isdigit() and text.lstrip("+-")[0] != "0":
+            return (
+                text,
+                f"'{text}' is too large for a number; write a smaller number, or put it in quotes if it is text",
+            )
+        return text, f"{_retyped_message(text)}, or write plain digits for a number"
     return text, ""
 
 

@@ -140,7 +140,7 @@ def _did_you_mean_fleet(key: str) -> str:
 def _secret_hint(key: str, value: object) -> str:
     """Return how to store a text that the fleet may name as a secret."""
     is_plain_text = key.startswith("berth:") and isinstance(value, str)
-    return f"; to store a worker's kubeconfig, run pulumi config set --secret {key}" if is_plain_text else ""
+    return f"; remove it, or if it is a kubeconfig, run pulumi config set --secret {key}" if is_plain_text else ""
 
 
 def _mapping(value: object) -> dict[str, object]:

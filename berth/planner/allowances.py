@@ -82,8 +82,8 @@ def _check_changes(context: PlanningContext) -> None:
     known = [*sorted(context.spec.pools), CLUSTER, NETWORK, PROTECT]
     for key in sorted(context.spec.allow_change):
         if key not in known and not context.is_set_aside("pools", key):
-            remedy = _suggestion(key, known) or "write protect, cluster, network or a pool's name"
-            message = f"no guarded in-place change is named '{format_value(key)}'; {remedy}"
+            remedy = _suggestion(key, known) or f"remove allowChange.{format_value(key)}"
+            message = f"'{format_value(key)}' is not protect, cluster, network or the name of a pool; {remedy}"
             context.problems.fault("unknown-reference", ("allowChange", key), message)
 
 

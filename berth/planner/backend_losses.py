@@ -15,11 +15,15 @@ from berth.spec.teams import PreemptionSpec, QueueSpec, TeamSpec
 
 
 class UnsupportedSetting(Struct, frozen=True):
-    """A setting that the backend cannot express: its loss (value of acceptLoss), path and written value."""
+    """A setting that the backend cannot express: its loss (value of acceptLoss), path and written value.
+
+    `remedy` is what to do; without one, the key is removed.
+    """
 
     loss: str
     path: FieldPath
     written: str
+    remedy: str = ""
 
 
 def report_losses(
@@ -31,10 +35,13 @@ def report_losses(
         seen.add(setting.loss)
         because = concepts_by_loss()[setting.loss].because
         if setting.loss in accepted:
-            context.problems.warning("loss", setting.path, f"'{setting.written}' has no effect, as accepted: {because}")
+            message = f"'{setting.written}' has no effect, because {because}; accepted by acceptLoss"
+            context.problems.warning("loss", setting.path, message)
         else:
+            remedy = setting.remedy or f"remove {setting.path[-1]}"
             message = (
-                f"'{setting.written}' is not supported: {because}; remove it, or write acceptLoss: [{setting.loss}]"
+                f"'{setting.written}' is not supported, because {because}; {remedy}, or add {setting.loss} to the "
+                "top-level list acceptLoss"
             )
             context.problems.fault("not-expressible", setting.path, message)
     for index, loss in enumerate(accepted):
@@ -79,7 +86,7 @@ def _all_queues(spec: FleetSpec | AckFleetSpec) -> Iterator[tuple[FieldPath, Que
 def _queue_losses(path: FieldPath, spec: QueueSpec) -> Iterator[UnsupportedSetting]:
     if len(spec.flavors) > 1:
         names = ", ".join(each.flavor or each.pool or "?" for each in spec.flavors)
-        yield UnsupportedSetting("flavor-order", (*path, "flavors"), names)
+        yield UnsupportedSetting("flavor-order", (*path, "flavors"), names, "write one flavor")
     if spec.flavor_fungibility is not None:
         yield UnsupportedSetting("flavor-order", (*path, "flavorFungibility"), "flavorFungibility")
     yield from _preemption_losses((*path, "preemption"), spec.preemption)
@@ -102,7 +109,8 @@ def _mixed_flavor_losses(spec: AckFleetSpec) -> Iterator[UnsupportedSetting]:
         for name, pool in sorted(cluster.node_pools.items()):
             first.setdefault(pool.flavor or name, ("ack", "clusters", member, "nodePools", name))
     for flavor in list(first)[1:]:
-        yield UnsupportedSetting("flavor-quotas", first[flavor], f"{next(iter(first))} and {flavor} as two flavors")
+        written, path = f"{next(iter(first))} and {flavor} as two flavors", first[flavor]
+        yield UnsupportedSetting("flavor-quotas", path, written, f"remove the node pool {path[-1]}")
 
 
 def _is_strict_fifo(spec: QueueSpec) -> bool:

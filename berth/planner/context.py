@@ -82,12 +82,12 @@ class PlanningContext(Struct):
         regions = catalog.zone_table().regions
         if not self.region or self.region in regions or self.is_set_aside("region", ""):
             return
-        message = f"unknown region '{self.region}' (table of {catalog.zone_table().as_of})"
+        message = f"'{self.region}' is not in Berth's table of regions of {catalog.zone_table().as_of}"
         if self.spec.accept_region:
-            self.problems.warning("unknown-region", self._region_path, f"{message}; accepted")
+            self.problems.warning("unknown-region", self._region_path, f"{message}; accepted by acceptRegion")
         else:
             hint = did_you_mean(self.region, regions) or "; write a region such as us-central1."
-            message = f"{message}{hint} If it is newer than the table, write acceptRegion: true"
+            message = f"{message}{hint} If Google Cloud has this region, write acceptRegion: true"
             self.reject("region", "", "unknown-region", self._region_path, message)
 
     @property
@@ -111,12 +111,17 @@ class PlanningContext(Struct):
     def _report_unknown_zone(
         self, path: FieldPath, zone: str, known_zones: tuple[str, ...], accepted: bool | None
     ) -> None:
-        message = f"unknown zone '{zone}' (table of {catalog.zone_table().as_of})"
+        message = f"'{zone}' is not in Berth's table of zones of {catalog.zone_table().as_of}"
         if accepted or self.spec.accept_region:
-            self.problems.warning("unknown-zone", path, f"{message}; accepted")
+            key = "acceptZone" if accepted else "acceptRegion"
+            self.problems.warning("unknown-zone", path, f"{message}; accepted by {key}")
             return
-        key = "acceptRegion" if accepted is None else "acceptZone"
-        remedy = f"write one of {', '.join(known_zones)}, or {key}: true if the zone is newer than the table"
+        key = (
+            "the top-level key acceptRegion: true, which also accepts zones,"
+            if accepted is None
+            else "acceptZone: true"
+        )
+        remedy = f"write one of {', '.join(known_zones)}, or {key} if Google Cloud has this zone"
         self.problems.fault("unknown-zone", path, f"{message}; {remedy}")
 
     def reject(self, section: str, name: str, code: str, path: FieldPath, message: str) -> None:

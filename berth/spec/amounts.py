@@ -19,6 +19,8 @@ _COUNTED = re.compile(r"([0-9]{1,9}) (slice|node|host|chip|GPU|gpu)s?")
 _UNITS = {"slice": "slices", "node": "nodes", "host": "nodes", "chip": "chips", "GPU": "GPUs", "gpu": "GPUs"}
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)%")
 _CPU = re.compile(r"([0-9]{1,9})(m?)")
+_DIGITS = 9
+"""Digits of a number without a unit, above which an amount is too large."""
 _MEMORY = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
 _BINARY = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
@@ -126,11 +128,20 @@ def _parse_count(value: Any) -> Any:
     if isinstance(value, dict | Range):
         return cast("object", value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise wrong_type(value, "write a whole number, or {min: 0, max: 24}")
+        raise wrong_type(value, _count_remedy(value))
     if not 0 <= value <= MAX_COUNT:
         bound = "small; the minimum is 0" if value < 0 else f"large; the maximum is {MAX_COUNT}"
         raise validation_fault("bad-value", f"'{value}' is too {bound}")
     return FixedCount(min=value, max=value)
+
+
+def _count_remedy(value: object) -> str:
+    text = value if isinstance(value, str) else ""
+    if bounds := re.fullmatch(r"([0-9]{1,7}) *(?:-|\.\.|to) *([0-9]{1,7})", text):
+        return f"write {{min: {bounds[1]}, max: {bounds[2]}}}"
+    if re.fullmatch("[0-9]{1,7}", text):
+        return f"write {text} without quotes"
+    return "write a whole number, or {min: 1, max: 24}"
 
 
 def _parse_range(value: Any) -> Any:
@@ -149,18 +160,28 @@ RangeField = Annotated[Range, BeforeValidator(_parse_range, json_schema_input_ty
 def _parse_cpu(value: Any) -> int:
     match = _CPU.fullmatch(str(value)) if isinstance(value, int | str) and not isinstance(value, bool) else None
     if not match or not int(match[1]):
-        raise validation_fault(
-            "bad-amount", f"'{format_value(value)}' is not an amount of cpu; write cores (4) or milli-cores (500m)"
-        )
+        raise validation_fault("bad-amount", _bad_amount(value, "cpu", "1m", "write cores (4) or milli-cores (500m)"))
     return int(match[1]) * (1 if match[2] else 1000)
+
+
+def _bad_amount(value: Any, resource: str, smallest: str, forms: str) -> str:
+    """Return what is wrong with an amount of cpu or memory, and what to write."""
+    shown = f"'{format_value(value)}'"
+    if isinstance(value, int | str) and (match := re.fullmatch(r"([0-9]+)(m|[KMGT]i)?", str(value))):
+        if not int(match[1]):
+            return f"{shown} is zero; write at least {smallest}"
+        if match[2] or len(match[1]) > _DIGITS:
+            return f"{shown} is too large for an amount of {resource}; write a smaller one"
+    if resource == "cpu" and isinstance(value, float) and value > 0 and (value * 1000).is_integer():
+        return f"{shown} is a fraction of cores; write {value * 1000:.0f}m"
+    return f"{shown} is not an amount of {resource}; {forms}"
 
 
 def _parse_memory(value: Any) -> int:
     match = _MEMORY.fullmatch(value) if isinstance(value, str) else None
     if not match or not int(match[1]):
-        raise validation_fault(
-            "bad-amount", f"'{format_value(value)}' is not an amount of memory; write it with its unit, as in 20Gi"
-        )
+        message = _bad_amount(value, "memory", "1Mi", "write it with its unit, as in 20Gi")
+        raise validation_fault("bad-amount", message)
     return int(match[1]) * _BINARY[match[2] or ""]
 
 

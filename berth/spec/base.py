@@ -34,7 +34,7 @@ def validation_fault(code: str, message: str) -> PydanticCustomError:
 def yaml_type(value: object) -> str:
     """Return the name of a value's type for people who write YAML, such as "a mapping"."""
     names_by_type: dict[type, str] = {
-        bool: "true or false", int: "a number", float: "a number", str: "text",
+        bool: "a boolean", int: "a number", float: "a number", str: "text",
         dict: "a mapping", list: "a list",
     }  # fmt: skip
     return names_by_type.get(type(value), "of another type")
@@ -145,7 +145,7 @@ def unique_items(values: tuple[T, ...]) -> tuple[T, ...]:
 
 def _non_empty(value: str) -> str:
     if not value.strip():
-        raise validation_fault("bad-value", "is empty; write some text")
+        raise validation_fault("bad-value", "is empty; write a value")
     return value
 
 

@@ -66,7 +66,13 @@ ComputeName = Annotated[
     ),
 ]
 
-Recurrence = Annotated[str, Text(r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?", "an RFC 5545 rule such as FREQ=WEEKLY;BYDAY=SA")]
+Recurrence = Annotated[
+    str,
+    Text(
+        r"FREQ=(DAILY|WEEKLY|MONTHLY)(;.+)?",
+        "a supported recurrence: daily, weekly or monthly, such as FREQ=WEEKLY;BYDAY=SA",
+    ),
+]
 
 
 class AuthorizedNetworkSpec(Model):

@@ -30,7 +30,7 @@ class ControllerSpec(Model):
         if self.existing and configured_fields:
             words = join_words([to_camel(key) for key in configured_fields])
             raise validation_fault(
-                "bad-value", f"an existing controller is configured where it was installed; remove {words}"
+                "bad-value", f"existing is true, so Berth does not configure this controller; remove {words}"
             )
         return self
 
@@ -192,6 +192,7 @@ class KueueSpec(ControllerSpec):
     @check_model
     def _check_single_timeout(self) -> KueueSpec:
         if "wait_for_pods_ready_minutes" in self.model_fields_set and self.wait_for_pods_ready.timeout is not None:
-            message = "set by waitForPodsReadyMinutes and by waitForPodsReady.timeout; remove waitForPodsReadyMinutes"
+            short = "waitForPodsReadyMinutes"
+            message = f"{short} and waitForPodsReady.timeout are the same setting; remove {short}"
             raise validation_fault("bad-value", message)
         return self

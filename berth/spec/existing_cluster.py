@@ -57,7 +57,11 @@ def _check_kubeconfig_path(value: str) -> str:
 
 KubeconfigPath = Annotated[NonEmptyText, AfterValidator(_check_kubeconfig_path)]
 ConfigKey = Annotated[
-    str, Text(r"(?!fleet$)[A-Za-z][-A-Za-z0-9_.]*", "a key of this stack's config such as kubeconfig")
+    str,
+    Text(
+        r"(?!fleet$)[A-Za-z][-A-Za-z0-9_.]*",
+        "the name of a Pulumi config key, written without 'berth:', such as kubeconfig",
+    ),
 ]
 
 
@@ -84,7 +88,7 @@ class ExistingClusterSpec(Model):
         elif self.secret is not None and self.kubeconfig is not None:
             raise validation_fault(
                 "contradiction",
-                f"secret '{format_value(self.secret)}' and a kubeconfig file are both named; remove one",
+                "secret and kubeconfig are both set; remove one of them",
             )
         elif self.secret is None and self.context is None:
             message = (

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
-from berth.diagnostics.hints import foreign_key_hint
+from berth.diagnostics.hints import foreign_key_hint, with_written
+from berth.spec.ack import AckFleetSpec
 from berth.spec.base import Text, text_rule, yaml_type
 from berth.spec.fleet import FleetSpec
 from berth.spec.model import Model
@@ -122,7 +123,7 @@ def _remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str
     if form := _named_entries(error, _annotation_at(path, root), section):
         return f"; write {form}"
     if form := _example_form(error, path) or _minimal_form(_annotation_at(path, root), section):
-        return f"; write {form}"
+        return f"; write {with_written(error['input'], form)}"
     if isinstance(error["input"], str) and error["input"].split() and _COLLECTION_NOUNS[error["type"]] == "a list":
         return f"; write [{format_value(', '.join(error['input'].split()))}]"
     keys = allowed_keys(path, root)
@@ -174,9 +175,18 @@ def _original_message(error: Mapping[str, Any], path: FieldPath) -> str:
 
 def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
     known = allowed_keys(path[:-1], root)
-    hint = foreign_key_hint(str(path[-1]), known) or did_you_mean(str(path[-1]), known)
+    if root is AckFleetSpec and str(path[-1]) in _google_keys(path) - {"machineType"}:
+        return f"'{path[-1]}' is not a key of an ACK stack; remove {path[-1]}"
+    guess = "" if path[-1] == "gpu" else did_you_mean(str(path[-1]), known)  # a GPU is not the similar cpu
+    hint = foreign_key_hint(str(path[-1]), known) or guess
     hint = hint or (f"; write one of {', '.join(known)}" if known else "; no key is allowed here")
     return f"unknown key '{format_value(path[-1])}'{hint}"
+
+
+def _google_keys(path: FieldPath) -> set[str]:
+    """Return the keys at the same place of a stack on Google Cloud."""
+    place: FieldPath = ("pools", "") if path[-3:-2] == ("nodePools",) else path[:-1]
+    return set(allowed_keys(place))
 
 
 def _missing(error: Mapping[str, Any], path: FieldPath) -> str:

@@ -73,13 +73,13 @@ def _has_lost_entries(
 
 def _indented_too_far(section: str, entries: list[str]) -> MisplacedKey:
     name = entries[0]
-    message = f"'{name}' is a key of berth:fleet, but is indented below '{section}'; indent it less"
+    message = f"'{name}' is a key of berth:fleet, but is indented below '{section}'; indent '{name}' less"
     return MisplacedKey(section, tuple(entries), (name,), message)
 
 
 def _indented_too_little(section: str, owner: str, name: str) -> MisplacedKey:
     message = (
-        f"'{name}' belongs to an entry of '{section}', such as '{owner}', but is indented like one; indent it more"
+        f"'{name}' is indented like an entry of '{section}', but is a key of an entry; indent '{name}' below '{owner}'"
     )
     return MisplacedKey(section, (name,), (section, owner), message)
 

@@ -31,13 +31,23 @@ WorkerName = Annotated[
     ),
 ]
 StackName = Annotated[
-    str, Text(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+", "a Pulumi stack in full, organization/project/stack")
+    str,
+    Text(
+        r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+",
+        "a full stack name such as acme/berth/prod (organization/project/stack)",
+    ),
 ]
 TokenDate = Annotated[
-    str, Text(r"20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", 'a date in quotes, such as "2026-11-22"')
+    str,
+    Text(
+        r"20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", 'a date of the form YYYY-MM-DD in quotes, such as "2026-11-22"'
+    ),
 ]
 """Renames the token of the manager's account, so that Kubernetes issues a new one."""
-ConfigKey = Annotated[str, Text(r"[A-Za-z][A-Za-z0-9_-]*", "a key of the stack's config, without a namespace")]
+ConfigKey = Annotated[
+    str,
+    Text(r"[A-Za-z][A-Za-z0-9_-]*", "the name of a Pulumi config key, written without 'berth:', such as kubeconfig"),
+]
 
 
 class WorkerSpec(Model):

@@ -46,8 +46,8 @@ def warn_oversubscription(claims: QuotaClaims[FleetQuotas], problems: Problems) 
             problems.warning("needless-oversubscription", (*path, "oversubscription"), message)
         elif factor > 1 and flavor.oversubscription_reason:
             message = (
-                f"{flavor.promised} {flavor.noun} are guaranteed with only {capacity} in the pools, as accepted: "
-                f"{flavor.oversubscription_reason}"
+                f"{flavor.promised} {flavor.noun} are guaranteed with only {capacity} in the pools; accepted with the "
+                f"reason: '{flavor.oversubscription_reason}'"
             )
             problems.warning("oversubscribed", (*path, "oversubscription"), message)
         if factor > 1 and flavor.promised > capacity and not flavor.oversubscription_reason:
@@ -147,8 +147,8 @@ def check_provisioning_room(claims: FleetQuotaClaims, problems: Problems) -> Non
         requested = sum(_node_resources(plan, flavor, resource) for flavor in plan.flavors)
         if requested > limits[resource]:
             message = (
-                f"'{limits[resource]}' {unit} is too low: the nodes of all guarantees have {requested}, "
-                f"not counting the system pool; write max: {requested} or more"
+                f"'{limits[resource]}' {unit} is less than the nodes of all guarantees have ({requested} {unit}, "
+                f"without the system pool); write max: {requested} or more"
             )
             report = problems.fault if isinstance(cluster, ClusterPlan) else problems.warning
             report("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)

@@ -44,8 +44,8 @@ def _check_borrowing_limit(
     if node.borrowing_limit and node.borrowing_limit > node.available_above:
         remedy = f"write {node.available_above} or less" if node.available_above else "remove borrow"
         amount = f"{node.borrowing_limit} {nouns[flavor]}"
-        today = f"at most {node.available_above}" if node.available_above else "none"
-        message = f"{amount} of '{flavor}' is more than the rest of {lender} lends, which is {today}; {remedy}"
+        lent = f"lends at most {node.available_above}" if node.available_above else "lends none"
+        message = f"'borrow' is {amount} of '{flavor}', but the rest of {lender} {lent}; {remedy}"
         problems.warning("borrow-limit", path, message)
 
 

@@ -35,10 +35,8 @@ def check_resource_rates(claims: QuotaClaims[FleetQuotas], problems: Problems) -
             if (available + _rounding_error(claims, claim.flavor)) * accelerators < max_accelerators * amount:
                 message = (
                     f"can have up to {max_accelerators} {nouns[claim.flavor]} of '{claim.flavor}', but {resource} for "
-                    "only "
-                    f"{available * accelerators // amount}: a lending queue or a cohort counts less {resource} per "
-                    "accelerator; "
-                    "write the same perAccelerator everywhere"
+                    f"only {available * accelerators // amount}, because a queue or cohort that lends has less "
+                    f"{resource} per accelerator; write the same perAccelerator in all of them"
                 )
                 problems.warning("uneven-rates", (*claim.path, "flavors", claim.index), message)
 

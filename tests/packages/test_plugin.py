@@ -95,7 +95,7 @@ def test_a_provider_in_the_options_is_used(plugin: Plugin) -> None:
 def test_faults_end_in_one_error_with_paths(plugin: Plugin) -> None:
     pool = {**SMALL["pools"]["v5e"], "topologie": "2x4", "slices": 1.5}
     assert refused(plugin, "Fleet", {**SMALL, "pools": {"v5e": pool}}) == [
-        "pools.v5e.slices: '1.5' is a number; write a whole number, or {min: 0, max: 24}",
+        "pools.v5e.slices: '1.5' is a number; write a whole number, or {min: 1, max: 24}",
         "pools.v5e.topologie: unknown key 'topologie'; did you mean 'topology'?",
     ]
 

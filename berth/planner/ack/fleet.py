@@ -211,7 +211,7 @@ def _check_tree_names(
         elif (first_owner := owner_by_name.setdefault(node, (kind, name))) != (kind, name):
             message = (
                 f"'{node}' is already the name of {format_path(context.origins[first_owner])} "
-                "in the quota tree, which needs unique names; write another name"
+                "in ACK's quota tree, where every name must be unique; write another name"
             )
             context.problems.fault("duplicate-name", path, message)
 

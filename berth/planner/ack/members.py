@@ -160,8 +160,8 @@ def _can_scale(context: PlanningContext, path: FieldPath, pool: AckNodePoolSpec)
     if min_nodes == max_nodes or (min_nodes <= _MAX_AUTOSCALING.min and max_nodes <= _MAX_AUTOSCALING.max):
         return True
     message = (
-        f"a pool that scales takes a min up to {_MAX_AUTOSCALING.min} and a max up to {_MAX_AUTOSCALING.max}; write "
-        "less"
+        f"min {min_nodes} or max {max_nodes} is too large: an autoscaled node pool of ACK has a min of at most "
+        f"{_MAX_AUTOSCALING.min} and a max of at most {_MAX_AUTOSCALING.max}; write less"
     )
     context.problems.fault("bad-size", (*path, "nodes"), message)
     return False

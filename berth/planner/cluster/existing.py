@@ -54,7 +54,7 @@ def existing_cluster_plan(
 def _check_node_labels(context: PlanningContext) -> None:
     for name, spec in sorted(context.spec.pools.items()):
         if spec.node_labels:
-            message = "applies only to nodes that exist; write labels instead, or write cluster.existing with a context"
+            message = "nodeLabels applies only to nodes that Berth does not create; write labels instead of nodeLabels"
             context.problems.fault("existing-cluster", ("pools", name, "nodeLabels"), message)
 
 
@@ -66,44 +66,44 @@ def _report_unsupported(context: PlanningContext) -> None:
         *_unsupported_identity(context.spec),
         *_unsupported_allowances(context.spec),
     ):
-        message = f"{problem}, but cluster.existing is set; {remedy}"
+        message = f"{problem}, because it only connects to cluster.existing; {remedy}"
         context.problems.fault("existing-cluster", path, message)
 
 
 _UnsupportedKeys = Iterator[tuple[FieldPath, str, str]]
 """Path, problem and remedy of each unsupported key."""
-_LEAVE_OUT = "remove it"
 
 
 def _unsupported_sections(fleet: FleetSpec) -> _UnsupportedKeys:
     for key in written_keys(fleet.cluster, set(ClusterSpec.model_fields) - _EXISTING_CLUSTER_FIELDS):
-        yield ("cluster", key), f"'{key}' applies only to a cluster that Berth creates", _LEAVE_OUT
+        yield ("cluster", key), "Berth does not create the cluster", f"remove cluster.{key}"
     for key in written_keys(fleet, _GOOGLE_FLEET_FIELDS):
-        yield (key,), f"'{key}' applies only to resources in Google Cloud", _LEAVE_OUT
+        yield (key,), "Berth does not create resources in Google Cloud", f"remove {key}"
     if fleet.workers:
-        yield ("workers",), "a manager with workers must be a cluster that Berth creates", _LEAVE_OUT
+        yield ("workers",), "Berth does not create the manager cluster, which workers need", "remove workers"
     written = fleet.monitoring.model_fields_set
     for key, value in (("backend", fleet.monitoring.backend), ("backends", fleet.monitoring.backends)):
         if key in written and value is not None and "managed" in (value, *value):
             remedy = "write in-cluster or none" if key == "backend" else "write [in-cluster] or []"
-            yield ("monitoring", key), "'managed' is Google's Cloud Monitoring", remedy
+            yield ("monitoring", key), "Berth does not use 'managed' (Google's Cloud Monitoring)", remedy
 
 
 def _unsupported_pool_keys(fleet: FleetSpec) -> _UnsupportedKeys:
     for name, spec in sorted(fleet.pools.items()):
         for key in written_keys(spec, _CREATED_POOL_FIELDS):
-            yield ("pools", name, key), f"'{key}' determines how Berth creates nodes", _LEAVE_OUT
+            yield ("pools", name, key), "Berth does not create these nodes", f"remove {key}"
         if spec.capacity.kind not in _ALLOWED_CAPACITIES:
-            problem = f"'{spec.capacity.kind}' capacity is requested from Google"
-            yield ("pools", name, "capacity"), problem, "write spot or queued, or remove it"
+            problem = f"Berth does not create nodes with '{spec.capacity.kind}' capacity"
+            yield ("pools", name, "capacity"), problem, "write spot or queued, or remove capacity"
 
 
 def _unsupported_identity(fleet: FleetSpec) -> _UnsupportedKeys:
     for name, team in sorted(fleet.teams.items()):
         for key in written_keys(team.identity, (*GRANTS, "impersonate")) if team.identity else ():
-            yield ("teams", name, "identity", key), f"'{key}' grants permissions in Google Cloud", _LEAVE_OUT
+            problem = "Berth does not grant permissions in Google Cloud"
+            yield ("teams", name, "identity", key), problem, f"remove identity.{key}"
     if fleet.platform.domain is not None:
-        yield ("platform", "domain"), f"'{fleet.platform.domain}' configures Google Groups for GKE", _LEAVE_OUT
+        yield ("platform", "domain"), "Berth does not configure Google Groups for GKE", "remove platform.domain"
 
 
 def _unsupported_allowances(fleet: FleetSpec) -> _UnsupportedKeys:
@@ -115,8 +115,5 @@ def _unsupported_allowances(fleet: FleetSpec) -> _UnsupportedKeys:
     for key, names in sections.items():
         for name in sorted(names):
             if not name.startswith("clusterQueues.") and (key, name) != ("allowChange", "protect"):
-                yield (
-                    (key, name),
-                    f"'{format_value(name)}' is not a resource that Berth creates here",
-                    _LEAVE_OUT,
-                )
+                shown = format_value(name)
+                yield (key, name), f"Berth does not create '{shown}'", f"remove {key}.{shown}"

@@ -106,10 +106,11 @@ def _check_keys(context: PlanningContext) -> None:
     network = written_keys(spec.network, set(NetworkSpec.model_fields) - _STATED_NETWORK)
     keys |= {(*path, "network", key) for key in network}
     for key_path in sorted(keys):
-        message = f"'{key_path[-1]}' would change {owner}, which exists and which Berth never changes; remove it"
+        key = ".".join(key_path)
+        message = f"'{key_path[-1]}' would change {owner}, an existing cluster, which Berth never changes; remove {key}"
         context.problems.fault("existing-cluster", key_path, message)
     if context.spec.workers:
-        message = "a manager with workers must be a cluster that Berth creates, but cluster.existing is set; remove it"
+        message = "workers need a manager cluster that Berth creates, but cluster.existing is set; remove workers"
         context.problems.fault("existing-cluster", ("workers",), message)
     written = {"project": context.written_project, "region": context.written_region}
     for key, (value, actual) in {

@@ -235,7 +235,9 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
         )
         context.problems.fault("bad-range", (*path, "cidrBlock"), message)
     if not control_spec.public_endpoint and not spec.private_nodes:
-        message = "a private endpoint needs private nodes; write privateNodes: true"
+        message = (
+            "'false' needs private nodes, which are off; write cluster.privateNodes: true, or remove publicEndpoint"
+        )
         context.problems.fault("bad-value", (*path, "publicEndpoint"), message)
     if not control_spec.ip_endpoint and not spec.dns_endpoint:
         message = "'false' leaves no endpoint to reach the control plane; write cluster.dnsEndpoint: true"

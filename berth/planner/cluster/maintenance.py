@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from berth import catalog
 from berth.diagnostics import FieldPath, did_you_mean, format_value, join_quoted
 from berth.plan.gke import AutoProvisioningPlan, MaintenanceExclusion, MaintenancePlan, ResourceLimit
 from berth.planner.context import PlanningContext
@@ -29,8 +30,7 @@ def auto_provisioning_plan(
         if limit.max == 0:
             context.reject(*part, "bad-size", limit_path, "'0' allows no nodes; write at least 1")
         elif key in spec.accelerators and key not in accelerator_types():
-            hint = did_you_mean(key, accelerator_types()) or "; write the value of its node label, such as nvidia-l4"
-            context.reject(*part, "bad-accelerator", limit_path, f"no accelerator '{format_value(key)}'{hint}")
+            context.reject(*part, "bad-accelerator", limit_path, _unknown_accelerator(key))
     return AutoProvisioningPlan(
         profile=spec.profile,
         limits=tuple(
@@ -42,6 +42,14 @@ def auto_provisioning_plan(
         auto_repair=_auto_repair(context, spec.auto_repair, pools),
         secure_boot=spec.secure_boot,
     )
+
+
+def _unknown_accelerator(key: str) -> str:
+    shown = format_value(key)
+    if machine := catalog.machines().get(key):
+        return f"'{shown}' is a machine type, not an accelerator; write {machine.accelerator}"
+    hint = did_you_mean(key, accelerator_types()) or "; write the value of GKE's accelerator label, such as nvidia-l4"
+    return f"no accelerator '{shown}'{hint}"
 
 
 def _auto_repair(context: PlanningContext, written: bool | None, pools: Mapping[str, PoolRequest]) -> bool:
@@ -79,8 +87,8 @@ def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
             _check_end_after_start(context, exclusion.start, exclusion.end, (*path, "exclusions", index))
         elif exclusion.scope == "NO_UPGRADES":
             message = (
-                f"'{END_OF_SUPPORT}' is not possible for all upgrades, which GKE postpones only for a limited time; "
-                "write an end, or a smaller scope"
+                f"'{END_OF_SUPPORT}' is not possible with scope: NO_UPGRADES, which GKE limits in time; write a time "
+                "as the end, or scope: NO_MINOR_UPGRADES"
             )
             context.problems.fault("bad-value", (*path, "exclusions", index, "end"), message)
         if exclusion.name in names:

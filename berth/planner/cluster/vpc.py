@@ -26,6 +26,13 @@ _EXISTING_VPC_FIELDS = {
 }
 """Keys that an existing VPC must have, and no other can have."""
 
+_NOUNS = {
+    "subnetwork": "the subnetwork",
+    "podRangeName": "the secondary range for pods",
+    "serviceRangeName": "the secondary range for services",
+}
+"""Keys of an existing VPC → what they name."""
+
 
 def network_plan(context: PlanningContext, name: str) -> NetworkPlan | ExistingNetworkPlan:
     """Return the network of the cluster `name`."""
@@ -59,7 +66,8 @@ def _check_keys(context: PlanningContext) -> None:
         for field, key in {**_EXISTING_VPC_FIELDS, "project": "project"}.items():
             if field in spec.model_fields_set:
                 message = (
-                    f"'{getattr(spec, field)}' belongs to an existing VPC; write the name of that VPC under existing"
+                    f"'{getattr(spec, field)}' applies only to an existing VPC; write existing: <name of that VPC>, or "
+                    f"remove {key}"
                 )
                 context.problems.fault("existing-network", (*NETWORK_PATH, key), message)
         return
@@ -69,7 +77,7 @@ def _check_keys(context: PlanningContext) -> None:
             context.problems.fault("existing-network", (*NETWORK_PATH, key), message)
     for field, key in _EXISTING_VPC_FIELDS.items():
         if getattr(spec, field) is None:
-            message = f"is missing; write its name in the existing VPC '{spec.existing}'"
+            message = f"is missing; write the name of {_NOUNS[key]} in the existing VPC '{spec.existing}'"
             context.problems.fault("missing-key", (*NETWORK_PATH, key), message)
 
 

@@ -198,8 +198,8 @@ def _slice_shape(
     context.problems.warning(
         "unknown-topology",
         (*path, "topology"),
-        f"'{topology}' is not in the table of {machine.generation} slices; accepted as {shape.chips} chips on "
-        f"{shape.hosts} hosts",
+        f"'{topology}' is not in the table of {machine.generation} slices; accepted by acceptTopology as {shape.chips} "
+        f"chips on {shape.hosts} hosts",
     )
     return shape
 

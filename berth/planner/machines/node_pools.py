@@ -36,12 +36,11 @@ def plan_pools(
     owner_by_name = {("key", SYSTEM): "the system pool", ("name", SYSTEM): "the system pool"}
     for plan in plans:
         used_names = {(kind, text) for n in plan.node_pools for kind, text in (("key", n.key), ("name", n.name))}
-        if first_owner := next(
-            (owner_by_name[used_name] for used_name in sorted(used_names) if used_name in owner_by_name), None
-        ):
+        if clash := next((used_name for used_name in sorted(used_names) if used_name in owner_by_name), None):
             key = ("nodePoolName",) if planned_pools[plan.name].spec.node_pool_name else ()
             remedy = f"write another {'nodePoolName' if key else 'pool name'}"
-            message = f"a node pool of '{plan.name}' would have the same name as {first_owner}; {remedy}"
+            same = f"the same name, '{clash[1]}', as {owner_by_name[clash]}"
+            message = f"a node pool of '{plan.name}' would have {same}; {remedy}"
             context.problems.fault("duplicate-name", ("pools", plan.name, *key), message)
         owner_by_name.update(dict.fromkeys(used_names, f"a node pool of '{plan.name}'"))
     return plans

@@ -210,13 +210,12 @@ def _check_labels_and_taints(context: PlanningContext, path: FieldPath, spec: Po
 
 
 def _check_gke_taints(context: PlanningContext, path: FieldPath, spec: PoolSpec) -> None:
-    """Report taints without an equal label: GKE taints the nodes that it creates only by their labels."""
+    """Report taints without an equal label, from which GKE makes the taints of nodes that it creates."""
     for index, taint in enumerate(spec.taints):
         if spec.labels.get(taint.key) != taint.value:
             message = (
-                f"'{format_value(taint.key)}' has no effect, because GKE taints nodes that it creates only by their "
-                "labels; "
-                f"write labels: {{{taint.key}: {taint.value or '<value>'}}} instead"
+                f"'{format_value(taint.key)}' has no effect: on nodes that GKE creates, taints come from labels only; "
+                f"write labels: {{{taint.key}: {taint.value or '<value>'}}} instead of the taint"
             )
             context.problems.fault("gke-taint", (*path, "taints", index), message)
 

@@ -217,13 +217,13 @@ def _check_keys(context: PlanningContext) -> None:
         if is_existing(context, key):
             _check_existing(context, path, spec)
             continue
-        for field, written in (("project", spec.project), ("block", spec.block), ("subBlock", spec.sub_block)):
+        for name, written in (("project", spec.project), ("block", spec.block), ("subBlock", spec.sub_block)):
             if written:
                 message = (
                     f"'{format_value(written)}' applies only to an existing reservation; write existing: true, or "
-                    "remove it"
+                    f"remove {name}"
                 )
-                context.problems.fault("reservation-form", (*path, field), message)
+                context.problems.fault("reservation-form", (*path, name), message)
 
 
 def _check_existing(context: PlanningContext, path: FieldPath, spec: ReservationSpec) -> None:

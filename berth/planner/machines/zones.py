@@ -89,10 +89,10 @@ def _check_even_spread(
     if machines.shape and machines.shape.multi_host:
         return  # a slice is in one zone, which is a rule of placement
     if is_fixed and not zones:
-        message = (
-            f"a fixed number of nodes needs zones; write zones: [{context.region}-…], "
-            f"or a range: {{max: {machines.slices.max if machines.slices else machines.nodes.max}}}"
+        count = (
+            f"slices: {{max: {machines.slices.max}}}" if machines.slices else f"nodes: {{max: {machines.nodes.max}}}"
         )
+        message = f"a fixed number of nodes needs zones; write zones: [{context.region}-…], or {count}"
         context.reject("pools", name, "bad-zone", (*path, "zones"), message)
     elif is_fixed and machines.nodes.max % len(zones):
         key = "slices" if machines.shape else "nodes"

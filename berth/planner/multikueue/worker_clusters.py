@@ -122,7 +122,8 @@ def _check_unique_clusters(context: PlanningContext, contexts: Sequence[WorkerCo
                 != worker_context.name
             ):
                 message = (
-                    f"'{connection}' is already worker '{first_worker}'; write all pools of a cluster in one worker"
+                    f"workers '{first_worker}' and '{worker_context.name}' connect to the same cluster "
+                    f"('{connection}'); merge their pools into one worker"
                 )
                 context.problems.fault("duplicate-name", ("workers", worker_context.name, key), message)
 

@@ -111,9 +111,10 @@ class LocalQueueNames:
             elif name == DEFAULT_LOCAL_QUEUE and context.spec.teams[team].default_queue not in (None, path[-1]):
                 message = (
                     f"'{DEFAULT_LOCAL_QUEUE}' is the local queue of jobs without a queue label, "
-                    "but defaultQueue is another queue"
+                    f"but the team's defaultQueue is '{context.spec.teams[team].default_queue}'; remove localQueue "
+                    "or defaultQueue"
                 )
-                context.problems.fault("duplicate-name", name_path, f"{message}; remove one of them")
+                context.problems.fault("duplicate-name", name_path, message)
 
 
 def check_default_queues(context: PlanningContext) -> None:

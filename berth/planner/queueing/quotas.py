@@ -168,6 +168,9 @@ def flavor_quotas(
     if too_large := next(
         (q.resource for q in flavor_quota_plans if max(q.nominal, q.borrowing_limit or 0) > MAXIMUM), None
     ):
-        message = f"needs more {too_large} than the maximum of Kubernetes ({MAXIMUM}); write smaller amounts"
+        message = (
+            f"needs more {too_large} than a Kubernetes quantity can hold ({MAXIMUM}); write a smaller perAccelerator "
+            "or amount"
+        )
         context.problems.fault("too-large", request.path, message)
     return FlavorQuotasPlan(flavor=request.flavor.name, quotas=flavor_quota_plans)

@@ -30,8 +30,8 @@ def security_group(context: PlanningContext) -> str | None:
     domain = context.spec.platform.domain
     if len(path_by_domain) > 1 and domain is None and not context.is_set_aside("platform", ""):
         message = (
-            f"groups are in {join_words(sorted(path_by_domain))}, but GKE supports one domain with {_SECURITY_GROUP}; "
-            "write platform.domain"
+            f"groups are in {join_words(sorted(path_by_domain))}, but GKE uses one group, {_SECURITY_GROUP}@<domain>, "
+            "that contains them all; write its domain as platform.domain"
         )
         context.problems.fault("several-domains", list(path_by_domain.values())[-1], message)
     if not path_by_domain:

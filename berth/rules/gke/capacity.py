@@ -225,7 +225,10 @@ def capacity_notes(request: PoolRequest) -> tuple[str, ...]:
     lines: list[str] = []
     if request.capacity == "queued":
         limit = catalog.limits().max_resize_requests
-        lines.append(f"at most {limit} queued requests at a time per project and region (quota ACTIVE_RESIZE_REQUESTS)")
+        lines.append(
+            f"GKE allows {limit} queued requests at a time per project and region (quota ACTIVE_RESIZE_REQUESTS); "
+            "request more quota if more jobs must wait for nodes at once"
+        )
     if request.uses_dws or request.capacity == "spot":
         lines.append("uses the preemptible quota of its accelerators")
     if request.uses_dws:

@@ -120,15 +120,16 @@ def _check_confidential(request: PoolRequest) -> Violations:
     machine, kind = request.machine, request.confidential or request.cluster.confidential
     if request.confidential and request.cluster.confidential not in (None, request.confidential):
         message = (
-            f"'{request.confidential}' differs from the cluster's {request.cluster.confidential}; remove it from the "
-            "pool"
+            f"'{request.confidential}' differs from the cluster's {request.cluster.confidential}; remove "
+            "confidentialNodes from the pool"
         )
         yield GkeViolation(code="confidential", key="confidentialNodes", message=message)
     if kind is None or kind in machine.confidential:
         return
     machine_names = [m.name for m in catalog.machines().values() if kind in m.confidential]
-    alternative = f"write one such as {machine_names[0]}" if machine_names else "write SEV or TDX"
-    remedy = f"write {machine.confidential[0]}" if machine.confidential else f"remove it, or {alternative}"
+    alternative = f"write a machineType such as {machine_names[0]}" if machine_names else "write SEV or TDX"
+    key = "cluster.confidentialNodes" if request.cluster.confidential else "confidentialNodes"
+    remedy = f"write {key}: {machine.confidential[0]}" if machine.confidential else f"remove {key}, or {alternative}"
     is_gpu = machine.kind == "gpu"
     message = f"'{kind}' confidential nodes are {'not available' if is_gpu else 'not documented'} with"
     yield GkeViolation(

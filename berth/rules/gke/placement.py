@@ -89,8 +89,9 @@ def _check_topology_aware(request: PoolRequest) -> Violations:
         yield GkeViolation(code="topology-levels", key="topologyAware", message=message)
     elif request.autoscaled and request.capacity != "queued":
         message = (
-            f"Kueue places jobs only on existing nodes (at least {request.nodes.min}), so no job makes GKE create the "
-            f"other {request.nodes.max - request.nodes.min}; write a fixed number, or queued capacity"
+            f"with topologyAware, Kueue places jobs only on existing nodes (at least {request.nodes.min}), so GKE "
+            f"never creates the other {request.nodes.max - request.nodes.min} for a job; write a fixed number of "
+            f"{'slices' if request.shape else 'nodes'}, or capacity: queued"
         )
         yield GkeViolation(code="topology-from-zero", key="topologyAware", message=message, severity=Severity.WARNING)
 

@@ -14,7 +14,9 @@ def release_violation(version: str, channel: str) -> GkeViolation | None:
     numbers = parse_version(version)
     if ended := end_of_support(version, channel):
         remedy = f'write "{releases().newest}", or remove version to use the channel default'
-        message = f"support of GKE '{version}' ended by {ended} ({_support(channel)}); {remedy}"
+        if channel != "extended" and end_of_support(version, "extended") is None:
+            remedy = f"{remedy}; or write releaseChannel: extended, which still supports this version"
+        message = f"GKE's {_support(channel)} of '{version}' ended on or before {ended}; {remedy}"
         return GkeViolation(code="version-unsupported", key="version", message=message, severity=Severity.WARNING)
     if len(numbers) == _EXACT:
         message = f"'{version}' is one exact patch, which GKE offers for some weeks and then refuses for new clusters"
@@ -28,4 +30,4 @@ _EXACT = 4
 
 
 def _support(channel: str) -> str:
-    return "extended support" if channel == "extended" else "standard support; the extended channel supports it longer"
+    return "extended support" if channel == "extended" else "standard support"

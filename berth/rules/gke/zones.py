@@ -79,7 +79,10 @@ def _alternatives(listed: ListedZones, region: str) -> str:
     if nearby := catalog.zones_in(region, listed.proposed):
         remedy = "write that zone" if len(nearby) == 1 else "write one of them"
         return f"{region} lists it in {_joined(nearby)}; {remedy}, or {accept}"
-    return f"Google lists it in {_joined(listed.proposed)}; use a region of these, or write {accept}"
+    first = listed.proposed[0]
+    remedy = f"write region: {catalog.region_of(first)} and zone {first}"
+    others = ", or another zone of this list with its region" if len(listed.proposed) > 1 else ""
+    return f"Google lists it in {_joined(listed.proposed)}; {remedy}{others}, or {accept}"
 
 
 def display_name(machine: Machine) -> str:

@@ -134,7 +134,7 @@ def _device_mapping(path: FieldPath, plan: DeviceMappingPlan) -> Iterator[FieldE
 def _frameworks(plan: ConfigurationPlan) -> Iterator[FieldError]:
     path: FieldPath = ("integrations", "frameworks")
     if not plan.frameworks:
-        yield path, "'[]' means only batch/job; write the job kinds that Kueue queues"
+        yield path, "'[]' means Kueue's default, [batch/job]; write that, or all kinds of jobs to queue"
     yield from check_unique(path, plan.frameworks, "framework")
     for index, name in enumerate(plan.frameworks):
         if name not in bounds.FRAMEWORKS:
@@ -242,7 +242,8 @@ def _custom_label_syntax(plan: ConfigurationPlan) -> Iterator[FieldError]:
 def _tracked_values(path: FieldPath, plan: CustomLabelPlan) -> Iterator[FieldError]:
     is_workload = plan.source_kind == "Workload"
     if is_workload and not plan.tracked:
-        message = f"'{format_value(plan.name)}' belongs to workloads, which have many values; list the values to track"
+        name = format_value(plan.name)
+        message = f"'{name}' is a label of workloads, which can have any number of values; list some in trackedValues"
         yield path, message
     limit = bounds.WORKLOAD_TRACKED_VALUES if is_workload else bounds.TRACKED_VALUES
     yield from check_max_items(path, len(plan.tracked), limit, "values to track", "name fewer")

@@ -35,7 +35,8 @@ def _weights_take_effect(fleet: FleetPlan) -> Findings:
     weights += [(("cohort", cohort.name), cohort.fair_share_weight) for cohort in fleet.cohorts if cohort.parent]
     for ref, weight in weights:
         if weight is not None:
-            message = f"'{weight:g}' has no effect without kueue.fairSharing; remove it"
+            remedy = "write kueue.fairSharing, or remove fairShareWeight"
+            message = f"'{weight:g}' has no effect without kueue.fairSharing; {remedy}"
             yield ref, ("fairShareWeight",), message
 
 
@@ -45,8 +46,8 @@ def _usage_takes_effect(fleet: FleetPlan) -> Findings:
     for queue in fleet.cluster_queues:
         if queue.admission_mode == bounds.USAGE_BASED:
             message = (
-                f"'{bounds.USAGE_BASED}' has no effect without kueue.admissionFairSharing; configure that, or remove "
-                "this"
+                f"'{bounds.USAGE_BASED}' has no effect without kueue.admissionFairSharing; write "
+                "kueue.admissionFairSharing, or remove admissionScope"
             )
             yield _queue_ref(queue), ("admissionScope", "admissionMode"), message
 

@@ -148,9 +148,15 @@ def check_dependencies(plan: ConfigurationPlan) -> Iterator[FieldError]:
     for gate, dependencies in DEPENDENCIES.items():
         disabled = [dependency for dependency in dependencies if not is_on(plan, dependency)]
         if disabled and is_on(plan, gate):
-            key = gate if gate in plan.feature_gates else disabled[0]
-            message = f"'{gate}' is on and needs {disabled[0]}; write {gate}: false, or remove {disabled[0]}"
-            yield ("featureGates", key), message
+            yield _missing_dependency(plan, gate, disabled[0])
+
+
+def _missing_dependency(plan: ConfigurationPlan, gate: str, dependency: str) -> FieldError:
+    if dependency in plan.feature_gates:
+        message = f"'false' is not possible: {gate} needs this gate; remove {dependency}: false, or write {gate}: false"
+        return ("featureGates", dependency), message
+    message = f"'{gate}' needs {dependency}, which is off by default; write {dependency}: true, or {gate}: false"
+    return ("featureGates", gate), message
 
 
 def check_enabled(plan: ConfigurationPlan) -> Iterator[FieldError]:

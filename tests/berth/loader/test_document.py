@@ -96,7 +96,9 @@ def test_a_number_in_any_other_spelling_is_refused(number: str) -> None:
 
 @pytest.mark.parametrize("number", ["99999999999999999999", "-9223372036854775809", "9" * 5000])
 def test_plain_digits_that_no_reader_keeps_are_too_large(number: str) -> None:
-    assert faults(f"a: {number}") == [f"f.yaml:1: a: {RETYPED.format(number)} (as a number it is too large)"]
+    assert faults(f"a: {number}") == [
+        f"f.yaml:1: a: '{number}' is too large for a number; write a smaller number, or put it in quotes if it is text"
+    ]
 
 
 @pytest.mark.parametrize(("number", "plain"), [("1.0", "1"), ("1.", "1"), ("1e3", "1000"), ("-2.50e1", "-25")])
@@ -108,7 +110,8 @@ def test_a_float_without_a_fraction_is_refused(number: str, plain: str) -> None:
 @pytest.mark.parametrize(("word", "boolean"), [("yes", "true"), ("On", "true"), ("NO", "false"), ("off", "false")])
 def test_a_boolean_of_yaml_1_1_is_refused(word: str, boolean: str) -> None:
     """PyYAML reads a boolean, the engine reads text."""
-    message = f"'{word}' is {boolean} to some YAML parsers and text to others; write {boolean}, or \"{word}\""
+    remedy = f'write {boolean} for a boolean, or "{word}" for text'
+    message = f"'{word}' is {boolean} to some YAML parsers and text to others; {remedy}"
     assert faults(f"a: {word}") == [f"f.yaml:1: a: {message}"]
 
 

@@ -230,8 +230,8 @@ def test_paths_of_faults_start_at_the_fleet_and_faults_are_sorted_by_line(fleet:
         "unquoted | Pulumi.dev.yaml:4: b[0][1]: Pulumi would change the type of '0777'; put it in quotes, or write "
         "plain digits for a number",
         "unquoted | Pulumi.dev.yaml:5: b[1]: Pulumi would change the type of '2026-12-01'; put it in quotes",
-        "unquoted | Pulumi.dev.yaml:6: a: 'yes' is true to some YAML parsers and text to others; write true, or "
-        '"yes"',
+        "unquoted | Pulumi.dev.yaml:6: a: 'yes' is true to some YAML parsers and text to others; write true for a "
+        'boolean, or "yes" for text',
         "yaml-tag | Pulumi.dev.yaml:17: c: Pulumi drops the tag '!x' when it rewrites the file; remove it",
     ]
 

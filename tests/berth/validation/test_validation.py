@@ -63,7 +63,7 @@ def test_an_accepted_oversubscription_is_a_warning_with_its_reason() -> None:
     fleet = twice(2)
     assert (faults(fleet), warnings(fleet)) == ([], ["oversubscribed flavors.v5e.oversubscription"])
     assert message(fleet, "oversubscribed") == (
-        "48 v5e chips are guaranteed with only 24 in the pools, as accepted: so"
+        "48 v5e chips are guaranteed with only 24 in the pools; accepted with the reason: 'so'"
     )
 
 
@@ -159,7 +159,7 @@ def test_a_limit_may_reach_all_that_the_others_lend_and_no_further() -> None:
     assert faults(fleet) == []
     assert f"borrow-limit {TRAIN}.flavors[0].borrow" in warnings(fleet)
     assert message(fleet, "borrow-limit") == (
-        "24 v5e chips of 'v5e' is more than the rest of cohort 'research' lends, which is at most 16; write 16 or less"
+        "'borrow' is 24 v5e chips of 'v5e', but the rest of cohort 'research' lends at most 16; write 16 or less"
     )
 
 

@@ -261,4 +261,4 @@ def test_a_ceiling_for_which_there_is_no_cpu_is_said(changes: dict[str, int], te
         section, name = path.split(".")
         fleet[section][name] = counting(rate, fleet[section][name])
     messages = [p.message for p in problems(fleet) if p.code == "uneven-rates"]
-    assert [message.partition(":")[0] for message in messages] == text
+    assert [message.partition(", because")[0] for message in messages] == text

@@ -113,7 +113,8 @@ def test_auto_provisioning_repairs_no_nodes_where_one_of_its_pools_is_of_dws() -
 
 def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
     assert capacity_notes(pool("a2-highgpu-1g", capacity="queued", max_run_seconds=86400)) == (
-        "at most 100 queued requests at a time per project and region (quota ACTIVE_RESIZE_REQUESTS)",
+        "GKE allows 100 queued requests at a time per project and region (quota ACTIVE_RESIZE_REQUESTS); request more "
+        "quota if more jobs must wait for nodes at once",
         "uses the preemptible quota of its accelerators",
         "nodes expire after at most 1 days",
     )

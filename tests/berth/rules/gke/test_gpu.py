@@ -176,9 +176,12 @@ def test_gpus_are_confidential_on_two_machines(name: str) -> None:
 
 def test_a_refused_confidential_kind_says_where_it_exists() -> None:
     assert message(pool("g4-standard-48", confidential="TDX")) == (
-        "confidentialNodes: 'TDX' confidential nodes are not available with g4-standard-48; write SEV"
+        "confidentialNodes: 'TDX' confidential nodes are not available with g4-standard-48; write "
+        "confidentialNodes: SEV"
     )
-    assert message(pool("g2-standard-4", confidential="TDX")).endswith("remove it, or write one such as a3-highgpu-1g")
+    assert message(pool("g2-standard-4", confidential="TDX")).endswith(
+        "remove confidentialNodes, or write a machineType such as a3-highgpu-1g"
+    )
 
 
 def test_confidential_tpus_are_worth_a_warning() -> None:

@@ -143,7 +143,7 @@ SETTINGS = (
         "some kind of job is queued",
         "bad-framework",
         {"frameworks": ()},
-        "integrations.frameworks: '[]' means only batch/job; write the job kinds that Kueue queues",
+        "integrations.frameworks: '[]' means Kueue's default, [batch/job]; write that, or all kinds of jobs to queue",
     ),
     case(
         "an external framework is a kind, a version and a group",
@@ -217,7 +217,8 @@ SETTINGS = (
             CustomLabelPlan(name="b", source_kind="Workload", tracked=tuple(f"v{n}" for n in range(13))),
             CustomLabelPlan(name="c", tracked=("x", "x", *(f"v{n}" for n in range(15)))),
         ),
-        "metrics.customLabels[0]: 'a' belongs to workloads, which have many values; list the values to track",
+        "metrics.customLabels[0]: 'a' is a label of workloads, which can have any number of values; "
+        "list some in trackedValues",
         "metrics.customLabels[1]: '13' values to track are more than Kueue's maximum of 12; name fewer",
         "metrics.customLabels[2]: '17' values to track are more than Kueue's maximum of 16; name fewer",
         "metrics.customLabels[2][1]: value 'x' is listed twice; write it once",
@@ -257,15 +258,13 @@ GATES = (
         "a gate that is on has what it needs",
         "gate-needs-gate",
         {"feature_gates": {"UnadmittedWorkloadsExplicitStatus": True, "TASFailedNodeReplacement": False}},
-        "featureGates.TASFailedNodeReplacement: 'TASFailedNodeReplacementFailFast' is on and needs "
-        "TASFailedNodeReplacement; write TASFailedNodeReplacementFailFast: false, or remove "
-        "TASFailedNodeReplacement",
-        "featureGates.TASFailedNodeReplacement: 'TASReplaceNodeOnPodTermination' is on and needs "
-        "TASFailedNodeReplacement; write TASReplaceNodeOnPodTermination: false, or remove "
-        "TASFailedNodeReplacement",
-        "featureGates.UnadmittedWorkloadsExplicitStatus: 'UnadmittedWorkloadsExplicitStatus' is on "
-        "and needs UnadmittedWorkloadsObservability; write UnadmittedWorkloadsExplicitStatus: false, or "
-        "remove UnadmittedWorkloadsObservability",
+        "featureGates.TASFailedNodeReplacement: 'false' is not possible: TASFailedNodeReplacementFailFast needs this "
+        "gate; remove TASFailedNodeReplacement: false, or write TASFailedNodeReplacementFailFast: false",
+        "featureGates.TASFailedNodeReplacement: 'false' is not possible: TASReplaceNodeOnPodTermination needs this "
+        "gate; remove TASFailedNodeReplacement: false, or write TASReplaceNodeOnPodTermination: false",
+        "featureGates.UnadmittedWorkloadsExplicitStatus: 'UnadmittedWorkloadsExplicitStatus' needs "
+        "UnadmittedWorkloadsObservability, which is off by default; write UnadmittedWorkloadsObservability: true, or "
+        "UnadmittedWorkloadsExplicitStatus: false",
     ),
     case(
         "what is set up is not switched off",

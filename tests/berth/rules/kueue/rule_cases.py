@@ -182,15 +182,19 @@ BETWEEN = (
         "weights count with fair sharing alone",
         "weight-without-fair-sharing",
         replace(of_cohort(fair_share_weight=0.5), cluster_queues=of_queue(fair_share_weight=2.0).cluster_queues),
-        "warning: " + QUEUE + "fairShareWeight: '2' has no effect without kueue.fairSharing; remove it",
-        "warning: cohort labs: fairShareWeight: '0.5' has no effect without kueue.fairSharing; remove it",
+        "warning: "
+        + QUEUE
+        + "fairShareWeight: '2' has no effect without kueue.fairSharing; write kueue.fairSharing, or "
+        "remove fairShareWeight",
+        "warning: cohort labs: fairShareWeight: '0.5' has no effect without kueue.fairSharing; write "
+        "kueue.fairSharing, or remove fairShareWeight",
     ),
     case(
         "use counts with admission fair sharing alone",
         "mode-without-admission-fair-sharing",
         of_queue(admission_mode="UsageBasedAdmissionFairSharing"),
         "warning: " + QUEUE + "admissionScope.admissionMode: 'UsageBasedAdmissionFairSharing' has no effect "
-        "without kueue.admissionFairSharing; configure that, or remove this",
+        "without kueue.admissionFairSharing; write kueue.admissionFairSharing, or remove admissionScope",
     ),
 )
 
