@@ -130,7 +130,9 @@ def _queues(part: Part, root: Path) -> dict[str, ClusterQueuePlan] | None:
 def _guarantees(fleet: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every entry of a queue that guarantees something, with where it stands."""
     queues = [*fleet.get("clusterQueues", {}).items()]
-    queues += [(f"{t}/{q}", each) for t, team in fleet.get("teams", {}).items() for q, each in team["queues"].items()]
+    queues += [
+        (f"{t}/{q}", each) for t, team in fleet.get("teams", {}).items() for q, each in team.get("queues", {}).items()
+    ]
     for name, queue in queues:
         for number, entry in enumerate(queue["flavors"]):
             if "guaranteed" in entry:
