@@ -176,7 +176,7 @@ BETWEEN = (
         "borrow-with-fair-sharing",
         replace(sound(), kueue=ConfigurationPlan(fair_sharing=("LessThanInitialShare",))),
         QUEUE + "preemption.borrowWithinCohort: 'LowerPriority' cannot be combined with fair sharing, where "
-        "shares decide what is preempted; remove it",
+        "shares decide what is preempted; remove borrowWithinCohort",
     ),
     case(
         "weights count with fair sharing alone",
