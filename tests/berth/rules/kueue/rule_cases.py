@@ -119,7 +119,7 @@ QUEUES = (
         "weight-of-root",
         of_cohort(parent=None, fair_share_weight=2.0),
         "warning: cohort labs: fairShareWeight: '2' has no effect on a root cohort, which shares with no "
-        "other cohort; remove it",
+        "other cohort; remove fairShareWeight",
     ),
 )
 
