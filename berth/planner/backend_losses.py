@@ -50,7 +50,7 @@ def report_losses(
             is_other_backend = concepts_by_loss()[loss].lost_on != backend
             reason = f"it is lost only {where}" if is_other_backend else "no setting needs it"
             context.problems.warning(
-                "needless-loss", ("acceptLoss", index), f"'{loss}' is not needed: {reason}; remove it"
+                "needless-loss", ("acceptLoss", index), f"'{loss}' is not needed: {reason}; remove it from acceptLoss"
             )
 
 

@@ -22,7 +22,8 @@ def check_former_names(context: PlanningContext, section: FieldPath, entries: Ma
         if former is None:
             continue
         if former == name:
-            context.problems.fault("bad-former-name", path, f"'{format_value(former)}' is the current name; remove it")
+            message = f"'{format_value(former)}' is the current name; remove formerly"
+            context.problems.fault("bad-former-name", path, message)
         elif former in entries:
             entry_path = format_path((*section, former))
             message = f"'{format_value(former)}' still exists as {entry_path}; remove that entry, or remove formerly"

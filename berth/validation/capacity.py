@@ -41,7 +41,8 @@ def warn_oversubscription(claims: QuotaClaims[FleetQuotas], problems: Problems) 
             continue
         if factor > 1 and flavor.promised <= capacity:
             message = (
-                f"'{factor:g}' is not needed: {flavor.promised} of {capacity} {flavor.noun} are guaranteed; remove it"
+                f"'{factor:g}' is not needed: {flavor.promised} of {capacity} {flavor.noun} are guaranteed; "
+                "remove oversubscription"
             )
             problems.warning("needless-oversubscription", (*path, "oversubscription"), message)
         elif factor > 1 and flavor.oversubscription_reason:

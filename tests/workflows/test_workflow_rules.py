@@ -100,9 +100,7 @@ def test_code_of_a_pull_request_runs_without_credentials() -> None:
     (diff,) = READ["change.yml"]["jobs"].values()
     assert diff["permissions"] == {"contents": "read"}
     assert "secrets." not in str(diff)
-    assert [name for name in JOBS if "pull_request" in triggers(READ[name.partition(":")[0]])] == [
-        "change.yml: diff"
-    ]
+    assert [name for name in JOBS if "pull_request" in triggers(READ[name.partition(":")[0]])] == ["change.yml: diff"]
 
 
 def test_the_preview_runs_the_default_branch_and_takes_files_from_the_change() -> None:

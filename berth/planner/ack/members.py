@@ -90,8 +90,9 @@ def _check_member_keys(context: PlanningContext, path: FieldPath, member: Member
     yaml_keys = {name: info.alias or name for name, info in MemberSpec.model_fields.items()}
     if member.existing is not None:
         for key in created_only:
-            message = f"cluster '{member.existing}' already exists, so Berth cannot set {yaml_keys[key]}; remove it"
-            context.problems.fault("contradiction", (*path, yaml_keys[key]), message)
+            name = yaml_keys[key]
+            message = f"cluster '{member.existing}' already exists, so Berth cannot set {name}; remove {name}"
+            context.problems.fault("contradiction", (*path, name), message)
         return
     if member.pod_vswitches and member.pod_cidr_block:
         message = (

@@ -206,7 +206,7 @@ def _multikueue_settings(context: PlanningContext, spec: MultiKueueSpec | None) 
     if spec is None:
         return None
     if not context.spec.workers and all(section != "workers" for section, _ in context.set_aside):
-        message = "has no effect without workers; remove it, or write workers"
+        message = "has no effect without workers; remove multiKueue, or write workers"
         context.problems.fault("no-workers", ("kueue", "multiKueue"), message)
     step, profiles = spec.incremental_dispatcher_config, spec.cluster_profile
     return MultiKueueSettingsPlan(

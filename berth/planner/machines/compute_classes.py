@@ -63,7 +63,8 @@ def _plan_class(context: PlanningContext, name: str, spec: ComputeClassSpec) -> 
     path: FieldPath = ("computeClasses", name)
     if not spec.node_pool_auto_creation:
         message = "'false' leaves no way to get nodes, because the priorities name machines, not existing pools"
-        context.reject(*path, "class-makes-nothing", (*path, "nodePoolAutoCreation"), f"{message}; remove it")
+        key = "nodePoolAutoCreation"
+        context.reject(*path, "class-makes-nothing", (*path, key), f"{message}; remove {key}")
     if spec.when_unsatisfiable == "ScaleUpAnyway":
         message = "'ScaleUpAnyway' creates nodes without accelerators as a last resort; write DoNotScaleUp"
         context.problems.warning("class-scales-anyway", (*path, "whenUnsatisfiable"), message)

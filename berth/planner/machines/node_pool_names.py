@@ -46,7 +46,7 @@ def check_node_pool_name(
     message = (
         _pattern_error(spec.node_pool_name, hardware)
         if made_by_berth
-        else "names node pools that Berth creates, and these nodes are not in one; remove it"
+        else "names node pools that Berth creates, and these nodes are not in one; remove nodePoolName"
     )
     if message:
         context.reject("pools", name, "bad-node-pool-name", path, f"'{format_value(spec.node_pool_name)}' {message}")
@@ -78,7 +78,8 @@ def check_adopted(context: PlanningContext, name: str, spec: PoolSpec, *, made_b
         return True
     if not made_by_berth:
         message = (
-            "'true' is for node pools of another tool that Berth manages from now on; GKE creates these; remove it"
+            "'true' is for node pools of another tool that Berth manages from now on, but GKE creates these; remove "
+            "adopted"
         )
         context.reject("pools", name, "adopted", ("pools", name, "adopted"), message)
         return False

@@ -16,14 +16,14 @@ def check_roles(context: PlanningContext, team: str, spec: IdentitySpec) -> None
             _check_role(context, (*path, "roles", index), role)
     for role in spec.accept_roles:
         if role not in spec.roles:
-            message = f"'{role}' is not in identity.roles; remove it"
+            message = f"'{role}' is not in identity.roles; remove it from acceptRoles"
             context.problems.fault("contradiction", (*path, "acceptRoles", role), message)
 
 
 def _check_role(context: PlanningContext, path: FieldPath, role: str) -> None:
     roles = google_roles()
     if (effect := roles.privilege(role)) is not None:
-        message = f"'{role}' {effect}; remove it, or accept it with identity.acceptRoles: {{{role}: <why>}}"
+        message = f"'{role}' {effect}; remove the role, or accept it with identity.acceptRoles: {{{role}: <why>}}"
         context.problems.fault("privileged-role", path, message)
     elif (broad := roles.broad.get(role)) is not None:
         context.problems.warning("broad-role", path, f"'{role}' {broad.effect}; write {broad.instead}")

@@ -30,7 +30,7 @@ def pod_security(
     if written == "privileged":
         message = (
             "'privileged' gives every job root on every node of the cluster, including system nodes and nodes of other "
-            "teams; remove it, because multi-host jobs and GPUDirect work without it"
+            "teams; remove podSecurity, because multi-host jobs and GPUDirect work without it"
         )
         context.problems.warning("privileged-pods", path, message)
     if written is not None and written != "privileged" and access is not None:

@@ -138,7 +138,7 @@ def _check_shared(context: PlanningContext, path: FieldPath, spec: NamespaceSpec
         )
         context.problems.fault("shared-namespace", path, message)
     if spec.accept_shared_namespace is not None and not shared:
-        message = "acceptSharedNamespace applies only to an existing shared namespace; remove it"
+        message = "acceptSharedNamespace applies only to an existing shared namespace; remove acceptSharedNamespace"
         context.problems.fault("contradiction", (*path, "acceptSharedNamespace"), message)
 
 

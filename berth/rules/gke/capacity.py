@@ -164,7 +164,7 @@ def _check_made_by_gke(request: PoolRequest) -> Violations:
 
 
 def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violations:
-    remedy = "remove it" if request.cluster.autopilot else "remove it, or remove autoProvisioned"
+    other = "" if request.cluster.autopilot else ", or remove autoProvisioned"
     settings: tuple[tuple[SettingKey, object], ...] = (
         ("surge", request.upgrade),
         ("localSsd", request.local_ssds),
@@ -179,7 +179,7 @@ def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violation
     )
     for key, value in settings:
         if value is not None:
-            message = f"'{key}' cannot be set on a pool whose nodes {provisioner} creates; {remedy}"
+            message = f"'{key}' cannot be set on a pool whose nodes {provisioner} creates; remove {key}{other}"
             yield GkeViolation(code="gke-setting", key=key, message=message)
 
 

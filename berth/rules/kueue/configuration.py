@@ -265,10 +265,8 @@ def _multikueue(plan: ConfigurationPlan) -> Iterator[FieldError]:
     if settings.step_size is not None:
         step_path: FieldPath = ("multiKueue", "incrementalDispatcherConfig", "stepSize")
         if settings.dispatcher != bounds.INCREMENTAL_DISPATCHER:
-            message = (
-                f"'{settings.step_size}' applies only to the dispatcher {bounds.INCREMENTAL_DISPATCHER}; remove it"
-            )
-            yield step_path, message
+            problem = f"'{settings.step_size}' applies only to the dispatcher {bounds.INCREMENTAL_DISPATCHER}"
+            yield step_path, f"{problem}; remove stepSize"
         yield from check_range(step_path, settings.step_size, 1, bounds.INT32)
 
 

@@ -23,7 +23,8 @@ def _no_borrow_preemption(fleet: FleetPlan) -> Findings:
     for queue in fleet.cluster_queues:
         if (policy := queue.preemption.borrow_within_cohort) not in (None, "Never"):
             message = (
-                f"'{policy}' cannot be combined with fair sharing, where shares decide what is preempted; remove it"
+                f"'{policy}' cannot be combined with fair sharing, where shares decide what is preempted; remove "
+                "borrowWithinCohort"
             )
             yield _queue_ref(queue), ("preemption", "borrowWithinCohort"), message
 

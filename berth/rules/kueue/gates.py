@@ -137,7 +137,7 @@ def check_locked(plan: ConfigurationPlan) -> Iterator[FieldError]:
     for gate in sorted(LOCKED & plan.feature_gates.keys()):
         if plan.feature_gates[gate] != DEFAULTS[gate]:
             value, default = str(plan.feature_gates[gate]).lower(), str(DEFAULTS[gate]).lower()
-            message = f"'{value}' is not possible: Kueue {RELEASE} locks this gate to {default}; remove it"
+            message = f"'{value}' is not possible: Kueue {RELEASE} locks this gate to {default}; remove {gate}"
             yield ("featureGates", gate), message
 
 

@@ -37,7 +37,8 @@ def _check_weight(plan: ClusterQueuePlan | CohortPlan) -> Iterator[FieldError]:
 def _root_weight(plan: CohortPlan) -> Iterator[FieldError]:
     if plan.parent is None and plan.fair_share_weight is not None:
         message = (
-            f"'{plan.fair_share_weight:g}' has no effect on a root cohort, which shares with no other cohort; remove it"
+            f"'{plan.fair_share_weight:g}' has no effect on a root cohort, which shares with no other cohort; "
+            "remove fairShareWeight"
         )
         yield ("fairShareWeight",), message
 

@@ -61,7 +61,8 @@ class KubeletSpec(Model):
         low, high = self.image_gc_low_threshold_percent, self.image_gc_high_threshold_percent
         if low is not None and high is not None and low >= high:
             message = (
-                f"imageGcLowThresholdPercent {low} is not below imageGcHighThresholdPercent {high}; write a lower one"
+                f"imageGcLowThresholdPercent {low} is not below imageGcHighThresholdPercent {high}; write a lower "
+                "imageGcLowThresholdPercent"
             )
             raise validation_fault("bad-value", message)
         return self

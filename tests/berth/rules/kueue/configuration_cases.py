@@ -235,7 +235,7 @@ SETTINGS = (
         "multiKueue.workerLostTimeout: '-1' seconds is not a duration; write 0 or more",
         "multiKueue.origin: 'a b' is not a label value: at most 63 letters, digits, '-', '_', '.'",
         "multiKueue.incrementalDispatcherConfig.stepSize: '0' applies only to the dispatcher "
-        "kueue.x-k8s.io/multikueue-dispatcher-incremental; remove it",
+        "kueue.x-k8s.io/multikueue-dispatcher-incremental; remove stepSize",
         "multiKueue.incrementalDispatcherConfig.stepSize: '0' is out of range; write 1 to 2147483647",
     ),
 )
@@ -252,7 +252,8 @@ GATES = (
         "a gate that has become the rule stays on",
         "locked-gate",
         {"feature_gates": {"HierarchicalCohorts": False, "MultiKueueAllowInsecureKubeconfigs": False}},
-        "featureGates.HierarchicalCohorts: 'false' is not possible: Kueue 0.19 locks this gate to true; remove it",
+        "featureGates.HierarchicalCohorts: 'false' is not possible: Kueue 0.19 locks this gate to true; remove "
+        "HierarchicalCohorts",
     ),
     case(
         "a gate that is on has what it needs",

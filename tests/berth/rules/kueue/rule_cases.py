@@ -119,7 +119,7 @@ QUEUES = (
         "weight-of-root",
         of_cohort(parent=None, fair_share_weight=2.0),
         "warning: cohort labs: fairShareWeight: '2' has no effect on a root cohort, which shares with no "
-        "other cohort; remove it",
+        "other cohort; remove fairShareWeight",
     ),
 )
 
@@ -176,7 +176,7 @@ BETWEEN = (
         "borrow-with-fair-sharing",
         replace(sound(), kueue=ConfigurationPlan(fair_sharing=("LessThanInitialShare",))),
         QUEUE + "preemption.borrowWithinCohort: 'LowerPriority' cannot be combined with fair sharing, where "
-        "shares decide what is preempted; remove it",
+        "shares decide what is preempted; remove borrowWithinCohort",
     ),
     case(
         "weights count with fair sharing alone",
