@@ -27,7 +27,7 @@ page. Long outputs are cut. `berth` is `.venv/bin/berth`.
 """
 
 INIT = (
-    "berth init prod --from multislice --project acme-ml-prod --region us-central1 --zone us-central1-b "
+    "berth init prod --from multislice --project acme-ml-prod --region us-central1 --zone us-central1-a "
     "--team vision --team speech"
 )
 BORROW = ("guaranteed: 1 slice, borrow: 2 slices", "guaranteed: 1 slice, borrow: 1 slice")

@@ -14,7 +14,8 @@ from berth.diagnostics import join_words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from berth.cli.init.stack_file import ExampleStack, InitAnswers, InitOption
+    from berth.cli.init.example import ExampleStack
+    from berth.cli.init.stack_file import InitAnswers, InitOption
     from berth.evaluate import Evaluation
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
@@ -36,6 +37,9 @@ Teams = Annotated[
 Context = Annotated[
     str | None, typer.Option("--context", metavar="CONTEXT", help="The kubeconfig context of an existing cluster.")
 ]
+ExistingCluster = Annotated[
+    str | None, typer.Option("--cluster", metavar="NAME", help="The name of an existing GKE cluster.")
+]
 Platform = Annotated[
     str | None, typer.Option("--platform", metavar="STACK", help="The platform's stack, for a team's own stack.")
 ]
@@ -50,6 +54,7 @@ def command(
     zone: Zones = None,
     team: Teams = None,
     context: Context = None,
+    cluster: ExistingCluster = None,
     platform: Platform = None,
 ) -> None:
     """Write a new stack file from an example.
@@ -59,14 +64,16 @@ def command(
     writing it, and never overwrites a file.
     """
     from berth.cli.init import stack_file as verb
+    from berth.cli.init.example import ExampleError, load_example
 
-    single_values = {"project": project, "region": region, "context": context, "platform": platform}
+    places = {"project": project, "region": region, "context": context, "cluster": cluster}
+    single_values = places | {"platform": platform}
     answers = {flag: (value,) for flag, value in single_values.items() if value is not None}
     answers |= {flag: tuple(values) for flag, values in (("zone", zone), ("team", team)) if values}
     folder = writable_project_folder()
     file = folder / f"Pulumi.{name}.yaml"
     try:
-        example = verb.load_example(source, folder)
+        example = load_example(source, folder)
         _check_answers(name, example, answers)
         if file.exists():
             raise FileExistsError
@@ -77,11 +84,11 @@ def command(
     except FileExistsError:
         typer.echo(f"{file.name} exists and is not overwritten; choose another name, or edit the file", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    except (verb.ExampleError, OSError) as error:
+    except (ExampleError, OSError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     _print_result(name, file.name, example, evaluation)
-    for note in verb.share_notes(example, answers.get("team", ())):
+    for note in verb.result_notes(example, answers.get("team", ())):
         typer.echo(note)
 
 

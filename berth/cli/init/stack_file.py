@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from textwrap import indent
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import yaml
 from msgspec import Struct
 
+from berth.cli.init.control_plane import CLOSED_NOTE, is_open, with_dns_endpoint
+from berth.cli.init.example import EXISTING, ExampleError, ExampleStack, region_of
 from berth.cli.init.first_teams import remainder_notes, teams_text
 from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_team_roles
-from berth.diagnostics import did_you_mean, format_value
+from berth.diagnostics import format_value
 from berth.evaluate import Evaluation, evaluate_stack
-from berth.loader.locate import EXAMPLES, locate
 from berth.loader.team_defaults import KEY
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
 from berth.spec.ack import AlibabaRegion
 from berth.spec.base import DnsLabel, NonEmptyText, ProjectId, Region, Text, Zone
 from berth.spec.cluster import ClusterName
+from berth.spec.existing_cluster import Location
 
 InitAnswers = Mapping[str, tuple[str, ...]]
 """Values given by flags or prompts, by the flag's name."""
 
-BERTH_ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCHEMA = "docs/stack.schema.json"
-
-
-class ExampleError(Exception):
-    """The example does not exist, has faults or cannot be edited; one line for each fault."""
 
 
 class InitOption(Struct, frozen=True, dict=True):
@@ -64,62 +60,6 @@ class InitOption(Struct, frozen=True, dict=True):
         return [*errors, *(f"'{format_value(value)}' is named twice" for value in sorted(duplicates))]
 
 
-class ExampleStack(Struct, frozen=True, dict=True):
-    """A stack without faults to start from: its path, its text and its evaluation."""
-
-    display_path: str
-    text: str
-    evaluation: Evaluation
-
-    def value_at(self, *path: str) -> Any:
-        """Return the value at a path of the fleet, or None."""
-        assert self.evaluation.file is not None
-        node: Any = self.evaluation.file.fleet
-        for key in path:
-            node = cast("Mapping[str, Any]", node).get(key) if isinstance(node, Mapping) else None
-        return node
-
-    @property
-    def zones(self) -> tuple[str, ...]:
-        """The zones of its region that its text names, in order."""
-        zone_pattern = rf"(?<![\w-]){self.value_at('region')}-(?:[a-z]|ai[0-9]+[a-z])(?![\w-])"
-        return tuple(dict.fromkeys(re.findall(zone_pattern, self.text)))
-
-
-def load_example(name: str, root: pathlib.Path) -> ExampleStack:
-    """Return an example, stack or file by name. Raises ExampleError if it does not exist or has faults."""
-    file = next(
-        (f for f in (folder / EXAMPLES / f"{name}.yaml" for folder in (root, BERTH_ROOT)) if os.path.isfile(f)), None
-    )
-    evaluation = evaluate_stack(str(file or name), root)
-    if file is None and any(problem.code == "no-file" and not problem.place for problem in evaluation.faults):
-        raise ExampleError(_no_example_message(name, root))
-    if evaluation.file is None or evaluation.file.file is None or evaluation.faults:
-        raise ExampleError("\n".join(problem.line() for problem in evaluation.faults))
-    display_path = f"{EXAMPLES}/{name}.yaml" if file else locate(name, root).display_path
-    text = re.sub(_ENCRYPTION_KEYS, "", evaluation.file.file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    if any(_is_encrypted(value) for value in evaluation.file.config.values()):
-        raise ExampleError(
-            f"{display_path}: has encrypted values, which only its own stack can decrypt; choose another example"
-        )
-    return ExampleStack(display_path, text, evaluation)
-
-
-def _no_example_message(name: str, root: pathlib.Path) -> str:
-    examples = sorted({f.stem for folder in (root, BERTH_ROOT) for f in (folder / EXAMPLES).glob("*.yaml")})
-    stacks = sorted(f.name.removeprefix("Pulumi.").removesuffix(".yaml") for f in root.glob("Pulumi.*.yaml"))
-    known = f"examples: {', '.join(examples)}" + (f"; stacks: {', '.join(stacks)}" if stacks else "")
-    return f"no example and no stack '{name}'{did_you_mean(name, [*examples, *stacks]) or f'; {known}'}"
-
-
-_ENCRYPTION_KEYS = r"^(encryptionsalt|encryptedkey|secretsprovider):.*\n?"
-"""Lines of a stack file that hold the encryption of its own stack."""
-
-
-def _is_encrypted(value: object) -> bool:
-    return isinstance(value, Mapping) and "secure" in value
-
-
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
@@ -133,30 +73,43 @@ def init_options(example: ExampleStack, answers: InitAnswers) -> tuple[InitOptio
         )
     if example.evaluation.ack_plan is not None:
         return (InitOption("region", AlibabaRegion, "Alibaba Cloud region", ("ack", "region"), required=True), teams)
-    if example.value_at("cluster", "existing") is not None:
-        path = ("cluster", "existing", "context")
+    is_gke = bool(example.location)
+    if example.value_at(*EXISTING) is not None and not is_gke:
+        path = (*EXISTING, "context")
         return (
             InitOption("context", NonEmptyText, f"Context ({example.value_at(*path) or 'the current one'})", path),
             teams,
         )
-    (region,) = answers.get("region", ("",))
-    region_changed = answers.get("region") != (example.value_at("region"),)
-    zones = example.zones
-    question = (
-        f"Zones, separated by commas or spaces, to replace {', '.join(zones)}"
-        if region_changed
-        else f"Zones, separated by commas or spaces ({', '.join(zones)})"
-    )
+    return (*_place_options(example), *_zone_options(example, answers), teams)
+
+
+def _place_options(example: ExampleStack) -> tuple[InitOption, ...]:
+    """Return the options for the project and the region, or for those of an existing GKE cluster and its name."""
+    if example.value_at(*EXISTING) is not None:
+        return (
+            InitOption("project", ProjectId, "Project of the cluster", (*EXISTING, "project"), required=True),
+            InitOption("region", Location, "Region or zone of the cluster", (*EXISTING, "location"), required=True),
+            InitOption("cluster", ClusterName, "Name of the cluster", (*EXISTING, "name"), required=True),
+        )
     return (
         InitOption("project", ProjectId, "Google Cloud project", ("project",), required=True),
         InitOption("region", Region, "Region", ("region",), required=True),
-        *(
-            [InitOption("zone", Zone, question, required=region_changed, max_values=len(zones), prefix=region)]
-            if zones
-            else []
-        ),
-        teams,
     )
+
+
+def _zone_options(example: ExampleStack, answers: InitAnswers) -> list[InitOption]:
+    """Return the option for the zones that the example names; it is required if the region changes."""
+    (location,) = answers.get("region", ("",))
+    region, zones = region_of(location), example.zones
+    is_required = region != region_of(example.location)
+    question = (
+        f"Zones, separated by commas or spaces, to replace {', '.join(zones)}"
+        if is_required
+        else f"Zones, separated by commas or spaces ({', '.join(zones)})"
+    )
+    if not zones:
+        return []
+    return [InitOption("zone", Zone, question, required=is_required, max_values=len(zones), prefix=region)]
 
 
 def missing_flags(example: ExampleStack, answers: InitAnswers) -> list[str]:
@@ -208,6 +161,8 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
             editor = editor.set_value(each.path[:-1], each.path[-1], _scalar(answers[each.flag][0]))
     if editor.value_at(("cluster", "name")) is not None:
         editor = editor.set_value(("cluster",), "name", name)
+    if is_open(example.evaluation):
+        editor = with_dns_endpoint(editor)
     teams = () if example.evaluation.is_team_stack else answers.get("team", ())
     keeps_roles = bool(teams) and has_roles(example.evaluation)
     if teams:
@@ -228,10 +183,11 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
     return schema + head + re.sub(r"\n{3,}", "\n\n", body)
 
 
-def share_notes(example: ExampleStack, teams: Sequence[str]) -> list[str]:
-    """Return a sentence for each flavor that the new teams cannot share equally."""
+def result_notes(example: ExampleStack, teams: Sequence[str]) -> list[str]:
+    """Return a sentence if the control plane is closed, and for each flavor that the new teams cannot share equally."""
     roles = role_shares(example.evaluation, len(teams)) if teams and has_roles(example.evaluation) else None
-    return remainder_notes(example.evaluation, teams, roles)
+    closed = [CLOSED_NOTE] if is_open(example.evaluation) else []
+    return [*closed, *remainder_notes(example.evaluation, teams, roles)]
 
 
 def evaluate_text(text: str, name: str, root: pathlib.Path) -> Evaluation:

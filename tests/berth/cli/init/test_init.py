@@ -20,11 +20,16 @@ from berth.cli import app
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
 from tests.problem_lines import without_codes
 from tests.stack_files import ACK_STACKS, ALL_STACKS, FLEET_STACKS, ROOT, TEAM_STACKS, evaluation
 from tests.test_architecture import WITHOUT_PULUMI
 
 EXISTING = ("local",)
+EXISTING_GKE = ("existing-gke",)
+NAME_LINE = r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|((cluster|existing): \{)?name: prod"
+CLOSED = "ipEndpoint: false, publicEndpoint: false, "
+CLOSING_LINES = ("dnsEndpoint: true", "controlPlane: {publicEndpoint: false, ipEndpoint: false}")
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +57,8 @@ def where(stack: str) -> list[str]:
         return []
     if isinstance(result.ack_plan, AckFleetPlan):
         return ["--region", result.ack_plan.region]
+    if stack in EXISTING_GKE:
+        return ["--project", "acme-ml-prod", "--region", "us-central1", "--cluster", "prod"]
     assert result.plan is not None
     assert result.plan.region is not None
     return ["--project", "acme-ml-prod", "--region", result.plan.region]
@@ -81,16 +88,49 @@ def planned(result: Evaluation) -> FleetPlan | AckFleetPlan:
 
 @pytest.mark.parametrize("stack", list(ALL_STACKS))
 def test_an_example_is_copied_except_for_names(stack: str, project: Path) -> None:
-    """Comments are copied too; only lines with names differ."""
+    """Comments are copied too; only lines with names differ, and those that close an open control plane."""
     result = made(project, "--from", stack, *where(stack))
     old = ALL_STACKS[stack].read_text(encoding="utf-8").splitlines()
     new = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8").splitlines()
+    if "open-control-plane" in {each.code for each in evaluation(stack).warnings}:
+        new = [line.replace(CLOSED, "") for line in new if line.strip() not in CLOSING_LINES]
     assert len(old) == len(new)
     changed = [line.strip() for was, line in zip(old, new, strict=True) if was != line]
     for line in changed:
-        assert re.match(r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|(cluster: \{)?name: prod", line)
-    if result.plan is not None and stack not in EXISTING:
+        assert re.match(NAME_LINE, line)
+    if result.plan is not None and stack not in (*EXISTING, *EXISTING_GKE):
         assert (result.plan.project, result.plan.cluster.name) == ("acme-ml-prod", "prod")
+
+
+@pytest.mark.parametrize("stack", list(ALL_STACKS))
+def test_no_control_plane_is_open_to_every_address(stack: str, project: Path) -> None:
+    """Where the example's is, the file has a DNS endpoint and no IP endpoint, and the output says so."""
+    was_open = "open-control-plane" in {each.code for each in evaluation(stack).warnings}
+    done = init("prod", "--from", stack, *where(stack))
+    assert done.stdout.count("the control plane has a DNS endpoint that requires IAM") == was_open
+    result = evaluate_stack("prod", project)
+    assert "open-control-plane" not in {each.code for each in result.warnings}
+    if was_open:
+        assert result.plan is not None
+        cluster = result.plan.cluster
+        assert isinstance(cluster, ClusterPlan)
+        assert cluster.control_plane.dns_endpoint
+        assert not cluster.control_plane.ip_endpoint
+        assert not cluster.control_plane.public_endpoint
+
+
+def test_an_example_without_cluster_settings_gets_a_dns_endpoint(project: Path) -> None:
+    queues = "{train: {flavors: [{pool: v5e, guaranteed: all}]}}"
+    pool = "{machineType: ct5lp-hightpu-4t, topology: 2x4, slices: 3, zone: us-central1-a}"
+    (project / "small.yaml").write_text(
+        "config:\n  berth:fleet:\n    project: acme-ml\n    region: us-central1\n"
+        f"    pools: {{v5e: {pool}}}\n    teams: {{vision: {{queues: {queues}}}}}\n",
+        encoding="utf-8",
+    )
+    result = made(project, "--from", "small.yaml", *GKE)
+    assert "open-control-plane" not in {each.code for each in result.warnings}
+    text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    assert "cluster: {dnsEndpoint: true, controlPlane: {publicEndpoint: false, ipEndpoint: false}}" in text
 
 
 @pytest.mark.parametrize("number", [1, 2, 5])
@@ -143,7 +183,7 @@ def test_new_teams_of_the_batch_platform_have_its_queue_roles(number: int, proje
 def test_five_teams_of_the_batch_platform_are_told_what_they_cannot_share(project: Path) -> None:
     done = init("prod", "--from", "batch-platform", *GKE, *(w for n in "vwxyz" for w in ("--team", f"team-{n}")))
     borrowing, cohort = "; every team can borrow the", "from the cohort 'all'"
-    assert done.stdout.splitlines()[3:] == [
+    assert done.stdout.splitlines()[4:] == [
         f"gpu-l4-reserved: 5 teams cannot share 8 L4 equally, so each is guaranteed nothing{borrowing} 8 L4 {cohort}",
         "gpu-l4-ondemand: 5 teams cannot share 16 L4 equally, so each is guaranteed 2 L4"
         f"{borrowing} other 6 L4 {cohort}",
@@ -200,6 +240,17 @@ def test_an_existing_cluster_takes_a_context(project: Path) -> None:
     result = made(project, "--from", "local", "--context", "kind: other", "--team", "vision")
     assert result.plan is not None
     assert getattr(result.plan.cluster, "context", None) == "kind: other"
+
+
+def test_an_existing_gke_cluster_takes_its_name_project_and_place(project: Path) -> None:
+    """A zonal cluster has its pools in its zone."""
+    place = ["--project", "acme-ml-prod", "--region", "us-east5-a", "--zone", "us-east5-a", "--cluster", "prod"]
+    done = init("prod", "--from", "existing-gke", *place[2:])
+    assert (done.exit_code, "existing-gke.yaml also needs --project" in done.stderr) == (2, True)
+    init("prod", "--from", "existing-gke", *place)
+    text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    assert "existing: {name: prod, location: us-east5-a, project: acme-ml-prod}" in text
+    assert "us-central1" not in text
 
 
 def test_a_teams_own_stack_takes_its_platform_and_its_team(project: Path) -> None:

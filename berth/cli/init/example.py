@@ -1,0 +1,89 @@
+"""The stack that `berth init` starts from: an example, another stack or a file."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from msgspec import Struct
+
+from berth.diagnostics import did_you_mean
+from berth.evaluate import Evaluation, evaluate_stack
+from berth.loader.locate import EXAMPLES, locate
+
+BERTH_ROOT = pathlib.Path(__file__).resolve().parents[3]
+EXISTING: Final = ("cluster", "existing")
+"""Path of the section of an existing cluster."""
+
+
+class ExampleError(Exception):
+    """The example does not exist, has faults or cannot be edited; one line for each fault."""
+
+
+class ExampleStack(Struct, frozen=True, dict=True):
+    """A stack without faults to start from: its path, its text and its evaluation."""
+
+    display_path: str
+    text: str
+    evaluation: Evaluation
+
+    def value_at(self, *path: str) -> Any:
+        """Return the value at a path of the fleet, or None."""
+        assert self.evaluation.file is not None
+        node: Any = self.evaluation.file.fleet
+        for key in path:
+            node = cast("Mapping[str, Any]", node).get(key) if isinstance(node, Mapping) else None
+        return node
+
+    @property
+    def location(self) -> str:
+        """The region of the fleet, or the region or zone of the existing GKE cluster; empty if there is none."""
+        return self.value_at("region") or self.value_at(*EXISTING, "location") or ""
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The zones of its region that its text names, in order."""
+        zone_pattern = rf"(?<![\w-]){region_of(self.location)}-(?:[a-z]|ai[0-9]+[a-z])(?![\w-])"
+        return tuple(dict.fromkeys(re.findall(zone_pattern, self.text)))
+
+
+def load_example(name: str, root: pathlib.Path) -> ExampleStack:
+    """Return an example, stack or file by name. Raises ExampleError if it does not exist or has faults."""
+    file = next(
+        (f for f in (folder / EXAMPLES / f"{name}.yaml" for folder in (root, BERTH_ROOT)) if os.path.isfile(f)), None
+    )
+    evaluation = evaluate_stack(str(file or name), root)
+    if file is None and any(problem.code == "no-file" and not problem.place for problem in evaluation.faults):
+        raise ExampleError(_no_example_message(name, root))
+    if evaluation.file is None or evaluation.file.file is None or evaluation.faults:
+        raise ExampleError("\n".join(problem.line() for problem in evaluation.faults))
+    display_path = f"{EXAMPLES}/{name}.yaml" if file else locate(name, root).display_path
+    text = re.sub(_ENCRYPTION_KEYS, "", evaluation.file.file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if any(_is_encrypted(value) for value in evaluation.file.config.values()):
+        raise ExampleError(
+            f"{display_path}: has encrypted values, which only its own stack can decrypt; choose another example"
+        )
+    return ExampleStack(display_path, text, evaluation)
+
+
+def _no_example_message(name: str, root: pathlib.Path) -> str:
+    examples = sorted({f.stem for folder in (root, BERTH_ROOT) for f in (folder / EXAMPLES).glob("*.yaml")})
+    stacks = sorted(f.name.removeprefix("Pulumi.").removesuffix(".yaml") for f in root.glob("Pulumi.*.yaml"))
+    known = f"examples: {', '.join(examples)}" + (f"; stacks: {', '.join(stacks)}" if stacks else "")
+    return f"no example and no stack '{name}'{did_you_mean(name, [*examples, *stacks]) or f'; {known}'}"
+
+
+_ENCRYPTION_KEYS = r"^(encryptionsalt|encryptedkey|secretsprovider):.*\n?"
+"""Lines of a stack file that hold the encryption of its own stack."""
+
+
+def _is_encrypted(value: object) -> bool:
+    return isinstance(value, Mapping) and "secure" in value
+
+
+def region_of(location: str) -> str:
+    """Return the region of a region or zone."""
+    return re.sub(r"(?<=\d)-(?:[a-z]|ai[0-9]+[a-z])$", "", location)
