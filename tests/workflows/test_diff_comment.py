@@ -33,7 +33,7 @@ def test_what_is_guarded_fails_after_it_was_told(project: pathlib.Path) -> None:
     )
     done = run_make(project, "diff-comment", "STACKS=dev", "SINCE=main")
     assert "Error 3" in done.stderr
-    assert "Guarded" in (project / "build" / "comment.md").read_text(encoding="utf-8")
+    assert "**Blocked**" in (project / "build" / "comment.md").read_text(encoding="utf-8")
 
 
 def test_what_is_refused_is_marked_in_the_pull_request_and_told(project: pathlib.Path) -> None:

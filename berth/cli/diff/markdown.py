@@ -36,7 +36,7 @@ def render_markdown(changes: Changes) -> str:
     parts = [
         f"### {escape_markdown(headline(changes))}",
         _bullets("Rights", plain_text.right_lines(changes), fold=False),
-        _bullets("Guarded", _join_indented(plain_text.guarded_lines(changes)), fold=False),
+        _bullets("Blocked", _join_indented(plain_text.guarded_lines(changes)), fold=False),
         *_quota_parts(changes.entitlements),
         *_worker_parts(changes),
         _bullets("Who can preempt whom", plain_text.preemption_lines(changes.entitlements)),
