@@ -84,9 +84,10 @@ def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, change
         raise ManualEditRequired(
             f"no change of {pool.name} is given; write --set KEY=VALUE, such as --set topology=4x4"
         )
-    queue_names = [queue.name for queue in plan.cluster_queues if any(e.flavor == pool.flavor for e in queue.flavors)]
+    users = [queue for queue in plan.cluster_queues if any(entry.flavor == pool.flavor for entry in queue.flavors)]
+    queue_names = [queue.name for queue in users if queue.stop_policy != _DRAINED]
 
-    stops = {path: stop for path, stop in _stop_policies(editor, queue_names).items() if stop != _DRAINED}
+    stops = _stop_policies(editor, queue_names)
 
     def drain(editor: YamlEditor) -> YamlEditor:
         return _with_stop_policies(editor, dict.fromkeys(stops, _DRAINED))
@@ -101,7 +102,7 @@ def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, change
         return _without_allowance(_with_stop_policies(editor, stops), "allowReplacement", pool.name)
 
     queues = ", ".join(queue_names)
-    if stops:
+    if queues:
         yield f"hold and drain {queues}", "wait until these queues have no admitted workload", drain
     yield f"replace {pool.name}", "wait until its nodes are ready", replace
     yield f"resume {queues}" if queues else "remove the allowance", "done", resume

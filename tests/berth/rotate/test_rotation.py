@@ -202,6 +202,22 @@ def test_a_held_queue_is_drained_and_held_again(project: Path) -> None:
     assert "-            stopPolicy: HoldAndDrain\n+            stopPolicy: Hold\n" in resume
 
 
+def test_drained_teams_are_not_drained_again(project: Path) -> None:
+    """The state of a team drains its queues; a queue that runs is drained and resumed alone."""
+    text = BASE["Pulumi.dev.yaml"].replace("      vision:\n", "      vision:\n        state: drained\n")
+    write(project, {**BASE, "Pulumi.dev.yaml": text})
+    result = json.loads(rotate("l4-reserved", "--in-place", "--set", "diskSizeGb=200", "--json").stdout)
+    assert [step["title"] for step in result["steps"]] == [
+        "hold and drain speech-serve",
+        "replace l4-reserved",
+        "resume speech-serve",
+    ]
+    speech = BASE["teams/speech.yaml"].replace("  speech:\n", "  speech:\n    state: drained\n")
+    write(project, {**BASE, "Pulumi.dev.yaml": text, "teams/speech.yaml": speech})
+    result = json.loads(rotate("l4-reserved", "--in-place", "--set", "diskSizeGb=200", "--json").stdout)
+    assert [step["title"] for step in result["steps"]] == ["replace l4-reserved", "remove the allowance"]
+
+
 def test_a_stack_file_outside_of_the_project_is_rotated_and_left_alone(project: Path, tmp_path_factory: Any) -> None:
     outside = tmp_path_factory.mktemp("elsewhere") / "Pulumi.dev.yaml"
     outside.write_text(BASE["Pulumi.dev.yaml"], encoding="utf-8")
