@@ -177,7 +177,7 @@ def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -
     known = allowed_keys(path[:-1], root)
     if root is AckFleetSpec and str(path[-1]) in _google_keys(path) - {"machineType"}:
         return f"'{path[-1]}' is not a key of an ACK stack; remove {path[-1]}"
-    guess = "" if path[-1] == "gpu" else did_you_mean(str(path[-1]), known)  # a GPU is not the similar cpu
+    guess = did_you_mean(str(path[-1]), [key for key in known if (path[-1], key) != ("gpu", "cpu")])
     hint = foreign_key_hint(str(path[-1]), known) or guess
     hint = hint or (f"; write one of {', '.join(known)}" if known else "; no key is allowed here")
     return f"unknown key '{format_value(path[-1])}'{hint}"

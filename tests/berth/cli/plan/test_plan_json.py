@@ -40,7 +40,8 @@ SHAPE = record(
     stack=TEXT,
     clusters=listed(
         record(
-            name=TEXT, project=TEXT_OR_NULL, location=TEXT_OR_NULL, mode=TEXT, releaseChannel=TEXT_OR_NULL,
+            name=TEXT, project=TEXT_OR_NULL, location=TEXT_OR_NULL, existing={"type": "boolean"}, mode=TEXT,
+            releaseChannel=TEXT_OR_NULL,
             version=TEXT_OR_NULL, kubeconfig=TEXT_OR_NULL, context=TEXT_OR_NULL,
         )
     ),
