@@ -30,7 +30,7 @@ STATE_LABELS = {
 }
 """States of a job as text."""
 
-MAX_LANES, MAX_STEPS = 60, 200
+MAX_LANES, MAX_STEPS = 80, 200
 """Maximum of jobs in a picture; the table has all of them."""
 
 MAX_NUMBERED_STEPS = 12

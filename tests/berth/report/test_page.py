@@ -376,7 +376,7 @@ def test_a_page_without_jobs_has_no_timeline_and_faulty_jobs_have_no_page(tmp_pa
 
 def test_many_jobs_have_a_table_alone() -> None:
     spells = (StateSpan(LaneState.ADMITTED, 1, 2),)
-    few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, Section("t", ("a",), [["b"]]), ()) for n in (60, 61))
+    few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, Section("t", ("a",), [["b"]]), ()) for n in (80, 81))
     assert few.is_drawable
     assert not many.is_drawable
     assert "61 jobs; the table has the status of each." in Read(render_page(evaluation("dev"), timeline=many)).words

@@ -296,12 +296,15 @@ def test_jobs_are_drawn_as_long_as_they_were_in(browser: Any, files: dict[str, P
     """Against the decisions themselves: from the step that admits a job to the one that it loses its place in."""
     story = run([str(ALL_STACKS["batch-platform"]), *JOBS["batch-platform"]], (), ROOT).stories[0]
     inside: dict[str, int] = {}
+    since: dict[str, int] = {}
     for moment in story.steps:
         for row in moment.outcomes:
             if row.status == "admitted":
-                inside[row.job] = len(story.steps) - moment.number + 1
-            elif row.preempted_by is not None:
-                inside[row.job] -= len(story.steps) - moment.number + 1
+                since.setdefault(row.job, moment.number)
+            elif row.job in since:
+                inside[row.job] = inside.get(row.job, 0) + moment.number - since.pop(row.job)
+    for job, start in since.items():
+        inside[job] = inside.get(job, 0) + len(story.steps) + 1 - start
     names = {story.display_names[job] for job in inside}
     for size in (PHONE, DESK):
         with Visit(browser, files["batch-platform"], size) as visit:
