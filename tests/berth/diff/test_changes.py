@@ -25,7 +25,7 @@ from berth.diff.update_effects import UpdateEffect, find_update_rule, load_updat
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack
 from berth.plan import accelerator_networks, ack, capacity, gke, kueue, monitoring, teams
-from berth.plan.existing import ExistingClusterPlan
+from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.yaml_loader import load_table
 from components.gke import node_pool
@@ -196,6 +196,7 @@ PLANS = (
     AckCluster,
     Membership,
     ExistingClusterPlan,
+    ExistingGkeClusterPlan,
 )
 
 
@@ -268,8 +269,8 @@ def test_what_the_table_says_is_what_the_provider_marks(kind: type) -> None:
     assert values == expected
 
 
-UNMARKED = {"placementPolicy.tpuTopology"}
-"""Inputs whose block is what the component has replaced."""
+UNMARKED = {"placementPolicy.tpuTopology", "ignoreChanges"}
+"""Inputs whose block is what the component has replaced, and options of resources, which no provider marks."""
 
 
 def test_what_a_slice_is_replaced_on_is_what_its_component_says() -> None:

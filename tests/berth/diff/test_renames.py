@@ -51,7 +51,8 @@ def test_a_rename_registers_the_same_resources_with_the_same_names(tmp_path: Pat
         if all(metadata):
             names = [{k: cast("dict[str, object]", m).get(k) for k in ("name", "namespace")} for m in metadata]
             assert names[0] == names[1]
-            assert before[urn].inputs.get("spec") == after[urn].inputs.get("spec")
+            if before[urn].inputs.get("kind") != "ClusterRules":  # recordings are by team
+                assert before[urn].inputs.get("spec") == after[urn].inputs.get("spec")
         else:
             assert before[urn].type == "gcp:monitoring/dashboard:Dashboard"
 
