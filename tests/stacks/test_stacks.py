@@ -242,7 +242,7 @@ def is_manifest(one: RecordedResource) -> bool:
 @every_stack
 def test_every_object_comes_after_what_it_refers_to(stack: str) -> None:
     """So that `berth render | kubectl apply -f -` succeeds at once."""
-    there = ("default", "kube-system", "kueue-system")  # with the cluster, and with Kueue, which comes by Helm
+    there = ("default", "kube-system", "kueue-system", "monitoring")  # with the cluster, Kueue and Prometheus
     for _, planned in clusters(stack):
         seen: set[tuple[str, str]] = {("Namespace", name) for name in there}
         for manifest in manifests_of(planned):
