@@ -10,6 +10,7 @@ import pytest
 
 from berth import outputs as exports
 from berth.engine import Preview, run_program
+from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.gke import ClusterPlan
 from tests.plain import plaintext_secrets
 from tests.stack_files import (
@@ -75,10 +76,10 @@ def test_nothing_that_is_recorded_tells_a_secret(stack: str) -> None:
 
 @every_file
 def test_a_kubeconfig_is_exported_as_a_secret_alone(stack: str) -> None:
-    """That of a cluster made here, for the teams' stacks; nobody exports another."""
+    """That of a GKE cluster, created or existing, for the teams' stacks; nobody exports another."""
     plan = evaluation(stack).plan
-    made_here = plan is not None and isinstance(plan.cluster, ClusterPlan)
-    assert ran(stack).exports.get(exports.KUBECONFIG_OUTPUT) == ("[secret]" if made_here else None)
+    is_gke = plan is not None and isinstance(plan.cluster, ClusterPlan | ExistingGkeClusterPlan)
+    assert ran(stack).exports.get(exports.KUBECONFIG_OUTPUT) == ("[secret]" if is_gke else None)
 
 
 @every_file
