@@ -379,7 +379,7 @@ def test_many_jobs_have_a_table_alone() -> None:
     few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, Section("t", ("a",), [["b"]]), ()) for n in (80, 81))
     assert few.is_drawable
     assert not many.is_drawable
-    assert "61 jobs; the table has the status of each." in Read(render_page(evaluation("dev"), timeline=many)).words
+    assert "81 jobs; the table has the status of each." in Read(render_page(evaluation("dev"), timeline=many)).words
 
 
 # --- cost and change --------------------------------------------------------------------------------------------------
