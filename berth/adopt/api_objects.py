@@ -1,4 +1,4 @@
-"""Objects as APIs return them, their values by path, and what is said of those that are not adopted."""
+"""Objects as APIs return them, their values by path, and reports of those that are not adopted."""
 
 from __future__ import annotations
 

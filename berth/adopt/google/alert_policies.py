@@ -156,9 +156,9 @@ def policy_changes(policy: ApiObject, inputs: Mapping[str, Any]) -> Iterator[str
     if sorted(list_at(inputs, "notificationChannels")) != sorted(list_at(policy, "notificationChannels")):
         changed.append("notificationChannels")
     if policy.get("enabled") is False:
-        changed.append("enabled (it is switched on)")
+        changed.append("enabled (it is off)")
     if changed:
-        yield f"{', '.join(changed)} become Berth's"
+        yield f"the first `pulumi up` sets Berth's {', '.join(changed)}"
 
 
 def _first(inputs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -97,10 +97,13 @@ def _incomplete(kind: str, answer: ApiObject) -> str | None:
         return None if is_named else "an object without kind and metadata.name; give the answer of kubectl as it is"
     name = _NAME_FIELD.get(kind, "name")
     if not isinstance(answer.get(name), str):
-        article = "an" if kind[0] in "aeiouI" else "a"
-        return f"{article} {kind} without a {name}; {_AS_IT_IS}"
+        return f"{_article(kind)} {kind} without {_article(name)} {name}; {_AS_IT_IS}"
     problem = _PARTS[kind](answer) if kind in _PARTS else None
     return None if problem is None else f"{kind} '{_shorten_text(str(answer[name]))}': {problem}; {_AS_IT_IS}"
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeiouI" else "a"
 
 
 def _future_problem(answer: ApiObject) -> str | None:

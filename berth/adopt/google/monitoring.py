@@ -191,7 +191,7 @@ def _dashboard_changes(dashboard: ApiObject, inputs: Mapping[str, Any]) -> Itera
         key for key in sorted({**wanted, **found}) if _comparable(wanted.get(key)) != _comparable(found.get(key))
     ]
     if changed:
-        yield f"{', '.join(changed)} become Berth's"
+        yield f"the first `pulumi up` sets Berth's {', '.join(changed)}"
 
 
 def _comparable(value: object) -> object:

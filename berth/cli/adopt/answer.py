@@ -85,7 +85,9 @@ def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, Adopt
     evaluation = drain.evaluate_drained(stack_file, stack)
     if evaluation.plan is None or evaluation.plan.monitoring is None:
         return stack_file, adopted, evaluation
-    if absent := absent_alerts(inventory, stack, evaluation.plan.monitoring):
+    with _reporting_bad_input():
+        absent = absent_alerts(inventory, stack, evaluation.plan.monitoring)
+    if absent:
         adopted = without_alerts(adopted, absent)
         stack_file = render_stack_file(adopted)
         evaluation = drain.evaluate_drained(stack_file, stack)
