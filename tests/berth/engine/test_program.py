@@ -129,6 +129,14 @@ def test_a_fault_in_a_module_is_told_with_its_place_and_no_traceback(tmp_path: P
     assert failure(root) == "hands.py:2: KeyError: 'x'"
 
 
+def test_an_error_that_is_its_own_cause_is_told_once(tmp_path: Path) -> None:
+    """The SDK raises the error of a provider's function from itself."""
+    loop = "error = OSError('nobody answers')\nerror.__cause__ = error\nraise error\n"
+    assert failure(project(tmp_path, loop)) == "__main__.py:3: OSError: nobody answers"
+    function = "import pulumi\npulumi.runtime.invoke('cloud:index:look', {}).value\n"
+    assert "needs the provider, which is not available offline" in failure(project(tmp_path, function))
+
+
 def test_a_fault_is_told_with_its_traceback_to_who_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BERTH_TRACEBACK", "1")
     output = failure(project(tmp_path, "1 / 0\n")).splitlines()
