@@ -117,6 +117,9 @@ def _rotate_beside(plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) 
 
     def add(editor: YamlEditor) -> YamlEditor:
         editor = editor.copy_entry(("pools", pool.name), new)
+        for key in _KEYS_OF_EXISTING_NODE_POOLS:
+            if editor.value_at(("pools", new, key)) is not None:
+                editor = editor.remove(("pools", new, key))
         for key, value in {**changes, "flavor": flavor}.items():
             editor = editor.set_value(("pools", new), key, value)
         return editor
@@ -137,6 +140,8 @@ def _rotate_beside(plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) 
 
 _FLAVOR_KEYS = {"machineType", "topology", "capacity", "accelerator", "gpuSharing", "gpuPartition", "labels", "taints"}
 """Keys of a pool whose change requires another flavor."""
+_KEYS_OF_EXISTING_NODE_POOLS = ("nodePoolName", "adopted")
+"""Keys that a new pool beside the old one does not have: its node pools are new, and two cannot have one name."""
 
 
 def _with_allowance(editor: YamlEditor, section: str, key: str, reason: str) -> YamlEditor:

@@ -37,14 +37,13 @@ def simulated_nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
 
 def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str]) -> dict[str, object]:
     name = f"{pool.name}-{number + 1}"
-    multi_host = (pool.hosts_per_slice or 1) > 1
     labels = {
         **blocks,
         **flavor.node_labels,
         SIMULATED: "true",
         HOSTNAME: name,
         INSTANCE_TYPE: pool.machine_type,
-        NODE_POOL: f"{pool.name}-{number // (pool.hosts_per_slice or 1) + 1}" if multi_host else pool.name,
+        NODE_POOL: _node_pool_name(pool, number),
     }
     labels |= _provisioning_label(pool)
     if pool.resource == catalog.extended_resource("tpu"):
@@ -64,6 +63,15 @@ def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str
         "spec": {"taints": taints},
         "status": {"allocatable": resources, "capacity": dict(resources), "phase": "Running"},
     }
+
+
+def _node_pool_name(pool: PoolPlan, number: int) -> str:
+    """Return the name of a node's node pool; nodes that Berth does not create are in one for each slice."""
+    hosts = pool.hosts_per_slice or 1
+    index = number // hosts if hosts > 1 else 0
+    if index < len(pool.node_pools):
+        return pool.node_pools[index].name
+    return f"{pool.name}-{index + 1}" if hosts > 1 else pool.name
 
 
 def _provisioning_label(pool: PoolPlan) -> dict[str, str]:

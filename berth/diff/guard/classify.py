@@ -84,12 +84,16 @@ def _pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
 def _is_slice(pool_key: str, key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> bool:
     """Return whether a node pool is a slice of a pool, by its inputs or, without inputs, by the plan.
 
-    The name of a slice in GKE contains its topology (`v5e-2x4-1`); the name of any other node pool is its key.
+    The name of a slice in GKE contains its topology (`v5e-2x4-1`), or is of the pool's `nodePoolName`. The name of any
+    other node pool is its key, unless it has a `nodePoolName`.
     """
     placement: dict[str, Any] = inputs.get("placementPolicy") or {}
     if inputs:
         name = str(inputs.get("name") or "")
-        return bool(placement.get("tpuTopology")) or bool(_SLICE_NAME.fullmatch(name) and name != key)
+        if placement.get("tpuTopology") or (_SLICE_NAME.fullmatch(name) and name != key):
+            return True
+        if not (placement.get("policyName") and name != key):
+            return False
     return any(
         each.key.startswith(f"{pool_key}-") for p in plan.own_pools if p.key == pool_key for each in p.node_pools
     )
