@@ -11,6 +11,7 @@ from berth.adopt.labels import is_user_label
 from berth.catalog import Machine
 
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
+_CLUSTER_RANGE = "ipAllocationPolicy.clusterSecondaryRangeName"
 _DRIVERS = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 
 
@@ -51,6 +52,12 @@ def network_and_placement(node_pool: ApiObject, machine: Machine, topology: str 
         entry["networking"] = "gpudirect"
     compact = value_at(node_pool, "placementPolicy.type") == "COMPACT" and not topology and not machine.domain_topology
     return entry | ({"compactPlacement": True} if compact else {})
+
+
+def pod_range(node_pool: ApiObject, cluster: ApiObject) -> StackEntry:
+    """Return the range of the pods' addresses, unless it is the cluster's."""
+    name = value_at(node_pool, "networkConfig.podRange")
+    return {"podRangeName": name} if name and name != value_at(cluster, _CLUSTER_RANGE) else {}
 
 
 def local_ssds(node_pool: ApiObject, machine: Machine) -> StackEntry:

@@ -16,6 +16,7 @@ from berth.adopt.pool_settings import (
     labels_and_taints,
     local_ssds,
     network_and_placement,
+    pod_range,
     set_linux_settings,
     surge_settings,
 )
@@ -114,7 +115,7 @@ def _group_pool(
 
 
 _KEPT_BY_ADOPTED = (
-    *("secureBoot", "driverVersion", "confidentialNodes", "maxPodsPerNode", "serviceAccount", "surge"),
+    *("secureBoot", "driverVersion", "confidentialNodes", "maxPodsPerNode", "podRangeName", "serviceAccount", "surge"),
     "nodeSystemConfig",
 )
 """Keys of settings that an adopted pool keeps."""
@@ -167,6 +168,7 @@ def _adopted_pool(
         one_zone=len(group) > 1 or bool(value_at(node_pool, "placementPolicy.tpuTopology")),
     )
     entry |= labels_and_taints(node_pool)
+    entry |= pod_range(node_pool, inventory.cluster)
     entry |= gpu_settings(gpu)
     entry |= network_and_placement(node_pool, machine, topology)
     entry |= local_ssds(node_pool, machine)

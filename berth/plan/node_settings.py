@@ -64,13 +64,15 @@ class NodeNetworkPlan(Struct, frozen=True, kw_only=True):
     field is: the provider then sends false for it by default, and nodes of a private cluster would get public
     addresses. `interfaces` follow the node's first interface, in order; they belong to the AcceleratorNetworksPlan with
     the key `accelerator_networks`, or to existing networks. `accelerator_profile` ("auto": GKE creates networks and
-    interfaces, for DRANET) excludes interfaces.
+    interfaces, for DRANET) excludes interfaces. `pod_range` names the secondary range of the pods' addresses; None is
+    the cluster's.
     """
 
     private_nodes: bool | None = None
     interfaces: tuple[NodeInterfacePlan, ...] = ()
     accelerator_networks: str | None = None
     accelerator_profile: str | None = None
+    pod_range: str | None = None
 
 
 class KubeletPlan(Struct, frozen=True, kw_only=True):

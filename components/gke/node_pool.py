@@ -199,6 +199,7 @@ def _network(
     interfaces = live_interfaces or [(each.network, each.subnetwork) for each in network.interfaces]
     return gcp.container.NodePoolNetworkConfigArgs(
         enable_private_nodes=network.private_nodes,
+        pod_range=network.pod_range,
         accelerator_network_profile=network.accelerator_profile,
         additional_node_network_configs=_interfaces(interfaces) or None,
     )

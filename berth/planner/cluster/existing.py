@@ -25,7 +25,7 @@ _GOOGLE_FLEET_FIELDS = frozenset({"project_number", "labels", "reservations", "c
 _CREATED_POOL_FIELDS = frozenset(
     {"auto_provisioned", "driver_version", "networking", "compact_placement", "local_ssd", "disk_size_gb", "surge"}
     | {"compute_class", "max_pods_per_node", "secure_boot", "confidential_nodes", "service_account"}
-    | {"node_system_config", "node_pool_name", "adopted"}
+    | {"node_system_config", "node_pool_name", "adopted", "pod_range_name"}
 )
 """Fields of a pool that determine how its nodes are created."""
 _ALLOWED_CAPACITIES = ("on-demand", "spot", "queued")

@@ -8,6 +8,7 @@ from berth.diagnostics import FieldPath, join_words
 from berth.plan.existing import ExistingGkeClusterPlan
 from berth.planner.cluster.gke import check_autopilot_keys, node_account_plan
 from berth.planner.cluster.maintenance import auto_provisioning_plan
+from berth.planner.cluster.webhooks import report_called_ports
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import BERTH, PlannedPool
 from berth.planner.tenancy.access import security_group
@@ -35,6 +36,7 @@ def existing_gke_cluster_plan(
     _check_places(context, existing)
     _check_multi_networking(context, pools)
     _check_datapath(context)
+    report_called_ports(context)
     stated = spec.model_fields_set
     requests = {name: pool.request for name, pool in pools.items()}
     return ExistingGkeClusterPlan(

@@ -37,6 +37,19 @@ def webhook_firewall_plan(context: PlanningContext, cluster: str) -> WebhookFire
     )
 
 
+def report_called_ports(context: PlanningContext) -> None:
+    """Note the firewall rule that an existing GKE cluster needs for the controllers that Berth installs in it."""
+    spec, ports = context.spec.cluster, _called_ports(context)
+    if spec.existing is None or spec.mode != "standard" or not spec.private_nodes or not ports:
+        return
+    message = (
+        f"'{spec.existing.name}' needs a firewall rule that lets its control plane reach TCP "
+        f"{', '.join(map(str, ports))} of the nodes, if gcloud container clusters describe shows a "
+        "privateClusterConfig.masterIpv4CidrBlock; without it calls to the webhooks of Kueue and JobSet time out"
+    )
+    context.problems.note("webhook-firewall", ("cluster", "existing"), message)
+
+
 def _called_ports(context: PlanningContext) -> tuple[int, ...]:
     """The ports of the controllers that Berth installs."""
     kueue = () if context.spec.kueue.existing else _KUEUE_PORTS

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network
 from itertools import islice
 
+from msgspec.structs import replace
+
 from berth.diagnostics import FieldPath
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
 from berth.plan.node_settings import NodeInterfacePlan, NodeNetworkPlan
@@ -130,7 +132,16 @@ def _rdma_vpcs(
 def node_network(
     context: PlanningContext, pool: PlannedPool, sets: Iterable[AcceleratorNetworksPlan]
 ) -> NodeNetworkPlan:
-    """Return the network settings of a pool's nodes, with their additional interfaces."""
+    """Return the network settings of a pool's nodes: additional interfaces, and the range of their pods."""
+    network = _accelerator_network(context, pool, sets)
+    if pool.spec.pod_range_name is None:
+        return network
+    return replace(network, private_nodes=context.spec.cluster.private_nodes, pod_range=pool.spec.pod_range_name)
+
+
+def _accelerator_network(
+    context: PlanningContext, pool: PlannedPool, sets: Iterable[AcceleratorNetworksPlan]
+) -> NodeNetworkPlan:
     private = context.spec.cluster.private_nodes
     if profile := network_needs(pool.request).profile:
         return NodeNetworkPlan(private_nodes=private, accelerator_profile=profile)

@@ -17,6 +17,7 @@ _SETTINGS_OF_CREATION = {
     "driver_version": "driverVersion",
     "confidential_nodes": "confidentialNodes",
     "max_pods_per_node": "maxPodsPerNode",
+    "pod_range_name": "podRangeName",
 }
 """Settings that an adopted node pool keeps, and their keys."""
 
@@ -70,6 +71,24 @@ def _pattern_error(pattern: str, hardware: Hardware) -> str | None:
             "lower-case letters, digits and '-', starting with a letter and ending with a letter or digit"
         )
     return None
+
+
+def check_pod_range(context: PlanningContext, name: str, spec: PoolSpec, *, made_by_berth: bool) -> bool:
+    """Report a `podRangeName` in a VPC that has no such range, or of nodes that GKE creates; then return False."""
+    if spec.pod_range_name is None or context.is_set_aside("cluster", ""):
+        return True
+    cluster, path = context.spec.cluster, ("pools", name, "podRangeName")
+    if not made_by_berth:
+        message = "is of node pools that Berth creates, but GKE creates these; remove podRangeName"
+    elif cluster.existing is None and cluster.network.existing is None:
+        message = (
+            "is no range of the VPC that Berth creates, whose pods have one range; remove podRangeName, or write the "
+            "existing VPC that has it (cluster.network.existing)"
+        )
+    else:
+        return True
+    context.reject("pools", name, "pod-range", path, f"'{spec.pod_range_name}' {message}")
+    return False
 
 
 def check_adopted(context: PlanningContext, name: str, spec: PoolSpec, *, made_by_berth: bool) -> bool:

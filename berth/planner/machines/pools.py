@@ -14,7 +14,7 @@ from berth.planner.formerly import check_former_names
 from berth.planner.machines.capacity_rules import check_reservation, check_rules, pool_request
 from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.hardware import Hardware, pool_hardware
-from berth.planner.machines.node_pool_names import check_adopted, check_node_pool_name
+from berth.planner.machines.node_pool_names import check_adopted, check_node_pool_name, check_pod_range
 from berth.planner.machines.reservations import ReservationDemand, has_reservation, reservation_name
 from berth.planner.machines.zones import check_zones, pool_zones
 from berth.rules.gke.pool_request import PoolRequest
@@ -133,6 +133,7 @@ def _check_node_pools(context: PlanningContext, name: str, spec: PoolSpec, hardw
     results = (
         check_node_pool_name(context, name, spec, hardware, made_by_berth=by_berth),
         check_adopted(context, name, spec, made_by_berth=by_berth),
+        check_pod_range(context, name, spec, made_by_berth=by_berth),
     )
     return all(results)
 

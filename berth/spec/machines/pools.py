@@ -38,6 +38,13 @@ LabelValue = Annotated[
         "a Kubernetes label value: at most 63 letters, digits, '-', '_' and '.'",
     ),
 ]
+PodRangeName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+        "a secondary range's name: lower-case letters, digits and '-', starting with a letter, at most 63 characters",
+    ),
+]
 PoolName = Annotated[
     str,
     Text(
@@ -145,6 +152,7 @@ class PoolSpec(Model):
     local_ssd: LocalSsdSpec | None = None
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
     surge: SurgeSpec | None = None
+    pod_range_name: PodRangeName | None = None
     max_pods_per_node: int | None = Field(default=None, ge=8, le=256)
     secure_boot: bool | None = Field(default=None, json_schema_extra={"default": True})
     confidential_nodes: ConfidentialType | None = None

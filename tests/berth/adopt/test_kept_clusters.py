@@ -16,10 +16,13 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.adopt.api_objects import ApiObject
+from berth.adopt.inventory import read_inventory
 from berth.adopt.slice_names import slice_groups
 from berth.cli import app
+from berth.cli.adopt.answer import adopt_inventory
 from berth.yaml_loader import LOADER
-from tests.stack_files import ROOT, assert_golden
+from tests.gke_answers import files
+from tests.stack_files import ROOT, assert_golden, plan
 
 HERE = Path(__file__).parent / "kept"
 SOURCES = ("batch", "multislice", "xpk")
@@ -114,6 +117,27 @@ def test_equal_slices_are_one_pool_with_a_pattern(folder: Path) -> None:
         "nodepool": (3, "nodepool{n}"),
         "demo-np": (2, "demo-np-{i}"),
     }
+
+
+def test_a_pool_whose_pods_have_a_range_of_their_own_keeps_it() -> None:
+    """As a key where Berth's settings of creation are the pool's, and by `adopted` where they are not."""
+    here = {name: json.loads(text) for name, text in files(plan("dws"), noise=True).items()}
+    for pool in here["node-pools.json"]:
+        pool["networkConfig"]["podRange"] = "more-pods" if pool["name"] == "dws" else "pods"
+    found = adopt_inventory(
+        read_inventory({name: json.dumps(each) for name, each in here.items()}, None, keeps_cluster=True), "dws"
+    )
+    fleet, evaluation = found[1].fleet, found[2]
+    assert fleet["pools"]["dws"]["podRangeName"] == "more-pods"
+    assert [fault.line() for fault in evaluation.faults] == []
+    assert evaluation.plan is not None
+    ranges = {each.name: each.network.pod_range for pool in evaluation.plan.own_pools for each in pool.node_pools}
+    assert ranges == {"dws": "more-pods"}
+    for pool in here["node-pools.json"]:
+        pool["config"]["oauthScopes"] = ["https://www.googleapis.com/auth/devstorage.read_only"]
+    texts = {name: json.dumps(each) for name, each in here.items()}
+    pools = adopt_inventory(read_inventory(texts, None, keeps_cluster=True), "dws")[1].fleet["pools"]
+    assert (pools["dws"]["adopted"], "podRangeName" in pools["dws"]) == (True, False)
 
 
 def test_keep_cluster_and_inside_exclude_each_other(folder: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from berth.plan.gke import WebhookFirewallPlan
 from tests.small_fleets import fleet_with, own_cluster, plan, problems
+from tests.stack_files import fleet_values
 
 EXISTING = {
     "existing": "shared",
@@ -47,3 +48,27 @@ def test_in_a_vpc_of_others_the_rule_is_a_note_with_all_that_it_needs() -> None:
     (note,) = (problem for problem in problems(fleet_with(changes)) if problem.code == "webhook-firewall")
     assert (note.severity, note.path) == ("note", ("cluster", "network", "existing"))
     assert "172.16.0.32/28 reach TCP 8082, 9443" in note.message
+
+
+@pytest.mark.parametrize(
+    ("more", "ports"),
+    [
+        ({"kueue": {"existing": False}, "jobset": {"existing": False}}, "8082, 9443"),
+        ({"jobset": {"existing": False}}, "9443"),
+        ({}, None),
+        ({"kueue": {"existing": False}, "cluster.privateNodes": False}, None),
+    ],
+)
+def test_of_an_existing_cluster_the_owner_is_told_the_ports(more: dict[str, object], ports: str | None) -> None:
+    """Only of controllers that Berth installs, and of private nodes; nothing is created in the VPC."""
+    notes = [
+        each.message
+        for each in problems(fleet_with(more, base=fleet_values("existing-gke")))
+        if each.code == "webhook-firewall"
+    ]
+    expected = (
+        f"'research' needs a firewall rule that lets its control plane reach TCP {ports} of the nodes, if gcloud "
+        "container clusters describe shows a privateClusterConfig.masterIpv4CidrBlock; without it calls to the "
+        "webhooks of Kueue and JobSet time out"
+    )
+    assert notes == ([] if ports is None else [expected])
