@@ -75,7 +75,7 @@ def _pattern_error(pattern: str, hardware: Hardware) -> str | None:
 
 def check_pod_range(context: PlanningContext, name: str, spec: PoolSpec, *, made_by_berth: bool) -> bool:
     """Report a `podRangeName` in a VPC that has no such range, or of nodes that GKE creates; then return False."""
-    if spec.pod_range_name is None or context.is_set_aside("cluster", ""):
+    if spec.pod_range_name is None or context.is_set_aside("cluster", "network"):
         return True
     cluster, path = context.spec.cluster, ("pools", name, "podRangeName")
     if not made_by_berth:
