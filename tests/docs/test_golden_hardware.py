@@ -22,10 +22,10 @@ name the sources). Written by `make golden`. Counts are per node.
 CPU_HEAD = """\
 ## Without accelerators
 
-Quotas of these machines count the cores that jobs can request: what GKE leaves of a node, minus 0.5 core and 1 GiB for
-the system's DaemonSets, in whole cores. Custom types of E2, N2, N2D and N4 (`n2-custom-6-8192`) are known by their names,
-and N1 machines by their size (`cpu`, `memory`). Any other machine type needs its size in the pool. Berth has no table of
-the zones of these machines.
+Quotas of these machines count the cores that jobs can request: what GKE leaves of a node, minus 0.5 core and 1 GiB
+for the system's DaemonSets, in whole cores. Custom types of E2, N2, N2D and N4 (`n2-custom-6-8192`) are known by their
+names, and N1 machines by their size (`cpu`, `memory`). Any other machine type needs its size in the pool. Berth has no
+table of the zones of these machines.
 
 """
 

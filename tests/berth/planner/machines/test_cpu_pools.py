@@ -41,7 +41,8 @@ def test_quotas_are_the_written_cores_with_their_memory(plan: FleetPlan) -> None
     assert int(((128 - 9.32 - 1) * 1024 - 100) / 31) == n2
     assert int((352 - 1 - 0.8 - 0.8 - 6.72 - 224 * 0.02 - 1) * 1024 - 100) // 87 == c3
     queue = next(q for q in plan.cluster_queues if q.name == "simulation-batch")
-    (group,) = kueue.cluster_queue(queue)["spec"]["resourceGroups"]
+    manifest: dict[str, Any] = dict(kueue.cluster_queue(queue))
+    (group,) = manifest["spec"]["resourceGroups"]
     assert group["coveredResources"] == ["cpu", "memory"]
     assert [_amounts(entry) for entry in group["flavors"]] == [
         ("n2-reserved", "93", "31", 93 * n2, 31 * n2),
@@ -62,7 +63,7 @@ def _mib(text: str) -> int:
 
 
 def test_a_whole_node_of_quota_fits_on_a_node(plan: FleetPlan) -> None:
-    """The pod of a node's cores and their memory is at most what the simulated node offers, less what DaemonSets have."""
+    """A pod of all cores that quota counts of a node has room on it, beside DaemonSets."""
     nodes = {node["metadata"]["labels"]["cloud.google.com/gke-nodepool"]: node for node in _nodes(plan)}
     for pool in plan.pools:
         allocatable = nodes[pool.name]["status"]["allocatable"]
