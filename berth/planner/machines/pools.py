@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, format_value
+from berth.names import CAPACITY_MARK
 from berth.plan.nodes import Taint
 from berth.planner.context import PlanningContext
 from berth.planner.formerly import check_former_names
@@ -20,7 +21,7 @@ from berth.planner.machines.zones import check_zones, pool_zones
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.machines.pools import PoolSpec
 
-CAPACITY_TAINT = "berth.dev/capacity"
+CAPACITY_TAINT = CAPACITY_MARK
 """Taint key that keeps jobs of other flavors, and jobs outside Kueue, off reserved and special machines."""
 
 AUTOPILOT = "autopilot"

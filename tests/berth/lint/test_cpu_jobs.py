@@ -38,7 +38,7 @@ VERDICTS: dict[str, tuple[int, str, str, str, str]] = {
         "requests 2000 cores in rendering/frames, whose ceiling is 124 of n2-reserved, 124 of n2-on-demand and 1740 of "
         "c3-spot: it can never be admitted; the largest that fits is 1740 pods",
     ),
-    "more than the machines of a queue": (3, "190", "600Gi", "solver", "whose ceiling is 380 of h4d"),
+    "more than the machines of a queue": (3, "100", "300Gi", "solver", "whose ceiling is 222 of c2d"),
 }
 """Pods, cpu, memory, queue, and a part of what lint says."""
 

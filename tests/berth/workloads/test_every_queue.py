@@ -155,7 +155,7 @@ def queue_plan(stack: str, team: str, queue: str) -> ClusterQueuePlan:
 
 
 def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
-    """Flavor → the most accelerators or milli-cores of one job of a queue: its ceiling, or the largest one on workers."""
+    """Flavor → the most accelerators or milli-cores of one job: the ceiling of its queue, or the largest on workers."""
     most: dict[str, int] = {}
     for one in [worker.plan for worker in plan(stack).workers] or [plan(stack)]:
         resource_of = {flavor.name: flavor.resource for flavor in one.flavors}
@@ -166,7 +166,7 @@ def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
     return most
 
 
-CORES_OF_A_NODE = {"n2-standard-32": 31, "c3-standard-88": 87, "h4d-standard-192": 190}
+CORES_OF_A_NODE = {"n2-standard-32": 31, "c3-standard-88": 87, "c2d-standard-112": 111}
 """Whole cores that pods can request, worked out by hand from GKE's page."""
 
 

@@ -25,13 +25,13 @@ def plan() -> FleetPlan:
 
 
 def test_capacity_counts_the_whole_cores_of_each_node(plan: FleetPlan) -> None:
-    """An n2-standard-32 has 31.85 cores by GKE's page, a c3-standard-88 87.71, and an h4d-standard-192 191.45."""
+    """An n2-standard-32 has 31.85 cores by GKE's page, a c3-standard-88 87.71, and a c2d-standard-112 111.65."""
     capacity = {flavor.name: (flavor.capacity.min, flavor.capacity.max, flavor.noun) for flavor in plan.flavors}
     assert capacity == {
         "n2-reserved": (4 * 31, 4 * 31, "cores"),
         "n2-on-demand": (0, 8 * 31, "cores"),
         "c3-spot": (0, 20 * 87, "cores"),
-        "h4d": (0, 2 * 190, "cores"),
+        "c2d": (0, 2 * 111, "cores"),
     }
 
 
@@ -108,7 +108,8 @@ def test_google_counts_the_cores_of_each_series(plan: FleetPlan) -> None:
     amounts = {each.metric.name: (each.minimum, each.maximum) for each in required_quotas(plan)}
     assert amounts["N2_CPUS"] == (4 * 32, (4 + 8) * 32)
     assert amounts["PREEMPTIBLE_CPUS"] == (0, 20 * 88)
-    assert amounts["CPUS"] == (4, 6 * 4 + 2 * 192)
+    assert amounts["C2D_CPUS"] == (0, 2 * 112)
+    assert amounts["CPUS"] == (4, 6 * 4)
     assert not [name for name in amounts if "GPU" in name]
 
 
@@ -117,11 +118,11 @@ def test_a_core_costs_its_share_of_its_machine(plan: FleetPlan) -> None:
         ("n2-standard-32", "reservation"): 31,
         ("n2-standard-32", "on-demand"): 62,
         ("c3-standard-88", "spot"): 87,
-        ("h4d-standard-192", "on-demand"): 190,
+        ("c2d-standard-112", "on-demand"): 111,
         ("e2-standard-4", "on-demand"): 1,
     }
     cost = fleet_cost(plan, Prices("prices.yaml", "USD", hourly))  # type: ignore[arg-type]
-    assert cost.teams["simulation"].committed == 93 * 1 + 124 * 2 + 870 * 1 + 380 * 1
+    assert cost.teams["simulation"].committed == 93 * 1 + 124 * 2 + 870 * 1 + 222 * 1
     assert cost.teams["rendering"].committed == 31 * 1 + 124 * 2 + 870 * 1
     assert cost.fleet.committed == 4 * 31 + 1
 
