@@ -41,7 +41,7 @@ def _report_no_queue(context: LintContext, job: JobManifest) -> None:
     if QUEUE_NAME in job.annotations:
         source = job.metadata.child("annotations", job.annotations).child(QUEUE_NAME, "")
         source.fault(
-            "no-queue", f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}: {consequence}"
+            "no-queue", f"the queue is named in an annotation: {consequence}; write it in the label {QUEUE_NAME}"
         )
         return
     for template in job.templates:
@@ -49,7 +49,7 @@ def _report_no_queue(context: LintContext, job: JobManifest) -> None:
         if QUEUE_NAME in labels:
             source = template.child("metadata", {}).child("labels", labels).child(QUEUE_NAME, "")
             source.fault(
-                "no-queue", f"the queue is named on the pods; Kueue reads the label of the {job.kind}: {consequence}"
+                "no-queue", f"the queue is named on the pods: {consequence}; write the label on the {job.kind}"
             )
             return
     message = f"names no queue: {consequence}; write the label {QUEUE_NAME}{_list_local_queues(context, job.namespace)}"
@@ -175,7 +175,7 @@ def warn_if_held(job: SubmittedJob) -> None:
             break
     suspend = job.job.suspend
     if suspend is not None and suspend.value is False:
-        job.warn("not-suspended", suspend.path, "Kueue suspends the job anyway; remove it, or write true")
+        job.warn("not-suspended", suspend.path, "Kueue suspends the job anyway; remove suspend, or write true")
 
 
 # --- priority ---------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def check_priority(job: SubmittedJob) -> bool:
     has_classes = _has_known_classes(job, known)
     if priority_class is not None and str(priority_class.value) not in known:
         suggestion = did_you_mean(str(priority_class.value), known) or (
-            f"; priorities: {join_quoted(known)}" if known else "; the fleet has none"
+            f"; write one of {', '.join(known)}" if known else "; the fleet has none"
         )
         priority_class.fault("no-priority", f"no priority '{priority_class.value}'{suggestion}")
         return False

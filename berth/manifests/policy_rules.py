@@ -183,7 +183,7 @@ _HOST_RULES: Final[list[Rule]] = [
     (
         "variables.unrestricted || ((!has(variables.spec.hostPID) || variables.spec.hostPID == false) && "
         "(!has(variables.spec.hostIPC) || variables.spec.hostIPC == false))",
-        "hostPID and hostIPC give access to processes of the node; remove them",
+        "hostPID and hostIPC give access to processes of the node; remove hostPID and hostIPC",
     ),
     (
         "variables.unrestricted || !has(variables.spec.hostNetwork) || variables.spec.hostNetwork == false || "
@@ -231,7 +231,7 @@ _SECURITY_RULES: Final[list[Rule]] = [
     (
         "variables.unrestricted || variables.contexts.all(s, !has(s.capabilities) || !has(s.capabilities.add) || "
         "s.capabilities.add.all(name, name != '' && name in variables.capabilities))",
-        "capabilities.add has a capability that is not allowed in this namespace; remove it",
+        "capabilities.add has a capability that is not allowed in this namespace; remove that capability",
     ),
     (
         "variables.unrestricted || variables.contexts.all(s, "
@@ -248,18 +248,18 @@ _SECURITY_RULES: Final[list[Rule]] = [
     (
         "variables.unrestricted || variables.contexts.all(s, !has(s.sysctls) || "
         f"s.sysctls.all(each, each.name in {_texts(BASELINE_SYSCTLS)}))",
-        "an unsafe sysctl changes the node; remove it",
+        "an unsafe sysctl changes the node; remove it from sysctls",
     ),
     (
         f"!has(variables.spec.runtimeClassName) || variables.spec.runtimeClassName in {_texts(RUNTIME_CLASSES)}",
-        "the only allowed runtimeClassName is gvisor; remove it",
+        "the only allowed runtimeClassName is gvisor; remove runtimeClassName, or write gvisor",
     ),
 ]
 
 _SCHEDULING_RULES: Final[list[Rule]] = [
     (
         "!variables.isNew || !has(variables.spec.nodeName) || variables.spec.nodeName == ''",
-        "nodeName bypasses the scheduler, the queue and every taint; remove it",
+        "nodeName bypasses the scheduler, the queue and every taint; remove nodeName",
     ),
     (
         f"{list_field('variables.spec', 'tolerations')}.all(t, has(t.key) && t.key != '' && "
@@ -270,7 +270,7 @@ _SCHEDULING_RULES: Final[list[Rule]] = [
     (
         "!has(variables.spec.priorityClassName) || variables.spec.priorityClassName == '' || "
         "variables.spec.priorityClassName in variables.priorities",
-        "priorityClassName is neither of the team's queues nor in its podPriorities; write one of those, or remove it",
+        "priorityClassName is neither of the team's queues nor in its podPriorities; remove it, or write one of those",
     ),
 ]
 

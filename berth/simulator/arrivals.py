@@ -118,6 +118,6 @@ def _resolve_priority(job: JobManifest, fleet: SimulatedFleet) -> int | None:
     if name in fleet.priorities:
         return fleet.priorities[name]
     known = sorted(fleet.priorities)
-    suggestion = did_you_mean(name, known) or (f"; priorities: {join_quoted(known[:MAX_LISTED])}" if known else "")
+    suggestion = did_you_mean(name, known) or (f"; write one of {', '.join(known[:MAX_LISTED])}" if known else "")
     class_value.fault("no-priority", f"no priority '{name}'{suggestion}")
     return None

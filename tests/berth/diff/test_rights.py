@@ -97,7 +97,7 @@ def test_a_right_that_is_taken_is_the_one_that_was_given_backwards() -> None:
     [
         ("roles/logging.logWriter", ""),
         ("roles/storage.objectViewer", " (may read every bucket of the project)"),
-        ("roles/cloudbuild.builds.editor", " (runs builds as an account that may change the project)"),
+        ("roles/cloudbuild.builds.editor", " (runs builds as the service account of Cloud Build)"),
         ("roles/nobody.knows", " (applies to the whole project, including other teams' resources)"),
         ("organizations/1/roles/ours", " (applies to the whole project, including other teams' resources)"),
     ],

@@ -107,7 +107,7 @@ def test_a_group_on_a_slice_of_its_own_says_so_in_the_annotation_of_leaderworker
 
 def test_a_group_that_is_part_of_a_slice_never_runs(folder: pathlib.Path) -> None:
     name = edited(folder, "leaderworkerset/vllm-TPU-lws.yaml", ("size: 4", "size: 3"))
-    assert any("3 pods are not a whole number of 4x4 slices, which have 4 hosts each" in line for line in lint(name))
+    assert any("3 pods are not a whole number of 4x4 slices; write a multiple of 4" in line for line in lint(name))
 
 
 def test_claims_of_mapped_device_classes_are_named_as_unchecked(folder: pathlib.Path) -> None:
