@@ -227,7 +227,7 @@ def test_strange_keys_beside_a_fleet_are_faults_and_the_fleet_is_read(read: Read
 
 
 def test_paths_of_faults_start_at_the_fleet_and_faults_are_sorted_by_line(fleet: Read) -> None:
-    """`config.berth:fleet` in front of every path would tell nobody anything."""
+    """Paths do not begin with `config.berth:fleet`, which is the same for all."""
     _, faults = fleet("b:\n- [x, 0777]\n- 2026-12-01\na: yes\n" + "#\n" * 10 + "c: !x y")
     assert faults == [
         "unquoted | Pulumi.dev.yaml:4: b[0][1]: Pulumi would change the type of '0777'; put it in quotes, or write "

@@ -1,4 +1,4 @@
-"""What is said of text that the YAML parser refuses: one line, at the line of the cause, with what to write."""
+"""A YAML parser error is one line, at the line of its cause, with what to write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `berth workload` refuses, and the whole of what it then says."""
+"""Options that `berth workload` refuses, with the whole messages."""
 
 from __future__ import annotations
 
