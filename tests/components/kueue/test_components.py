@@ -16,6 +16,7 @@ from berth.manifests import helm_values, kueue
 from berth.manifests.tenancy import namespace
 from berth.plan.admission_checks import AdmissionCheckPlan
 from berth.plan.configuration import (
+    SERVING_FRAMEWORKS,
     AdmissionFairSharingPlan,
     ConfigurationPlan,
     CustomLabelPlan,
@@ -374,7 +375,7 @@ def test_the_configuration_is_the_same_text_whatever_the_order_of_its_parts() ->
 
 def test_single_pods_are_not_queued_unless_asked_for() -> None:
     """Their webhook fails closed for every pod of the cluster."""
-    assert not set(helm_values.POD_FRAMEWORKS) & set(json.loads(text())["integrations"]["frameworks"])
+    assert not set(SERVING_FRAMEWORKS) & set(json.loads(text())["integrations"]["frameworks"])
 
 
 @pytest.mark.parametrize(("queues", "size"), [(0, "512Mi"), (1, "1Gi"), (256, "1Gi"), (257, "2Gi"), (3000, "8Gi")])
