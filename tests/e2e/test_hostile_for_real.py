@@ -142,7 +142,7 @@ def _wait_until_enforced(cluster: Cluster) -> None:
     """The API server compiles a policy and its binding within seconds, one after the other."""
     probes = [each for each in ATTEMPTS if each.refused not in ((), ("rbac",))]
     time.sleep(2)
-    for kind in ("pod", "job", "service", "workload"):
+    for kind in ("pod", "job", "deployment", "service", "workload"):
         probe = next(each for each in probes if each.kind == kind)
         until(f"a policy of {kind}", lambda probe=probe: _answer(cluster, probe, {}), bool)
 
