@@ -192,6 +192,23 @@ def test_a_components_token_is_its_folder_and_class(made: dict[str, RecordedReso
     }
 
 
+def test_webhooks_are_patched_after_kueue_and_not_owned() -> None:
+    """Pulumi takes a kind with `Patch` in the token for a change of an object of somebody else."""
+
+    def program() -> None:
+        provider = kubernetes.Provider("in-cluster", kubeconfig="{}")
+        Controllers("controllers", CHARTS, opts=using(provider), cluster=Cluster(), serving=("chat",))
+
+    made = by_name(run(program))
+    for role in ("mutating", "validating"):
+        patch = made[f"controllers-{role}-serving"]
+        kind = f"{role.capitalize()}WebhookConfiguration"
+        assert patch.type == f"kubernetes:admissionregistration.k8s.io/v1:{kind}Patch"
+        assert patch.inputs["kind"] == kind
+        assert names(patch.dependencies) == {"controllers-kueue"}
+        assert patch.deleted_with == made["cluster"].urn
+
+
 def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, RecordedResource]) -> None:
     """Neither for JobSet nor for any pool: one pool out of stock must not hold back the queues."""
     for name in (
