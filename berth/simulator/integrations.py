@@ -15,7 +15,7 @@ _MAX_LISTED = 3
 
 
 class Integrations(Struct, frozen=True):
-    """The frameworks that Kueue manages; None if they are not known, because the installation is somebody else's.
+    """The frameworks that Kueue manages; None if they are not known, because Berth does not configure Kueue.
 
     Those of serving apply only in `serving`, or wherever Kueue manages jobs if that is None.
     """

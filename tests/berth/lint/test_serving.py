@@ -34,8 +34,10 @@ KINDS = {
     "LeaderWorkerSet": "leaderworkerset.x-k8s.io/v1",
     "Pod": "v1",
 }
-_OFF = "Kueue does not manage {kind} objects in namespace '{namespace}': its pods would start outside all quota, or be "
-_OFF += "refused if they use accelerators; "
+_OFF = (
+    "Kueue does not manage {kind} objects in namespace '{namespace}': its pods would start outside all quota, or be "
+    "refused if they use accelerators; "
+)
 
 
 def manifest(kind: str, namespace: str, queue: str | None, resources: str) -> str:
