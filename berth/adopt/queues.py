@@ -6,16 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from berth.adopt.inventory import (
-    ApiObject,
-    ClusterInventory,
-    NotAdopted,
-    StackEntry,
-    list_at,
-    mapping_at,
-    name_of,
-    value_at,
-)
+from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
 

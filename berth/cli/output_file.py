@@ -9,12 +9,12 @@ import typer
 
 from berth.cli.arguments import EXIT_FAULTS
 
-Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="Write to this file instead of stdout.")]
+Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="Write to this file instead of stdout; - is stdout.")]
 
 
 def write_output(text: str, output: pathlib.Path | None) -> None:
-    """Write text to a file, creating its folders, and print its name, or write to stdout; exit 1 if that fails."""
-    if output is None:
+    """Write text to a file, creating its folders, and print its name, or to stdout for `-`; exit 1 if that fails."""
+    if output is None or output == pathlib.Path("-"):
         typer.echo(text, nl=False)
         return
     try:

@@ -59,8 +59,10 @@ def location_of_error(error: BaseException, base: str) -> str:
 
 
 def _error_chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and the errors it was raised from."""
+    """Yield the error and the errors it was raised from, each once: the SDK raises an error from itself."""
     current: BaseException | None = error
-    while current is not None:
+    seen: set[int] = set()
+    while current is not None and id(current) not in seen:
         yield current
+        seen.add(id(current))
         current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)

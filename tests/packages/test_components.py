@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 
 import pulumi
@@ -15,13 +16,14 @@ from msgspec.structs import asdict
 from pulumi.errors import InputPropertiesError
 from pulumi.output import Unknown
 
+from berth.cli.preview.live_cluster import answer_function
 from berth.engine import SECRET, Preview, ProgramError, RecordedResource
 from berth.engine import run as run_offline
 from berth.evaluate import evaluate_values
 from packages.berth.arguments import read_arguments
 from packages.berth.provider import COMPONENTS
 from tests.engine import PREFIXED_TYPES, UNKNOWN, Run, both_modes, broken_rules, is_consistent
-from tests.stack_files import ACK_STACKS, ALL_STACKS, TEAM_STACKS, fleet_values, run_stack
+from tests.stack_files import ACK_STACKS, ALL_STACKS, TEAM_STACKS, evaluation, fleet_values, run_stack
 
 CONFIG = {"pulumi:disable-default-providers": '["gcp", "kubernetes"]'}
 SECRETS = {"berth:kubeconfig": "kind: Config"}
@@ -99,6 +101,7 @@ def test_a_fleet_registers_what_a_stack_does_below_itself(stack: str) -> None:
         project=at_root_of.project,
         stack=stack,
         config=CONFIG | SECRETS,
+        invoke=partial(answer_function, evaluation(stack).plan),
     ).resources
     assert (fleet.type, fleet.parent, fleet.custom) == ("berth:index:Fleet", root.urn, False)
     ours = {str(each["urn"]): each for each in (at_root(each, stack) for each in below)}

@@ -117,7 +117,7 @@ def test_every_job_that_the_script_submits_passes_lint(tmp_path: pathlib.Path, m
     manifests = tmp_path / "jobs.yaml"
     calls = submitted(tmp_path, ROUNDS="1")
     texts = [CliRunner().invoke(app, words) for words in calls]
-    assert {each.exit_code for each in texts} == {0}
+    assert [each.output for each in texts if each.exit_code] == []
     manifests.write_text("".join(each.stdout for each in texts), encoding="utf-8")
     done = CliRunner().invoke(app, ["lint", "stacks/examples/batch-platform.yaml", str(manifests)])
     assert done.exit_code == 0, done.stdout

@@ -291,6 +291,15 @@ def test_a_verb_that_writes_a_file_prints_its_name(words: list[str], tmp_path: P
     assert file.read_text(encoding="utf-8") == berth(*words).stdout
 
 
+@pytest.mark.parametrize("verb", ["report", "graph"])
+def test_a_dash_is_stdout(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = str(GKE_STACKS["local"])
+    monkeypatch.chdir(tmp_path)
+    dashed = berth(verb, stack, "-o", "-")
+    assert (dashed.exit_code, dashed.stdout) == (0, berth(verb, stack).stdout)
+    assert list(tmp_path.iterdir()) == []
+
+
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 
