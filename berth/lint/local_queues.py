@@ -124,7 +124,7 @@ def _reports_queue_of_pods(context: LintContext, job: JobManifest) -> bool:
     if names and not context.integrations.manages(POD, job.namespace):
         message = (
             f"Kueue does not manage pods in namespace '{job.namespace}': its pods start at once, outside all quota; "
-            "write serving: true for the namespace in the stack file"
+            "write serving: true for the namespace in the platform's stack file"
         )
         job.source.fault("not-queued", message)
     for name in names:

@@ -131,7 +131,7 @@ def test_pods_of_an_unknown_kind_start_outside_all_quota_where_kueue_does_not_ma
     assert first == (
         "kueue/pod-based-workloads-workflow-single-queue.yaml:1: Workflow/hello-world-: Kueue does not manage pods in "
         "namespace 'default': its pods start at once, outside all quota; write serving: true for the namespace in the "
-        "stack file"
+        "platform's stack file"
     )
 
 
