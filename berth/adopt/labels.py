@@ -43,7 +43,7 @@ def node_labels(
     }
     if topology:
         labels |= {keys.tpu_accelerator: machine.accelerator, keys.tpu_topology: topology}
-    else:
+    elif machine.accelerator:
         labels[keys.gpu_accelerator] = machine.accelerator
     if gpu.get("gpuPartitionSize"):
         labels[keys.gpu_partition] = gpu["gpuPartitionSize"]

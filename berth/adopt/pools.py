@@ -22,6 +22,7 @@ from berth.adopt.pool_settings import (
 from berth.adopt.reservations import ReservationsByKey, canonical_path, own_reservations, reservation_key
 from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups
 from berth.catalog import Machine
+from berth.names import CAPACITY_MARK
 
 SYSTEM_POOL = "system"
 _DEFAULT_POOL = "default-pool"
@@ -131,13 +132,15 @@ def _unsupported(node_pool: ApiObject) -> Iterator[tuple[str, object]]:
 
 
 def _machine_of(node_pool: ApiObject) -> Machine | None:
+    """Return the machines of a node pool with accelerators, or without them if Berth made it a pool of a queue."""
     kind, attached = str(value_at(node_pool, "config.machineType")), gpu_config(node_pool)
     if kind in catalog.attachable_gpus().hosts and attached:
         try:
             return catalog.attach_gpus(kind, attached["acceleratorType"], int(attached["acceleratorCount"]))
         except ValueError:
             return None
-    return catalog.machines().get(kind)
+    is_marked = CAPACITY_MARK in mapping_at(node_pool, "config.labels")
+    return catalog.machines().get(kind) or (catalog.cpu_machine(kind) if is_marked else None)
 
 
 # --- a pool -----------------------------------------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.google.future_reservations import delivered_names, future_entry
 from berth.adopt.google.reserved_machines import machine_fields, shared_projects
 from berth.adopt.google.resource_paths import last_segment, reservation_value
 from berth.adopt.inventory import ClusterInventory
+from berth.names import CAPACITY_MARK
 
 ReservationsByKey = dict[str, tuple[str, StackEntry]]
 """A reservation's key → its path, and its entry."""
@@ -17,10 +18,11 @@ def own_reservations(inventory: ClusterInventory, stack: str, not_adopted: list[
     """Return key → (path, entry) of reservations and requests with an answer, which are adopted."""
     result: ReservationsByKey = {}
     delivered = delivered_names(inventory.future_reservations)
+    of_queues = _named_by_queues(inventory)
     for answer in inventory.reservations:
         if str(answer["name"]) in delivered:
             continue  # Google made it for a request, which is the one to adopt
-        if (entry := _reservation_entry(answer)) is None:
+        if (entry := _reservation_entry(answer, of_queues)) is None:
             not_adopted.append(NotAdopted(f"reservation {answer['name']}", _why_left(answer)))
         else:
             _add(result, answer, entry, stack)
@@ -39,10 +41,18 @@ def _add(result: ReservationsByKey, answer: ApiObject, entry: StackEntry, stack:
     result[key] = (name, entry | ({} if name == f"{stack}-{key}" else {"name": name}))
 
 
-def _reservation_entry(answer: ApiObject) -> StackEntry | None:
+def _named_by_queues(inventory: ClusterInventory) -> frozenset[str]:
+    """Return the names of reservations that pools of Berth without accelerators use."""
+    marked = [each for each in inventory.node_pools if CAPACITY_MARK in mapping_at(each, "config.labels")]
+    paths = [str(path) for each in marked for path in list_at(each, "config.reservationAffinity.values")]
+    return frozenset(path.rpartition("reservations/")[2].partition("/")[0] for path in paths)
+
+
+def _reservation_entry(answer: ApiObject, of_queues: frozenset[str]) -> StackEntry | None:
     """Return the entry of machines that only pools which name them use; None for any other reservation."""
     specific = mapping_at(answer, "specificReservation")
-    fields = machine_fields(mapping_at(specific, "instanceProperties"))
+    properties = mapping_at(specific, "instanceProperties")
+    fields = machine_fields(properties, of_a_queue=str(answer["name"]) in of_queues)
     if fields is None or answer.get("specificReservationRequired") is False:
         return None
     machine_type = str(fields.pop("machineType"))

@@ -9,8 +9,11 @@ from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at
 from berth.adopt.google.resource_paths import last_segment
 
 
-def machine_fields(properties: ApiObject) -> StackEntry | None:
-    """Return machine type, attached GPUs and local SSDs; None for machines without accelerators that Berth knows."""
+def machine_fields(properties: ApiObject, *, of_a_queue: bool = False) -> StackEntry | None:
+    """Return machine type, attached GPUs and local SSDs; None for machines without accelerators that Berth knows.
+
+    `of_a_queue`: a pool of Berth without accelerators uses the machines.
+    """
     machine_type = last_segment(str(properties.get("machineType") or ""))
     gpus: list[Any] = list_at(properties, "guestAccelerators")
     entry: StackEntry = {"machineType": machine_type}
@@ -22,7 +25,7 @@ def machine_fields(properties: ApiObject) -> StackEntry | None:
             "type": last_segment(str(gpu["acceleratorType"])),
             "count": int(gpu["acceleratorCount"]),
         }
-    elif machine_type not in catalog.machines():
+    elif machine_type not in catalog.machines() and not (of_a_queue and catalog.cpu_machine(machine_type)):
         return None
     disks = list_at(properties, "localSsds")
     return entry | ({"localSsd": len(disks)} if disks else {})
