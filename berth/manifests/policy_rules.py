@@ -72,7 +72,7 @@ DEFAULT_TOLERATIONS: Final = (
     "node.kubernetes.io/unreachable",
 )
 """Tolerations that the API server adds to pods (admission plugins DefaultTolerationSeconds and Priority)."""
-_ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
+ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
 """The scheduling gate that Kueue adds to pods that it queues individually."""
 
 
@@ -99,18 +99,19 @@ def annotation(key: str) -> str:
 
 def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
     """The variables that the rules of pods use."""
-    return [*_POD_VARIABLES, *_accelerator_variables(accelerators), *_UPDATE_VARIABLES]
+    return [*_POD_VARIABLES, *accelerator_variables(accelerators), *_UPDATE_VARIABLES]
 
 
+CONTAINERS: Final[Variable] = (
+    "containers",
+    f"variables.spec.containers + {list_field('variables.spec', 'initContainers')} + "
+    f"{list_field('variables.spec', 'ephemeralContainers')}",
+)
 _POD_VARIABLES: Final[list[Variable]] = [
     ("spec", "request.resource.resource == 'jobs' ? dyn(object).spec.template.spec : dyn(object).spec"),
     ("isPod", "request.resource.resource == 'pods'"),
     ("isNew", "request.operation == 'CREATE'"),
-    (
-        "containers",
-        f"variables.spec.containers + {list_field('variables.spec', 'initContainers')} + "
-        f"{list_field('variables.spec', 'ephemeralContainers')}",
-    ),
+    CONTAINERS,
     ("volumes", list_field("variables.spec", "volumes")),
     (
         "contexts",
@@ -132,7 +133,7 @@ _POD_VARIABLES: Final[list[Variable]] = [
 """The parts of a pod or of a Job's template, and what its namespace allows beyond the Pod Security level."""
 
 
-def _accelerator_variables(accelerators: Sequence[str]) -> list[Variable]:
+def accelerator_variables(accelerators: Sequence[str]) -> list[Variable]:
     """Whether the pod requests accelerators, and may use the host's network for them."""
     return [
         (
@@ -201,8 +202,7 @@ _HOST_RULES: Final[list[Rule]] = [
         "(v.hostPath.path != '' && (v.hostPath.path in variables.hostPaths || "
         "v.hostPath.path in variables.readOnlyHostPaths) && variables.usesAccelerators))",
         "a hostPath volume gives access to the node; mount only the GPUDirect directories in the namespace's "
-        "annotations, "
-        "in pods with accelerators",
+        "annotations, in pods with accelerators",
     ),
     (
         "variables.unrestricted || variables.volumes.all(v, !has(v.hostPath) || v.hostPath.path in "
@@ -282,8 +282,7 @@ def _queue_rules(plan: PoliciesPlan) -> list[Rule]:
             "!variables.isPod || variables.isController || variables.owners.all(o, !has(o.controller) || "
             "o.controller == false || o in variables.oldOwners)",
             "ownerReferences with controller: true are reserved for controllers, because they hide a pod from Kueue; "
-            "remove "
-            "them",
+            "remove them",
         ),
         (
             "!variables.isPod || variables.isNew || variables.isController || "
@@ -292,7 +291,7 @@ def _queue_rules(plan: PoliciesPlan) -> list[Rule]:
         ),
         (
             "!variables.isPod || !variables.isNew || !variables.usesAccelerators || "
-            f"'{_ADMISSION_GATE}' in variables.gates || (variables.isController && variables.owners.exists(o, "
+            f"'{ADMISSION_GATE}' in variables.gates || (variables.isController && variables.owners.exists(o, "
             f"has(o.controller) && o.controller && {groups}.exists(group, o.apiVersion.startsWith(group))))",
             "only pods of a job in a queue may use accelerators; submit a Job or a JobSet with the label "
             "kueue.x-k8s.io/queue-name",

@@ -109,10 +109,14 @@ _TOKENS: Final = re.compile(r"(hf|gh[pousr]|github_pat|glpat|xox[abp]|sk)[-_].{1
 
 
 class NamespaceSpec(Model):
-    """A namespace of a team; Berth does not change an `existing` one. A shared namespace needs a reason."""
+    """A namespace of a team; Berth does not change an `existing` one. A shared namespace needs a reason.
+
+    With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods of the namespace.
+    """
 
     name: DnsLabel | None = None
     existing: bool = False
+    serving: bool = False
     accept_shared_namespace: NonEmptyText | None = None
 
 

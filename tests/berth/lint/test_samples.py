@@ -129,8 +129,9 @@ def test_pods_of_an_unknown_kind_start_outside_all_quota_where_kueue_does_not_ma
     edited(folder, "Pulumi.lab.yaml", ("          - pod\n", ""))
     first, *_ = lint("kueue/pod-based-workloads-workflow-single-queue.yaml")
     assert first == (
-        "kueue/pod-based-workloads-workflow-single-queue.yaml:1: Workflow/hello-world-: Kueue in this fleet does not "
-        "manage pods: its pods start at once, outside all quota; add pod to its integrations"
+        "kueue/pod-based-workloads-workflow-single-queue.yaml:1: Workflow/hello-world-: Kueue does not manage pods in "
+        "namespace 'default': its pods start at once, outside all quota; write serving: true for the namespace in the "
+        "platform's stack file"
     )
 
 
