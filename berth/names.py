@@ -26,6 +26,8 @@ MAX_ACCOUNT_ID: Final = 30
 """Maximum of a Google service account's ID, the part before the @."""
 
 MANAGED_BY_LABEL: Final = "app.kubernetes.io/managed-by"
+CAPACITY_MARK: Final = "berth.dev/capacity"
+"""Taint of nodes with a special capacity; of nodes without accelerators a taint and a label, with their capacity."""
 TEAM_LABEL: Final = "berth.dev/team"
 RUN_LIMIT_ANNOTATION: Final = "berth.dev/max-run-duration-seconds"
 """Annotation of a ProvisioningRequestConfig with the longest run that its queues allow."""

@@ -13,6 +13,7 @@ from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, ExistingNetworkPlan, GpuPlan, MaintenancePlan, NodePoolPlan, ReservationPlan
 from berth.plan.kueue import ChartPlan
+from tests import google_answers
 
 JSON = dict[str, Any]
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
@@ -28,13 +29,17 @@ def files(plan: FleetPlan, *, noise: bool = False) -> dict[str, str]:
     answers: dict[str, object] = {
         "cluster.json": cluster(plan),
         "node-pools.json": [node_pool(plan, each) for each in node_pools],
-        "reservations.json": [reservation(plan, each) for each in plan.reservations],
+        "reservations.json": [
+            *(reservation(plan, each) for each in plan.reservations),
+            *google_answers.delivered_reservations(plan),
+        ],
         "subnets.json": subnetworks(plan),
         "objects.json": {
             "apiVersion": "v1",
             "kind": "List",
             "items": [*objects(plan, noise=noise), *deployments(plan)],
         },
+        **google_answers.files(plan),
     }
     if noise:
         add_noise(answers)
@@ -393,8 +398,13 @@ def objects(plan: FleetPlan, *, noise: bool = False) -> list[JSON]:
 
 def deployments(plan: FleetPlan) -> list[JSON]:
     """The controllers that Helm installed."""
-    names = {"kueue": "kueue-controller-manager", "jobset": "jobset-controller"}
-    return [_deployment(chart, names[chart.name]) for chart in plan.charts if chart.name in names]
+    names = {
+        "kueue": "kueue-controller-manager",
+        "jobset": "jobset-controller",
+        "kube-prometheus-stack": "kube-prometheus-stack-operator",
+    }
+    charts = [*plan.charts, *(plan.monitoring.charts if plan.monitoring else ())]
+    return [_deployment(chart, names[chart.name]) for chart in charts if chart.name in names]
 
 
 def _deployment(chart: ChartPlan, name: str) -> JSON:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from berth.adopt.inventory import ApiObject, ClusterInventory, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import format_duration
 from berth.adopt.queues import PoolsByFlavor
 from berth.names import RUN_LIMIT_ANNOTATION

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.adopt.inventory import ClusterInventory, NotAdopted, StackEntry, list_at, mapping_at, name_of
+from berth.adopt.api_objects import NotAdopted, StackEntry, list_at, mapping_at, name_of
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import is_user_label
 
 _DESCRIBED_KEYS = (

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from berth.adopt import rest_fields
-from berth.adopt.inventory import ApiObject, ClusterInventory, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import machine_type
 from berth.adopt.pools import SYSTEM_POOL, node_bounds
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.adopt.inventory import ApiObject, ClusterInventory, NotAdopted, StackEntry, labels_of, name_of, namespace_of
+from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, labels_of, name_of, namespace_of
+from berth.adopt.inventory import ClusterInventory
 
-_DEPLOYMENTS = {
-    "kueue": ("kueue-system", "kueue-controller-manager"),
-    "jobset": ("jobset-system", "jobset-controller"),
+CONTROLLERS = {
+    "kueue": ("kueue-system", ("kueue-controller-manager",)),
+    "jobset": ("jobset-system", ("jobset-controller", "jobset-controller-manager")),
 }
-"""Section of the stack file → namespace and name of the controller's Deployment, as in the project's own chart."""
+"""Section of the stack file → namespace and names of the controller's Deployment, in the project's chart and manifests.
+"""
 
 
 def controller_sections(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
@@ -20,28 +22,25 @@ def controller_sections(inventory: ClusterInventory, not_adopted: list[NotAdopte
         for deployment in inventory.objects_of_kind("Deployment")
     }
     return {
-        section: _controller_section(section, place, deployed, not_adopted) for section, place in _DEPLOYMENTS.items()
+        section: _controller_section(section, place, deployed, not_adopted) for section, place in CONTROLLERS.items()
     }
 
 
 def _controller_section(
     section: str,
-    deployment_key: tuple[str, str],
+    place: tuple[str, tuple[str, ...]],
     deployed: Mapping[tuple[str, str], ApiObject],
     not_adopted: list[NotAdopted],
 ) -> StackEntry:
-    deployment = deployed.get(deployment_key)
+    namespace, names = place
+    deployment = next((deployed[namespace, name] for name in names if (namespace, name) in deployed), None)
     if deployment is None:
-        not_adopted.append(
-            NotAdopted(
-                section,
-                f"no Deployment {'/'.join(deployment_key)} in the answers: assumed to be existing",
-            )
-        )
+        why = f"no Deployment {namespace}/{names[0]} in the answers: assumed to be existing"
+        not_adopted.append(NotAdopted(section, why))
         return {"existing": True}
     labels = labels_of(deployment)
     version = labels.get("app.kubernetes.io/version", "").removeprefix("v")
     if labels.get("app.kubernetes.io/managed-by") != "Helm" or not version:
-        not_adopted.append(NotAdopted(section, "no Helm release: assumed to be existing"))
+        not_adopted.append(NotAdopted(section, "no Helm release: `existing`, so whoever installed it upgrades it"))
         return {"existing": True}
     return {"version": version}

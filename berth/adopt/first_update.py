@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from berth.adopt import rest_fields
-from berth.adopt.inventory import ApiObject, ClusterInventory, NotAdopted, mapping_at, name_of, namespace_of, value_at
+from berth.adopt.api_objects import ApiObject, NotAdopted, mapping_at, name_of, namespace_of, value_at
+from berth.adopt.controllers import CONTROLLERS
+from berth.adopt.inventory import ClusterInventory
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.update_effects import UpdateEffect, find_update_rule
 from berth.diff.values import format_change, format_value
@@ -120,9 +122,22 @@ def _object_changes(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[No
             what = " ".join((key[0], "/".join(filter(None, key[1:]))))
             yield from (NotAdopted(what, line) for line in _manifest_changes(existing[key], manifest))
     yield from _grouped_by_kind((key for key in wanted if key not in existing), "does not exist and will be created")
-    yield from _grouped_by_kind(
-        (key for key in existing if key not in wanted), "is not managed by Berth and stays as it is"
-    )
+    others = {key: _why_left(key, plan) for key in existing if key not in wanted}
+    for reason in dict.fromkeys(filter(None, others.values())):
+        yield from _grouped_by_kind((key for key, why in others.items() if why == reason), reason)
+
+
+def _why_left(key: tuple[str, str, str], plan: FleetPlan) -> str:
+    """Return why an object stays as it is; "" for controllers, of which other lines report."""
+    kind, namespace, name = key
+    if kind == "Deployment" and any(namespace == place and name in names for place, names in CONTROLLERS.values()):
+        return ""
+    if kind == "Namespace" and any(name == each.name for team in plan.teams for each in team.namespaces):
+        return (
+            "holds a team's queues as `existing`, so Berth adds no limits or policies to it; remove `existing` to let "
+            "Berth manage it"
+        )
+    return "is not managed by Berth and stays as it is"
 
 
 def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -133,8 +148,8 @@ def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[
     if missing:
         yield f"gets labels: {', '.join(missing)}"
     keys = [key for key in {**live, **manifest} if key not in (*_SERVER_SET, "apiVersion", "kind")]
-    before = {key: _without_defaults(kind, live.get(key)) or None for key in keys}
-    after = {key: _without_defaults(kind, manifest.get(key)) or None for key in keys}
+    before = {key: _without_defaults(kind, live.get(key)) for key in keys}
+    after = {key: _without_defaults(kind, manifest.get(key)) for key in keys}
     for key in keys:
         known = _SERVER_DEFAULTS.get(kind, {}).get(key)
         if known is not None:
@@ -145,12 +160,12 @@ def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[
 
 
 def _without_defaults(kind: str, value: object) -> object:
-    """Return a part of an object without what the server fills in."""
+    """Return a part of an object without what the server fills in; None for an empty part."""
     if not isinstance(value, Mapping):
-        return value
+        return None if value in ("", []) else value
     known = _SERVER_DEFAULTS.get(kind, {})
     values = cast("Mapping[str, object]", value)
-    return {key: inner for key, inner in values.items() if not (key in known and known[key] == inner)}
+    return {key: inner for key, inner in values.items() if not (key in known and known[key] == inner)} or None
 
 
 def _grouped_by_kind(keys: Iterable[tuple[str, str, str]], why: str) -> Iterator[NotAdopted]:

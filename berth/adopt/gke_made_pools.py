@@ -8,16 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from berth import catalog
-from berth.adopt.inventory import (
-    ApiObject,
-    ClusterInventory,
-    NotAdopted,
-    StackEntry,
-    list_at,
-    mapping_at,
-    name_of,
-    value_at,
-)
+from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import PROVISIONING, is_user_label
 from berth.adopt.pools import AdoptedPool
 from berth.adopt.queues import CPU, PoolsByFlavor, nominal_quota, quotas_by_flavor

@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from berth.adopt.inventory import ClusterInventory, NotAdopted, StackEntry, mapping_at, name_of, namespace_of, value_at
+from berth.adopt.api_objects import NotAdopted, StackEntry
+from berth.adopt.google.import_ids import ImportIds
+from berth.adopt.inventory import ClusterInventory
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import ClusterPlan, NetworkPlan
 
 GOOGLE, KUBERNETES = "google", "kubernetes"
 """The program's providers; each has a file."""
-
-_HELM = "kubernetes:helm.sh/v3:Release"
 
 
 class RegisteredResource(Protocol):
@@ -70,7 +69,7 @@ def import_files(
 ) -> dict[str, StackEntry]:
     """Return provider → its import file; every existing resource that the program registers is in one."""
     known = {resource.urn: resource for resource in registered}
-    import_ids = _ImportIds(inventory, plan)
+    import_ids = ImportIds(inventory, plan)
     ids = {
         resource.urn: identity
         for resource in registered
@@ -139,82 +138,3 @@ def _resource_entry(resource: RegisteredResource, names: Mapping[str, str], iden
 def _parent_entry(resource: RegisteredResource, names: Mapping[str, str]) -> StackEntry:
     """Return nothing if the parent is the stack itself."""
     return {"parent": names[resource.parent]} if resource.parent is not None and resource.parent in names else {}
-
-
-class _ImportIds:
-    """An existing resource, and its ID for the provider."""
-
-    def __init__(self, inventory: ClusterInventory, plan: FleetPlan) -> None:
-        self.project, self.region, self.location = inventory.project, inventory.region, inventory.location
-        self.cluster = str(inventory.cluster["name"])
-        self.pools = {str(answer["name"]) for answer in inventory.node_pools}
-        self.reservations = {str(answer["name"]) for answer in inventory.reservations}
-        self.accounts = {value_at(answer, "config.serviceAccount") for answer in inventory.node_pools}
-        self.accounts |= {
-            value_at(o["metadata"], "annotations.iam.gke.io/gcp-service-account") for o in inventory.objects
-        }
-        self.objects = {(str(o["kind"]), namespace_of(o), name_of(o)) for o in inventory.objects}
-        planned_cluster = plan.cluster
-        owns_network = isinstance(planned_cluster, ClusterPlan) and isinstance(planned_cluster.network, NetworkPlan)
-        self.of_network = {str(answer["name"]) for answer in inventory.subnetworks} if owns_network else set[str]()
-        self.releases = {c.name: f"{c.namespace}/{c.name}" for c in plan.charts}
-
-    def import_id(self, resource: RegisteredResource) -> str | None:
-        """Return the ID to import; None if the resource does not exist, or no answer shows that it does."""
-        if resource.type == _HELM:
-            return self.releases.get(str(resource.inputs.get("name")))
-        if resource.type.startswith("kubernetes:"):
-            return self._object_id(resource)
-        return self._google_id(resource.type.removeprefix("gcp:"), resource.inputs)
-
-    def _object_id(self, resource: RegisteredResource) -> str | None:
-        metadata = mapping_at(resource.inputs, "metadata")
-        kind, namespace, name = (
-            resource.type.rpartition(":")[2],
-            str(metadata.get("namespace", "")),
-            str(metadata.get("name")),
-        )
-        if (kind, namespace, name) not in self.objects:
-            return None
-        return f"{namespace}/{name}" if namespace else name
-
-    def _google_id(self, kind: str, inputs: Mapping[str, Any]) -> str | None:
-        name, zone = str(inputs.get("name")), inputs.get("zone")
-        account = f"{inputs.get('accountId')}@{self.project}.iam.gserviceaccount.com"
-        router = inputs.get("router") or name
-        import_forms: dict[str, tuple[bool, str]] = {
-            "container/cluster:Cluster": (
-                name == self.cluster,
-                f"projects/{self.project}/locations/{self.region}/clusters/{name}",
-            ),
-            "container/nodePool:NodePool": (
-                name in self.pools,
-                f"{self.project}/{self.location}/{self.cluster}/{name}",
-            ),
-            "compute/reservation:Reservation": (
-                name in self.reservations,
-                f"projects/{self.project}/zones/{zone}/reservations/{name}",
-            ),
-            "compute/network:Network": (
-                name in self.of_network,
-                f"projects/{self.project}/global/networks/{name}",
-            ),
-            "compute/subnetwork:Subnetwork": (
-                name in self.of_network,
-                f"projects/{self.project}/regions/{self.region}/subnetworks/{name}",
-            ),
-            "compute/router:Router": (
-                name in self.of_network,
-                f"projects/{self.project}/regions/{self.region}/routers/{name}",
-            ),
-            "compute/routerNat:RouterNat": (
-                name in self.of_network,
-                f"projects/{self.project}/regions/{self.region}/routers/{router}/{name}",
-            ),
-            "serviceaccount/account:Account": (
-                account in self.accounts,
-                f"projects/{self.project}/serviceAccounts/{account}",
-            ),
-        }
-        exists, identity = import_forms.get(kind, (False, ""))
-        return identity if exists else None

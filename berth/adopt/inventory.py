@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 from msgspec import Struct, field
 
+from berth.adopt.api_objects import ApiObject, InvalidInventory, name_of, namespace_of, value_at
+from berth.adopt.google import answer_kinds
+from berth.adopt.google.answer_kinds import ANSWER_KINDS, classify_answers
+from berth.adopt.google.iam_policies import Rights, read_rights
+from berth.adopt.google.ownership import foreign_answers
 from berth.plan.admission_checks import MULTIKUEUE
-
-ApiObject = Mapping[str, Any]
-"""One object as an API returns it."""
-
-StackEntry = dict[str, Any]
-"""An entry of the stack file."""
-
-
-class NotAdopted(Struct, frozen=True):
-    """Something that is not adopted, or is changed: its name, and the reason or the result."""
-
-    subject: str
-    reason: str
-
-    def line(self) -> str:
-        """Return both in one line."""
-        return f"{self.subject}: {self.reason}"
-
-
-ACCEPTED_COMMANDS = (
-    "gcloud container clusters describe, container node-pools list, compute reservations list or compute networks "
-    "subnets list, each with --format json, or kubectl get with -o json"
-)
-
-
-_KINDS = ("cluster", "node pool", "reservation", "subnetwork", "object")
-
-
-class InvalidInventory(Exception):
-    """Answers that cannot be adopted; has one line for each problem."""
-
-    def __init__(self, *lines: str) -> None:
-        super().__init__("\n".join(lines))
-        self.lines = lines
 
 
 class ClusterInventory(Struct, dict=True):
-    """A cluster with its node pools, reservations of its project, and the objects in it.
+    """A cluster with its node pools, what else its project has, and the objects in it.
 
     `context` names it in a kubeconfig where only what lies inside is to be adopted. With `keeps_cluster` its node pools
     are adopted too, but not the cluster.
@@ -58,6 +28,11 @@ class ClusterInventory(Struct, dict=True):
     reservations: list[ApiObject] = field(default_factory=list[ApiObject])
     subnetworks: list[ApiObject] = field(default_factory=list[ApiObject])
     objects: list[ApiObject] = field(default_factory=list[ApiObject])
+    future_reservations: list[ApiObject] = field(default_factory=list[ApiObject])
+    dashboards: list[ApiObject] = field(default_factory=list[ApiObject])
+    alert_policies: list[ApiObject] = field(default_factory=list[ApiObject])
+    iam_policies: list[ApiObject] = field(default_factory=list[ApiObject])
+    service_accounts: list[ApiObject] = field(default_factory=list[ApiObject])
     context: str | None = None
     keeps_cluster: bool = False
 
@@ -87,6 +62,11 @@ class ClusterInventory(Struct, dict=True):
         """The cluster's location: a region or a zone."""
         return str(self.cluster.get("location", ""))
 
+    @cached_property
+    def rights(self) -> Rights:
+        """Who has which role on the project and what belongs to it, as far as the answers say."""
+        return read_rights(self.project, self.iam_policies, self.service_accounts)
+
     def objects_of_kind(self, kind: str) -> list[ApiObject]:
         """Return the objects of one kind, by namespace and name."""
         return self._by_kind.get(kind, [])
@@ -99,48 +79,15 @@ class ClusterInventory(Struct, dict=True):
         return kinds
 
 
-def name_of(resource: ApiObject) -> str:
-    """Return a Kubernetes object's name."""
-    return str(resource["metadata"]["name"])
-
-
-def namespace_of(resource: ApiObject) -> str:
-    """Return its namespace, "" if it has none."""
-    return str(resource["metadata"].get("namespace", ""))
-
-
-def labels_of(resource: ApiObject) -> dict[str, str]:
-    """Return its labels."""
-    return dict(resource["metadata"].get("labels") or {})
-
-
-def value_at(resource: ApiObject, path: str) -> Any:
-    """Return the value at a dotted path, None if there is none."""
-    value: Any = resource
-    for step in path.split("."):
-        value = cast("ApiObject", value).get(step) if isinstance(value, Mapping) else None
-    return value
-
-
-def mapping_at(resource: ApiObject, path: str) -> ApiObject:
-    """Return the object at a dotted path; an empty one if there is none."""
-    return cast("ApiObject", value_at(resource, path) or {})
-
-
-def list_at(resource: ApiObject, path: str) -> list[Any]:
-    """Return the list at a dotted path; an empty one if there is none."""
-    return cast("list[Any]", value_at(resource, path) or [])
-
-
 def read_inventory(
     files: Mapping[str, str], context: str | None = None, *, keeps_cluster: bool = False
 ) -> ClusterInventory:
     """Return the contents of the files, by file name. Raises InvalidInventory with every problem."""
     wrong: list[str] = []
-    answers_by_kind: dict[str, list[tuple[str, ApiObject]]] = {kind: [] for kind in _KINDS}
+    answers_by_kind: dict[str, list[tuple[str, ApiObject]]] = {kind: [] for kind in ANSWER_KINDS}
     for file, text in files.items():
         try:
-            for kind, resource in _classify_answers(file, text):
+            for kind, resource in classify_answers(file, text):
                 answers_by_kind[kind].append((file, resource))
         except InvalidInventory as unusable:
             wrong += unusable.lines
@@ -175,15 +122,23 @@ def _cluster_inventory(
             wrong.append(
                 f"{file}: node pool '{resource['name']}' belongs to another cluster than '{cluster['name']}'; remove it"
             )
+    given = {kind: list(_latest_by_link(answers).values()) for kind, answers in answers_by_kind.items()}
+    given[answer_kinds.OBJECT] = [resource for _, resource in answers_by_kind[answer_kinds.OBJECT]]
     result = ClusterInventory(
         cluster,
         list(_latest_by_link(pools).values()),
-        [resource for _, resource in answers_by_kind["reservation"]],
-        [resource for _, resource in answers_by_kind["subnetwork"]],
-        [resource for _, resource in answers_by_kind["object"]],
+        given[answer_kinds.RESERVATION],
+        given[answer_kinds.SUBNETWORK],
+        given[answer_kinds.OBJECT],
+        given[answer_kinds.FUTURE_RESERVATION],
+        given[answer_kinds.DASHBOARD],
+        given[answer_kinds.ALERT_POLICY],
+        [*given[answer_kinds.IAM_POLICY], *given[answer_kinds.PROJECT_POLICY]],
+        given[answer_kinds.SERVICE_ACCOUNT],
         context,
         keeps_cluster,
     )
+    wrong += foreign_answers(result.project, answers_by_kind)
     if not result.project:
         wrong.append(f"cluster '{cluster['name']}' has no selfLink, which names its project; give the whole answer")
     if not result.node_pools and not result.is_autopilot:
@@ -213,7 +168,12 @@ def _cluster_count_error(clusters: Mapping[str, ApiObject]) -> Iterator[str]:
 
 def _latest_by_link(answers: Sequence[tuple[str | None, ApiObject]]) -> dict[str, ApiObject]:
     """Return resources by link; the later of two answers on one resource."""
-    return {_resource_path(resource) or str(resource["name"]): resource for _, resource in answers}
+    return {_resource_path(resource) or _own_name(resource): resource for _, resource in answers}
+
+
+def _own_name(resource: ApiObject) -> str:
+    """Return what names an answer without a link."""
+    return str(resource.get("name") or resource.get("resource") or resource.get("etag"))
 
 
 def _resource_path(resource: ApiObject) -> str:
@@ -221,70 +181,3 @@ def _resource_path(resource: ApiObject) -> str:
     return str(resource.get("selfLink", "")).partition("/projects/")[2] and "projects/" + str(
         resource["selfLink"]
     ).partition("/projects/")[2].replace("/zones/", "/locations/").replace("/regions/", "/locations/")
-
-
-# --- one file ---------------------------------------------------------------------------------------------------------
-
-
-def _classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
-    """Return the contents of one file, with their kind. Raises InvalidInventory."""
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        at = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "somewhere"
-        raise InvalidInventory(f"{file}: not JSON ({at}); export it with --format json, or kubectl -o json") from None
-    for item in _items(value):
-        if not isinstance(item, dict):
-            raise InvalidInventory(
-                f"{file}: '{_shorten(item)}' is not an object; give the answer of {ACCEPTED_COMMANDS}"
-            )
-        answer = cast("dict[str, Any]", item)
-        kind = _answer_kind(answer)
-        if kind is None:
-            raise InvalidInventory(
-                f"{file}: unknown kind of answer ({_sample_keys(answer)}); give the answer of {ACCEPTED_COMMANDS}"
-            )
-        if problem := _incomplete(kind, answer):
-            raise InvalidInventory(f"{file}: {problem}")
-        yield kind, answer
-
-
-def _items(value: object) -> list[object]:
-    if isinstance(value, dict):
-        document = cast("dict[str, Any]", value)
-        if str(document.get("kind", "")).endswith("List") and isinstance(document.get("items"), list):
-            return cast("list[object]", document["items"])
-    return cast("list[object]", value) if isinstance(value, list) else [value]
-
-
-def _answer_kind(resource: ApiObject) -> str | None:
-    if "apiVersion" in resource and "metadata" in resource:
-        return "object"
-    if "currentMasterVersion" in resource or "masterAuth" in resource:
-        return "cluster"
-    if isinstance(resource.get("config"), dict) and "/nodePools/" in str(resource.get("selfLink", "")):
-        return "node pool"
-    if "specificReservation" in resource or "aggregateReservation" in resource:
-        return "reservation"
-    return "subnetwork" if "ipCidrRange" in resource else None
-
-
-def _incomplete(kind: str, resource: ApiObject) -> str | None:
-    """Return what an answer of this kind must have, if it lacks it."""
-    if kind == "object":
-        is_named = (
-            isinstance(resource["metadata"], dict)
-            and "name" in resource["metadata"]
-            and isinstance(resource.get("kind"), str)
-        )
-        return None if is_named else "an object without kind and metadata.name; give the answer of kubectl as it is"
-    return None if isinstance(resource.get("name"), str) else f"a {kind} without a name; give gcloud's answer as it is"
-
-
-def _sample_keys(resource: ApiObject) -> str:
-    return f"keys {', '.join(sorted(resource)[:4])}" if resource else "it is empty"
-
-
-def _shorten(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:37] + "..."

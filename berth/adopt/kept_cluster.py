@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from berth.adopt.api_objects import StackEntry, list_at, mapping_at, value_at
 from berth.adopt.clusters import provisioning_section
-from berth.adopt.inventory import ClusterInventory, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.google.monitoring import kept_monitoring
+from berth.adopt.inventory import ClusterInventory
 
 _SECTIONS = (
-    *("reservations", "computeClasses", "pools", "flavors", "kueue", "jobset", "priorities", "cohorts", "platform"),
+    *(
+        "projectNumber",
+        "reservations",
+        "computeClasses",
+        "pools",
+        "flavors",
+        "kueue",
+        "jobset",
+        "priorities",
+        "cohorts",
+        "platform",
+    ),
     *("teams", "clusterQueues"),
 )
 _LIMITS = ("cpu", "memory", "accelerators")
@@ -32,9 +45,9 @@ def kept_cluster_fleet(inventory: ClusterInventory, fleet: StackEntry) -> StackE
         cluster["network"] = network
     for key, section in provisioning_section(inventory).items():
         cluster[key] = {name: section[name] for name in _LIMITS if name in section}
-    unmonitored = not value_at(answer, "monitoringConfig.managedPrometheusConfig.enabled")
-    monitoring: StackEntry = {"monitoring": {"backend": "none"}} if unmonitored and not inventory.is_autopilot else {}
-    return {"cluster": cluster, **monitoring, **{section: fleet[section] for section in _SECTIONS if section in fleet}}
+    monitoring = kept_monitoring(inventory, fleet.get("monitoring", {}))
+    rest = {section: fleet[section] for section in _SECTIONS if section in fleet}
+    return {"cluster": cluster, **({"monitoring": monitoring} if monitoring else {}), **rest}
 
 
 def _mode_and_zones(inventory: ClusterInventory) -> StackEntry:

@@ -6,7 +6,7 @@ from typing import cast
 
 from berth import catalog
 from berth.adopt import rest_fields
-from berth.adopt.inventory import ApiObject, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, value_at
 from berth.catalog import Machine
 
 PROVISIONING = "cloud.google.com/gke-provisioning"
@@ -43,7 +43,7 @@ def node_labels(
     }
     if topology:
         labels |= {keys.tpu_accelerator: machine.accelerator, keys.tpu_topology: topology}
-    else:
+    elif machine.accelerator:
         labels[keys.gpu_accelerator] = machine.accelerator
     if gpu.get("gpuPartitionSize"):
         labels[keys.gpu_partition] = gpu["gpuPartitionSize"]

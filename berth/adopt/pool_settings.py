@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from berth.adopt import rest_fields
-from berth.adopt.inventory import ApiObject, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.labels import is_user_label
 from berth.catalog import Machine
 

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.adopt import rest_fields
-from berth.adopt.inventory import ApiObject, ClusterInventory, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import gpu_config, machine_type, node_labels
 from berth.adopt.pool_settings import (
     gpu_settings,
@@ -18,9 +19,10 @@ from berth.adopt.pool_settings import (
     set_linux_settings,
     surge_settings,
 )
-from berth.adopt.reservations import ReservationsByKey, own_reservations, reservation_key
+from berth.adopt.reservations import ReservationsByKey, canonical_path, own_reservations, reservation_key
 from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups
 from berth.catalog import Machine
+from berth.names import CAPACITY_MARK
 
 SYSTEM_POOL = "system"
 _DEFAULT_POOL = "default-pool"
@@ -47,7 +49,7 @@ def read_pools(
     inventory: ClusterInventory, stack: str, not_adopted: list[NotAdopted]
 ) -> tuple[list[AdoptedPool], ReservationsByKey]:
     """Return the pools with accelerators, and the reservations that they use; ignored ones are reported in `left`."""
-    reserved = own_reservations(inventory, stack)
+    reserved = own_reservations(inventory, stack, not_adopted)
     with_machines: list[ApiObject] = []
     for node_pool in inventory.node_pools:
         if node_pool["name"] == SYSTEM_POOL and not inventory.keeps_cluster:
@@ -130,13 +132,15 @@ def _unsupported(node_pool: ApiObject) -> Iterator[tuple[str, object]]:
 
 
 def _machine_of(node_pool: ApiObject) -> Machine | None:
+    """Return the machines of a node pool with accelerators, or without them if Berth made it a pool of a queue."""
     kind, attached = str(value_at(node_pool, "config.machineType")), gpu_config(node_pool)
     if kind in catalog.attachable_gpus().hosts and attached:
         try:
             return catalog.attach_gpus(kind, attached["acceleratorType"], int(attached["acceleratorCount"]))
         except ValueError:
             return None
-    return catalog.machines().get(kind)
+    is_marked = CAPACITY_MARK in mapping_at(node_pool, "config.labels")
+    return catalog.machines().get(kind) or (catalog.cpu_machine(kind) if is_marked else None)
 
 
 # --- a pool -----------------------------------------------------------------------------------------------------------
@@ -157,7 +161,7 @@ def _adopted_pool(
         entry["accelerator"] = {"type": gpu["acceleratorType"], "count": int(gpu["acceleratorCount"])}
     entry |= {"topology": topology} if topology else {}
     entry |= {"slices" if topology else "nodes": size}
-    capacity, reservation_entry = _capacity(stack, node_pool, most, reserved)
+    capacity, reservation_entry = _capacity(inventory, stack, node_pool, most, reserved)
     entry |= {"capacity": capacity} if capacity != "on-demand" else {}
     entry |= _zones(
         inventory,
@@ -223,7 +227,7 @@ def _zones(
 
 
 def _capacity(
-    stack: str, node_pool: ApiObject, most: int, reserved: ReservationsByKey
+    inventory: ClusterInventory, stack: str, node_pool: ApiObject, most: int, reserved: ReservationsByKey
 ) -> tuple[object, tuple[str, StackEntry] | None]:
     """Return the capacity of the machines, and their reservation."""
     seen = rest_fields.plan_values(rest_fields.NODE_POOL, node_pool)
@@ -245,7 +249,8 @@ def _capacity(
     if kind != "SPECIFIC_RESERVATION":
         return "on-demand", None
     zone = str(next(iter(list_at(node_pool, "locations")), ""))
-    key = reservation_key(str(affinity["values"][0]), zone, machine_type(node_pool), most, reserved, stack)
+    path = canonical_path(str(affinity["values"][0]), inventory)
+    key = reservation_key(path, zone, machine_type(node_pool), most, reserved, stack)
     return {"reservation": key}, reserved[key]
 
 

@@ -6,20 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from berth.adopt.inventory import (
-    ApiObject,
-    ClusterInventory,
-    NotAdopted,
-    StackEntry,
-    list_at,
-    mapping_at,
-    name_of,
-    value_at,
-)
+from berth import catalog
+from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
+from berth.plan.kueue import CPU, MILLI
 
-CPU, MEMORY = "cpu", "memory"
+MEMORY = "memory"
 _LIMIT_FIELDS = "borrowingLimit", "lendingLimit"
 _BYTE_UNITS = ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10), ("", 1)
 
@@ -136,13 +130,19 @@ def _iter_flavor_quotas(resource: ApiObject) -> Iterator[tuple[str, dict[str, Ma
 def nominal_quota(quota_owner: ApiObject, resource: str, flavor: str) -> int:
     """Return a queue's or cohort's nominal quota of accelerators of a flavor."""
     resources = quotas_by_flavor(quota_owner).get(flavor, {})
-    return parse_quantity(resource, resources.get(resource, {}).get("nominalQuota")) or 0
+    return (parse_quantity(resource, resources.get(resource, {}).get("nominalQuota")) or 0) // _scale(resource)
+
+
+def _scale(resource: str) -> int:
+    """Return what a quantity has for each of what a flavor of this resource counts: 1000 milli-cpu for a core."""
+    return MILLI if resource == CPU else 1
 
 
 def _quota_entry(resources: Mapping[str, Mapping[str, Any]], pools: list[AdoptedPool], in_cohort: bool) -> StackEntry:
     resource = pools[0].machine.resource
     quota = resources.get(resource, {})
-    amounts = {key: parse_quantity(resource, quota[key]) for key in ("nominalQuota", *_LIMIT_FIELDS) if key in quota}
+    exact = {key: parse_quantity(resource, quota[key]) for key in ("nominalQuota", *_LIMIT_FIELDS) if key in quota}
+    amounts = {key: None if amount is None else amount // _scale(resource) for key, amount in exact.items()}
     guaranteed, (borrow, lend) = amounts.get("nominalQuota") or 0, map(amounts.get, _LIMIT_FIELDS)
     entry: StackEntry = {"guaranteed": guaranteed} if guaranteed else {}
     if in_cohort and borrow != 0:
@@ -160,14 +160,21 @@ def _resource_rates(
     """Return the cpu and memory per accelerator, if they differ from the machine's."""
     if not count:
         return
-    machine_rates = {
-        CPU: max(Fraction(p.machine.vcpu * 1000, p.accelerators_per_node) for p in pools),
-        MEMORY: max(Fraction(p.machine.memory_gb) * 2**30 / p.accelerators_per_node for p in pools),
-    }
+    machine_rates = _machine_rates(pools)
     for resource, rate in machine_rates.items():
         seen = parse_quantity(resource, resources.get(resource, {}).get(field))
         if seen and seen != -(-count * rate // 1):
             yield resource, (format_cores if resource == CPU else format_bytes)(-(-seen // count))
+
+
+def _machine_rates(pools: list[AdoptedPool]) -> dict[str, Fraction]:
+    """Return the cpu and memory per accelerator that Berth chooses; only memory where cores are counted."""
+    if pools[0].machine.resource == CPU:
+        return {MEMORY: Fraction(min(catalog.memory_per_core(p.machine) for p in pools))}
+    return {
+        CPU: max(Fraction(p.machine.vcpu * 1000, p.accelerators_per_node) for p in pools),
+        MEMORY: max(Fraction(p.machine.memory_gb) * 2**30 / p.accelerators_per_node for p in pools),
+    }
 
 
 def format_cores(milli: int) -> int | str:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from msgspec import Struct, convert
 
 from berth import yaml_loader
-from berth.adopt.inventory import ApiObject, value_at
+from berth.adopt.api_objects import ApiObject, value_at
 from berth.diff.update_effects import UpdateEffect
 
 _TABLE = pathlib.Path(__file__).with_name("rest_fields.yaml")

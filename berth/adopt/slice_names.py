@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from berth.adopt.inventory import ApiObject, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, mapping_at, value_at
 
 _SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>[0-9]+)")
 """How Berth names the node pool of a slice."""

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any, cast
 
 import yaml
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.adopt.admission_checks import set_queued_options
+from berth.adopt.api_objects import NotAdopted, StackEntry, mapping_at
 from berth.adopt.cluster_contents import existing_cluster_fleet
 from berth.adopt.clusters import cluster_section, project_settings
 from berth.adopt.controllers import controller_sections
 from berth.adopt.gke_made_pools import compute_class_section, read_gke_made_pools
-from berth.adopt.inventory import ClusterInventory, NotAdopted, StackEntry, mapping_at
+from berth.adopt.google.identities import needs_project_number
+from berth.adopt.google.monitoring import monitoring_section
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kept_cluster import kept_cluster_fleet
 from berth.adopt.pools import AdoptedPool, read_pools
 from berth.adopt.queues import match_flavors, nominal_quota, read_cohorts, read_priorities
-from berth.adopt.reservations import reservation_key
+from berth.adopt.reservations import canonical_path, reservation_key
 from berth.adopt.teams import platform_section, read_teams
 
 
@@ -39,7 +44,7 @@ def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
     set_queued_options(inventory, known)
 
     def reserve(path: str, zone: str, kind: str, count: int) -> str:
-        return reservation_key(path, zone, kind, count, reserved, stack)
+        return reservation_key(canonical_path(path, inventory), zone, kind, count, reserved, stack)
 
     classes = compute_class_section(inventory, made, reserve, not_adopted)
     sections: dict[str, object] = {
@@ -48,6 +53,7 @@ def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
         "computeClasses": classes,
         "pools": {pool.key: _in_order(pool.entry) for pool in sorted(adopted_pools, key=lambda pool: pool.key)},
         "flavors": _oversubscribed_flavors(inventory, known),
+        "monitoring": monitoring_section(inventory, stack, not_adopted),
         **controller_sections(inventory, not_adopted),
         "priorities": read_priorities(inventory, not_adopted),
         "cohorts": read_cohorts(inventory, known, not_adopted),
@@ -55,12 +61,23 @@ def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
     }
     team_entries, shared = read_teams(inventory, known, not_adopted)
     sections |= {"teams": team_entries, "clusterQueues": shared}
+    number = inventory.rights.project_number if needs_project_number(team_entries) else None
+    sections = ({"projectNumber": number} if number else {}) | sections
     fleet = {**project_settings(inventory), **{key: value for key, value in sections.items() if value}}
     if inventory.context is not None:
         fleet = existing_cluster_fleet(inventory, fleet, inventory.context, not_adopted)
     if inventory.keeps_cluster:
         fleet = kept_cluster_fleet(inventory, fleet)
     return AdoptedFleet(fleet, tuple(not_adopted))
+
+
+def without_alerts(adopted: AdoptedFleet, keys: Sequence[str]) -> AdoptedFleet:
+    """Return the fleet with alerts switched off: those that the cluster has not, although it has others of Berth."""
+    monitoring: StackEntry = adopted.fleet.get("monitoring", {})
+    alerts = {**monitoring.get("alerts", {}), **dict.fromkeys(keys, False)}
+    return replace(
+        adopted, fleet={**adopted.fleet, "monitoring": {**monitoring, "alerts": dict(sorted(alerts.items()))}}
+    )
 
 
 _LEADING_KEYS = ("machineType", "accelerator", "topology", "slices", "nodes", "zone", "zones", "capacity", "flavor")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
-from berth.adopt.inventory import (
+from berth.adopt.api_objects import (
     ApiObject,
-    ClusterInventory,
     NotAdopted,
     StackEntry,
     labels_of,
@@ -18,14 +15,14 @@ from berth.adopt.inventory import (
     name_of,
     namespace_of,
 )
+from berth.adopt.google.identities import identity_entry
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.queues import PoolsByFlavor, queue_entry
 from berth.names import MANAGED_BY_LABEL, TEAM_LABEL, is_dns_label, is_shared_namespace
 from berth.plan.policies import POD_PRIORITIES, SERVICE_TYPES
-from berth.plan.teams import SECRETS
 
 _DEFAULT_QUEUE = "default"
 """The local queue of jobs that name none."""
-_ACCOUNT_ANNOTATION = "iam.gke.io/gcp-service-account"
 _WAS_SHARED = "the queue belonged to this team when the cluster was adopted"
 _SUBMITTERS, _OWNERS = "berth-submitter", "berth-platform-owner"
 _RESERVED_LABELS = ("kubernetes.io/", "kueue.x-k8s.io/", "berth.dev/", "pulumi.com/")
@@ -46,7 +43,8 @@ def read_teams(
     for local_queue in inventory.objects_of_kind("LocalQueue"):
         local_queues_by_queue.setdefault(local_queue["spec"]["clusterQueue"], []).append(local_queue)
     made: dict[str, StackEntry] = {
-        team: _team_entry(inventory, team, places) for team, places in _namespaces_by_team(namespaces).items()
+        team: _team_entry(inventory, team, places, not_adopted)
+        for team, places in _namespaces_by_team(namespaces).items()
     }
     shared: dict[str, StackEntry] = {}
     cohort_of = _cohort_by_team(inventory, local_queues_by_queue, namespaces)
@@ -153,7 +151,9 @@ def _cohort_by_team(
 # --- a team -----------------------------------------------------------------------------------------------------------
 
 
-def _team_entry(inventory: ClusterInventory, team: str, namespaces: list[str]) -> StackEntry:
+def _team_entry(
+    inventory: ClusterInventory, team: str, namespaces: list[str], not_adopted: list[NotAdopted]
+) -> StackEntry:
     """Return the entry of a team; a namespace that Berth did not create is used and not changed."""
     objects = {
         name_of(namespace_object): namespace_object for namespace_object in inventory.objects_of_kind("Namespace")
@@ -173,7 +173,7 @@ def _team_entry(inventory: ClusterInventory, team: str, namespaces: list[str]) -
     entry |= {"labels": labels} if labels else {}
     if is_managed[namespaces[0]]:
         entry |= _policy_entries(inventory, objects[namespaces[0]])
-    return entry | _identity_entry(inventory, team, namespaces[0], is_managed[namespaces[0]])
+    return entry | identity_entry(inventory, team, namespaces, not_adopted, is_managed=is_managed[namespaces[0]])
 
 
 def _policy_entries(inventory: ClusterInventory, namespace: ApiObject) -> StackEntry:
@@ -210,43 +210,3 @@ def _user_labels(resource: ApiObject | None) -> dict[str, str]:
 def _groups(bindings: list[ApiObject], name: str) -> list[str]:
     subjects = [s for binding in bindings if name_of(binding) == name for s in list_at(binding, "subjects")]
     return sorted({s["name"] for s in subjects if s.get("kind") == "Group"})
-
-
-def _identity_entry(inventory: ClusterInventory, team: str, namespace: str, is_managed: bool) -> StackEntry:
-    """Return Berth's own account, the account it impersonates, and mounted secrets; no answer contains IAM rights."""
-    account = next(
-        (
-            o
-            for o in inventory.objects_of_kind("ServiceAccount")
-            if namespace_of(o) == namespace and _is_managed_by_berth(o)
-        ),
-        None,
-    )
-    secrets = next(
-        (
-            o
-            for o in inventory.objects_of_kind("SecretProviderClass")
-            if (namespace_of(o), name_of(o)) == (namespace, SECRETS)
-        ),
-        None,
-    )
-    entry: StackEntry = {}
-    if account is not None and name_of(account) != team:
-        entry["serviceAccount"] = name_of(account)
-    google = mapping_at(account or {}, "metadata.annotations").get(_ACCOUNT_ANNOTATION)
-    entry |= {"impersonate": google.partition("@")[0]} if google else {}
-    entry |= {"secrets": _secret_entries(secrets, inventory.project)} if secrets else {}
-    if not entry and (account is None or is_managed):
-        return {}
-    return {"identity": entry}
-
-
-def _secret_entries(resource: ApiObject, project: str) -> dict[str, Any]:
-    """Return file → secret, with version and project if they are not the defaults."""
-    listed = json.loads(resource["spec"]["parameters"]["secrets"])
-    result: dict[str, Any] = {}
-    for secret_item in listed:
-        _, owner, _, secret, _, version = secret_item["resourceName"].split("/")
-        more = ({"version": version} if version != "latest" else {}) | ({"project": owner} if owner != project else {})
-        result[secret_item["path"]] = {"secret": secret, **more} if more else secret
-    return dict(sorted(result.items()))

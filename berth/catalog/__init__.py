@@ -1,11 +1,13 @@
 """Facts: GKE's accelerator machines, the slices they form, the zones that list them, their quotas; GKE's releases.
 
 Pure: standard library, YAML and the plan's word for a taint. The data is `accelerators.yaml` (a row per machine type),
-`zones.yaml`, `quotas.yaml` and `releases.yaml`; each is read at first use. A new accelerator is a new row there.
+`cpu_machines.yaml` (a row per series without accelerators), `zones.yaml`, `quotas.yaml` and `releases.yaml`; each is
+read at first use. A new accelerator is a new row there.
 """
 
-from berth.catalog.allocatable import Allocatable, allocatable
+from berth.catalog.allocatable import Allocatable, allocatable, node_allocatable
 from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
+from berth.catalog.cpu_machines import CORES, CPU, cpu_machine, cpu_machine_of_size, cpu_machine_types, memory_per_core
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, minor_of, parse_version
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
@@ -40,6 +42,8 @@ from berth.catalog.table import (
 from berth.catalog.zones import ListedZones, listed_zones, region_of, zone_table, zones_in
 
 __all__ = [
+    "CORES",
+    "CPU",
     "AcceleratorQuotas",
     "Allocatable",
     "AttachableGpus",
@@ -65,6 +69,9 @@ __all__ = [
     "attach_gpus",
     "attachable_gpus",
     "compare_version",
+    "cpu_machine",
+    "cpu_machine_of_size",
+    "cpu_machine_types",
     "divisible_shape",
     "end_of_support",
     "extended_resource",
@@ -74,8 +81,10 @@ __all__ = [
     "limits",
     "listed_zones",
     "machines",
+    "memory_per_core",
     "mig_partitions",
     "minor_of",
+    "node_allocatable",
     "noun",
     "parse_version",
     "provisioning",

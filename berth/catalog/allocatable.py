@@ -32,6 +32,11 @@ def allocatable(machine_type: str) -> Allocatable | None:
     hosts = attachable_gpus().hosts
     row = machines().get(machine_type)
     cores, gib = (row.vcpu, row.memory_gb) if row else hosts.get(machine_type, (0, 0))
+    return node_allocatable(cores, gib)
+
+
+def node_allocatable(cores: int, gib: float) -> Allocatable | None:
+    """Return the allocatable resources of a node of this size; None if its size is unknown (0)."""
     if not (cores and gib):
         return None
     cpu = (cores - _reserved(Fraction(cores), _CPU_RESERVED)) * 1000

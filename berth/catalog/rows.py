@@ -76,6 +76,9 @@ class Machine(Struct, frozen=True, kw_only=True):
     `status`: legacy is usable but old; unsupported is refused by Berth, and `note` says why (0 vCPU or GB means
     unknown). `explicit_only`: GKE creates it only for a pool that names it. `provisioning` is its availability.
 
+    A machine of kind `cpu` has no accelerator (""): its `resource` is cpu, and `accelerators` are the whole cores that
+    pods can request on a node.
+
     TPU: `generation` is a key of `generations()`, None for GPUs and unsupported machines. `multi_host_placement` is how
     hosts form one slice (compact_tpu_topology, workload_policy_high_throughput), None if they cannot.
 
@@ -93,7 +96,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    kind: Literal["tpu", "gpu"]
+    kind: Literal["tpu", "gpu", "cpu"]
     accelerator: str
     resource: str
     noun: str

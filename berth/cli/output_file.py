@@ -9,7 +9,9 @@ import typer
 
 from berth.cli.arguments import EXIT_FAULTS
 
-Output = Annotated[pathlib.Path | None, typer.Option("-o", "--output", help="Write to this file instead of stdout; - is stdout.")]
+Output = Annotated[
+    pathlib.Path | None, typer.Option("-o", "--output", help="Write to this file instead of stdout; - is stdout.")
+]
 
 
 def write_output(text: str, output: pathlib.Path | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import inspect
 import io
 import os
 import traceback
@@ -30,6 +31,9 @@ from berth.engine.recorder import ProviderFunctions, Recorder
 from berth.engine.records import STACK_TYPE, Message, ProgramError, RecordedResource, References
 
 _SEVERITIES = {engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb2.ERROR: "error"}
+
+_IDLE_TURNS = 100
+"""Turns of the event loop without a task that starts or ends, after which nothing is on its way any more."""
 
 
 class Preview(Struct, frozen=True, kw_only=True):
@@ -108,12 +112,12 @@ def _configure(recorder: Recorder, project: str, stack: str, preview: bool, base
 
 def _run_program(build: Callable[[], object], recorder: Recorder, base_folder: str) -> None:
     """Run the program to its end and clean up; its faults and the engine's become one `ProgramError`."""
-    tracebacks = _Tracebacks()
+    tasks = _Tasks()
     try:
         with _captured_messages(recorder.messages), _infrequent_gc():
-            _run_in_new_loop(build, tracebacks)
+            _run_in_new_loop(build, tasks)
     except (Exception, SystemExit) as error:
-        recorder.faults.extend(_error_lines(error.with_traceback(tracebacks.first_traceback(error)), base_folder))
+        recorder.faults.extend(_error_lines(error.with_traceback(tasks.first_traceback(error)), base_folder))
         if recorder.faults:
             raise ProgramError("\n".join(recorder.faults)) from error
     finally:
@@ -141,33 +145,57 @@ class _InlineExecutor(ThreadPoolExecutor):
         return future
 
 
-def _run_in_new_loop(build: Callable[[], Any], tracebacks: _Tracebacks) -> None:
+def _run_in_new_loop(build: Callable[[], Any], tasks: _Tasks) -> None:
     """Run the program and all its tasks to the end, in a private event loop."""
+
+    async def build_and_settle() -> None:
+        result = build()
+        if inspect.isawaitable(result):
+            await result
+        await tasks.settle()
+
     loop = asyncio.new_event_loop()
     loop.set_default_executor(_InlineExecutor())
-    loop.set_task_factory(tracebacks.create_task)
+    loop.set_task_factory(tasks.create)
     loop.set_exception_handler(lambda _loop, _context: None)  # a failed program leaves futures that nothing awaits
     try:
-        loop.run_until_complete(run_in_stack(build))
+        loop.run_until_complete(run_in_stack(build_and_settle))
     finally:
         _close_loop(loop)
 
 
-class _Tracebacks:
-    """Remembers where exceptions came from: a future that several await keeps its traceback only for the first one."""
+class _Tasks:
+    """The tasks of a program, and where their exceptions came from.
+
+    A future that several await keeps its traceback only for the first one.
+    """
 
     def __init__(self) -> None:
         self._by_error_id: dict[int, tuple[BaseException, TracebackType | None]] = {}
+        self._started = 0
+        self._done = 0
 
-    def create_task(
-        self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None
-    ) -> asyncio.Task[Any]:
+    async def settle(self) -> None:
+        """Let tasks run until none starts or ends any more; at most the SDK's own waiting is left then.
+
+        The SDK waits for the first task that ends, again and again, and looks at all of them each time: that is
+        quadratic in the number of resources.
+        """
+        idle = 0
+        while idle < _IDLE_TURNS and self._done + 1 < self._started:  # one of them is the program, which waits here
+            before = self._started, self._done
+            await asyncio.sleep(0)
+            idle = 0 if (self._started, self._done) != before else idle + 1
+
+    def create(self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None) -> asyncio.Task[Any]:
         """Return a task factory that records each task's exception before anything else handles it."""
         task = asyncio.Task(coro, loop=loop, context=context)
+        self._started += 1
         task.add_done_callback(self._remember)
         return task
 
     def _remember(self, task: asyncio.Task[Any]) -> None:
+        self._done += 1
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self._by_error_id.setdefault(id(error), (error, error.__traceback__))

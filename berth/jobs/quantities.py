@@ -39,5 +39,10 @@ def _factor(suffix: str) -> Fraction:
 
 
 def format_quantity(resource: str, number: int) -> str:
-    """Return a whole number as Kubernetes prints it: cpu 1500 → `1500m`, memory 2³⁰ → `1Gi`, 8 → `8`."""
+    """Return a whole number as Kubernetes prints it: cpu 1500 → `1500m`, memory 2³⁰ → `1Gi`, 8 → `8`.
+
+    Whole cores are digits: 2000, and not `2k` as Kubernetes prints them.
+    """
+    if resource == "cpu" and number > 0 and number % 1000 == 0:
+        return str(number // 1000)
     return quantity(resource, max(0, number))

@@ -102,7 +102,7 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
         return False
     if (job.namespace, DEFAULT_QUEUE) in context.local_queues and job.row is not None:
         return False
-    accelerators = {flavor.resource for flavor in context.plan.flavors}
+    accelerators = {flavor.resource for flavor in context.plan.flavors if flavor.scale == 1}
     requested = sorted(accelerators & set(_requested_resources(job)))
     is_held = job.row is None and context.holds_unqueued_pods(job.namespace, POD)
     outside = "Kueue would gate its pods forever" if is_held else "its pods start at once, outside all quota"

@@ -23,19 +23,25 @@ _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 def check_node_shapes(job: SubmittedJob) -> None:
     """Report pods that no machine of the queue can run."""
     node_shapes, all_pods = job.context.node_shapes(job.queue), list_job_pods(job)
-    if all_pods and not any(_requested_accelerators(each) for each in all_pods):
+    counts_cores = any(shape.is_cpu for shape in node_shapes)
+    if all_pods and not counts_cores and not any(_requested_accelerators(each) for each in all_pods):
         resources = join_words(list(dict.fromkeys(shape.flavor.resource for shape in node_shapes)))
         message = f"its pods request no accelerator, but {job.queue_name} is for {resources}"
         job.warn("no-accelerator", all_pods[0].spec_field("containers").path, message)
     for pods in all_pods:
-        requested = _requested_accelerators(pods)
-        candidates = [shape for shape in node_shapes if shape.flavor.resource in requested]
+        candidates = [shape for shape in node_shapes if _is_for(pods, shape)]
         if candidates:
             _check_fit(pods, candidates)
 
 
 def _requested_accelerators(pods: JobPods) -> list[str]:
     return [resource for resource in _accelerators() if pods.pod_set.requests.get(resource)]
+
+
+def _is_for(pods: JobPods, shape: NodeShape) -> bool:
+    """Whether pods request what a shape's flavor counts: its accelerators, or cores without any accelerator."""
+    requested = _requested_accelerators(pods)
+    return shape.flavor.resource in requested or (shape.is_cpu and not requested and "cpu" in pods.pod_set.requests)
 
 
 def _accelerators() -> tuple[str, ...]:
@@ -68,7 +74,7 @@ def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> No
     for pods in list_job_pods(job):
         misfits: dict[str, tuple[SourceValue, str] | None] = {}
         for shape in job.context.node_shapes(job.queue):
-            if pods.pod_set.requests.get(shape.flavor.resource) and can_run_on(pods.pod_set, nodes[shape.flavor.name]):
+            if _is_for(pods, shape) and can_run_on(pods.pod_set, nodes[shape.flavor.name]):
                 name = shape.flavor.name
                 misfits[name] = next(_find_misfits(pods, shape), None) if misfits.get(name, ()) is not None else None
         for flavor, misfit in misfits.items():
@@ -135,7 +141,7 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
     """Yield why the pods do not fit on the nodes of a shape; only the first reason is reported."""
     number, noun, topology = pods.pod_set.requests[shape.flavor.resource], shape.flavor.noun, shape.pool.topology
     source = pods.request_source(shape.flavor.resource)
-    if number > shape.per_pod:
+    if number > shape.per_pod and not shape.is_cpu:
         yield source, f"a pod requests {number} {noun}, but a node of {shape.pool.machine_type} has {shape.per_pod}"
     elif shape.is_multi_host and number != shape.per_node:
         yield (
@@ -159,13 +165,14 @@ def check_capacity(job: SubmittedJob) -> None:
     """Report pods that are within quota but exceed the machines; quota can be above capacity."""
     for pods in list_job_pods(job):
         requests = pods.pod_set.requests
-        flavors = [shape.flavor for shape in job.context.node_shapes(job.queue) if requests.get(shape.flavor.resource)]
+        flavors = [shape.flavor for shape in job.context.node_shapes(job.queue) if _is_for(pods, shape)]
         largest = max(flavors, key=lambda each: each.capacity.max, default=None)
         total = pods.pod_set.count * requests.get(largest.resource, 0) if largest else 0
-        if largest and total > largest.capacity.max:
+        if largest and total > largest.capacity.max * largest.scale:
             capacity_text = f"{job.queue_name} has at most {largest.capacity.max}"
+            requested = format_quantity(largest.resource, total) if largest.scale > 1 else str(total)
             pods.request_source(largest.resource).fault(
-                "no-nodes", f"requests {total} {largest.noun}, but {capacity_text}"
+                "no-nodes", f"requests {requested} {largest.noun}, but {capacity_text}"
             )
 
 

@@ -14,6 +14,7 @@ from berth.jobs.pod_set import PodSet
 from berth.jobs.quantities import format_quantity
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
+from berth.plan.kueue import CPU
 from berth.simulator.arrivals import without_excluded
 from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage, find_pending_reason
 from berth.simulator.scheduler.model import Job
@@ -93,10 +94,15 @@ def _admit_alone(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[Simul
     return admitted_copy, reason
 
 
+def _counted(resource: str, amount: int) -> str:
+    """Return accelerators as a number, and cpu as cores."""
+    return format_quantity(resource, amount) if resource == CPU else str(amount)
+
+
 def _build_trial(job: SubmittedJob, workload: SimulatedWorkload) -> TrialAdmission:
     nouns = job.context.simulated.accelerator_nouns
     parts = [
-        f"{amount} {nouns[stock.flavor_resource]} of {stock.flavor_resource[0]}"
+        f"{_counted(stock.flavor_resource[1], amount)} {nouns[stock.flavor_resource]} of {stock.flavor_resource[0]}"
         for stock, amount in workload.usage.items()
         if stock.flavor_resource in nouns
     ]

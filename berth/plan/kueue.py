@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from berth.plan.nodes import Bounds, Toleration
 
 KUEUE_NAMESPACE: Final = "kueue-system"
 """Namespace of Kueue."""
+CPU: Final = "cpu"
+"""The resource that a flavor of machines without accelerators counts, in cores; its quotas are in milli-cpu."""
+MILLI: Final = 1000
+"""Milli-cpu of a core."""
 
 
 class TopologyPlan(Struct, frozen=True, kw_only=True):
@@ -27,7 +32,8 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     """A Kueue ResourceFlavor and the capacity of its pools.
 
     `resource` is the accelerator's resource name. `capacity` is the minimum and maximum number of accelerators. `unit`
-    is the accelerators of one slice (1 if divisible). `noun` names the accelerator in messages (`v5e chips`, `L4`).
+    is the accelerators of one slice (1 if divisible). `noun` names the accelerator in messages (`v5e chips`, `L4`). A
+    flavor without accelerators counts cores: its resource is cpu.
     `promised` is the sum of nominal quota over all cluster queues and cohorts; `oversubscription` the accepted factor
     (1: none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology are then
     immutable. Every pod of the flavor gets its `tolerations`.
@@ -45,6 +51,11 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     oversubscription_reason: str | None = None
     pools: tuple[str, ...] = ()
     topology: str | None = None
+
+    @property
+    def scale(self) -> int:
+        """What its quotas and the requests of pods have for each of what it counts: 1000 milli-cpu for a core."""
+        return MILLI if self.resource == CPU else 1
 
 
 class QuotaLimits(Struct, frozen=True, kw_only=True):
@@ -66,6 +77,18 @@ class QuotaPlan(QuotaLimits, frozen=True, kw_only=True):
     """
 
     resource: str
+
+    @property
+    def counted(self) -> QuotaPlan:
+        """The quota of a flavor's own resource as people count it: cpu in cores, which it has a whole number of."""
+        if self.resource != CPU:
+            return self
+        return replace(
+            self,
+            nominal=self.nominal // MILLI,
+            borrowing_limit=None if self.borrowing_limit is None else self.borrowing_limit // MILLI,
+            lending_limit=None if self.lending_limit is None else self.lending_limit // MILLI,
+        )
 
 
 class FlavorQuotasPlan(Struct, frozen=True, kw_only=True):

@@ -97,8 +97,8 @@ def _pool_machines(plan: FleetPlan, pool: PoolPlan) -> Iterator[Machines]:
         machine_type=pool.machine_type,
         nodes=pool.nodes,
         vcpus=pool.vcpu,
-        accelerator=pool.accelerator,
-        accelerators=_accelerators_per_node(pool),
+        accelerator=pool.accelerator or None,
+        accelerators=_accelerators_per_node(pool) if pool.accelerator else 0,
         local_ssds=_attached_ssds(pool.machine_type),
         disk_type=_boot_disk(pool.machine_type),
         holds_quota=pool.reservation is None,
@@ -189,7 +189,7 @@ def _attached_ssds(machine_type: str) -> int:
 
 
 def _boot_disk(machine_type: str) -> str:
-    row = catalog.machines().get(machine_type)
+    row = catalog.machines().get(machine_type) or catalog.cpu_machine(machine_type)
     return row.default_boot_disk if row else "pd-balanced"
 
 

@@ -15,8 +15,16 @@ from berth.spec.core import BeforeValidator, PlainValidator
 from berth.spec.model import Field, check_model
 
 # Longer numbers are typing errors, and slow to compute with.
-_COUNTED = re.compile(r"([0-9]{1,9}) (slice|node|host|chip|GPU|gpu)s?")
-_UNITS = {"slice": "slices", "node": "nodes", "host": "nodes", "chip": "chips", "GPU": "GPUs", "gpu": "GPUs"}
+_COUNTED = re.compile(r"([0-9]{1,9}) (slice|node|host|chip|GPU|gpu|core)s?")
+_UNITS = {
+    "slice": "slices",
+    "node": "nodes",
+    "host": "nodes",
+    "chip": "chips",
+    "GPU": "GPUs",
+    "gpu": "GPUs",
+    "core": "cores",
+}
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)%")
 _CPU = re.compile(r"([0-9]{1,9})(m?)")
 _DIGITS = 9
@@ -28,8 +36,8 @@ _BINARY = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 class Amount(Struct, frozen=True):
     """An amount of a flavor, before the contents of the flavor are known.
 
-    `unit` is 'accelerators', 'chips' (of TPUs), 'GPUs', 'slices', 'nodes', 'share' (a fraction of the pool's maximum;
-    `all` is 1) or 'unlimited'. `written` is what the person typed.
+    `unit` is 'accelerators', 'chips' (of TPUs), 'GPUs', 'cores' (of machines without accelerators), 'slices', 'nodes',
+    'share' (a fraction of the pool's maximum; `all` is 1) or 'unlimited'. `written` is what the person typed.
     """
 
     unit: str
@@ -91,7 +99,7 @@ def _parse_limit(value: Any) -> Amount:
 
 
 def _amount_schema(*words: str) -> JsonSchema:
-    pattern = r"^([0-9]+ (slice|node|host|chip|GPU|gpu)s?|[0-9]+(\.[0-9]+)?%)$"
+    pattern = r"^([0-9]+ (slice|node|host|chip|GPU|gpu|core)s?|[0-9]+(\.[0-9]+)?%)$"
     choices = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}, {"enum": list(words)}]
     return JsonSchema({"anyOf": choices, "description": "8, '2 slices', '4 nodes', '25%' or " + " or ".join(words)})
 

@@ -186,7 +186,7 @@ def _sum(series: Sequence[Samples]) -> dict[int, float]:
 def _planned(queue: ClusterQueuePlan, flavor: FlavorPlan) -> int:
     """The nominal quota that the stack file gives."""
     return sum(
-        quota.nominal
+        quota.counted.nominal
         for entry in queue.flavors
         if entry.flavor == flavor.name
         for quota in entry.quotas

@@ -24,7 +24,7 @@ def check_resource_rates(claims: QuotaClaims[FleetQuotas], problems: Problems) -
     nouns = {flavor.name: flavor.noun for flavor in claims.plan.flavors if flavor.name in uneven}
     for resource in (CPU, MEMORY) if uneven else ():
         resource_of = {flavor.name: resource for flavor in claims.plan.flavors}
-        tree = QuotaTree(claims.plan.cluster_queues, claims.plan.cohorts, resource_of)
+        tree = QuotaTree(claims.plan.cluster_queues, claims.plan.cohorts, resource_of, in_milli=True)
         for claim in (claim for flavor in nouns for claim in claims.by_flavor.get(flavor, [])):
             quota = next(q for q in claim.queue.flavors[claim.index].quotas if q.resource == resource)
             amount, accelerators = _rate(claim.quota, quota) or (0, 1)

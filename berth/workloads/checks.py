@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.diagnostics import Problems, did_you_mean, join_quoted
+from berth.manifests.quantities import quantity
 from berth.names import is_dns_1035_label, shorten
 from berth.workloads.kinds import workload_kinds
 from berth.workloads.options import WorkloadOptions
@@ -48,6 +49,8 @@ class _OptionChecks(Struct, frozen=True):
         self._check_kind()
         if shape.is_tpu:
             self._check_tpu_options()
+        elif shape.is_cpu:
+            self._check_cpu_options()
         else:
             self._check_gpu_options()
         if self.kind != "jobset" and options.restart_strategy is not None:
@@ -95,6 +98,37 @@ class _OptionChecks(Struct, frozen=True):
             self._fault(
                 "wrong-shape", "--slices", f"'{options.slices}': a request has one slice; write a request for each"
             )
+
+    def _check_cpu_options(self) -> None:
+        """Report options of accelerators, and pods that are larger than the smallest of the nodes."""
+        shape, options = self.target.shape, self.options
+        for option, value in (("--slices", options.slices), ("--gpus", options.gpus)):
+            if value is not None:
+                message = (
+                    f"'{value}': the machines of {self.target.name} are {shape.description}; write --pods and --cpu"
+                )
+                self._fault("wrong-shape", option, message)
+        if shape.allocatable is None:
+            return
+        for option, value, limit in (
+            ("cpu", options.cpu, shape.per_node * shape.flavor.scale),
+            ("memory", options.memory, shape.allocatable.memory),
+        ):
+            if value is not None and value > limit:
+                most = quantity(option, limit) if option == "cpu" else f"{limit // 2**30}Gi"
+                message = f"'{quantity(option, value)}': a pod of {self.target.name} can have at most {most} {option}"
+                remedy = "write more --pods instead"
+                if larger := self._larger_flavor(option, value):
+                    remedy = f"{remedy}, or --flavor {larger}"
+                self._fault("wrong-shape", f"--{option}", f"{message} on {shape.pool.machine_type}; {remedy}")
+
+    def _larger_flavor(self, option: str, value: int) -> str | None:
+        """Return a flavor of the queue on whose nodes a pod with this much cpu or memory fits; None without one."""
+        for shape in self.target.shapes:
+            memory = shape.allocatable.memory if shape.allocatable else 0
+            if value <= (shape.per_node * shape.flavor.scale if option == "cpu" else memory):
+                return shape.flavor.name
+        return None
 
     def _check_gpu_options(self) -> None:
         shape, options = self.target.shape, self.options

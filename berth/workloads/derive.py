@@ -148,7 +148,7 @@ class _WorkloadBuilder(Struct, frozen=True):
             submission=self._submission(names.pytorch_name_limit(workers)),
             pod=replace(pod, command=()),
             workers=workers,
-            slots=pod.resources[self.target.shape.flavor.resource],
+            slots=max(1, pod.resources[self.target.shape.flavor.resource] // self.target.shape.flavor.scale),
             launcher=self.pods.controller(pod, LAUNCHER_RESOURCES, command=pod.command),
             backoff_limit=self.options.backoff_limit,
         )

@@ -15,8 +15,8 @@ from berth.plan.kueue import FlavorPlan
 class NodeShape(Struct, frozen=True):
     """The nodes of one pool.
 
-    `per_node` is the number of accelerators of a node, `per_pod` the maximum for one pod (1 for shared GPUs, all for a
-    host of a slice). `hosts` is 1 except for multi-host slices. Allocatable resources are None if unknown.
+    `per_node` is the number of accelerators (or cores) of a node, `per_pod` the maximum for one pod (1 for shared GPUs,
+    all for a host of a slice). `hosts` is 1 except for multi-host slices. Allocatable resources are None if unknown.
     """
 
     pool: PoolPlan
@@ -34,6 +34,11 @@ class NodeShape(Struct, frozen=True):
     def is_tpu(self) -> bool:
         """Whether the accelerators are TPU chips."""
         return self.flavor.resource == catalog.extended_resource("tpu")
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the nodes have no accelerators, so that their cores are counted."""
+        return self.flavor.resource == catalog.CPU
 
     @property
     def is_multi_host(self) -> bool:
@@ -69,4 +74,4 @@ def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]
 
 
 def _allocatable(pool: PoolPlan) -> Allocatable | None:
-    return catalog.allocatable(pool.machine_type)
+    return catalog.node_allocatable(pool.vcpu, pool.memory_gb)

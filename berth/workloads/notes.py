@@ -61,10 +61,12 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
 def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
     shape, pods = target.shape, plan.pod_count
     per_pod = plan.pod.resources[shape.flavor.resource]
+    total = quantity(shape.flavor.resource, pods * per_pod) if shape.is_cpu else pods * per_pod
+    of_pod = quantity(shape.flavor.resource, per_pod) if shape.is_cpu else per_pod
     ceiling = sum(target.team.ceiling.get(flavor, 0) for flavor in target.flavors)
     slices = f"{_pluralize(pods // shape.hosts, 'slice')} of {shape.pool.topology}, " if shape.is_multi_host else ""
     return (
-        f"{target.name}: {slices}{_pluralize(pods, 'pod')} of {per_pod}, {pods * per_pod} {shape.flavor.noun} in total "
+        f"{target.name}: {slices}{_pluralize(pods, 'pod')} of {of_pod}, {total} {shape.flavor.noun} in total "
         f"(the team's ceiling is {ceiling}{_worker_limit_note(target)})."
     )
 

@@ -22,6 +22,15 @@ def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, acceler
     return {resource: amounts[resource] for resource in requested if resource in amounts}
 
 
+def cores_memory(target: WorkloadTarget, options: WorkloadOptions, milli: int) -> dict[str, int]:
+    """Return the memory (bytes) of a pod with this much cpu: the option, or the queue's quota for its cores."""
+    if options.memory is not None:
+        return {"memory": options.memory}
+    amounts = [_quota_for(entry, "memory", "cpu", milli) for entry in target.flavor_quotas()]
+    known = [amount for amount in amounts if amount]
+    return {"memory": min(known) // 2**20 * 2**20} if known else {}
+
+
 def _quota_share(target: WorkloadTarget, resource: str, accelerators: int) -> int:
     """The accelerators' share of a resource in the smallest of the queue's quotas; 0 if no quota has it."""
     shape = target.shape

@@ -71,6 +71,19 @@ def accelerators_in(template: Mapping[str, object] | None, resource: str) -> int
     return next((int(amount) for amount in amounts if amount.isdigit()), None)
 
 
+def cpu_in(template: Mapping[str, object] | None) -> int | None:
+    """Return the milli-cpu that the main container of a template requests, as `4` or `500m`; None if it has neither."""
+    if template is None:
+        return None
+    containers = as_list(as_mapping(template["spec"]).get("containers"))
+    resources = as_mapping(as_mapping(containers[main_container(template)]).get("resources"))
+    for part in ("requests", "limits"):
+        text = str(as_mapping(resources.get(part)).get("cpu", ""))
+        if text.removesuffix("m").isdigit():
+            return int(text[:-1]) if text.endswith("m") else int(text) * 1000
+    return None
+
+
 def without_accelerators(template: Mapping[str, object] | None) -> Mapping[str, object] | None:
     """Copy a template for a head or a launcher: the copy's main container has no resources and no command."""
     if template is None:

@@ -17,8 +17,8 @@ from berth.plan.nodes import Toleration
 from berth.plan.workloads import PodPlan
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
 from berth.workloads.placement import placement_annotations
-from berth.workloads.pod_resources import pod_cpu_and_memory
-from berth.workloads.pod_templates import accelerators_in, without_accelerators
+from berth.workloads.pod_resources import cores_memory, pod_cpu_and_memory
+from berth.workloads.pod_templates import accelerators_in, cpu_in, without_accelerators
 from berth.workloads.target import WorkloadTarget
 
 TPU_PORTS = (8471, 8080)
@@ -35,8 +35,7 @@ class PodBuilder(Struct, frozen=True):
     def pod(self, restart_policy: str | None = None) -> PodPlan:
         """Build a pod with accelerators."""
         shape, options = self.target.shape, self.options
-        templated = accelerators_in(options.template, shape.flavor.resource)
-        number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
+        resources = self._cores() if shape.is_cpu else self._accelerators()
         selector, tolerations = self._node_constraints()
         identity = self.target.team.identity
         # A template and a trainjob's runtime already have an image.
@@ -44,7 +43,7 @@ class PodBuilder(Struct, frozen=True):
         return PodPlan(
             image=options.image or ("" if is_given else TRIAL_IMAGE),
             command=options.command or (() if is_given else TRIAL_COMMAND),
-            resources={**pod_cpu_and_memory(self.target, options, number), shape.flavor.resource: number},
+            resources=resources,
             ports=options.ports or (TPU_PORTS if shape.is_tpu and self.kind == "jobset" else ()),
             node_selector=selector,
             tolerations=tolerations,
@@ -56,6 +55,19 @@ class PodBuilder(Struct, frozen=True):
             else {},
             template=options.template,
         )
+
+    def _accelerators(self) -> dict[str, int]:
+        """Resources of a pod with chips or GPUs, and with their share of cpu and memory."""
+        shape, options = self.target.shape, self.options
+        templated = accelerators_in(options.template, shape.flavor.resource)
+        number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
+        return {**pod_cpu_and_memory(self.target, options, number), shape.flavor.resource: number}
+
+    def _cores(self) -> dict[str, int]:
+        """Resources of a pod without accelerators: the cores of a whole node unless written, and their memory."""
+        shape, options = self.target.shape, self.options
+        milli = options.cpu or cpu_in(options.template) or shape.per_node * shape.flavor.scale
+        return {catalog.CPU: milli, **cores_memory(self.target, options, milli)}
 
     def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
         """Build a Ray head or an MPI launcher: a worker's image and identity, without an accelerator."""

@@ -13,8 +13,19 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "hardware.md"
 HEAD = """\
 # Hardware
 
-The accelerator machines that Berth knows, from `berth/catalog/accelerators.yaml` (its head names the sources).
-Written by `make golden`. Counts are per node.
+The machines that Berth knows, from `berth/catalog/accelerators.yaml` and `berth/catalog/cpu_machines.yaml` (their heads
+name the sources). Written by `make golden`. Counts are per node.
+
+"""
+
+
+CPU_HEAD = """\
+## Without accelerators
+
+Quotas of these machines count the cores that jobs can request: what GKE leaves of a node, minus 0.5 core and 1 GiB
+for the system's DaemonSets, in whole cores. Custom types of E2, N2, N2D and N4 (`n2-custom-6-8192`) are known by their
+names, and N1 machines by their size (`cpu`, `memory`). Any other machine type needs its size in the pool. Berth has no
+table of the zones of these machines.
 
 """
 
@@ -26,7 +37,26 @@ def page() -> str:
     gpus = [_gpu(m) for m in known if m.kind == "gpu"]
     tpu_head = ["machine type", "chips", "vCPU", "GB", "slice topologies", "boot disk"]
     gpu_head = ["machine type", "GPUs", "`gke-accelerator`", "vCPU", "GB", "boot disk", "GPUDirect"]
-    return f"{HEAD}## TPU\n\n{_table(tpu_head, tpus)}\n## GPU\n\n{_table(gpu_head, gpus)}"
+    cpu_head = ["machine types", "vCPU", "GB per vCPU", "cores for jobs, such as", "CPU", "boot disk"]
+    cpus = f"{CPU_HEAD}{_table(cpu_head, _without_accelerators())}"
+    return f"{HEAD}## TPU\n\n{_table(tpu_head, tpus)}\n## GPU\n\n{_table(gpu_head, gpus)}\n{cpus}"
+
+
+def _without_accelerators() -> list[list[str]]:
+    classes: dict[str, list[Machine]] = {}
+    for machine in catalog.cpu_machine_types().values():
+        classes.setdefault(machine.name.rpartition("-")[0], []).append(machine)
+    return [_cpu(name, machines) for name, machines in classes.items()]
+
+
+def _cpu(name: str, machines: list[Machine]) -> list[str]:
+    usable = [m for m in machines if m.accelerators]
+    largest = usable[-1]
+    cores = f"{largest.accelerators} of {largest.name}"
+    sizes = ", ".join(str(m.vcpu) for m in usable)
+    per_core = sorted({m.memory_gb / m.vcpu for m in usable})
+    memory = " to ".join(f"{gb:g}" for gb in (per_core if len(per_core) == 1 else (per_core[0], per_core[-1])))
+    return [name, sizes, memory, cores, largest.arch, largest.default_boot_disk]
 
 
 def _tpu(machine: Machine) -> list[str]:

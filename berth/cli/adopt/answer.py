@@ -9,14 +9,17 @@ from collections.abc import Generator, Iterator, Sequence
 
 from msgspec import Struct
 
+from berth.adopt.api_objects import InvalidInventory, NotAdopted
 from berth.adopt.first_update import first_update_changes
+from berth.adopt.google.monitoring import absent_alerts, monitoring_changes
+from berth.adopt.google.rights import other_rights
 from berth.adopt.imports import import_files, not_imported
-from berth.adopt.inventory import InvalidInventory, read_inventory
-from berth.adopt.pools import NotAdopted
-from berth.adopt.stack_file import adopt, render_stack_file
+from berth.adopt.inventory import ClusterInventory, read_inventory
+from berth.adopt.stack_file import AdoptedFleet, adopt, render_stack_file, without_alerts
 from berth.cli import drain
 from berth.cli.preview import tree as preview
 from berth.diagnostics import Problem
+from berth.evaluate import Evaluation
 from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
 from berth.text import pluralize
 
@@ -50,9 +53,7 @@ def run(
     texts = _read_texts(answer_files)
     with _reporting_bad_input():
         inventory = read_inventory(texts, context, keeps_cluster=keep_cluster)
-        adopted = adopt(inventory, stack)
-    stack_file = render_stack_file(adopted)
-    evaluation = drain.evaluate_drained(stack_file, stack)
+    stack_file, adopted, evaluation = adopt_inventory(inventory, stack)
     output_files = {f"Pulumi.{stack}.yaml": stack_file}
     if evaluation.faults or evaluation.plan is None:
         return AdoptionResult(output_files, adopted.not_adopted, evaluation.faults)
@@ -63,10 +64,34 @@ def run(
     for provider, content in files_by_provider.items():
         output_files[f"{stack}.{provider}.import.json"] = json.dumps(content, indent=2) + "\n"
     with _reporting_bad_input():
-        changes = first_update_changes(inventory, evaluation.plan)
+        changes = [
+            *first_update_changes(inventory, evaluation.plan),
+            *other_rights(inventory, evaluation.plan),
+            *monitoring_changes(inventory, resources),
+        ]
     return AdoptionResult(
         output_files, (*adopted.not_adopted, *changes, *not_imported(resources, files_by_provider)), ()
     )
+
+
+def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, AdoptedFleet, Evaluation]:
+    """Return the stack file of a cluster, and what Berth makes of it. Raises InvalidInventory.
+
+    Which alerts a fleet has follows from its plan, so those that the cluster has not are switched off afterwards.
+    """
+    with _reporting_bad_input():
+        adopted = adopt(inventory, stack)
+        stack_file = render_stack_file(adopted)
+    evaluation = drain.evaluate_drained(stack_file, stack)
+    if evaluation.plan is None or evaluation.plan.monitoring is None:
+        return stack_file, adopted, evaluation
+    with _reporting_bad_input():
+        absent = absent_alerts(inventory, stack, evaluation.plan.monitoring)
+    if absent:
+        adopted = without_alerts(adopted, absent)
+        stack_file = render_stack_file(adopted)
+        evaluation = drain.evaluate_drained(stack_file, stack)
+    return stack_file, adopted, evaluation
 
 
 @contextlib.contextmanager

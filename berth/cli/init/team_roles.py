@@ -105,7 +105,7 @@ def _guaranteed(evaluation: Evaluation, path: FieldPath, flavor: str) -> int:
     teams = cast("Mapping[str, Any]", cast("Mapping[str, Any]", evaluation.file.fleet)["teams"])
     names = {team["queues"][path[2]].get("name") or f"{name}-{path[2]}" for name, team in teams.items()}
     return sum(
-        quota.nominal
+        quota.counted.nominal
         for queue in evaluation.plan.cluster_queues
         if queue.name in names
         for entry in queue.flavors

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth import catalog
-from berth.catalog import allocatable
+from berth.catalog import node_allocatable
 from berth.manifests.quantities import cpu, memory
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import FlavorPlan
@@ -75,8 +75,9 @@ def _provisioning_label(pool: PoolPlan) -> dict[str, str]:
 
 def _node_resources(pool: PoolPlan) -> dict[str, str]:
     """Return the allocatable resources of a node."""
-    machine_size = allocatable(pool.machine_type)
+    machine_size = node_allocatable(pool.vcpu, pool.memory_gb)
     size = (
         {"cpu": cpu(machine_size.cpu), "memory": memory(machine_size.memory)} if machine_size else dict(_UNKNOWN_SIZE)
     )
-    return {**size, "pods": _MAX_PODS, pool.resource: str(pool.accelerators.max // pool.nodes.max)}
+    accelerators = {pool.resource: str(pool.accelerators.max // pool.nodes.max)} if pool.accelerator else {}
+    return {**size, "pods": _MAX_PODS, **accelerators}

@@ -21,7 +21,6 @@ from berth.plan.fleet import FleetPlan
 from berth.planner.machines.pools import SYSTEM
 
 _SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
-_NON_ACCELERATORS = ("cpu", "memory", "pods", "ephemeral-storage")
 
 
 def classify_urn(urn: str, inputs: Mapping[str, Any], plan: AnyPlan) -> GuardedResource | None:
@@ -102,9 +101,7 @@ def _guarded_queue(name: str, inputs: Mapping[str, Any]) -> GuardedResource | No
         str(flavor["name"])
         for group in groups
         for flavor in group.get("flavors") or ()
-        if any(
-            r["name"] not in _NON_ACCELERATORS and str(r.get("nominalQuota", "0")) != "0" for r in flavor["resources"]
-        )
+        if any(str(each.get("nominalQuota", "0")) != "0" for each in flavor["resources"])
     )
     return (
         GuardedResource(ResourceKind.QUEUE, name, f"clusterQueues.{name}", flavors=guaranteed_flavors)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from fractions import Fraction
 
 from msgspec import Struct
 
@@ -12,6 +12,8 @@ from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, did_you_mean, format_value
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
+from berth.planner.machines.cpu_machines import MachineSize, check_no_size, find_cpu_machine, n1_remedy
+from berth.planner.machines.hardware_error import HardwareError, HardwareFault
 from berth.spec.amounts import Range
 from berth.spec.machines.compute_classes import ClassPrioritySpec
 from berth.spec.machines.pools import PoolSpec
@@ -20,19 +22,21 @@ from berth.spec.machines.reservations import AcceleratorSpec, ReservationSpec
 MAX_SLICES = 1000
 """Maximum slices of one pool; each slice of several hosts is a node pool."""
 
-_NO_ACCELERATORS = re.compile(r"[cehmntxz][0-9][a-z]?-")
-"""Google's machine families without accelerators (n2-, e2-, c3d-, …); no family with accelerators matches."""
-
 
 class Hardware(Struct, frozen=True):
-    """The machines of one pool. `shape` and `slices` are None for GPU machines."""
+    """The machines of one pool. `shape` and `slices` are None for machines without slices."""
 
     machine: Machine
     shape: SliceShape | None
     slices: Bounds | None
     nodes: Bounds
     per_node: int
-    """Chips or GPUs that jobs can request on one node; shared or partitioned GPUs count as often as they are shared."""
+    """Chips, GPUs or cores that jobs can request on one node; shared GPUs count as often as they are shared."""
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the machines have no accelerators, so that quotas count cores."""
+        return self.machine.kind == catalog.CPU
 
     @property
     def accelerators(self) -> Bounds:
@@ -46,30 +50,26 @@ class Hardware(Struct, frozen=True):
         return self.shape.chips if self.shape else 1
 
 
-_HardwareFault = tuple[str, str, str]
-"""Code, key within the entry, message."""
+def cpu_rate(hardware: Hardware) -> Fraction:
+    """Return the milli-cpu that come with each chip or GPU of a machine; with a core, 1000."""
+    return Fraction(1000) if hardware.is_cpu else Fraction(hardware.machine.vcpu * 1000, hardware.per_node)
 
 
-class _HardwareError(Exception):
-    """Raised for a pool or reservation that cannot exist, with its faults."""
-
-    def __init__(self, *faults: _HardwareFault) -> None:
-        super().__init__(faults)
-        self.faults = faults
-
-    def report(self, context: PlanningContext, section: str, name: str) -> None:
-        """Report the faults and set the entry aside."""
-        for code, key, message in self.faults:
-            context.reject(section, name, code, (section, name, key), message)
+def memory_rate(hardware: Hardware) -> Fraction:
+    """Return the bytes of memory that come with each chip or GPU; with a core, whole MiB that pods can request."""
+    machine = hardware.machine
+    if hardware.is_cpu:
+        return Fraction(catalog.memory_per_core(machine))
+    return Fraction(machine.memory_gb) * 2**30 / hardware.per_node
 
 
 def pool_hardware(context: PlanningContext, name: str, spec: PoolSpec) -> Hardware | None:
     """Return the hardware of one pool; None after a fault."""
     path: FieldPath = ("pools", name)
     try:
-        machine = find_machine(spec.machine_type, spec.accelerator)
-        result = _tpu_hardware(context, path, machine, spec) if machine.kind == "tpu" else _gpu_hardware(machine, spec)
-    except _HardwareError as error:
+        machine = find_machine(spec.machine_type, spec.accelerator, MachineSize(spec.cpu, spec.memory))
+        result = _tpu_hardware(context, path, machine, spec) if machine.kind == "tpu" else _node_hardware(machine, spec)
+    except HardwareError as error:
         error.report(context, "pools", name)
         return None
     return result
@@ -81,13 +81,18 @@ def machine_and_shape(
     """Return the machine and slice of one priority of the compute class `part`; None after a fault."""
     try:
         machine = find_machine(spec.machine_type, spec.accelerator)
+        if machine.kind == catalog.CPU:
+            message = (
+                f"'{machine.name}' has no accelerators, which Berth's compute classes are for; write another machine"
+            )
+            raise HardwareError(("gke-cpu", "machineType", message))
         if machine.kind == "gpu" and spec.topology:
             message = f"'{machine.name}' has GPUs, but topology is for TPUs; remove topology"
-            raise _HardwareError(("bad-size", "topology", message))
+            raise HardwareError(("bad-size", "topology", message))
         if machine.kind == "tpu" and not spec.topology:
-            raise _HardwareError(("missing-key", "topology", f"is missing; {_topology_hint(machine)}"))
+            raise HardwareError(("missing-key", "topology", f"is missing; {_topology_hint(machine)}"))
         return machine, _slice_shape(context, path, machine, spec.topology, accepted=False) if spec.topology else None
-    except _HardwareError as error:
+    except HardwareError as error:
         for code, key, message in error.faults:
             context.reject(*part, code, (*path, key), message)
         return None
@@ -105,7 +110,7 @@ def reservation_machine(context: PlanningContext, name: str, spec: ReservationSp
     """Return the machine type of a reservation; None after a fault."""
     try:
         return find_machine(spec.machine_type, spec.accelerator)
-    except _HardwareError as error:
+    except HardwareError as error:
         error.report(context, "reservations", name)
         return None
 
@@ -114,31 +119,39 @@ def known_machine(spec: ReservationSpec) -> Machine | None:
     """The machine that a reservation holds; None where that is a fault of the reservation, which is reported there."""
     try:
         return find_machine(spec.machine_type, spec.accelerator)
-    except _HardwareError:
+    except HardwareError:
         return None
 
 
-def find_machine(machine_type: str, accelerator: AcceleratorSpec | None) -> Machine:
-    """Return the row of a machine type, with attached GPUs; raise _HardwareError if it cannot be used."""
+def find_machine(machine_type: str, accelerator: AcceleratorSpec | None, size: MachineSize | None = None) -> Machine:
+    """Return the row of a machine type, with attached GPUs; raise HardwareError if it cannot be used.
+
+    `size` is that of a machine without accelerators that Berth's table does not have.
+    """
     if accelerator:
-        return _machine_with_gpus(machine_type, accelerator)
+        machine = _machine_with_gpus(machine_type, accelerator)
+        check_no_size(machine, size)
+        return machine
+    if (cpu_machine := find_cpu_machine(machine_type, size)) is not None:
+        return cpu_machine
     if machine_type in catalog.attachable_gpus().hosts:
         message = f"is missing, but '{machine_type}' has no GPU of its own; write {{type: nvidia-tesla-t4, count: 1}}"
-        raise _HardwareError(("missing-key", "accelerator", message))
+        if size is not None:
+            message = f"{message}, {n1_remedy(machine_type)}"
+        raise HardwareError(("missing-key", "accelerator", message))
     known_machines = catalog.machines()
     if machine_type not in known_machines:
-        raise _HardwareError(("unknown-machine", "machineType", _unknown_machine_message(machine_type)))
+        raise HardwareError(("unknown-machine", "machineType", _unknown_machine_message(machine_type)))
     machine = known_machines[machine_type]
     if machine.status == "unsupported":
         message = f"'{machine_type}' is not supported: {machine.note.rstrip('.')}"
-        raise _HardwareError(("unknown-machine", "machineType", message))
+        raise HardwareError(("unknown-machine", "machineType", message))
+    check_no_size(machine, size)
     return machine
 
 
 def _unknown_machine_message(machine_type: str) -> str:
     quoted_type = format_value(machine_type)
-    if _NO_ACCELERATORS.match(machine_type):
-        return f"'{quoted_type}' has no accelerators, which a pool needs; write a machine such as g2-standard-24"
     hint = did_you_mean(machine_type, catalog.machines()) or "; the table of machines is in docs/hardware.md"
     return f"no accelerator machine type '{quoted_type}'{hint}"
 
@@ -146,32 +159,32 @@ def _unknown_machine_message(machine_type: str) -> str:
 def _machine_with_gpus(machine_type: str, accelerator: AcceleratorSpec) -> Machine:
     if machine_type in catalog.machines():
         message = f"'{machine_type}' includes its accelerators; remove accelerator"
-        raise _HardwareError(("bad-accelerator", "accelerator", message))
+        raise HardwareError(("bad-accelerator", "accelerator", message))
     hosts = catalog.attachable_gpus().hosts
     if machine_type not in hosts:
         hint = did_you_mean(machine_type, hosts) or "; write an n1 machine such as n1-standard-4"
         message = f"'{format_value(machine_type)}' does not support attached GPUs{hint}"
-        raise _HardwareError(("bad-accelerator", "machineType", message))
+        raise HardwareError(("bad-accelerator", "machineType", message))
     try:
         return catalog.attach_gpus(machine_type, accelerator.type, accelerator.count)
     except ValueError as error:
-        raise _HardwareError(("bad-accelerator", "accelerator", str(error))) from None
+        raise HardwareError(("bad-accelerator", "accelerator", str(error))) from None
 
 
 def _tpu_hardware(context: PlanningContext, path: FieldPath, machine: Machine, spec: PoolSpec) -> Hardware:
     faults = list(_tpu_faults(machine, spec))
     if spec.topology is None or spec.slices is None or faults:
-        raise _HardwareError(*faults)
+        raise HardwareError(*faults)
     shape = _slice_shape(context, path, machine, spec.topology, spec.accept_topology)
     if shape.multi_host and spec.slices.max > MAX_SLICES:
         message = f"'{spec.slices.max}' slices are more than the maximum of {MAX_SLICES}; write fewer"
-        raise _HardwareError(("bad-size", "slices", message))
+        raise HardwareError(("bad-size", "slices", message))
     slices = _to_bounds(spec.slices)
     nodes = Bounds(min=slices.min * shape.hosts, max=slices.max * shape.hosts)
     return Hardware(machine, shape, slices, nodes, machine.accelerators)
 
 
-def _tpu_faults(machine: Machine, spec: PoolSpec) -> Iterator[_HardwareFault]:
+def _tpu_faults(machine: Machine, spec: PoolSpec) -> Iterator[HardwareFault]:
     if spec.topology is None:
         yield "missing-key", "topology", f"is missing; {_topology_hint(machine)}"
     if spec.nodes is not None:
@@ -192,9 +205,9 @@ def _slice_shape(
     message = f"'{topology}' is not a {machine.generation} slice of {machine.name}; {_topology_hint(machine)}"
     shape = catalog.divisible_shape(machine, topology)
     if not shape:
-        raise _HardwareError(("bad-topology", "topology", message))
+        raise HardwareError(("bad-topology", "topology", message))
     if not accepted:
-        raise _HardwareError(("bad-topology", "topology", f"{message}; or write acceptTopology: true if GKE offers it"))
+        raise HardwareError(("bad-topology", "topology", f"{message}; or write acceptTopology: true if GKE offers it"))
     context.problems.warning(
         "unknown-topology",
         (*path, "topology"),
@@ -210,10 +223,10 @@ def _topology_hint(machine: Machine) -> str:
     return f"write one of {', '.join(listed)}"
 
 
-def _gpu_hardware(machine: Machine, spec: PoolSpec) -> Hardware:
-    faults = list(_gpu_faults(machine, spec))
+def _node_hardware(machine: Machine, spec: PoolSpec) -> Hardware:
+    faults = list(_node_faults(machine, spec))
     if spec.nodes is None or faults:
-        raise _HardwareError(*faults)
+        raise HardwareError(*faults)
     return Hardware(machine, None, None, _to_bounds(spec.nodes), _gpus_per_node(machine, spec))
 
 
@@ -223,10 +236,11 @@ def _gpus_per_node(machine: Machine, spec: PoolSpec) -> int:
     return machine.accelerators * partitions * (spec.gpu_sharing.max_shared_clients if spec.gpu_sharing else 1)
 
 
-def _gpu_faults(machine: Machine, spec: PoolSpec) -> Iterator[_HardwareFault]:
+def _node_faults(machine: Machine, spec: PoolSpec) -> Iterator[HardwareFault]:
+    has = "GPUs" if machine.kind == "gpu" else "no accelerators"
     for key, value in (("topology", spec.topology), ("slices", spec.slices)):
         if value is not None:
-            yield "bad-size", key, f"'{machine.name}' has GPUs, but {key} is for TPUs; remove {key}, and write nodes"
+            yield "bad-size", key, f"'{machine.name}' has {has}, but {key} is for TPUs; remove {key}, and write nodes"
     if spec.nodes is None and spec.slices is None:
         yield "missing-key", "nodes", "is missing; write a number, or {min: 0, max: 24}"
 

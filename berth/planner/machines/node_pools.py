@@ -129,7 +129,16 @@ def _node_pool(
         local_ssd=_local_ssd_plan(pool),
         attached_ssds=machine.ssd_automatic > 0,
         network=network,
-        labels=dict(sorted({**pool.spec.labels, **dict(pool_settings.labels), **_network_labels(network)}.items())),
+        labels=dict(
+            sorted(
+                {
+                    **pool.spec.labels,
+                    **pool.own_labels,
+                    **dict(pool_settings.labels),
+                    **_network_labels(network),
+                }.items()
+            )
+        ),
         taints=pool.taints,
         disk_type=machine.default_boot_disk,
         disk_size_gb=pool.spec.disk_size_gb,

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, format_value
+from berth.names import CAPACITY_MARK
 from berth.plan.nodes import Taint
 from berth.planner.context import PlanningContext
 from berth.planner.formerly import check_former_names
@@ -20,7 +21,7 @@ from berth.planner.machines.zones import check_zones, pool_zones
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.machines.pools import PoolSpec
 
-CAPACITY_TAINT = "berth.dev/capacity"
+CAPACITY_TAINT = CAPACITY_MARK
 """Taint key that keeps jobs of other flavors, and jobs outside Kueue, off reserved and special machines."""
 
 AUTOPILOT = "autopilot"
@@ -55,8 +56,21 @@ class PlannedPool(Struct, frozen=True):
     def taints(self) -> tuple[Taint, ...]:
         """The taints of its nodes besides those of GKE."""
         own = tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in self.spec.taints)
-        is_tainted = self.made_by == BERTH and not self.spec.adopted
-        return own + berth_capacity_taints(self.spec.capacity.kind) if is_tainted else own
+        kind = self.spec.capacity.kind
+        if not self._is_marked:
+            return own
+        return own + (berth_capacity_taints(kind) or tuple(_capacity_taint(kind) for _ in self.own_labels))
+
+    @property
+    def own_labels(self) -> dict[str, str]:
+        """Berth's label of nodes without accelerators, whose machine type other nodes of the cluster may have too."""
+        is_labelled = self._is_marked and self.hardware.is_cpu
+        return {CAPACITY_TAINT: self.spec.capacity.kind} if is_labelled else {}
+
+    @property
+    def _is_marked(self) -> bool:
+        """Whether Berth chooses the labels and taints of the nodes."""
+        return self.made_by == BERTH and not self.spec.adopted
 
     @property
     def made_by_gke(self) -> bool:
@@ -66,7 +80,11 @@ class PlannedPool(Struct, frozen=True):
 
 def berth_capacity_taints(kind: str) -> tuple[Taint, ...]:
     """Return the taint of nodes with a special capacity; none for on-demand, and for queued, which GKE taints."""
-    return () if kind in ("on-demand", "queued") else (Taint(key=CAPACITY_TAINT, value=kind, effect="NoSchedule"),)
+    return () if kind in ("on-demand", "queued") else (_capacity_taint(kind),)
+
+
+def _capacity_taint(kind: str) -> Taint:
+    return Taint(key=CAPACITY_TAINT, value=kind, effect="NoSchedule")
 
 
 def plan_pools(context: PlanningContext, classes: Mapping[str, PlannedClass]) -> dict[str, PlannedPool]:

@@ -250,7 +250,8 @@ def _worker_entries(
     """Yield the entries of flavors that the worker has, with its shares."""
     for entry in flavors:
         if entry.flavor in capacities and capacities[entry.flavor].capacity[worker]:
-            accelerator_quota = next(q for q in entry.quotas if q.resource == capacities[entry.flavor].resource)
+            resource = capacities[entry.flavor].resource
+            accelerator_quota = next(q for q in entry.quotas if q.resource == resource).counted
             share = worker_shares[kind, name, entry.flavor][worker]
             quotas = tuple([_scaled_quota(kind, quota, accelerator_quota, share) for quota in entry.quotas])
             yield FlavorQuotasPlan(flavor=entry.flavor, quotas=quotas)

@@ -6,12 +6,16 @@ from fractions import Fraction
 from functools import lru_cache
 
 from berth.diagnostics import FieldPath, join_words
-from berth.plan.kueue import QuotaLimits, QuotaPlan
+from berth.plan.kueue import CPU, MILLI, QuotaLimits, QuotaPlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import PlannedFlavor
 from berth.spec.amounts import Amount
 
-CPU, MEMORY = "cpu", "memory"
+MEMORY = "memory"
+
+
+_UNITS_OF_KIND = {"tpu": ("slices", "chips"), "gpu": ("GPUs",), CPU: ("cores",)}
+"""Kind of machine → the units that only its amounts have."""
 
 
 def to_accelerators(
@@ -46,12 +50,11 @@ def _accelerator_count(
 
 def _accelerators_per_unit(flavor: PlannedFlavor) -> dict[str, frozenset[int]]:
     """Return unit → accelerators in one of it; several numbers if the flavor's pools differ."""
-    is_tpu = flavor.pools[0].hardware.shape is not None
-    by_kind = {"slices": flavor.unit, "chips": 1} if is_tpu else {"GPUs": 1}
+    by_kind = _UNITS_OF_KIND[flavor.pools[0].hardware.machine.kind]
     return {
         "accelerators": frozenset({1}),
         "nodes": frozenset(pool.hardware.per_node for pool in flavor.pools),
-        **{unit: frozenset({factor}) for unit, factor in by_kind.items()},
+        **{unit: frozenset({flavor.unit if unit == "slices" else 1}) for unit in by_kind},
     }
 
 
@@ -73,14 +76,14 @@ def _fraction_message(amount: Amount, flavor: PlannedFlavor, maximum: int, count
 def resource_quotas(
     flavor: PlannedFlavor, resources: tuple[str, ...], cpu: int | None, memory: int | None, limits: QuotaLimits
 ) -> tuple[QuotaPlan, ...]:
-    """Return one quota per covered resource, derived from `limits` in accelerators.
+    """Return one quota per covered resource, derived from `limits` in accelerators, or in cores.
 
-    `cpu` (milli) and `memory` (bytes) per accelerator override the machines' rates. A covered resource other than these
-    and the flavor's accelerator has a quota of 0.
+    `cpu` (milli) and `memory` (bytes) per accelerator override the machines' rates; of a flavor that counts cores only
+    `memory` does. A covered resource other than these and the flavor's accelerator has a quota of 0.
     """
     rates: dict[str, int | Fraction] = {
         flavor.resource: 1,
-        CPU: flavor.cpu_per_accelerator if cpu is None else cpu,
+        CPU: MILLI if flavor.resource == CPU else flavor.cpu_per_accelerator if cpu is None else cpu,
         MEMORY: flavor.memory_per_accelerator if memory is None else memory,
     }
     resource_rates = tuple([(name, *rates.get(name, 0).as_integer_ratio()) for name in resources])

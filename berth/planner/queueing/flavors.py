@@ -17,6 +17,7 @@ from berth.diagnostics import FieldPath, join_quoted
 from berth.plan.kueue import FlavorPlan, TopologyPlan
 from berth.plan.nodes import Bounds, Toleration
 from berth.planner.context import PlanningContext
+from berth.planner.machines.hardware import cpu_rate, memory_rate
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing.node_labels import (
     INSTANCE_TYPE,
@@ -48,7 +49,7 @@ class PlannedFlavor(Struct, frozen=True):
     cpu_per_accelerator: Fraction
     """Milli-CPU per accelerator: the maximum over its machines."""
     memory_per_accelerator: Fraction
-    """Bytes of memory per accelerator: the maximum over its machines."""
+    """Bytes of memory per accelerator: the maximum over its machines; per core the minimum, which all of them have."""
 
     @property
     def resource(self) -> str:
@@ -154,18 +155,24 @@ def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
     shared_labels = [
         label for label in sorted(first.spec.labels.items()) if all(label in p.spec.labels.items() for p in group)
     ]
-    machines = [(p.hardware.machine, p.hardware.per_node) for p in group]
     counts = [p.hardware.accelerators for p in group]
     return PlannedFlavor(
         name=name,
         pools=tuple(group),
-        node_labels={**labels, **dict(shared_labels)},
+        node_labels={**labels, **_shared_machine_type(group), **dict(shared_labels)},
         tolerations=flavor_tolerations(group),
         capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
         unit=max(p.hardware.unit for p in group),
-        cpu_per_accelerator=max(Fraction(m.vcpu * 1000, per_node) for m, per_node in machines),
-        memory_per_accelerator=max(Fraction(m.memory_gb) * 2**30 / each for m, each in machines),
+        cpu_per_accelerator=max(cpu_rate(p.hardware) for p in group),
+        memory_per_accelerator=(min if first.hardware.is_cpu else max)(memory_rate(p.hardware) for p in group),
     )
+
+
+def _shared_machine_type(group: list[PlannedPool]) -> dict[str, str]:
+    """Return the label of the machine type that nodes without accelerators share, by which the flavor selects them."""
+    machine_types = {pool.spec.machine_type for pool in group if not pool.spec.node_labels}
+    is_selected = group[0].hardware.is_cpu and len(machine_types) == 1
+    return {INSTANCE_TYPE: machine_types.pop()} if is_selected else {}
 
 
 # --- telling flavors apart --------------------------------------------------------------------------------------------

@@ -21,7 +21,9 @@ def _class_labels(pool: PlannedPool) -> dict[str, str]:
 
 def selecting_labels(pool: PlannedPool) -> dict[str, str]:
     """Return the labels of a pool's nodes to select by, set by GKE or declared for existing nodes."""
-    return dict(pool.spec.node_labels) or hardware_labels(pool) | capacity_labels(pool.request) | _class_labels(pool)
+    if pool.spec.node_labels:
+        return dict(pool.spec.node_labels)
+    return hardware_labels(pool) | pool.own_labels | capacity_labels(pool.request) | _class_labels(pool)
 
 
 def hardware_labels(pool: PlannedPool) -> dict[str, str]:
@@ -38,8 +40,8 @@ def hardware_labels(pool: PlannedPool) -> dict[str, str]:
 
 def flavor_tolerations(group: list[PlannedPool]) -> tuple[Toleration, ...]:
     """Return the tolerations of a flavor: for the taint of its accelerator, and for the taints of its pools."""
-    first = group[0]
-    accelerator_toleration = [Toleration(key=first.hardware.machine.resource, operator="Exists", effect="NoSchedule")]
+    machine = group[0].hardware.machine
+    accelerator_toleration = [Toleration(key=machine.resource, effect="NoSchedule")] if machine.accelerator else []
     taints = dict.fromkeys(taint for pool in group for taint in node_taints(pool))
     return (*accelerator_toleration, *(taint.tolerated for taint in taints))
 

@@ -20,13 +20,16 @@ if TYPE_CHECKING:  # a fleet of one backend does not load the plan of the other
 
 
 def accelerator_quotas(
-    owner: ClusterQueuePlan | CohortPlan, resource_of: Mapping[str, str]
+    owner: ClusterQueuePlan | CohortPlan, resource_of: Mapping[str, str], *, in_milli: bool = False
 ) -> Iterator[tuple[str, QuotaPlan]]:
-    """Yield each flavor of a queue or cohort with its accelerator's quota; `resource_of` maps flavor to resource."""
+    """Yield each flavor of a queue or cohort with its accelerator's quota; `resource_of` maps flavor to resource.
+
+    The quota of cpu is in cores, unless `in_milli`.
+    """
     for entry in owner.flavors:
         for quota in entry.quotas:
             if quota.resource == resource_of[entry.flavor]:
-                yield entry.flavor, quota
+                yield entry.flavor, quota if in_milli else quota.counted
 
 
 def lendable(quota: QuotaPlan) -> int:
@@ -76,11 +79,18 @@ class QuotaTree:
     """The quotas of a fleet: per flavor a node for each queue with an entry, and for each cohort above it."""
 
     def __init__(
-        self, queues: Iterable[ClusterQueuePlan], cohorts: Iterable[CohortPlan], resource_of: Mapping[str, str]
+        self,
+        queues: Iterable[ClusterQueuePlan],
+        cohorts: Iterable[CohortPlan],
+        resource_of: Mapping[str, str],
+        *,
+        in_milli: bool = False,
     ) -> None:
         """Build the tree; the parents of `cohorts` must exist and have no cycle."""
         self._cohorts = {cohort.name: cohort for cohort in cohorts}
-        self._own_quotas = {c.name: dict(accelerator_quotas(c, resource_of)) for c in self._cohorts.values()}
+        self._own_quotas = {
+            c.name: dict(accelerator_quotas(c, resource_of, in_milli=in_milli)) for c in self._cohorts.values()
+        }
         self._nodes_by_cohort: dict[str, dict[str, QuotaNode]] = {}
         self._nodes_by_queue: dict[str, dict[str, QuotaNode]] = {}
         lending_limits: list[tuple[QuotaNode, int | None]] = []
@@ -88,7 +98,7 @@ class QuotaTree:
             for flavor in flavors:
                 self._cohort_node(name, flavor, lending_limits)
         for queue in queues:
-            for flavor, quota in accelerator_quotas(queue, resource_of):
+            for flavor, quota in accelerator_quotas(queue, resource_of, in_milli=in_milli):
                 node = _new_node(self._cohort_node(queue.cohort, flavor, lending_limits), quota, leaf=True)
                 self._nodes_by_queue.setdefault(queue.name, {})[flavor] = node
                 lending_limits.append((node, quota.lending_limit))

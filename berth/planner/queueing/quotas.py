@@ -81,7 +81,7 @@ def flavor_requests(context: PlanningContext, owner: QuotaOwner, index: FlavorIn
 
 def covered_resources(requests: Iterable[FlavorQuotaRequest]) -> tuple[str, ...]:
     """Return the resources with quotas, in the order that Kueue requires to be the same everywhere."""
-    return (CPU, MEMORY, *sorted({request.flavor.resource for request in requests}))
+    return (CPU, MEMORY, *sorted({request.flavor.resource for request in requests} - {CPU}))
 
 
 def _flavor_request(
@@ -161,6 +161,12 @@ def flavor_quotas(
     limits: QuotaLimits,
 ) -> FlavorQuotasPlan:
     """Return `limits` in every resource, at the rates of the entry, else the owner, else the machines."""
+    entry_rates = request.spec.per_accelerator
+    if request.flavor.resource == CPU and entry_rates and entry_rates.cpu is not None:
+        message = (
+            f"flavor '{request.flavor.name}' counts cores, which are its cpu; remove cpu, or write memory per core"
+        )
+        context.problems.fault("core-rate", (*request.path, "perAccelerator", "cpu"), message)
     written_rates = [rates for rates in (request.spec.per_accelerator, owner.per_accelerator) if rates]
     cpu = next((rates.cpu for rates in written_rates if rates.cpu is not None), None)
     memory = next((rates.memory for rates in written_rates if rates.memory is not None), None)

@@ -74,7 +74,8 @@ def _max_accelerators(ceiling: Mapping[str, int], planned_flavors: Mapping[str, 
     """
     max_by_resource = dict.fromkeys(_accelerator_resources(), 0)
     for flavor, maximum in ceiling.items():
-        max_by_resource[planned_flavors[flavor].resource] += maximum
+        if planned_flavors[flavor].resource in max_by_resource:  # cores are limited with all other cpu
+            max_by_resource[planned_flavors[flavor].resource] += maximum
     return max_by_resource
 
 

@@ -155,12 +155,25 @@ def _check_made_by_gke(request: PoolRequest) -> Violations:
     if request.autoscaled and request.nodes.min:
         message = f"a minimum of '{request.nodes.min}' nodes is impossible with {provisioner}, which removes idle pools"
         yield GkeViolation(code="gke-minimum", key=request.size_key, message=f"{message}; write min: 0")
+    if request.machine.kind == catalog.CPU:
+        yield _made_without_accelerators(request, provisioner)
     if not request.compute_class:
         yield from _check_unsupported_keys(request, provisioner)
     yield from _check_explicit_only(request, provisioner)
     if request.cluster.autopilot and request.capacity == "queued":
         message = "'queued' capacity is not documented on Autopilot; write flex-start, which is"
         yield GkeViolation(code="autopilot-queued", key="capacity", message=message, severity=Severity.WARNING)
+
+
+def _made_without_accelerators(request: PoolRequest, provisioner: str) -> GkeViolation:
+    """Say that GKE chooses the machine type of a node without accelerators, so that no flavor can count its cores."""
+    remedy = "use a Standard cluster" if request.cluster.autopilot else "remove autoProvisioned"
+    return GkeViolation(
+        code="gke-cpu",
+        key="machineType",
+        message=f"{provisioner} does not create '{request.machine.name}' nodes for jobs: it chooses the machine type "
+        f"itself; {remedy}",
+    )
 
 
 def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violations:

@@ -39,7 +39,7 @@ def gpu_counts(request: PoolRequest) -> GpuCounts:
 
 
 def gpu_labels(request: PoolRequest) -> dict[str, str]:
-    """Return the labels of GKE on the nodes of a GPU pool, which flavors select by; empty for a TPU pool."""
+    """Return the labels of GKE on the nodes of a GPU pool, which flavors select by; empty for other pools."""
     if request.machine.kind != "gpu":
         return {}
     keys = catalog.labels()
@@ -112,7 +112,8 @@ def device_violations(request: PoolRequest) -> Violations:
     )
     for key, value in gpu_settings:
         if value is not None:
-            message = f"'{request.machine.name}' has TPUs, and {key} is a setting of GPUs; remove {key}"
+            has = "TPUs" if request.machine.kind == "tpu" else "no GPUs"
+            message = f"'{request.machine.name}' has {has}, and {key} is a setting of GPUs; remove {key}"
             yield GkeViolation(code="gpu-only", key=key, message=message)
 
 

@@ -37,7 +37,7 @@ class FeatureNeed(Struct, frozen=True, kw_only=True):
     feature: str
     key: SettingKey = "capacity"
     autopilot: bool = False
-    kind: Literal["gpu", "tpu"] | None = None
+    kind: Literal["gpu", "tpu", "cpu"] | None = None
 
     @property
     def variants(self) -> tuple[str, ...]:

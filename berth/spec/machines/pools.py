@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, cast
 
-from berth.spec.amounts import CountField
+from berth.spec.amounts import Bytes, CountField
 from berth.spec.base import (
     ConfidentialType,
     DnsName,
@@ -109,8 +109,9 @@ ServiceAccountEmail = Annotated[
 
 
 class PoolSpec(Model):
-    """Machines of one kind: TPU slices (`topology` and `slices`) or GPU nodes (`nodes`, a total over all zones).
+    """Machines of one kind: TPU slices (`topology` and `slices`), GPU or CPU nodes (`nodes`, a total over all zones).
 
+    `cpu` (vCPUs) and `memory` are the size of a machine without accelerators that Berth's table does not have.
     GKE creates `autoProvisioned` pools, and those of a `computeClass`, when jobs need them; their maximum is the
     capacity that the fleet counts on.
     `nodeLabels` identify the nodes of an existing cluster if they have no labels of GKE. `nodePoolName` is the name of
@@ -121,6 +122,8 @@ class PoolSpec(Model):
     formerly: PoolName | None = None
     node_pool_name: NodePoolPattern | None = None
     adopted: bool = False
+    cpu: int | None = Field(default=None, ge=1, le=1024)
+    memory: Bytes | None = None
     topology: Topology | None = None
     accept_topology: bool = False
     accelerator: AcceleratorSpec | None = None

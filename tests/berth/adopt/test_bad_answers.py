@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from berth.adopt.inventory import InvalidInventory, read_inventory
+from berth.adopt.api_objects import InvalidInventory
+from berth.adopt.inventory import read_inventory
 from berth.adopt.stack_file import adopt, render_stack_file
 from berth.cli import drain
 from tests.gke_answers import files
 from tests.stack_files import plan
 
 ASK = (
-    "give the answer of gcloud container clusters describe, container node-pools list, compute reservations list or "
-    "compute networks subnets list, each with --format json, or kubectl get with -o json"
+    "give the answer of gcloud container clusters describe, container node-pools list, or another command of "
+    "docs/adopt.md, each with --format json, or kubectl get with -o json"
 )
 Edit = Callable[[dict[str, Any]], None]
 

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from functools import cache
 from typing import Any
 
 import pytest
 
+from berth.adopt.google.monitoring import monitoring_changes
+from berth.adopt.google.rights import other_rights
 from berth.adopt.imports import import_files as import_files
 from berth.adopt.inventory import ClusterInventory, read_inventory
-from berth.adopt.stack_file import adopt, render_stack_file
-from berth.cli import drain
+from berth.cli.adopt.answer import adopt_inventory
 from berth.cli.preview import tree as preview
 from berth.engine import RecordedResource
 from tests.gke_answers import files
-from tests.stack_files import ROOT, plan
+from tests.stack_files import GKE_STACKS, ROOT, plan
 
 STACKS = ("dev", "gpu-rdma", "batch-platform", "quota-tree")
+CLOUD_STACKS = [stack for stack in GKE_STACKS if stack not in ("existing-gke", "local", "multikueue")]
+"""Every stack on GKE with one cluster that it makes."""
 every_stack = pytest.mark.parametrize("stack", STACKS)
 
 
 @cache
 def _made(stack: str) -> tuple[ClusterInventory, list[RecordedResource], dict[str, Any]]:
     here = read_inventory(files(plan(stack)))
-    evaluation = drain.evaluate_drained(render_stack_file(adopt(here, stack)), stack)
+    _, _, evaluation = adopt_inventory(here, stack)
     assert evaluation.plan is not None
     registered = list(preview.run(evaluation, ROOT, preview=False).resources)
     return here, registered, import_files(registered, here, evaluation.plan)
@@ -64,14 +69,78 @@ def test_everything_that_is_there_is_imported_once(stack: str) -> None:
     reserved = {identity.rpartition("/")[2] for kind, identity in ids if kind.startswith("gcp:compute/reservation:")}
     assert reserved == {one["name"] for one in here.reservations}
     objects = {(kind.rpartition(":")[2], identity) for kind, identity in ids if kind.startswith("kubernetes:")}
-    there = {(o["kind"], _place(o)) for o in here.objects if o["kind"] != "Deployment" and not _monitors(o)}
+    there = {(o["kind"], _place(o)) for o in here.objects if o["kind"] != "Deployment"}
     helm = {("Release", "jobset-system/jobset"), ("Release", "kueue-system/kueue")}
+    if stack == "batch-platform":
+        helm.add(("Release", "monitoring/kube-prometheus-stack"))
     assert objects == there | helm
 
 
-def _monitors(one: Any) -> bool:
-    """Return whether an object belongs to the monitoring backend in the cluster, which is not adopted."""
-    return one["metadata"].get("namespace") == "monitoring"
+_CLOUD_KINDS = (
+    *("gcp:projects/iAMMember:IAMMember", "gcp:serviceaccount/iAMMember:IAMMember"),
+    *("gcp:storage/bucketIAMMember:BucketIAMMember", "gcp:secretmanager/secretIamMember:SecretIamMember"),
+    *("gcp:serviceaccount/account:Account", "gcp:compute/futureReservation:FutureReservation"),
+    *("gcp:monitoring/dashboard:Dashboard", "gcp:monitoring/alertPolicy:AlertPolicy"),
+)
+
+
+@pytest.mark.parametrize("stack", CLOUD_STACKS)
+def test_every_right_dashboard_alert_and_request_of_the_program_is_imported(stack: str) -> None:
+    """The program registers them, the answers have them, and nothing is created a second time."""
+    here, registered, imported = _made(stack)
+    wanted = Counter(one.type for one in registered if one.type in _CLOUD_KINDS)
+    entries = [entry for entry in imported["google"]["resources"] if "id" in entry]
+    assert Counter(entry["type"] for entry in entries if entry["type"] in _CLOUD_KINDS) == wanted
+    ids = {(entry["type"], entry["id"]) for entry in entries if entry["type"] in _CLOUD_KINDS}
+    answers = {name: json.loads(text) for name, text in files(plan(stack)).items()}
+    assert ids == {*_ids_of_rights(here.project, answers), *_ids_of_the_rest(here.project, answers)}
+
+
+def _ids_of_rights(project: str, answers: dict[str, Any]) -> set[tuple[str, str]]:
+    """The id of each binding in the answers, but for that of GKE's own agent."""
+    emails = {one["uniqueId"]: one["email"] for one in answers["accounts.json"]}
+    result: set[tuple[str, str]] = set()
+    for policy in answers["policies.json"]:
+        path = policy["resource"].removeprefix("//").partition("/")[2]
+        name = path.rpartition("/")[2]
+        kind, shown = {
+            "cloudresourcemanager.googleapis.com/Project": ("gcp:projects/iAMMember:IAMMember", project),
+            "iam.googleapis.com/ServiceAccount": (
+                "gcp:serviceaccount/iAMMember:IAMMember",
+                f"projects/{project}/serviceAccounts/{emails.get(name)}",
+            ),
+            "storage.googleapis.com/Bucket": ("gcp:storage/bucketIAMMember:BucketIAMMember", f"b/{name}"),
+            "secretmanager.googleapis.com/Secret": (
+                "gcp:secretmanager/secretIamMember:SecretIamMember",
+                f"projects/{project}/secrets/{name}",
+            ),
+        }[policy["assetType"]]
+        for binding in policy["policy"]["bindings"]:
+            if binding["role"] != "roles/container.serviceAgent":
+                result |= {(kind, f"{shown} {binding['role']} {member}") for member in binding["members"]}
+    return result
+
+
+def _ids_of_the_rest(project: str, answers: dict[str, Any]) -> set[tuple[str, str]]:
+    kinds = {
+        "dashboards.json": "gcp:monitoring/dashboard:Dashboard",
+        "alerts.json": "gcp:monitoring/alertPolicy:AlertPolicy",
+        "accounts.json": "gcp:serviceaccount/account:Account",
+    }
+    result = {(kind, one["name"]) for file, kind in kinds.items() for one in answers[file]}
+    for one in answers["future.json"]:
+        path = one["selfLink"].partition("/compute/v1/")[2]
+        result.add(("gcp:compute/futureReservation:FutureReservation", path))
+    return result
+
+
+@pytest.mark.parametrize("stack", ["dev", "flex-start", "hotswap"])
+def test_nothing_of_rights_dashboards_and_alerts_changes_or_is_left(stack: str) -> None:
+    here, registered, _ = _made(stack)
+    _, _, evaluation = adopt_inventory(here, stack)
+    assert evaluation.plan is not None
+    lines = [*other_rights(here, evaluation.plan), *monitoring_changes(here, registered)]
+    assert [each.line() for each in lines] == []
 
 
 def _place(one: Any) -> str:

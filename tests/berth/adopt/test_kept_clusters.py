@@ -15,7 +15,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from berth.adopt.inventory import ApiObject
+from berth.adopt.api_objects import ApiObject
 from berth.adopt.slice_names import slice_groups
 from berth.cli import app
 from berth.yaml_loader import LOADER
@@ -61,12 +61,47 @@ def test_no_node_pool_with_accelerators_is_left_alone_or_changed(source: str, fo
     assert ids == machines
 
 
+_RIGHTS = {
+    "gcp:serviceaccount/account:Account",
+    "gcp:projects/iAMMember:IAMMember",
+    "gcp:serviceaccount/iAMMember:IAMMember",
+}
+
+
 @pytest.mark.parametrize("source", SOURCES)
-def test_no_cluster_network_or_account_is_imported_or_made(source: str, folder: Path) -> None:
+def test_no_cluster_network_or_account_of_nodes_is_imported(source: str, folder: Path) -> None:
+    """Accounts are those of teams, which the answers of the batch architecture have."""
     adopt(source)
     imported = json.loads((folder / f"{source}.google.import.json").read_text(encoding="utf-8"))["resources"]
     kinds = {each["type"] for each in imported if "id" in each}
-    assert kinds <= {"gcp:container/nodePool:NodePool", "gcp:compute/reservation:Reservation"}
+    machines = {"gcp:container/nodePool:NodePool", "gcp:compute/reservation:Reservation"}
+    assert kinds - machines == (_RIGHTS if source == "batch" else set())
+    assert [each["id"] for each in imported if "id" in each and "wi-team-" not in each["id"]] == [
+        each["id"] for each in imported if each.get("type") in machines
+    ]
+
+
+EXPECTED_LEFT = {
+    "batch": {
+        "node pool default-pool": "the nodes of controllers, not of jobs",
+        "Namespace team-a, team-b, team-c, team-d": "queues of teams are in it, and nobody asked for limits",
+    },
+    "multislice": {"node pool default-pool": "see batch", "Namespace default": "see batch"},
+    "xpk": {"node pool default-pool": "see batch", "Namespace default": "see batch"},
+}
+"""All that stays as it is of each cluster, and why nobody would expect it to be adopted."""
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_nothing_stays_that_a_user_would_expect_to_be_adopted(source: str, folder: Path) -> None:
+    lines = [line.strip() for line in adopt(source).stdout.splitlines() if line.startswith("  ")]
+    left = [line for line in lines if any(word in line for word in _STAYS)]
+    assert [line for line in left if line.partition(": ")[0] not in EXPECTED_LEFT[source]] == []
+    assert len(left) == len(EXPECTED_LEFT[source])
+
+
+_STAYS = ("stays", "stay", "ignored", "not adopted", "not managed", "cannot express", "left out", "holds a team's")
+"""Words of lines about something that is left alone."""
 
 
 def test_equal_slices_are_one_pool_with_a_pattern(folder: Path) -> None:

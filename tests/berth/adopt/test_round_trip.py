@@ -8,10 +8,12 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
+from berth.adopt.api_objects import InvalidInventory
 from berth.adopt.first_update import first_update_changes
-from berth.adopt.inventory import InvalidInventory, read_inventory
+from berth.adopt.inventory import read_inventory
 from berth.adopt.stack_file import AdoptedFleet, adopt, render_stack_file
 from berth.cli import drain
+from berth.cli.adopt.answer import adopt_inventory
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.renames import Renames, with_new_names
 from berth.plan.existing import ExistingClusterPlan
@@ -38,7 +40,6 @@ JUSTIFIED = {
     ),
     r"cluster_queues\[\d+\]\.priority": "what a queue's workloads are to have stands in no object",
     r"(reservations|held)\[\d+\]\.key": "a reservation with a name of its own is called by it",
-    r"teams\[\d+\]\.identity\.(roles|buckets\..*)": "rights are IAM's",
     r"pools\[\d+\]\.grouped": "each job names the placement group of its nodes, and no object of the fleet does",
     r"flavors\[\d+\]\.oversubscription_reason": "reasons stand in no object",
 }
@@ -51,10 +52,12 @@ MADE = (
 BY_EXAMPLE = {
     # how many machines somebody else's reservation holds, and so how many nodes and pods there can be
     "dws-autoprovisioned": rf"{MADE}|held\[0\]\.count|teams\[\d+\]\.isolation\.limits\.objects\.pods",
-    "batch-platform": r"monitoring\..*|kueue.*|charts\[1\]\..*featureGates",  # the backend in the cluster is not read
+    # Kueue's configuration is not read, and panels follow it and the names of pools
+    "batch-platform": r"kueue.*|charts\[1\]\..*featureGates|monitoring\..*\.dashboards.*",
     "multislice-autopilot": MADE,
-    "reservations": (  # future reservations are in no answer that is read, nor is a pool before it can be made
-        r"pools.*|flavors.*|cluster_queues.*|held.*|future_reservations|teams\[0\]\..*|monitoring\..*"
+    # no answer has a pool before its machines are delivered, nor what follows from it
+    "reservations": (
+        r"pools|flavors|cluster_queues|held\[\d+\]\.pools|teams\[0\]\..*|monitoring\.managed\.(dashboards|recordings).*"
     ),
 }
 
@@ -66,7 +69,7 @@ def _adopted(stack: str, *, noise: bool) -> AdoptedFleet:
 
 @cache
 def _plan(stack: str) -> FleetPlan:
-    evaluation = drain.evaluate_drained(render_stack_file(_adopted(stack, noise=True)), stack)
+    _, _, evaluation = adopt_inventory(read_inventory(files(plan(stack), noise=True)), stack)
     assert [fault.line() for fault in evaluation.faults] == []
     assert evaluation.plan is not None
     return evaluation.plan
@@ -140,6 +143,14 @@ def test_every_machine_that_gke_makes_is_counted() -> None:
     for stack in NAMES:
         before = {p.flavor: p.accelerators.max for p in plan(stack).pools if p.made_by == "gke"}
         assert before == {p.flavor: p.accelerators.max for p in _plan(stack).pools if p.made_by == "gke"}
+
+
+def test_the_requests_for_machines_are_adopted_as_they_are() -> None:
+    original = plan("reservations").future_reservations
+    assert len(original) == 2
+    assert _plan("reservations").future_reservations == original
+    delivered = {held.key: held.delivered for held in _plan("reservations").held if held.start}
+    assert delivered == {"december": False, "spring": True}
 
 
 def test_a_manager_is_refused() -> None:

@@ -102,7 +102,7 @@ def test_a_stack_that_is_not_there_is_told_with_what_is(folder: pathlib.Path, st
 SOURCES = ("loader", "spec", "planner", "validation")
 _REPORTING = {
     "fault": 0, "warning": 0, "_fault": 0, "_fault_at_path": 0,
-    "Problem": 1, "reject": 2, "_HardwareError": 0,
+    "Problem": 1, "reject": 2, "HardwareError": 0,
     "note": 0, "warn": 0, "Rule": 0, "FleetRule": 0, "_violation": 0, "validation_fault": 0,
 }  # fmt: skip
 """What reports a problem, and which of its arguments is the code (with `*`, one less)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ def _platform_outputs(platform: str) -> dict[str, Any]:
     return outputs.placeholder_outputs(plan(platform))
 
 
-@cache
+@lru_cache(maxsize=8)  # edits of one base follow one another; what every run registers would fill the memory
 def _registered(stack: str, values: str) -> dict[str, RecordedResource]:
     file = evaluation(stack).file
     assert file is not None

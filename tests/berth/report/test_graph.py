@@ -42,7 +42,9 @@ def expected(stack: str) -> dict[tuple[str, str], dict[str, tuple[int, int]]]:
     }
     for queue in read["clusterQueues"]:
         own = [q for q in queue["quotas"] if q["resource"] == resources[q["flavor"]]]
-        values["queue", queue["name"]] = {q["flavor"]: (q["nominal"], -1) for q in own}
+        values["queue", queue["name"]] = {
+            q["flavor"]: (q["nominal"] // (1000 if q["resource"] == "cpu" else 1), -1) for q in own
+        }
     return values
 
 

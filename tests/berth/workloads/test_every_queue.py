@@ -155,24 +155,30 @@ def queue_plan(stack: str, team: str, queue: str) -> ClusterQueuePlan:
 
 
 def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
-    """Flavor → the most accelerators of one job of a queue: its ceiling, or the largest of its ceilings on workers."""
+    """Flavor → the most accelerators or milli-cores of one job: the ceiling of its queue, or the largest on workers."""
     most: dict[str, int] = {}
     for one in [worker.plan for worker in plan(stack).workers] or [plan(stack)]:
         resource_of = {flavor.name: flavor.resource for flavor in one.flavors}
         of_name = [each for each in one.cluster_queues if each.name == queue.name]
-        for flavor, ceiling in QuotaTree(one.cluster_queues, one.cohorts, resource_of).ceilings(of_name).items():
+        tree = QuotaTree(one.cluster_queues, one.cohorts, resource_of, in_milli=True)
+        for flavor, ceiling in tree.ceilings(of_name).items():
             most[flavor] = max(ceiling, most.get(flavor, 0))
     return most
 
 
+CORES_OF_A_NODE = {"n2-standard-32": 31, "c3-standard-88": 87, "c2d-standard-112": 111}
+"""Whole cores that pods can request, worked out by hand from GKE's page."""
+
+
 def of_a_unit(stack: str, flavor: str) -> int:
-    """Chips of a slice, or GPUs of a node: from what the stack file says of the pool, and the table."""
+    """Chips of a slice, GPUs or milli-cores of a node: from what the stack file says of the pool, and the table."""
     named = next(pool for pool in plan(stack).pools if pool.flavor == flavor)
     worker, _, pool = named.name.rpartition("/")
     written = (fleet_values(stack)["workers"][worker] if worker else fleet_values(stack))["pools"][pool]
     if "topology" in written:
         return math.prod(int(side) for side in written["topology"].split("x"))
-    return catalog.machines()[written["machineType"]].accelerators
+    machine = catalog.machines().get(written["machineType"])
+    return machine.accelerators if machine else CORES_OF_A_NODE[written["machineType"]] * 1000
 
 
 @every_queue
@@ -193,7 +199,8 @@ def test_the_largest_workload_is_what_the_ceiling_holds_and_one_more_is_refused(
     assert total(largest, resources[first]) == most * unit
     refused = answer(stack, team, queue, kind="jobset", **{option: most + 1})
     (fault,) = [each for each in refused.faults if each.code in ("above-ceiling", "above-worker")]
-    assert f"{(most + 1) * unit} " in fault.message
+    asked = (most + 1) * unit // (1000 if resources[first] == "cpu" else 1)
+    assert f"{asked} " in fault.message
     assert fault.message.endswith(f"the largest that fits is {most} {option[:-1]}{'' if most == 1 else 's'}")
 
 
@@ -206,7 +213,12 @@ def test_cpu_and_memory_come_in_the_measure_of_the_quota(stack: str, team: str, 
         request = total(job_set, resource)
         entry = max(behind.flavors, key=lambda each: max(quota.nominal for quota in each.quotas))
         quotas = {quota.resource: quota.nominal for quota in entry.quotas}
-        accelerator = next(each for each in quotas if each not in ("cpu", "memory") and quotas[each])
+        accelerator = next((each for each in quotas if each not in ("cpu", "memory") and quotas[each]), "cpu")
+        if accelerator == "cpu":  # pods fit on the nodes of each flavor, so they have the least memory per core
+            quotas = min(
+                ({quota.resource: quota.nominal for quota in each.quotas} for each in behind.flavors),
+                key=lambda each: each["memory"] / each["cpu"],
+            )
         if request:
             assert request * quotas[accelerator] == quotas[resource] * total(job_set, accelerator)
 

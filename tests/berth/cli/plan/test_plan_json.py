@@ -182,9 +182,18 @@ def test_lists_are_sorted_by_name(stack: str) -> None:
 
 
 def accelerators(queue: dict[str, Any], plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return flavor → the quota of its accelerators."""
+    """Return flavor → the quota of its accelerators, or of its cores, which JSON has in milli-cpu."""
     own = {f["name"]: f["resource"] for f in plan["flavors"]}
-    return {q["flavor"]: q for q in queue["quotas"] if q["resource"] == own[q["flavor"]]}
+    return {q["flavor"]: in_cores(q) for q in queue["quotas"] if q["resource"] == own[q["flavor"]]}
+
+
+def in_cores(quota: dict[str, Any]) -> dict[str, Any]:
+    """Return a quota with milli-cpu as cores."""
+    if quota["resource"] != "cpu":
+        return quota
+    keys = ("nominal", "borrowingLimit", "lendingLimit")
+    assert [key for key in keys if (quota[key] or 0) % 1000] == []
+    return quota | {key: quota[key] and quota[key] // 1000 for key in keys}
 
 
 @every_stack

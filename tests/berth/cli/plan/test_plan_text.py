@@ -9,6 +9,7 @@ import pytest
 
 from berth.cli.plan.fleet import text
 from berth.cli.tables import bar, table
+from tests.berth.cli.plan.test_plan_json import in_cores
 from tests.stack_files import ROOT, evaluation, every_stack, plan_json
 
 Table = dict[str, list[str]]
@@ -34,7 +35,7 @@ def own(plan: dict[str, Any], flavor: str) -> list[dict[str, Any]]:
     """Return the accelerator quotas on a flavor."""
     (resource,) = (f["resource"] for f in plan["flavors"] if f["name"] == flavor)
     quotas = (q for holder in (*plan["clusterQueues"], *plan["cohorts"]) for q in holder["quotas"])
-    return [q for q in quotas if q["flavor"] == flavor and q["resource"] == resource]
+    return [in_cores(q) for q in quotas if q["flavor"] == flavor and q["resource"] == resource]
 
 
 @every_stack
@@ -57,7 +58,8 @@ def test_the_capacity_table_has_the_figures_of_the_plan(stack: str) -> None:
         total = {end: sum(p[end] for p in pools) for end in ("min", "max")}
         assert held.split(" ")[0] == span(total)
         assert int(promised) == sum(q["nominal"] for q in quotas)
-        limits = [q["borrowingLimit"] for queue in plan["clusterQueues"] for q in queue["quotas"] if q in quotas]
+        in_queues = [in_cores(q) for queue in plan["clusterQueues"] for q in queue["quotas"]]
+        limits = [q["borrowingLimit"] for q in in_queues if q in quotas]
         assert may_borrow == ("unlimited" if None in limits else str(sum(limits) or "–"))
 
 

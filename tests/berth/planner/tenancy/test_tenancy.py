@@ -173,7 +173,10 @@ def test_a_quota_is_never_in_the_way_of_a_job_that_kueue_admits(stack: str) -> N
             for entry in one.flavors:
                 (quota,) = (q for q in entry.quotas if q.resource == resource_of[entry.flavor])
                 request[quota.resource] += quota.nominal
-            assert all(most[resource] >= amount for resource, amount in request.items())
+            limits = each.isolation.limits
+            assert limits is not None
+            hard = {**most, "cpu": limits.cpu}  # of machines without accelerators
+            assert all(hard[resource] >= amount for resource, amount in request.items())
 
 
 @pytest.mark.parametrize(

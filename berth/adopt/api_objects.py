@@ -1,0 +1,66 @@
+"""Objects as APIs return them, their values by path, and reports of those that are not adopted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+
+ApiObject = Mapping[str, Any]
+"""One object as an API returns it."""
+
+StackEntry = dict[str, Any]
+"""An entry of the stack file."""
+
+
+class NotAdopted(Struct, frozen=True):
+    """Something that is not adopted, or is changed: its name, and the reason or the result."""
+
+    subject: str
+    reason: str
+
+    def line(self) -> str:
+        """Return both in one line."""
+        return f"{self.subject}: {self.reason}"
+
+
+class InvalidInventory(Exception):
+    """Answers that cannot be adopted; has one line for each problem."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+def name_of(resource: ApiObject) -> str:
+    """Return a Kubernetes object's name."""
+    return str(resource["metadata"]["name"])
+
+
+def namespace_of(resource: ApiObject) -> str:
+    """Return its namespace, "" if it has none."""
+    return str(resource["metadata"].get("namespace", ""))
+
+
+def labels_of(resource: ApiObject) -> dict[str, str]:
+    """Return its labels."""
+    return dict(resource["metadata"].get("labels") or {})
+
+
+def value_at(resource: ApiObject, path: str) -> Any:
+    """Return the value at a dotted path, None if there is none."""
+    value: Any = resource
+    for step in path.split("."):
+        value = cast("ApiObject", value).get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def mapping_at(resource: ApiObject, path: str) -> ApiObject:
+    """Return the object at a dotted path; an empty one if there is none."""
+    return cast("ApiObject", value_at(resource, path) or {})
+
+
+def list_at(resource: ApiObject, path: str) -> list[Any]:
+    """Return the list at a dotted path; an empty one if there is none."""
+    return cast("list[Any]", value_at(resource, path) or [])

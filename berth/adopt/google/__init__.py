@@ -1,0 +1,1 @@
+"""What Google Cloud has besides the cluster and its machines: rights, monitoring, requests for capacity."""

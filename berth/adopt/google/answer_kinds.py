@@ -1,0 +1,178 @@
+"""Recognize answers of gcloud and kubectl by their content, and report those that are not complete."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, cast
+
+from berth.adopt.api_objects import ApiObject, InvalidInventory, value_at
+
+ACCEPTED_COMMANDS: Final = (
+    "gcloud container clusters describe, container node-pools list, or another command of docs/adopt.md, each with "
+    "--format json, or kubectl get with -o json"
+)
+
+CLUSTER, NODE_POOL, RESERVATION, SUBNETWORK, OBJECT = "cluster", "node pool", "reservation", "subnetwork", "object"
+FUTURE_RESERVATION, DASHBOARD, ALERT_POLICY = "future reservation", "dashboard", "alert policy"
+IAM_POLICY, PROJECT_POLICY, SERVICE_ACCOUNT = "IAM policy", "project's IAM policy", "service account"
+ANSWER_KINDS: Final = (
+    *(CLUSTER, NODE_POOL, RESERVATION, SUBNETWORK, OBJECT, FUTURE_RESERVATION, DASHBOARD, ALERT_POLICY),
+    *(IAM_POLICY, PROJECT_POLICY, SERVICE_ACCOUNT),
+)
+
+_LONGEST: Final = 80
+"""Maximum length of a value in a message."""
+_AS_IT_IS: Final = "give gcloud's answer as it is"
+_NAME_FIELD: Mapping[str, str] = {IAM_POLICY: "resource", PROJECT_POLICY: "etag", SERVICE_ACCOUNT: "email"}
+"""Field that names an answer of a kind; `name` of all others."""
+
+
+def classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
+    """Return the contents of one file, with their kind. Raises InvalidInventory."""
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        at = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "somewhere"
+        raise InvalidInventory(f"{file}: not JSON ({at}); export it with --format json, or kubectl -o json") from None
+    for item in _items(value):
+        if not isinstance(item, dict):
+            raise InvalidInventory(
+                f"{file}: '{_shorten(item)}' is not an object; give the answer of {ACCEPTED_COMMANDS}"
+            )
+        answer = cast("dict[str, Any]", item)
+        kind = _answer_kind(answer)
+        if kind is None:
+            raise InvalidInventory(
+                f"{file}: unknown kind of answer ({_sample_keys(answer)}); give the answer of {ACCEPTED_COMMANDS}"
+            )
+        if problem := _incomplete(kind, answer):
+            raise InvalidInventory(f"{file}: {problem}")
+        yield kind, answer
+
+
+def _items(value: object) -> list[object]:
+    if isinstance(value, dict):
+        document = cast("dict[str, Any]", value)
+        if str(document.get("kind", "")).endswith("List") and isinstance(document.get("items"), list):
+            return cast("list[object]", document["items"])
+    return cast("list[object]", value) if isinstance(value, list) else [value]
+
+
+def _answer_kind(answer: ApiObject) -> str | None:
+    return next((kind for kind, is_kind in _MARKS.items() if is_kind(answer)), None)
+
+
+def _is_node_pool(answer: ApiObject) -> bool:
+    return isinstance(answer.get("config"), dict) and "/nodePools/" in str(answer.get("selfLink", ""))
+
+
+_MARKS: Mapping[str, Callable[[ApiObject], bool]] = {
+    OBJECT: lambda answer: "apiVersion" in answer and "metadata" in answer,
+    CLUSTER: lambda answer: "currentMasterVersion" in answer or "masterAuth" in answer,
+    NODE_POOL: _is_node_pool,
+    FUTURE_RESERVATION: lambda answer: "timeWindow" in answer or answer.get("kind") == "compute#futureReservation",
+    RESERVATION: lambda answer: "specificReservation" in answer or "aggregateReservation" in answer,
+    SUBNETWORK: lambda answer: "ipCidrRange" in answer,
+    DASHBOARD: lambda answer: "/dashboards/" in str(answer.get("name")),
+    ALERT_POLICY: lambda answer: "/alertPolicies/" in str(answer.get("name")),
+    SERVICE_ACCOUNT: lambda answer: "/serviceAccounts/" in str(answer.get("name")) and "email" in answer,
+    IAM_POLICY: lambda answer: "resource" in answer and "policy" in answer,
+    PROJECT_POLICY: lambda answer: "bindings" in answer and "etag" in answer,
+}
+"""How an answer of each kind is recognized, in the order of the checks."""
+
+
+# --- what is missing --------------------------------------------------------------------------------------------------
+
+
+def _incomplete(kind: str, answer: ApiObject) -> str | None:
+    """Return what an answer of this kind must have, if it lacks it."""
+    if kind == OBJECT:
+        is_named = (
+            isinstance(answer["metadata"], dict)
+            and "name" in answer["metadata"]
+            and isinstance(answer.get("kind"), str)
+        )
+        return None if is_named else "an object without kind and metadata.name; give the answer of kubectl as it is"
+    name = _NAME_FIELD.get(kind, "name")
+    if not isinstance(answer.get(name), str):
+        return f"{_article(kind)} {kind} without {_article(name)} {name}; {_AS_IT_IS}"
+    problem = _PARTS[kind](answer) if kind in _PARTS else None
+    return None if problem is None else f"{kind} '{_shorten_text(str(answer[name]))}': {problem}; {_AS_IT_IS}"
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeiouI" else "a"
+
+
+def _future_problem(answer: ApiObject) -> str | None:
+    window = answer.get("timeWindow")
+    if not isinstance(window, dict) or not isinstance(value_at(answer, "timeWindow.startTime"), str):
+        return "timeWindow has no startTime"
+    if not isinstance(answer.get("zone"), str):
+        return "zone is missing"
+    parts = [answer.get(each) for each in ("specificSkuProperties", "aggregateReservation")]
+    if not any(isinstance(each, dict) for each in parts):
+        return "neither specificSkuProperties nor aggregateReservation is an object"
+    return None
+
+
+def _alert_problem(answer: ApiObject) -> str | None:
+    conditions = answer.get("conditions")
+    if not isinstance(conditions, list) or not all(isinstance(each, dict) for each in cast("list[object]", conditions)):
+        return "conditions is not a list of objects"
+    return _text_problem(answer, "displayName") or _texts_problem(answer, "notificationChannels")
+
+
+def _texts_problem(answer: ApiObject, field: str) -> str | None:
+    value: object = answer.get(field, [])
+    is_texts = isinstance(value, list) and all(isinstance(each, str) for each in cast("list[object]", value))
+    return None if is_texts else f"{field} is not a list of texts"
+
+
+def _text_problem(answer: ApiObject, field: str) -> str | None:
+    return None if isinstance(answer.get(field), str) else f"{field} is not a text"
+
+
+def _policy_problem(answer: ApiObject) -> str | None:
+    if not isinstance(answer.get("policy"), dict):
+        return "policy is not an object"
+    return _bindings_problem(answer["policy"])
+
+
+def _bindings_problem(policy: ApiObject) -> str | None:
+    bindings = policy.get("bindings", [])
+    if not isinstance(bindings, list):
+        return "bindings is not a list"
+    for index, binding in enumerate(cast("list[object]", bindings)):
+        if not isinstance(binding, dict):
+            return f"bindings[{index}] is not an object"
+        entry = cast("dict[str, Any]", binding)
+        if not isinstance(entry.get("role"), str):
+            return f"bindings[{index}] has no role"
+        if (problem := _texts_problem(entry, "members")) is not None:
+            return f"bindings[{index}].{problem}"
+    return None
+
+
+_PARTS: Mapping[str, Callable[[ApiObject], str | None]] = {
+    FUTURE_RESERVATION: _future_problem,
+    DASHBOARD: lambda answer: _text_problem(answer, "displayName"),
+    ALERT_POLICY: _alert_problem,
+    IAM_POLICY: _policy_problem,
+    PROJECT_POLICY: _bindings_problem,
+}
+"""What else an answer must have."""
+
+
+def _sample_keys(answer: ApiObject) -> str:
+    return f"keys {', '.join(sorted(answer)[:4])}" if answer else "it is empty"
+
+
+def _shorten(value: object) -> str:
+    return _shorten_text(json.dumps(value))
+
+
+def _shorten_text(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

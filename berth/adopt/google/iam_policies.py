@@ -1,0 +1,119 @@
+"""Read IAM policies: who has which role on the project, its service accounts, buckets and secrets.
+
+`gcloud asset search-all-iam-policies` names the resource of each policy (Cloud Asset API, IamPolicySearchResult). The
+answer of `gcloud projects get-iam-policy` does not; it is that of the cluster's project.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from msgspec import Struct
+
+from berth.adopt.api_objects import ApiObject, list_at
+
+PROJECT, ACCOUNT, BUCKET, SECRET = "project", "service account", "bucket", "secret"
+_FORMS = (
+    (PROJECT, re.compile(r"//cloudresourcemanager\.googleapis\.com/projects/([^/]+)")),
+    (ACCOUNT, re.compile(r"//iam\.googleapis\.com/projects/[^/]+/serviceAccounts/([^/]+)")),
+    (BUCKET, re.compile(r"//storage\.googleapis\.com/(?:projects/_/buckets/)?([^/]+)")),
+    (SECRET, re.compile(r"//secretmanager\.googleapis\.com/projects/([^/]+/secrets/[^/]+)")),
+)
+"""Kinds of resources whose rights Berth grants, and their full resource names (Cloud Asset docs, "Asset names")."""
+_GKE_AGENT = re.compile(r"serviceAccount:service-([0-9]+)@container-engine-robot\.iam\.gserviceaccount\.com")
+"""GKE's service agent, whose address has the number of the project."""
+
+
+class Grant(Struct, frozen=True, order=True):
+    """A role of a member on a resource; `name` is a project, an account's address, a bucket, or PROJECT/secrets/ID."""
+
+    kind: str
+    name: str
+    role: str
+    member: str
+    conditional: bool = False
+
+    def place(self) -> str:
+        """Return the resource in words."""
+        return self.kind if self.kind == PROJECT else f"{self.kind} {self.name.replace('/secrets/', '/')}"
+
+
+class Rights(Struct, frozen=True):
+    """All grants of the answers. `project_number` is None if no answer has it."""
+
+    project: str
+    project_number: str | None
+    grants: frozenset[Grant]
+
+    def has(self, grant: Grant) -> bool:
+        """Return whether a member has a role without a condition."""
+        return grant in self.grants
+
+    def of_member(self, member: str) -> list[Grant]:
+        """Return the grants of one member, in order."""
+        return sorted(grant for grant in self.grants if grant.member == member)
+
+    def members(self) -> set[str]:
+        """Return everybody who has a role."""
+        return {grant.member for grant in self.grants}
+
+
+def read_rights(project: str, policies: Sequence[ApiObject], accounts: Sequence[ApiObject]) -> Rights:
+    """Return the grants of the answers; `accounts` give the addresses of accounts that policies name by number."""
+    number = project_number(project, policies)
+    emails = {str(each.get("uniqueId")): str(each["email"]) for each in accounts}
+    grants: set[Grant] = set()
+    for policy in policies:
+        place = _resource(policy, project, number, emails)
+        if place is not None:
+            grants |= set(_grants(*place, policy.get("policy", policy)))
+    return Rights(project, number, frozenset(grants))
+
+
+def project_number(project: str, policies: Sequence[ApiObject]) -> str | None:
+    """Return the number of a project: of an answer on one of its resources, or in the address of GKE's agent."""
+    for policy in policies:
+        owner = str(policy.get("project", "")).removeprefix("projects/")
+        if owner.isdecimal() and f"/projects/{project}/" in f"{policy.get('resource')}/":
+            return owner
+    numbers = {_agent_number(policy) for policy in policies if "resource" not in policy} - {None}
+    return numbers.pop() if len(numbers) == 1 else None
+
+
+def has_project_policy(rights: Rights) -> bool:
+    """Return whether an answer has the rights on the project itself."""
+    return any(grant.kind == PROJECT for grant in rights.grants)
+
+
+def _agent_number(policy: ApiObject) -> str | None:
+    members = (member for binding in list_at(policy, "bindings") for member in binding.get("members", ()))
+    return next((match[1] for each in members if (match := _GKE_AGENT.fullmatch(each))), None)
+
+
+def _matched(policy: ApiObject) -> tuple[str, str] | None:
+    name = str(policy.get("resource", ""))
+    return next(((kind, match[1]) for kind, form in _FORMS if (match := form.fullmatch(name))), None)
+
+
+def _resource(policy: ApiObject, project: str, number: str | None, emails: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return kind and name of a policy's resource; None for others, and for other projects."""
+    if "resource" not in policy:
+        return PROJECT, project
+    match = _matched(policy)
+    if match is None:
+        return None
+    kind, name = match
+    if kind == PROJECT:
+        return (PROJECT, project) if name in (project, number) else None
+    if kind == SECRET:
+        owner, _, rest = name.partition("/")
+        return SECRET, f"{project if owner == number else owner}/{rest}"
+    return (kind, emails.get(name, name)) if kind == ACCOUNT else (kind, name)
+
+
+def _grants(kind: str, name: str, policy: Mapping[str, Any]) -> Iterator[Grant]:
+    for binding in cast("list[Mapping[str, Any]]", policy.get("bindings") or []):
+        for member in cast("list[str]", binding.get("members") or []):
+            yield Grant(kind, name, binding["role"], member, bool(binding.get("condition")))

@@ -1,0 +1,237 @@
+"""Answers on rights, monitoring and requests that cannot be used: one clear line each, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from berth.adopt.api_objects import InvalidInventory
+from berth.adopt.inventory import read_inventory
+from berth.cli.adopt.answer import adopt_inventory
+from tests.gke_answers import files
+from tests.google_answers import NUMBER
+from tests.stack_files import plan
+
+Answers = dict[str, Any]
+Edit = Callable[[Answers], None]
+AS_IT_IS = "give gcloud's answer as it is"
+PROJECT = "my-project"
+
+
+def entry(file: str, *path: str | int, value: object) -> Edit:
+    """Set a value of the first answer in a file; the value `...` removes it."""
+
+    def edit(answers: Answers) -> None:
+        place: Any = answers[file][0]
+        for step in path[:-1]:
+            place = place[step]
+        if value is ...:
+            del place[path[-1]]
+        else:
+            place[path[-1]] = value
+
+    return edit
+
+
+def replaced(file: str, old: str, new: str) -> Edit:
+    def edit(answers: Answers) -> None:
+        answers[file] = json.loads(json.dumps(answers[file]).replace(old, new))
+
+    return edit
+
+
+def only_of_another_project(answers: Answers) -> None:
+    policy = answers["policies.json"][0]
+    answers["policies.json"] = [
+        {**policy, "project": "projects/5", "resource": "//cloudresourcemanager.googleapis.com/projects/other"}
+    ]
+
+
+BINDINGS = ("policy", "bindings")
+FIRST_POLICY = f"//cloudresourcemanager.googleapis.com/projects/{PROJECT}"
+CASES: dict[str, tuple[Edit, str]] = {
+    "bindings that are an object": (
+        entry("policies.json", *BINDINGS, value={"role": "x"}),
+        f"policies.json: IAM policy '{FIRST_POLICY}': bindings is not a list; {AS_IT_IS}",
+    ),
+    "a binding that is a text": (
+        entry("policies.json", *BINDINGS, value=["roles/owner"]),
+        f"policies.json: IAM policy '{FIRST_POLICY}': bindings[0] is not an object; {AS_IT_IS}",
+    ),
+    "a binding without a role": (
+        entry("policies.json", *BINDINGS, 0, "role", value=...),
+        f"policies.json: IAM policy '{FIRST_POLICY}': bindings[0] has no role; {AS_IT_IS}",
+    ),
+    "members that are a text": (
+        entry("policies.json", *BINDINGS, 0, "members", value="user:a@example.com"),
+        f"policies.json: IAM policy '{FIRST_POLICY}': bindings[0].members is not a list of texts; {AS_IT_IS}",
+    ),
+    "a member that is an object": (
+        entry("policies.json", *BINDINGS, 0, "members", value=[{"user": "a"}]),
+        f"policies.json: IAM policy '{FIRST_POLICY}': bindings[0].members is not a list of texts; {AS_IT_IS}",
+    ),
+    "a policy that is a list": (
+        entry("policies.json", "policy", value=[]),
+        f"policies.json: IAM policy '{FIRST_POLICY}': policy is not an object; {AS_IT_IS}",
+    ),
+    "a resource that is a number": (
+        entry("policies.json", "resource", value=7),
+        f"policies.json: an IAM policy without a resource; {AS_IT_IS}",
+    ),
+    "a policy with an etag that is a number": (
+        lambda answers: answers.update({"own.json": {"bindings": [], "etag": 5}}),
+        f"own.json: a project's IAM policy without an etag; {AS_IT_IS}",
+    ),
+    "policies of another project alone": (
+        only_of_another_project,
+        f"policies.json: no IAM policy of project '{PROJECT}'; give the answer of gcloud asset search-all-iam-policies "
+        f"--scope projects/{PROJECT} --format json",
+    ),
+    "an account without an address": (
+        entry("accounts.json", "email", value=None),
+        f"accounts.json: a service account without an email; {AS_IT_IS}",
+    ),
+    "an account of another project": (
+        replaced("accounts.json", f"projects/{PROJECT}/", "projects/other/"),
+        "accounts.json: service account 'reservations-nodes@my-project.iam.gserviceaccount.com' belongs to project "
+        f"'other', and the cluster to '{PROJECT}'; remove it",
+    ),
+    "a dashboard without a title": (
+        entry("dashboards.json", "displayName", value=...),
+        f"dashboards.json: dashboard 'projects/{NUMBER}/dashboards/0000-queues': displayName is not a text; {AS_IT_IS}",
+    ),
+    "a title that is a list": (
+        entry("dashboards.json", "displayName", value=["Queues"]),
+        f"dashboards.json: dashboard 'projects/{NUMBER}/dashboards/0000-queues': displayName is not a text; {AS_IT_IS}",
+    ),
+    "conditions that are an object": (
+        entry("alerts.json", "conditions", value={}),
+        f"alerts.json: alert policy 'projects/{NUMBER}/alertPolicies/1000': conditions is not a list of objects; "
+        f"{AS_IT_IS}",
+    ),
+    "a condition that is a text": (
+        entry("alerts.json", "conditions", value=["absent(up)"]),
+        f"alerts.json: alert policy 'projects/{NUMBER}/alertPolicies/1000': conditions is not a list of objects; "
+        f"{AS_IT_IS}",
+    ),
+    "an alert without a title": (
+        entry("alerts.json", "displayName", value=0),
+        f"alerts.json: alert policy 'projects/{NUMBER}/alertPolicies/1000': displayName is not a text; {AS_IT_IS}",
+    ),
+    "a channel that is an object": (
+        entry("alerts.json", "notificationChannels", value=[{"name": "x"}]),
+        f"alerts.json: alert policy 'projects/{NUMBER}/alertPolicies/1000': notificationChannels is not a list of "
+        f"texts; {AS_IT_IS}",
+    ),
+    "a request without a window": (
+        entry("future.json", "timeWindow", value=None),
+        f"future.json: future reservation 'reservations-december': timeWindow has no startTime; {AS_IT_IS}",
+    ),
+    "a request whose start is a number": (
+        entry("future.json", "timeWindow", "startTime", value=1764547200),
+        f"future.json: future reservation 'reservations-december': timeWindow has no startTime; {AS_IT_IS}",
+    ),
+    "a request without a zone": (
+        entry("future.json", "zone", value=...),
+        f"future.json: future reservation 'reservations-december': zone is missing; {AS_IT_IS}",
+    ),
+    "a request for nothing": (
+        entry("future.json", "specificSkuProperties", value=...),
+        "future.json: future reservation 'reservations-december': neither specificSkuProperties nor "
+        f"aggregateReservation is an object; {AS_IT_IS}",
+    ),
+    "a request without a name": (
+        entry("future.json", "name", value=...),
+        f"future.json: a future reservation without a name; {AS_IT_IS}",
+    ),
+    "a request in another project": (
+        entry("future.json", "selfLink", value="https://www.googleapis.com/compute/v1/projects/other/zones/z/x/y"),
+        "future.json: future reservation 'reservations-december' belongs to project 'other', and the cluster to "
+        f"'{PROJECT}'; remove it",
+    ),
+}
+
+
+def texts(edit: Edit) -> dict[str, str]:
+    answers: Answers = {name: json.loads(text) for name, text in files(plan("reservations")).items()}
+    edit(answers)
+    return {name: json.dumps(answer) for name, answer in answers.items()}
+
+
+@pytest.mark.parametrize("claim", CASES)
+def test_an_answer_that_cannot_be_used_is_one_line(claim: str) -> None:
+    edit, line = CASES[claim]
+    with pytest.raises(InvalidInventory) as refused:
+        read_inventory(texts(edit))
+    assert list(refused.value.lines) == [line]
+
+
+def test_dashboards_and_alerts_of_another_project_are_named_one_by_one() -> None:
+    """By number, once the project's own is known."""
+
+    def edit(answers: Answers) -> None:
+        for file in ("alerts.json", "dashboards.json"):
+            answers[file] = answers[file][:1]
+            answers[file][0]["name"] = answers[file][0]["name"].replace(NUMBER, "999")
+
+    with pytest.raises(InvalidInventory) as refused:
+        read_inventory(texts(edit))
+    assert list(refused.value.lines) == [
+        f"dashboards.json: dashboard 'reservations: Queues and teams' belongs to project '999', and the cluster to "
+        f"'{PROJECT}'; remove it",
+        "alerts.json: alert policy 'reservations: Kueue sends no metrics' belongs to project '999', and the cluster "
+        f"to '{PROJECT}'; remove it",
+    ]
+
+
+ODD: dict[str, Edit] = {
+    "a count that is no number": entry("future.json", "specificSkuProperties", "totalCount", value="many"),
+    "a start that is no time": entry("future.json", "timeWindow", "startTime", value="soon"),
+    "reserved resources that are texts": replaced(
+        "future.json", '"reservedResources": [{', '"reservedResources": ["x", {'
+    ),
+    "a GPU without a type": replaced("future.json", '"acceleratorType"', '"type"'),
+    "projects that are a number": entry(
+        "future.json", "shareSettings", value={"shareType": "SPECIFIC_PROJECTS", "projectMap": 7}
+    ),
+    "user labels that are a list": entry("alerts.json", "userLabels", value=["alert"]),
+    "a rule that is a text": lambda answers: answers["objects.json"]["items"].append(
+        {
+            "apiVersion": "monitoring.coreos.com/v1",
+            "kind": "PrometheusRule",
+            "metadata": {"name": "x", "namespace": "y", "labels": {"app.kubernetes.io/managed-by": "berth"}},
+            "spec": {"groups": ["x"]},
+        }
+    ),
+    "annotations that are a list": lambda answers: answers["objects.json"]["items"].append(
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "x", "namespace": "research", "annotations": ["a"]},
+        }
+    ),
+}
+"""Shapes that no check names; the program says which part it could not read, or reads the rest."""
+
+
+@pytest.mark.parametrize("claim", ODD)
+def test_an_odd_shape_is_read_or_told_and_is_never_a_traceback(claim: str) -> None:
+    try:
+        adopt_inventory(read_inventory(texts(ODD[claim])), "reservations")
+    except InvalidInventory as refused:
+        assert len(refused.lines) == 1
+        assert refused.lines[0].startswith("cannot read the files (")
+
+
+@pytest.mark.parametrize("file", ["policies.json", "accounts.json", "dashboards.json", "alerts.json", "future.json"])
+def test_an_empty_answer_is_no_fault(file: str) -> None:
+    """As gcloud prints it for a project that has none."""
+
+    def edit(answers: Answers) -> None:
+        answers[file] = []
+
+    _, _, evaluation = adopt_inventory(read_inventory(texts(edit)), "reservations")
+    assert [fault.line() for fault in evaluation.faults] == []
