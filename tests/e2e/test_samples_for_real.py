@@ -1,8 +1,8 @@
 """Published samples on a real Kueue: what `berth lint` admits is admitted, and what it refuses is not.
 
 It needs a Kueue with the integrations of `tests/berth/lint/samples_stack.yaml`, and CRDs of the kinds; a kind without a
-CRD is left out. No operator is needed: Kueue admits an object whether or not a controller makes pods of it. The nodes are
-simulated, by KWOK.
+CRD is left out. No operator is needed: Kueue admits an object whether or not a controller makes pods of it. KWOK
+simulates the nodes.
 """
 
 from __future__ import annotations
