@@ -28,9 +28,11 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
 
     `job_kinds` maps API groups to the resources that Kueue queues (`batch` → `jobs`). `accelerators` are the resource
     names that only pods of such jobs may request. In `shared_namespaces`, which existed before, policies of jobs apply
-    but those of pods and services do not.
+    but those of pods and services do not. Kueue also queues services and pods in the namespaces `serving`; without any
+    there is no policy for them.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
     accelerators: tuple[str, ...]
     shared_namespaces: tuple[str, ...] = ()
+    serving: tuple[str, ...] = ()
