@@ -1,7 +1,8 @@
 """Published samples on a real Kueue: what `berth lint` admits is admitted, and what it refuses is not.
 
 It needs a Kueue with the integrations of `tests/berth/lint/samples_stack.yaml`, and CRDs of the kinds; a kind without a
-CRD is left out. No operator is needed: Kueue admits an object whether or not a controller makes pods of it.
+CRD is left out. No operator is needed: Kueue admits an object whether or not a controller makes pods of it. KWOK
+simulates the nodes.
 """
 
 from __future__ import annotations
@@ -43,12 +44,17 @@ def fleet() -> FleetPlan:
 
 @pytest.fixture
 def queues(cluster: Cluster, tmp_path: Path) -> Iterator[Cluster]:
-    """The cluster with the queues of the samples' fleet, which has every integration."""
+    """The cluster with the queues of the samples' fleet, which has every integration, and its nodes.
+
+    A flavor with a topology admits nothing without nodes.
+    """
     (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
     (tmp_path / "Pulumi.samples.yaml").write_text(STACK.read_text(encoding="utf-8"), encoding="utf-8")
     rendered = list(yaml.safe_load_all(output([*BERTH, "render", "samples"], tmp_path)))
     text = yaml.safe_dump_all([each for each in rendered if each and each["kind"] in QUEUEING])
+    text += f"---\n{output([*BERTH, 'render', 'samples', '--nodes'], tmp_path)}"
     cluster.kubectl("apply", "-f", "-", given=text)
+    cluster.kubectl("wait", "--for=condition=Ready", "nodes", "-l", "berth.dev/simulated=true", "--timeout=60s")
     yield cluster
     cluster.kubectl("delete", "-f", "-", "--ignore-not-found", given=text)
 
