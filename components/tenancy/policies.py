@@ -28,4 +28,5 @@ class Policies(pulumi.ComponentResource):
         options = cluster_options(self, cluster=cluster)
         for role, manifest in policies.admission_policies(plan):
             KubernetesObject(f"{name}-{role}", manifest, opts=options)
-        self.register_outputs({"policies": [policies.PODS, policies.JOBS, policies.SERVICES, policies.CONTROLLERS]})
+        names = [policies.PODS, policies.JOBS, policies.SERVICES, policies.CONTROLLERS]
+        self.register_outputs({"policies": [*names, *([policies.RUNS] if plan.limits_runs else [])]})
