@@ -109,7 +109,10 @@ class _TeamStackBuilder:
     def _check_on_workers(self, section: str, names: Iterable[str]) -> None:
         """Report files on a manager: its jobs run on workers, where the files do not exist."""
         for name in sorted(names) if self.fleet.workers else ():
-            message = "is not available on workers, where the jobs run, so their pods would never start; remove it"
+            message = (
+                "is not available on workers, where the jobs run, so their pods would never start; remove it, and put "
+                "the values into the image or the job's environment"
+            )
             self.problems.fault("not-on-workers", (section, name), message)
 
     def _secret(self, file: str, spec: SecretSpec) -> SecretPlan:

@@ -21,6 +21,15 @@ def format_range(bounds: Bounds) -> str:
     return str(bounds.max) if bounds.min == bounds.max else f"{bounds.min}–{bounds.max}"
 
 
+def format_duration(seconds: int) -> str:
+    """Return seconds as a stack file has them, in the largest unit that divides them: `90s`, `10m`, `36h` or `7d`."""
+    size, unit = next((size, unit) for size, unit in _TIME_UNITS if seconds % size == 0)
+    return f"{seconds // size}{unit}"
+
+
+_TIME_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
 def abbreviate_names(names: list[str]) -> str:
     """Return names as text; of many, the first ones and the number of others (JSON has all of them)."""
     return join_words(

@@ -15,6 +15,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from berth.manifests.immutable import immutable_fields
+from berth.manifests.serving.webhooks import without_patch
 
 
 class KubernetesObject(pulumi.CustomResource):
@@ -25,6 +26,9 @@ class KubernetesObject(pulumi.CustomResource):
     of an immutable field replaces the object, deleting the old one first, because its name is fixed. Kueue does not
     delete a flavor, topology or check that is in use, so replacing one never ends: such a change needs a new name
     instead.
+
+    A manifest whose kind ends in `Patch` sets its fields in an object that something else creates, by server-side
+    apply; deleting it removes them there.
     """
 
     metadata: pulumi.Output[Mapping[str, Any]]
@@ -41,9 +45,8 @@ class KubernetesObject(pulumi.CustomResource):
         if fixed_fields := immutable_fields(manifest):
             own.replace_on_changes = fixed_fields
             own.delete_before_replace = True
-        super().__init__(
-            type_token(manifest), name, overlay(manifest, live or {}), pulumi.ResourceOptions.merge(own, opts)
-        )
+        inputs = overlay(without_patch(manifest), live or {})
+        super().__init__(type_token(manifest), name, inputs, pulumi.ResourceOptions.merge(own, opts))
 
     @property
     def object_name(self) -> pulumi.Output[str]:

@@ -126,6 +126,7 @@ def _controllers(connection: ClusterConnection) -> list[pulumi.Resource]:
         opts=connection.opts,
         cluster=connection.resource,
         runs_on=connection.runs_on,
+        serving=connection.plan.kueue.serving_namespaces if connection.plan.kueue else None,
     )
     return [release for name, release in controllers.releases.items() if name == "kueue"]
 

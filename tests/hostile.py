@@ -45,6 +45,11 @@ _CONTAINERS = [{"name": "main", "image": "x"}]
 _POD: Manifest = {"containers": _CONTAINERS}
 _TEMPLATE: Manifest = {"spec": {"restartPolicy": "Never", **_POD}}
 _QUEUED = {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}
+_SERVICE: Manifest = {
+    "replicas": 0,
+    "selector": {"matchLabels": {"app": "x"}},
+    "template": {"metadata": {"labels": {"app": "x"}}, "spec": _POD},
+}
 _SMALLEST: dict[str, Manifest] = {
     "pod": {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": _POD},
     "job": {
@@ -61,6 +66,19 @@ _SMALLEST: dict[str, Manifest] = {
             "suspend": True,
             "replicatedJobs": [{"name": "slice", "replicas": 2, "template": {"spec": {"template": _TEMPLATE}}}],
         },
+    },
+    "deployment": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": _QUEUED, "spec": _SERVICE},
+    "statefulset": {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": _QUEUED,
+        "spec": {**_SERVICE, "serviceName": "x"},
+    },
+    "leaderworkerset": {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": _QUEUED,
+        "spec": {"replicas": 0, "leaderWorkerTemplate": {"size": 2, "workerTemplate": {"spec": _POD}}},
     },
     "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"ports": [{"port": 80}]}},
     "workload": {
@@ -89,6 +107,9 @@ RESOURCES = {
     "pod": ("", "pods"),
     "job": ("batch", "jobs"),
     "jobset": ("jobset.x-k8s.io", "jobsets"),
+    "deployment": ("apps", "deployments"),
+    "statefulset": ("apps", "statefulsets"),
+    "leaderworkerset": ("leaderworkerset.x-k8s.io", "leaderworkersets"),
     "service": ("", "services"),
     "workload": ("kueue.x-k8s.io", "workloads"),
     "binding": ("", "pods/binding"),
@@ -172,8 +193,10 @@ def _object(kind: str, number: int, namespace: str, row: Manifest) -> Manifest:
 def _pod(kind: str, made: Manifest) -> Manifest:
     if kind == "pod":
         return made["spec"]
-    if kind == "job":
+    if kind in ("job", "deployment", "statefulset"):
         return made["spec"]["template"]["spec"]
+    if kind == "leaderworkerset":
+        return made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
     return made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
 
 

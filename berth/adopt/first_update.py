@@ -13,6 +13,7 @@ from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.update_effects import UpdateEffect, find_update_rule
 from berth.diff.values import format_change, format_value
 from berth.manifests.fleet import all_manifests
+from berth.manifests.serving.webhooks import PATCH
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NodePoolPlan
@@ -115,6 +116,8 @@ def _object_changes(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[No
     existing = {(str(o["kind"]), namespace_of(o), name_of(o)): o for o in inventory.objects}
     wanted: dict[tuple[str, str, str], dict[str, Any]] = {}
     for manifest in all_manifests(plan):
+        if str(manifest["kind"]).endswith(PATCH):  # it changes an object of Kueue's chart, also where it did before
+            continue
         planned = cast("dict[str, Any]", manifest)
         wanted[str(planned["kind"]), namespace_of(planned), name_of(planned)] = planned
     for key, manifest in wanted.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 
@@ -24,7 +25,10 @@ from berth.plan.policies import POD_PRIORITIES, SERVICE_TYPES
 _DEFAULT_QUEUE = "default"
 """The local queue of jobs that name none."""
 _WAS_SHARED = "the queue belonged to this team when the cluster was adopted"
-_SUBMITTERS, _OWNERS = "berth-submitter", "berth-platform-owner"
+_SUBMITTERS, _SERVERS, _OWNERS = "berth-submitter", "berth-server", "berth-platform-owner"
+_SERVING_POLICY = "berth-serving"
+_NAMED, _NAME = re.compile(r"namespaceObject\.metadata\.name in \[(.*?)\]"), re.compile(r"[a-z0-9][a-z0-9-]*")
+"""The list of namespaces in an expression of that policy, and one of them."""
 _RESERVED_LABELS = ("kubernetes.io/", "kueue.x-k8s.io/", "berth.dev/", "pulumi.com/")
 
 
@@ -159,7 +163,8 @@ def _team_entry(
         name_of(namespace_object): namespace_object for namespace_object in inventory.objects_of_kind("Namespace")
     }
     is_managed = {namespace: _is_managed_by_berth(objects.get(namespace)) for namespace in namespaces}
-    written = [_namespace_entry(namespace, team, is_managed[namespace]) for namespace in namespaces]
+    serving = _serving_namespaces(inventory)
+    written = [_namespace_entry(each, is_managed[each], is_serving=each in serving) for each in namespaces]
     entry: StackEntry = {}
     if len(namespaces) > 1:
         entry["namespaces"] = written
@@ -192,11 +197,22 @@ def _is_managed_by_berth(resource: ApiObject | None) -> bool:
     return resource is not None and labels_of(resource).get(MANAGED_BY_LABEL) == "berth"
 
 
-def _namespace_entry(namespace: str, team: str, is_managed: bool) -> object:
+def _serving_namespaces(inventory: ClusterInventory) -> set[str]:
+    """Return the namespaces with Berth's role for services, and those that its policy for services names."""
+    found = {namespace_of(b) for b in inventory.objects_of_kind("RoleBinding") if name_of(b) == _SERVERS}
+    for policy in inventory.objects_of_kind("ValidatingAdmissionPolicy"):
+        if name_of(policy) == _SERVING_POLICY:
+            texts = [str(each) for each in list_at(policy, "spec.variables")]
+            found |= {name for text in texts for names in _NAMED.findall(text) for name in _NAME.findall(names)}
+    return found
+
+
+def _namespace_entry(namespace: str, is_managed: bool, *, is_serving: bool) -> object:
+    serving = {"serving": True} if is_serving else {}
     if is_managed:
-        return namespace
+        return {"name": namespace, **serving} if serving else namespace
     accepted = {"acceptSharedNamespace": _WAS_SHARED} if is_shared_namespace(namespace) else {}
-    return {"name": namespace, "existing": True, **accepted}
+    return {"name": namespace, "existing": True, **serving, **accepted}
 
 
 def _user_labels(resource: ApiObject | None) -> dict[str, str]:

@@ -24,7 +24,7 @@ def attach_gpus(machine_type: str, accelerator: str, count: int) -> Machine:
     if vcpu > (limit := _max_vcpus(accelerator, count)):
         allowed_machines = [name for name, (size, _) in table.hosts.items() if size <= limit]
         raise GpuAttachmentError(
-            f"'{machine_type}' has {vcpu} vCPUs, but {count} {accelerator} support at most {limit}; "
+            f"'{machine_type}' has {vcpu} vCPUs, more than the {limit} that {count} {accelerator} can have; "
             f"write one of {', '.join(allowed_machines)}"
         )
     return Machine(

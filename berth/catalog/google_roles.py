@@ -16,6 +16,9 @@ _TABLE = Path(__file__).with_name("google_roles.yaml")
 UNKNOWN_EFFECT = "applies to the whole project, including other teams' resources"
 """The text for a role that the table does not have."""
 
+AGENT_EFFECT = "is for Google's own agents, and gives access to many resources of the project"
+"""The text for the role of a service agent."""
+
 
 class BroadRole(Struct, frozen=True):
     """A role whose `effect` reaches other teams' data, and the key of the stack file to write `instead`."""
@@ -24,15 +27,24 @@ class BroadRole(Struct, frozen=True):
     instead: str
 
 
+class PrivilegedRoles(Struct, frozen=True):
+    """Roles with one `permission` that leads to more permissions, and its `effect` in words."""
+
+    permission: str
+    effect: str
+    roles: tuple[str, ...]
+
+
 class GoogleRoles(Struct, frozen=True):
     """The allow list of roles, `workload` (and `nodes`, for nodes), and the effects of others that are known.
 
-    `privileged` maps a role, or a beginning of names with `*`, to its effect.
+    `agents` is the end of the names of roles that Google grants to its own agents.
     """
 
     workload: tuple[str, ...]
     nodes: tuple[str, ...]
-    privileged: Mapping[str, str]
+    privileged: tuple[PrivilegedRoles, ...]
+    agents: str
     broad: Mapping[str, BroadRole]
 
     def effect(self, role: str) -> str | None:
@@ -45,10 +57,10 @@ class GoogleRoles(Struct, frozen=True):
 
     def privilege(self, role: str) -> str | None:
         """Return what a role that grants permissions or keys does; None for every other role."""
-        for name, effect in self.privileged.items():
-            if role == name or (name.endswith("*") and role.startswith(name[:-1])):
-                return effect
-        return None
+        for group in self.privileged:
+            if role in group.roles:
+                return group.effect
+        return AGENT_EFFECT if role.endswith(self.agents) else None
 
 
 @cache

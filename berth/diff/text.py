@@ -15,7 +15,7 @@ from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange
 from berth.diff.resources import FieldEffect, ResourceChange, resource_title
-from berth.diff.rights.compare import RightChange
+from berth.diff.rights.compare import SERVING, RightChange
 from berth.diff.update_effects import UpdateEffect
 from berth.diff.values import camel_case, format_bounds, format_change, format_value
 from berth.plan.nodes import Bounds
@@ -46,6 +46,10 @@ EMPHASIZED_KINDS = (
 """Kinds whose replacement or deletion is written in capitals; pools are handled separately."""
 
 
+_SERVING_ON = " (its people run Deployments, StatefulSets and LeaderWorkerSets there, which Kueue queues)"
+_SERVING_OFF = " (Kueue starts no more pods of the services there)"
+
+
 def describe_right(change: RightChange) -> str:
     """Return `team vision: role roles/owner is added (…)`, or `control plane: public endpoint off → on, widened`."""
     name = f"{change.owner}: {change.right}"
@@ -58,7 +62,9 @@ def describe_right(change: RightChange) -> str:
 
 
 def _describe_effect_of_role(change: RightChange) -> str:
-    """Return what a role gives in parentheses; empty for one that is taken back or harmless."""
+    """Return what a role gives in parentheses; empty for one that is taken back or harmless. Likewise for serving."""
+    if change.right == SERVING:
+        return _SERVING_OFF if change.what == ChangeKind.REMOVED else _SERVING_ON
     return f" ({change.gives})" if change.gives and change.what != ChangeKind.REMOVED else ""
 
 

@@ -28,7 +28,7 @@ def check_queued_pods(job: SubmittedJob) -> None:
             job.warn(
                 "no-check",
                 source.path,
-                f"{job.queue_name} has no queued machines, so the annotation has no effect; remove it",
+                f"{job.queue_name} has no queued machines, so the annotation has no effect; remove the annotation",
             )
         check_run_duration(source, _limit_of(job))
     if not configs:
@@ -149,11 +149,12 @@ def _check_template(pods: JobPods) -> None:
     if get_nested(pods.template.value, "spec", "affinity", "podAntiAffinity"):
         source = pods.spec_field("affinity", "podAntiAffinity")
         source.fault(
-            "dws", "queued machines do not support podAntiAffinity, and each pod has its own machine; remove it"
+            "dws",
+            "queued machines do not support podAntiAffinity, and each pod has its own machine; remove podAntiAffinity",
         )
     metadata = pods.template.child("metadata", get_nested(pods.template.value, "metadata"))
     annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
     for key in annotations:
         if key.endswith(f"/{CONSUME_ANNOTATION}"):
             source = metadata.child("annotations", annotations).child(key, "")
-            source.fault("dws", "Kueue sets this annotation itself; remove it")
+            source.fault("dws", "Kueue sets this annotation when it admits the job; remove it from the manifest")

@@ -8,16 +8,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.jobs.job_manifests import JobManifest
-from berth.plan.configuration import JOB_FRAMEWORKS
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet
+from berth.simulator.integrations import Integrations
 from berth.simulator.scheduler.model import RUNNING
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.scheduler.workers import WorkerSimulators
 from berth.workloads.node_shapes import NodeShape, list_node_shapes
-
-KUEUE = "kueue"
 
 
 class LintContext:
@@ -40,12 +38,10 @@ class LintContext:
         """Empty simulators of a manager's workers."""
         return WorkerSimulators(self.simulated.setup)
 
-    @cached_property
-    def frameworks(self) -> tuple[str, ...] | None:
-        """The kinds of jobs that Kueue manages; None for an existing installation."""
-        if self.plan.kueue is not None:
-            return self.plan.kueue.frameworks
-        return JOB_FRAMEWORKS if any(chart.name == KUEUE for chart in self.plan.charts) else None
+    @property
+    def integrations(self) -> Integrations:
+        """The kinds of jobs that Kueue manages, by namespace."""
+        return self.simulated.integrations
 
     def fate_without_queue(self, namespace: str) -> str:
         """Describe what happens to a job without a queue; Kueue may be configured to hold jobs of teams' namespaces."""
@@ -61,7 +57,8 @@ class LintContext:
 
     def holds_unqueued_pods(self, namespace: str, framework: str) -> bool:
         """Whether Kueue gates pods without a queue, because an integration is on (Kueue 0.19.2, webhooks)."""
-        return framework in (self.frameworks or ()) and self.holds_unqueued(namespace)
+        is_known = self.integrations.frameworks is not None
+        return is_known and self.integrations.manages(framework, namespace) and self.holds_unqueued(namespace)
 
     def node_shapes(self, queue: ClusterQueuePlan) -> list[NodeShape]:
         """List the machines of a queue, in its order of preference."""

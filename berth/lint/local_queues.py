@@ -11,12 +11,11 @@ from berth.jobs.pods import pod_spec
 from berth.jobs.values import as_list, as_mapping, get_nested
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.plan.kueue import LocalQueuePlan
+from berth.simulator.integrations import POD
 from berth.workloads.target import DEFAULT_QUEUE
 
 _STOP_POLICIES = ("Hold", "HoldAndDrain")
 _MAX_LISTED = 6
-POD = "pod"
-"""Kueue's name for the integration of pods."""
 
 
 def resolve_local_queue(context: LintContext, job: JobManifest) -> LocalQueuePlan | None:
@@ -41,7 +40,7 @@ def _report_no_queue(context: LintContext, job: JobManifest) -> None:
     if QUEUE_NAME in job.annotations:
         source = job.metadata.child("annotations", job.annotations).child(QUEUE_NAME, "")
         source.fault(
-            "no-queue", f"the queue is named in an annotation; Kueue reads the label {QUEUE_NAME}: {consequence}"
+            "no-queue", f"the queue is named in an annotation: {consequence}; write it in the label {QUEUE_NAME}"
         )
         return
     for template in job.templates:
@@ -49,7 +48,7 @@ def _report_no_queue(context: LintContext, job: JobManifest) -> None:
         if QUEUE_NAME in labels:
             source = template.child("metadata", {}).child("labels", labels).child(QUEUE_NAME, "")
             source.fault(
-                "no-queue", f"the queue is named on the pods; Kueue reads the label of the {job.kind}: {consequence}"
+                "no-queue", f"the queue is named on the pods: {consequence}; write the label on the {job.kind}"
             )
             return
     message = f"names no queue: {consequence}; write the label {QUEUE_NAME}{_list_local_queues(context, job.namespace)}"
@@ -88,11 +87,9 @@ def is_queued(context: LintContext, job: JobManifest) -> bool:
         return False
     if QUEUE_NAME not in job.labels and (_reports_queue_of_pods(context, job) or _may_go_unqueued(context, job)):
         return False
-    if job.row is None or context.frameworks is None or job.row.framework in context.frameworks:
+    if job.row is None or context.integrations.manages(job.row.framework, job.namespace):
         return True
-    remedy = "write a Job" if job.kind == "Pod" else f"add {job.row.framework} to its integrations"
-    outside = "it would start at once, outside all quota"
-    job.source.fault("not-queued", f"Kueue in this fleet does not manage {job.kind} objects: {outside}; {remedy}")
+    job.source.fault("not-queued", context.integrations.refusal(job.kind, job.row.framework, job.namespace))
     return False
 
 
@@ -108,6 +105,8 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
     outside = "Kueue would gate its pods forever" if is_held else "its pods start at once, outside all quota"
     if is_held and (job.namespace, DEFAULT_QUEUE) in context.local_queues:
         outside, requested = f"Kueue queues its pods one by one in '{DEFAULT_QUEUE}'", []
+    if requested and job.row is not None and not context.integrations.manages(job.row.framework, job.namespace):
+        return False
     if requested:
         message = f"requests {join_words(requested)} and names no queue: {outside}; write the label {QUEUE_NAME}"
         job.metadata.fault("no-queue", f"{message}{_list_local_queues(context, job.namespace)}")
@@ -122,11 +121,12 @@ def _reports_queue_of_pods(context: LintContext, job: JobManifest) -> bool:
     Kueue queues such pods one by one, as it does Pods (Kueue docs: "Run Argo Workflows", "Run Tekton").
     """
     names = [] if job.row is not None else list(dict.fromkeys(_queues_of_pods(job.source.value)))
-    if names and context.frameworks is not None and POD not in context.frameworks:
+    if names and not context.integrations.manages(POD, job.namespace):
         message = (
-            f"Kueue in this fleet does not manage pods: its pods start at once, outside all quota; add {POD} to its"
+            f"Kueue does not manage pods in namespace '{job.namespace}': its pods start at once, outside all quota; "
+            "write serving: true for the namespace in the platform's stack file"
         )
-        job.source.fault("not-queued", f"{message} integrations")
+        job.source.fault("not-queued", message)
     for name in names:
         if (job.namespace, name) not in context.local_queues:
             suggestion = _suggest_local_queue(context, job, name)
@@ -175,7 +175,7 @@ def warn_if_held(job: SubmittedJob) -> None:
             break
     suspend = job.job.suspend
     if suspend is not None and suspend.value is False:
-        job.warn("not-suspended", suspend.path, "Kueue suspends the job anyway; remove it, or write true")
+        job.warn("not-suspended", suspend.path, "Kueue suspends the job anyway; remove suspend, or write true")
 
 
 # --- priority ---------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def check_priority(job: SubmittedJob) -> bool:
     has_classes = _has_known_classes(job, known)
     if priority_class is not None and str(priority_class.value) not in known:
         suggestion = did_you_mean(str(priority_class.value), known) or (
-            f"; priorities: {join_quoted(known)}" if known else "; the fleet has none"
+            f"; write one of {', '.join(known)}" if known else "; the fleet has none"
         )
         priority_class.fault("no-priority", f"no priority '{priority_class.value}'{suggestion}")
         return False

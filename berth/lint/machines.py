@@ -150,7 +150,7 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
         )
     if shape.is_multi_host and pods.pods_per_replica % shape.hosts:
         pods_text = "1 pod is" if pods.pods_per_replica == 1 else f"{pods.pods_per_replica} pods are"
-        message = f"{pods_text} not a whole number of {topology} slices, which have {shape.hosts} hosts each"
+        message = f"{pods_text} not a whole number of {topology} slices; write a multiple of {shape.hosts}"
         yield _pod_count_source(pods), message
     elif shape.is_multi_host and pods.pods_per_replica > shape.hosts and is_exclusive(pods):
         message = (

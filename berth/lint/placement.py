@@ -50,7 +50,10 @@ def check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
         message = "slices communicate over the network of their nodes; write hostNetwork: true in the pods"
         pods.submitted.warn("no-host-network", pods.template.path, message)
     if on_host and pods.submitted.context.plan.cluster.mode == "autopilot":
-        pods.spec_field("hostNetwork").fault("host-network", "Autopilot refuses pods with hostNetwork; remove it")
+        pods.spec_field("hostNetwork").fault(
+            "host-network",
+            "Autopilot refuses pods with hostNetwork; remove it: slices there communicate over the pod network",
+        )
     elif on_host:
         _check_node_identity(pods, shape)
 

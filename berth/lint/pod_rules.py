@@ -27,7 +27,10 @@ def check_pod_rules(job: SubmittedJob) -> None:
         _check_topology(job, template)
         if job.context.plan.cluster.mode == "autopilot":
             for source, violation in _autopilot_violations(template):
-                source.fault("autopilot-refuses", f"Autopilot refuses pods with {violation}; remove it")
+                source.fault(
+                    "autopilot-refuses",
+                    f"Autopilot refuses pods with {violation}; remove it, or run the job on a Standard cluster",
+                )
 
 
 # --- extended resources -----------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ _HOST_FIELDS = {
 }
 _Spec = dict[str, SourceValue]
 _Violation = tuple[SourceValue, str]
+_NO_TOLERATION = "remove the toleration: Kueue adds those of the machines that it assigns"
 
 
 def check_pod_security(job: SubmittedJob) -> None:
@@ -34,11 +35,12 @@ def check_pod_security(job: SubmittedJob) -> None:
         for source, violation in _find_violations(spec, team.isolation):
             message = (
                 f"pods {violation} are refused in namespace "
-                f"'{job.local_queue.namespace}', whose podSecurity is '{team.isolation.pod_security}'"
+                f"'{job.local_queue.namespace}', whose podSecurity is '{team.isolation.pod_security}'; "
+                "remove that setting"
             )
             source.fault("pod-security", message)
-        for source, violation in _scheduling(spec):
-            message = f"pods {violation} are refused in namespace '{job.local_queue.namespace}'; remove it"
+        for source, violation, remedy in _scheduling(spec):
+            message = f"pods {violation} are refused in namespace '{job.local_queue.namespace}'; {remedy}"
             source.fault("pod-security", message)
 
 
@@ -106,17 +108,18 @@ def _settings(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
         yield from sysctls(spec["securityContext"])
 
 
-def _scheduling(spec: _Spec) -> Iterator[_Violation]:
-    """Yield what is refused at every level: bypassing the scheduler, or tolerating taints of other nodes."""
+def _scheduling(spec: _Spec) -> Iterator[tuple[SourceValue, str, str]]:
+    """Yield what is refused at every level, with the remedy: bypassing the scheduler, or tolerating other nodes."""
     if "nodeName" in spec and spec["nodeName"].value:
-        yield spec["nodeName"], "with a nodeName"
+        yield spec["nodeName"], "with a nodeName", "remove nodeName, and the scheduler chooses the node"
     if "runtimeClassName" in spec and spec["runtimeClassName"].value not in RUNTIME_CLASSES:
-        yield spec["runtimeClassName"], f"of the runtime class '{spec['runtimeClassName'].value}'"
+        violation = f"of the runtime class '{spec['runtimeClassName'].value}'"
+        yield spec["runtimeClassName"], violation, f"remove it, or write {' or '.join(sorted(RUNTIME_CLASSES))}"
     for index, toleration in enumerate(as_list(spec["tolerations"].value) if "tolerations" in spec else ()):
         key = str(get_nested(toleration, "key") or "")
         if not key or (key not in DEFAULT_TOLERATIONS and key.startswith(SYSTEM_TAINTS)):
             violation = f"that tolerate '{key}'" if key else "that tolerate every taint"
-            yield spec["tolerations"].child(index, toleration), violation
+            yield spec["tolerations"].child(index, toleration), violation, _NO_TOLERATION
 
 
 def _containers(spec: _Spec) -> Iterator[SourceValue]:

@@ -89,7 +89,9 @@ class _EventReader(Struct):
         self.value_count += 1
         if event.tag is not None:
             tag = str(event.tag).replace("tag:yaml.org,2002:", "!!")
-            self.fault("yaml-tag", event, path, f"Pulumi drops the tag '{tag}' when it rewrites the file; remove it")
+            self.fault(
+                "yaml-tag", event, path, f"Pulumi drops the tag '{tag}' when it rewrites the file; remove '{tag}'"
+            )
         value, marks = self.untagged(event, path)
         if event.anchor is not None:
             self.anchors[event.anchor] = (value, marks, self.value_count - count_before)
@@ -172,7 +174,7 @@ class _EventReader(Struct):
             return None
         text: str = event.value
         if event.tag is not None or event.anchor is not None:
-            self.fault("unquoted-key", event, path, f"key '{text}' has a tag or an anchor; remove it")
+            self.fault("unquoted-key", event, path, f"key '{text}' has a tag or an anchor; write only {text}")
         elif event.implicit[0] and text == "<<":
             self.fault(
                 "merge-key",

@@ -7,7 +7,7 @@ import pathlib
 
 from msgspec import Struct
 
-from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
+from berth.diagnostics import Problem, Severity, did_you_mean
 
 EXAMPLES = "stacks/examples"
 
@@ -46,8 +46,10 @@ def display_path(file: pathlib.Path, root: pathlib.Path) -> str:
 def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
     """Return the fault `no-file`, with the nearest stack or example, or with all stacks."""
     if not located.by_name:
-        message = f"no file '{located.display_path}'{did_you_mean(located.display_path, _sibling_files(located, root))}"
-        return Problem(Severity.FAULT, "no-file", (), message)
+        example = root / EXAMPLES / located.file.name
+        similar = [f"{EXAMPLES}/{example.name}"] if example.is_file() else _sibling_files(located, root)
+        hint = f"; did you mean '{similar[0]}'?" if example.is_file() else did_you_mean(located.display_path, similar)
+        return Problem(Severity.FAULT, "no-file", (), f"no file '{located.display_path}'{hint}")
     stacks = sorted(f.name[len("Pulumi.") : -len(".yaml")] for f in root.glob("Pulumi.*.yaml"))
     examples = {f.stem: f"{EXAMPLES}/{f.name}" for f in sorted((root / EXAMPLES).glob("*.yaml"))}
     message = f"no stack '{located.stack}' ({located.display_path})"
@@ -69,7 +71,11 @@ def _suggestion(stack: str, stacks: list[str], examples: dict[str, str]) -> str:
     if close := did_you_mean(stack, [*stacks, *(name for name in examples if name not in stacks)]):
         match = close.split("'")[1]
         return close if match in stacks else close.replace(match, examples[match])
-    available = f"; choose {join_quoted(stacks)}" if stacks else f"; create one with: berth init {stack}"
+    available = (
+        f"; write {'one of ' if len(stacks) > 1 else ''}{', '.join(stacks)}"
+        if stacks
+        else f"; create one with: berth init {stack}"
+    )
     return available + (f", or use an example in {EXAMPLES}" if examples else "")
 
 

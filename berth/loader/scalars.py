@@ -46,7 +46,7 @@ def parse_scalar(text: str) -> tuple[object, str]:
         return _CONSTANTS[text], ""
     if text in _OLD_BOOLEANS:
         boolean = _OLD_BOOLEANS[text]
-        remedy = f'write {boolean} for a boolean, or "{text}" for text'
+        remedy = f'write {boolean}, or "{text}" in quotes for the word'
         return text, f"'{text}' is {boolean} to some YAML parsers and text to others; {remedy}"
     return _number(text) if text[0] in _NUMBER_STARTS else (text, "")
 

@@ -65,7 +65,11 @@ class StackText(Struct):
         top = _mapping(document.value)
         unknown_keys = sorted(top.keys() - set(_TOP_KEYS))
         for key in unknown_keys:
-            message = f"unknown key '{key}' in a stack file{did_you_mean(key, _TOP_KEYS)}"
+            hint = (
+                did_you_mean(key, _TOP_KEYS)
+                or f"; indent it below '{_FLEET}:' if it belongs to the fleet, or remove it"
+            )
+            message = f"unknown key '{key}' in a stack file{hint}"
             self._fault("unknown-key", document.marks[key].line, message)
         if "config" in top or not any(did_you_mean(key, ["config"]) for key in unknown_keys):
             self._read_config(_mapping(top.get("config")), document.marks.get("config", _NO_MARK))
@@ -138,9 +142,15 @@ def _did_you_mean_fleet(key: str) -> str:
 
 
 def _secret_hint(key: str, value: object) -> str:
-    """Return how to store a text that the fleet may name as a secret."""
-    is_plain_text = key.startswith("berth:") and isinstance(value, str)
-    return f"; remove it, or if it is a kubeconfig, run pulumi config set --secret {key}" if is_plain_text else ""
+    """Return what to do with a key of the fleet that is indented too little, or a text that the fleet may name."""
+    if ":" not in key:
+        return f"; indent it below '{_FLEET}:' if it belongs to the fleet, or remove it"
+    remedy = f"; remove {key}"
+    return (
+        f"{remedy}, or if it is a kubeconfig, run pulumi config set --secret {key}"
+        if isinstance(value, str)
+        else remedy
+    )
 
 
 def _mapping(value: object) -> dict[str, object]:

@@ -57,7 +57,9 @@ class TeamFiles(Struct):
             )
             return
         names = _files(pattern, self.root)
-        if not names:
+        if not pattern.strip():
+            self._fault_at_path("no-team-file", path, "is empty; write a path such as teams/*.yaml")
+        elif not names:
             self._fault_at_path("no-team-file", path, f"no file matches '{pattern}'{self._suggestion(pattern)}")
         real_root = os.path.realpath(self.root)
         for name in names:

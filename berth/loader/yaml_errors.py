@@ -156,20 +156,27 @@ def _unexpected_block(error: _ParserError) -> _Explanation:
     indent = _indent(line)
     if error.column > indent:
         message = (
-            f"'{format_value(_content(error.stopped_at))}' follows a complete value; remove it, or quote the whole"
+            f"'{format_value(_content(error.stopped_at))}' follows a complete value; remove it, or put quotes "
+            "around both"
         )
         return error.line, error.column, message
     if _is_item(line) and _is_item(above := error.text(error.line_before)):
         message = f"this item is indented by {indent} spaces, but the one above by {_indent(above)}; indent both alike"
         return error.line, error.column, message
+    if _is_item(line) and _indent(error.text(error.line_before)) == indent and _is_bracketed(error, error.line_before):
+        return error.line_before, indent, "this item has no '-', but the item below has one; write '- ' before it"
     if _is_item(line):
-        message = f"a list item among the keys that begin on line {error.start_line + 1}; remove the '-'"
+        message = f"a list item follows the keys that begin on line {error.start_line + 1}; remove its '-'"
         return error.line, error.column, message
     levels = " or ".join(str(level) for level in _levels(error))
     message = (
         f"'{_key_at(error, error.line)}' is indented by {indent} spaces, and no key above it is; indent it by {levels}"
     )
     return error.line, error.column, message
+
+
+def _is_bracketed(error: _ParserError, line: int) -> bool:
+    return _content(error.text(line)).startswith(("{", "["))
 
 
 def _levels(error: _ParserError) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.manifests import gke, gpu, kueue, monitoring, policies, roles, tenancy, worker_access
+from berth.manifests.serving.webhooks import webhook_patches
 from berth.plan.fleet import FleetPlan
 
 
@@ -22,6 +23,8 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
         yield from (manifest for _, manifest in worker_access.access_manifests(manager_access))
         yield worker_access.token_secret(manager_access)
     yield from _queueing(fleet)
+    if fleet.kueue is not None and fleet.kueue.serving_namespaces is not None:
+        yield from (manifest for _, manifest in webhook_patches(fleet.kueue.serving_namespaces))
     if fleet.monitoring is not None:
         yield from monitoring.all_manifests(fleet.monitoring, fleet.stack)
 

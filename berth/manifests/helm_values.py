@@ -29,10 +29,6 @@ from berth.plan.nodes import Toleration
 
 Values = dict[str, object]
 
-POD_FRAMEWORKS: Final = ("pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
-"""Integrations for pods and serving, on by default in the chart and off here. Each has a webhook that fails closed:
-while Kueue is down, no pod or Deployment could be created except in kube-system and Kueue's namespace."""
-
 _EXEC_API: Final = "client.authentication.k8s.io/v1"
 _MEBIBYTE: Final = 2**20
 _MIN_MEMORY: Final = 512 * _MEBIBYTE

@@ -1,4 +1,4 @@
-"""Admission policies for teams' namespaces, as plain dicts: at most five ValidatingAdmissionPolicies for a cluster.
+"""Admission policies for teams' namespaces, as plain dicts: at most six ValidatingAdmissionPolicies for a cluster.
 
 Settings of a team are annotations of its namespaces (`berth.plan.policies`), so that 1000 teams need no more objects
 than one. The rules for pods and services apply to everyone. Rules on who may create, own or start something apply to
@@ -14,6 +14,7 @@ from typing import Final
 
 from berth.manifests import job_policy_rules as job_rules
 from berth.manifests import policy_rules as rules
+from berth.manifests.serving import rules as serving
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.policies import PoliciesPlan
 
@@ -24,6 +25,7 @@ PODS: Final = "berth-pods"
 JOBS: Final = "berth-jobs"
 SERVICES: Final = "berth-services"
 CONTROLLERS: Final = "berth-controllers"
+SERVING: Final = "berth-serving"
 RUNS: Final = "berth-runs"
 
 _TEAM_NAMESPACES: Final[Manifest] = {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
@@ -43,6 +45,9 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
             _policy(CONTROLLERS, _controller_resources(), [], job_rules.CONTROLLER_RULES, condition=None),
         ),
     ]
+    if plan.serving:
+        variables = serving.variables(plan.serving, plan.accelerators)
+        policies.append(("serving", _policy(SERVING, _serving_resources(), variables, serving.RULES)))
     if plan.limits_runs:
         variables = job_rules.run_variables(plan.shared_run_limits)
         runs = _policy(
@@ -53,7 +58,7 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
     for role, policy in policies:
         name = f"berth-{role}"
         manifests += [(f"{role}-policy", policy), (f"{role}-binding", _binding(name, name, _TEAM_NAMESPACES))]
-        if plan.shared_namespaces and name in (JOBS, CONTROLLERS, RUNS):
+        if plan.shared_namespaces and name in (JOBS, CONTROLLERS, RUNS, SERVING):
             selector = _named(plan.shared_namespaces)
             manifests.append((f"{role}-shared-binding", _binding(f"{name}-shared", name, selector)))
     return manifests
@@ -70,6 +75,10 @@ def _job_resources(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
 
 def _controller_resources() -> list[Manifest]:
     return [_resources("", ["pods/binding"]), _resources("kueue.x-k8s.io", ["workloads"])]
+
+
+def _serving_resources() -> list[Manifest]:
+    return [_resources("", ["pods"]), *(_resources(group, kinds) for group, kinds in serving.KINDS.items())]
 
 
 def _resources(group: str, kinds: Sequence[str]) -> Manifest:

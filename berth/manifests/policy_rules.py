@@ -72,7 +72,7 @@ DEFAULT_TOLERATIONS: Final = (
     "node.kubernetes.io/unreachable",
 )
 """Tolerations that the API server adds to pods (admission plugins DefaultTolerationSeconds and Priority)."""
-_ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
+ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
 """The scheduling gate that Kueue adds to pods that it queues individually."""
 
 
@@ -99,18 +99,19 @@ def annotation(key: str) -> str:
 
 def pod_variables(accelerators: Sequence[str]) -> list[Variable]:
     """The variables that the rules of pods use."""
-    return [*_POD_VARIABLES, *_accelerator_variables(accelerators), *_UPDATE_VARIABLES]
+    return [*_POD_VARIABLES, *accelerator_variables(accelerators), *_UPDATE_VARIABLES]
 
 
+CONTAINERS: Final[Variable] = (
+    "containers",
+    f"variables.spec.containers + {list_field('variables.spec', 'initContainers')} + "
+    f"{list_field('variables.spec', 'ephemeralContainers')}",
+)
 _POD_VARIABLES: Final[list[Variable]] = [
     ("spec", "request.resource.resource == 'jobs' ? dyn(object).spec.template.spec : dyn(object).spec"),
     ("isPod", "request.resource.resource == 'pods'"),
     ("isNew", "request.operation == 'CREATE'"),
-    (
-        "containers",
-        f"variables.spec.containers + {list_field('variables.spec', 'initContainers')} + "
-        f"{list_field('variables.spec', 'ephemeralContainers')}",
-    ),
+    CONTAINERS,
     ("volumes", list_field("variables.spec", "volumes")),
     (
         "contexts",
@@ -132,7 +133,7 @@ _POD_VARIABLES: Final[list[Variable]] = [
 """The parts of a pod or of a Job's template, and what its namespace allows beyond the Pod Security level."""
 
 
-def _accelerator_variables(accelerators: Sequence[str]) -> list[Variable]:
+def accelerator_variables(accelerators: Sequence[str]) -> list[Variable]:
     """Whether the pod requests accelerators, and may use the host's network for them."""
     return [
         (
@@ -183,7 +184,7 @@ _HOST_RULES: Final[list[Rule]] = [
     (
         "variables.unrestricted || ((!has(variables.spec.hostPID) || variables.spec.hostPID == false) && "
         "(!has(variables.spec.hostIPC) || variables.spec.hostIPC == false))",
-        "hostPID and hostIPC give access to processes of the node; remove them",
+        "hostPID and hostIPC give access to processes of the node; remove hostPID and hostIPC",
     ),
     (
         "variables.unrestricted || !has(variables.spec.hostNetwork) || variables.spec.hostNetwork == false || "
@@ -201,8 +202,7 @@ _HOST_RULES: Final[list[Rule]] = [
         "(v.hostPath.path != '' && (v.hostPath.path in variables.hostPaths || "
         "v.hostPath.path in variables.readOnlyHostPaths) && variables.usesAccelerators))",
         "a hostPath volume gives access to the node; mount only the GPUDirect directories in the namespace's "
-        "annotations, "
-        "in pods with accelerators",
+        "annotations, in pods with accelerators",
     ),
     (
         "variables.unrestricted || variables.volumes.all(v, !has(v.hostPath) || v.hostPath.path in "
@@ -231,7 +231,7 @@ _SECURITY_RULES: Final[list[Rule]] = [
     (
         "variables.unrestricted || variables.contexts.all(s, !has(s.capabilities) || !has(s.capabilities.add) || "
         "s.capabilities.add.all(name, name != '' && name in variables.capabilities))",
-        "capabilities.add has a capability that is not allowed in this namespace; remove it",
+        "capabilities.add has a capability that is not allowed in this namespace; remove that capability",
     ),
     (
         "variables.unrestricted || variables.contexts.all(s, "
@@ -248,18 +248,18 @@ _SECURITY_RULES: Final[list[Rule]] = [
     (
         "variables.unrestricted || variables.contexts.all(s, !has(s.sysctls) || "
         f"s.sysctls.all(each, each.name in {_texts(BASELINE_SYSCTLS)}))",
-        "an unsafe sysctl changes the node; remove it",
+        "an unsafe sysctl changes the node; remove it from sysctls",
     ),
     (
         f"!has(variables.spec.runtimeClassName) || variables.spec.runtimeClassName in {_texts(RUNTIME_CLASSES)}",
-        "the only allowed runtimeClassName is gvisor; remove it",
+        "the only allowed runtimeClassName is gvisor; remove runtimeClassName, or write gvisor",
     ),
 ]
 
 _SCHEDULING_RULES: Final[list[Rule]] = [
     (
         "!variables.isNew || !has(variables.spec.nodeName) || variables.spec.nodeName == ''",
-        "nodeName bypasses the scheduler, the queue and every taint; remove it",
+        "nodeName bypasses the scheduler, the queue and every taint; remove nodeName",
     ),
     (
         f"{list_field('variables.spec', 'tolerations')}.all(t, has(t.key) && t.key != '' && "
@@ -270,7 +270,7 @@ _SCHEDULING_RULES: Final[list[Rule]] = [
     (
         "!has(variables.spec.priorityClassName) || variables.spec.priorityClassName == '' || "
         "variables.spec.priorityClassName in variables.priorities",
-        "priorityClassName is neither of the team's queues nor in its podPriorities; write one of those, or remove it",
+        "priorityClassName is neither of the team's queues nor in its podPriorities; remove it, or write one of those",
     ),
 ]
 
@@ -282,8 +282,7 @@ def _queue_rules(plan: PoliciesPlan) -> list[Rule]:
             "!variables.isPod || variables.isController || variables.owners.all(o, !has(o.controller) || "
             "o.controller == false || o in variables.oldOwners)",
             "ownerReferences with controller: true are reserved for controllers, because they hide a pod from Kueue; "
-            "remove "
-            "them",
+            "remove them",
         ),
         (
             "!variables.isPod || variables.isNew || variables.isController || "
@@ -292,7 +291,7 @@ def _queue_rules(plan: PoliciesPlan) -> list[Rule]:
         ),
         (
             "!variables.isPod || !variables.isNew || !variables.usesAccelerators || "
-            f"'{_ADMISSION_GATE}' in variables.gates || (variables.isController && variables.owners.exists(o, "
+            f"'{ADMISSION_GATE}' in variables.gates || (variables.isController && variables.owners.exists(o, "
             f"has(o.controller) && o.controller && {groups}.exists(group, o.apiVersion.startsWith(group))))",
             "only pods of a job in a queue may use accelerators; submit a Job or a JobSet with the label "
             "kueue.x-k8s.io/queue-name",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from berth.manifests.serving.rules import KINDS
 from berth.names import berth_labels
 from berth.plan.teams import AccessPlan
 
@@ -17,6 +18,7 @@ Manifest = dict[str, object]
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 SUBMITTER: Final = "berth-submitter"
+SERVER: Final = "berth-server"
 VIEWER: Final = "berth-queue-viewer"
 OWNER: Final = "berth-platform-owner"
 
@@ -32,17 +34,19 @@ def cluster_access(plan: AccessPlan) -> list[tuple[str, Manifest]]:
         ("queue-viewer", _role(VIEWER, _viewer())),
         ("viewers", _cluster_binding(VIEWER, (*plan.owners, *plan.teams))),
     ]
+    if plan.serving:
+        manifests.append(("server", _role(SERVER, _server())))
     if plan.owners:
         manifests.append(("platform-owner", _role(OWNER, _owner(plan.job_kinds))))
         manifests.append(("owners", _cluster_binding(OWNER, plan.owners)))
     return manifests
 
 
-def submitter_binding(groups: Sequence[str], namespace: str, labels: Mapping[str, str]) -> Manifest:
-    """Return the binding of a team's groups in one of its namespaces."""
-    metadata = {"name": SUBMITTER, "namespace": namespace, "labels": dict(labels)}
+def team_binding(role: str, groups: Sequence[str], namespace: str, labels: Mapping[str, str]) -> Manifest:
+    """Return the binding of a team's groups to a cluster role in one of its namespaces."""
+    metadata = {"name": role, "namespace": namespace, "labels": dict(labels)}
     return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": "RoleBinding", "metadata": metadata} | _role_and_subjects(
-        SUBMITTER, groups
+        role, groups
     )
 
 
@@ -58,6 +62,16 @@ def _submitter(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
         _rule("networking.k8s.io", ["networkpolicies"], _READ_VERBS),
         # It refers to secrets; IAM decides which of them a pod can read.
         _rule("secrets-store.csi.x-k8s.io", ["secretproviderclasses"], _WRITE_VERBS),
+    ]
+
+
+def _server() -> list[Manifest]:
+    """Return rules to run services: their pods are queued, so bare pods are not among them."""
+    return [
+        *(_rule(group, [*kinds, *(f"{each}/scale" for each in kinds)], _WRITE_VERBS) for group, kinds in KINDS.items()),
+        _rule("apps", ["controllerrevisions", "replicasets"], _READ_VERBS),
+        _rule("autoscaling", ["horizontalpodautoscalers"], _WRITE_VERBS),
+        _rule("policy", ["poddisruptionbudgets"], _WRITE_VERBS),
     ]
 
 

@@ -96,7 +96,9 @@ def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterat
         if team.identity.secrets:
             yield "secrets", secrets_volume(team, namespace_plan, team.identity)
     if team.groups:
-        yield "submitters", roles.submitter_binding(team.groups, namespace_plan.name, labels)
+        yield "submitters", roles.team_binding(roles.SUBMITTER, team.groups, namespace_plan.name, labels)
+        if namespace_plan.serving:
+            yield "services", roles.team_binding(roles.SERVER, team.groups, namespace_plan.name, labels)
 
 
 def service_account(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:

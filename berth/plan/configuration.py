@@ -29,6 +29,10 @@ SENT_FRAMEWORKS: Final = ("batch/job", "jobset.x-k8s.io/jobset")
 """Job kinds that a manager queues by default. Its Kueue watches every kind on each worker, and does not connect to a
 worker that lacks one of the CRDs (Kueue 0.19, multikueuecluster.go); Berth installs only that of JobSet."""
 
+SERVING_FRAMEWORKS: Final = ("deployment", "leaderworkerset.x-k8s.io/leaderworkerset", "pod", "statefulset")
+"""Integrations for services and pods, on by default in Kueue's chart. Berth turns them on for namespaces with serving:
+each has a webhook that fails closed, and without a queue name Kueue gates every pod that reaches it."""
+
 PODS_READY_SECONDS: Final = 3600
 """Default of 60 minutes from admission until all pods are ready: a large slice or queued capacity needs 45 to 60
 minutes, and after Kueue's 30 a workload would be evicted while it still pulls images (Kueue docs: Configuration)."""
@@ -155,6 +159,8 @@ class ConfigurationPlan(Struct, frozen=True, kw_only=True):
     `excluded_prefixes` are ignored; a request for any other resource that a queue does not cover keeps a workload
     pending, unless `quota_check` is IgnoreUndeclared. `feature_gates` must all be here: with some in the chart's own
     list too, the manager does not start. Retention None keeps finished or deactivated workloads forever.
+    `serving_namespaces` are the only ones in which the webhooks of SERVING_FRAMEWORKS are called; None: wherever Kueue
+    manages jobs.
     """
 
     pods_ready: PodsReadyPlan = PodsReadyPlan()
@@ -165,6 +171,7 @@ class ConfigurationPlan(Struct, frozen=True, kw_only=True):
     label_keys_to_copy: tuple[str, ...] = ()
     manage_jobs_without_queue_name: bool = False
     managed_namespaces: SelectorPlan | None = None
+    serving_namespaces: tuple[str, ...] | None = None
     excluded_prefixes: tuple[str, ...] = ("ephemeral-storage",)
     quota_check: str | None = None
     transformations: tuple[TransformationPlan, ...] = ()

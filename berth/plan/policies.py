@@ -31,12 +31,14 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
 
     `job_kinds` maps API groups to the resources that Kueue queues (`batch` → `jobs`). `accelerators` are the resource
     names that only pods of such jobs may request. In `shared_namespaces`, which existed before, policies of jobs apply
-    but those of pods and services do not. `limits_runs`: some queue has queued machines, whose run durations are
-    limited; `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds.
+    but those of pods and services do not. Kueue also queues services and pods in the namespaces `serving`; without any
+    there is no policy for them. `limits_runs`: some queue has queued machines, whose run durations are limited;
+    `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
     accelerators: tuple[str, ...]
     shared_namespaces: tuple[str, ...] = ()
+    serving: tuple[str, ...] = ()
     limits_runs: bool = False
     shared_run_limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])

@@ -21,11 +21,13 @@ SERVICE_TYPES: Final = ("LoadBalancer", "NodePort", "ExternalIPs")
 class NamespacePlan(Struct, frozen=True, kw_only=True):
     """A namespace; if it is not `owned`, it existed before and Berth does not manage it.
 
+    With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods in it.
     `run_limits` maps local queues with queued machines to the longest run that they allow, in seconds.
     """
 
     name: str
     owned: bool
+    serving: bool = False
     run_limits: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
@@ -154,10 +156,12 @@ class AccessPlan(Struct, frozen=True, kw_only=True):
     """Access of people to the cluster. `owners` and `teams` are addresses of Google groups.
 
     `job_kinds` maps API groups to the resources that teams submit (`batch` → `jobs`). `in_project` is False if another
-    cluster of the same project already grants the permission to view clusters.
+    cluster of the same project already grants the permission to view clusters. `serving` adds a role for services,
+    which teams have in their namespaces with serving.
     """
 
     owners: tuple[str, ...]
     teams: tuple[str, ...]
     job_kinds: Mapping[str, tuple[str, ...]]
     in_project: bool = True
+    serving: bool = False

@@ -46,9 +46,9 @@ def report_losses(
             context.problems.fault("not-expressible", setting.path, message)
     for index, loss in enumerate(accepted):
         if loss not in seen and not context.set_aside:
-            where = "on ACK" if concepts_by_loss()[loss].lost_on == "ack" else "on Kueue"
+            where = "ACK" if concepts_by_loss()[loss].lost_on == "ack" else "Kueue"
             is_other_backend = concepts_by_loss()[loss].lost_on != backend
-            reason = f"it is lost only {where}" if is_other_backend else "no setting needs it"
+            reason = f"only {where} does not support it" if is_other_backend else "no setting needs it"
             context.problems.warning(
                 "needless-loss", ("acceptLoss", index), f"'{loss}' is not needed: {reason}; remove it from acceptLoss"
             )

@@ -15,7 +15,7 @@ from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner import monitoring
-from berth.planner.cluster import controllers, existing, gke, versions
+from berth.planner.cluster import controllers, existing, gke, serving, versions
 from berth.planner.context import PlanningContext
 from berth.planner.machines import accelerator_networks, compute_classes, installers, node_pools, pools, reservations
 from berth.planner.machines.compute_classes import PlannedClass
@@ -77,6 +77,7 @@ def plan_cluster_fleet(
     resource_of = {f.name: f.resource for f in queue_flavors.values()}
     guaranteed = _guaranteed_by_flavor((*queue_plans, *cohort_plans), resource_of)
     kueue = controllers.kueue_configuration(context)
+    serving.check_serving(context)
     max_nodes = [pool.hardware.nodes.max for pool in machines.pools.values()]
     versions.check_versions(context, machines.pools)
     planned_pools = cluster_pool_plans(context, machines)

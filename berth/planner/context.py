@@ -103,10 +103,14 @@ class PlanningContext(Struct):
         if not self.region or self.is_set_aside("region", ""):
             return
         if not zone.startswith(f"{self.region}-"):
-            message = f"'{zone}' is outside the region {self.region}; write one of its zones"
+            message = f"'{zone}' is outside the region {self.region}; write {self._zones_of_region()}"
             self.problems.fault("bad-zone", path, message)
         elif zone not in (known_zones := catalog.zone_table().regions.get(self.region, (zone,))):
             self._report_unknown_zone(path, zone, known_zones, accepted)
+
+    def _zones_of_region(self) -> str:
+        zones = catalog.zone_table().regions.get(self.region, ())
+        return f"one of {', '.join(zones)}" if zones else "one of its zones"
 
     def _report_unknown_zone(
         self, path: FieldPath, zone: str, known_zones: tuple[str, ...], accepted: bool | None
@@ -140,7 +144,11 @@ class PlanningContext(Struct):
 def _known_names(section: str, entries: Mapping[str, object]) -> str:
     listed = sorted(entries)[:_MAX_LISTED]
     more = f", … ({len(entries)} in all)" if len(entries) > _MAX_LISTED else ""
-    return f"; known: {', '.join(listed)}{more}" if listed else f"; no {_SINGULAR[section]} is declared"
+    if not listed:
+        return "; write a pool with this flavor" if section == "flavors" else f"; write it under {section}"
+    if len(listed) == 1:
+        return f"; write {listed[0]}, the only {_SINGULAR[section]}"
+    return f"; write one of {', '.join(listed)}{more}"
 
 
 _MAX_LISTED = 12

@@ -32,7 +32,7 @@ class Arrival(Struct, frozen=True):
 def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroups = NO_POD_GROUPS) -> Iterator[Arrival]:
     """Yield the jobs of one manifest; a pod group is submitted with its first Pod. Adds faults to the manifest."""
     for job in read_jobs(manifest):
-        if _is_left_out(job) or not groups.is_first(job):
+        if _is_left_out(job, fleet) or not groups.is_first(job):
             continue
         queue, priority = _resolve_queue(job, fleet), _resolve_priority(job, fleet)
         if queue is not None and priority is not None and job.pod_sets:
@@ -44,13 +44,18 @@ def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroup
                 yield Arrival(arriving, f"{display_name}{suffix}")
 
 
-def _is_left_out(job: JobManifest) -> bool:
-    """Return whether a job cannot be simulated, because it has no pods, they are not known, or it names no queue."""
+def _is_left_out(job: JobManifest, fleet: SimulatedFleet) -> bool:
+    """Return whether a job cannot be simulated: Kueue does not manage it, it has no queue, or its pods are unknown."""
     if job.elsewhere is not None:
         message = f"{job.kind} '{job.name}' runs on the pods that {job.elsewhere} selects, so it is not simulated"
         job.source.problems.warning("no-queue", job.source.path, message)
         return True
     is_service = job.row is None or job.row.serving
+    is_managed = job.row is None or fleet.integrations.manages(job.row.framework, job.namespace)
+    needs_queue = QUEUE_NAME in job.labels or not is_service or _uses_accelerators(job, fleet)
+    if job.row is not None and not is_managed and needs_queue:
+        job.source.fault("not-queued", fleet.integrations.refusal(job.kind, job.row.framework, job.namespace))
+        return True
     if is_service and QUEUE_NAME not in job.labels:
         job.metadata.problems.warning(
             "no-queue", job.metadata.path, f"{job.kind} '{job.name}' names no queue, so it is not simulated"
@@ -61,6 +66,11 @@ def _is_left_out(job: JobManifest) -> bool:
         job.source.fault("unknown-kind", message)
         return True
     return False
+
+
+def _uses_accelerators(job: JobManifest, fleet: SimulatedFleet) -> bool:
+    accelerators = {resource for _, resource in fleet.accelerator_nouns}
+    return any(accelerators & each.requests.keys() for each in job.pod_sets or ())
 
 
 def already_submitted(name: str) -> str:
@@ -118,6 +128,6 @@ def _resolve_priority(job: JobManifest, fleet: SimulatedFleet) -> int | None:
     if name in fleet.priorities:
         return fleet.priorities[name]
     known = sorted(fleet.priorities)
-    suggestion = did_you_mean(name, known) or (f"; priorities: {join_quoted(known[:MAX_LISTED])}" if known else "")
+    suggestion = did_you_mean(name, known) or (f"; write one of {', '.join(known[:MAX_LISTED])}" if known else "")
     class_value.fault("no-priority", f"no priority '{name}'{suggestion}")
     return None

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from berth.diagnostics import Problem, Problems
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, FlavorQuotasPlan, QuotaLimits
+from berth.simulator.integrations import Integrations, integrations
 from berth.simulator.scheduler.model import (
     BORROWING_FIRST,
     MAY_STOP_SEARCH,
@@ -46,6 +47,7 @@ class SimulatedFleet(Struct, frozen=True):
     accelerator_nouns: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     priorities: Mapping[str, int] = field(default_factory=dict[str, int])
     default_priority: int = 0
+    integrations: Integrations = Integrations()
 
     def find_queue(self, name: str) -> str | None:
         """Return the cluster queue by its name, its display name or a local queue `namespace/name`; None if unknown."""
@@ -78,6 +80,7 @@ def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
         accelerator_nouns={(flavor.name, flavor.resource): flavor.noun for flavor in plan.flavors},
         priorities={priority.name: priority.value for priority in plan.priorities},
         default_priority=next((priority.value for priority in plan.priorities if priority.default), 0),
+        integrations=integrations(plan),
     )
 
 

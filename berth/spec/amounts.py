@@ -138,7 +138,7 @@ def _parse_count(value: Any) -> Any:
     if not isinstance(value, int) or isinstance(value, bool):
         raise wrong_type(value, _count_remedy(value))
     if not 0 <= value <= MAX_COUNT:
-        bound = "small; the minimum is 0" if value < 0 else f"large; the maximum is {MAX_COUNT}"
+        bound = "small; write at least 0" if value < 0 else f"large; write at most {MAX_COUNT}"
         raise validation_fault("bad-value", f"'{value}' is too {bound}")
     return FixedCount(min=value, max=value)
 
@@ -242,7 +242,8 @@ def parse_seconds(value: Any) -> int:
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if not match:
         subject = "is empty" if value is None else f"'{format_value(value)}' is not a duration"
-        raise validation_fault("bad-value", f"{subject}; write one such as 3600s, 36h or 7d")
+        remedy = f"{value}s, with a unit" if type(value) is int and value > 0 else "one such as 3600s, 36h or 7d"
+        raise validation_fault("bad-value", f"{subject}; write {remedy}")
     return int(match[1]) * _SECONDS[match[2]]
 
 

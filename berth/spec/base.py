@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -143,9 +143,13 @@ def unique_items(values: tuple[T, ...]) -> tuple[T, ...]:
     return values
 
 
+EMPTY_TEXT: Final = "berth_empty"
+"""Type of the error for blank text. Its message proposes an example, which depends on the key."""
+
+
 def _non_empty(value: str) -> str:
     if not value.strip():
-        raise validation_fault("bad-value", "is empty; write a value")
+        raise PydanticCustomError(EMPTY_TEXT, "is empty")
     return value
 
 

@@ -66,7 +66,7 @@ ConfigKey = Annotated[
 
 
 class ExistingClusterSpec(Model):
-    """An existing cluster: a GKE cluster in which Berth makes machines, or any cluster that it only connects to.
+    """An existing cluster: a GKE cluster in which Berth creates machines, or any cluster that it only connects to.
 
     `name`, `location` (a region, or the zone of a zonal cluster) and `project` identify a GKE cluster. Otherwise either
     a `context` of a `kubeconfig` file (default: $KUBECONFIG or ~/.kube/config), or `secret`, a config key under
@@ -93,7 +93,7 @@ class ExistingClusterSpec(Model):
         elif self.secret is None and self.context is None:
             message = (
                 "context is missing, and the current context of the kubeconfig can change; write context: <name>, or "
-                "name, location and project of a GKE cluster in which Berth makes machines"
+                "name, location and project of a GKE cluster in which Berth creates node pools"
             )
             raise validation_fault("missing-key", message)
         return self
@@ -102,19 +102,20 @@ class ExistingClusterSpec(Model):
         """Raise a fault if a GKE cluster is named in part, or also by a kubeconfig."""
         named = {"name": self.name, "location": self.location, "project": self.project}
         if missing := [key for key, value in named.items() if value is None]:
-            message = f"{join_words(missing)} of the GKE cluster: not written; write name, location and project"
+            verb = "is" if len(missing) == 1 else "are"
+            message = f"{join_words(missing)} of the GKE cluster {verb} missing; write name, location and project"
             raise validation_fault("missing-key", message)
         ways = {"context": self.context, "kubeconfig": self.kubeconfig, "secret": self.secret}
         if extra := [key for key, value in ways.items() if value is not None]:
             message = (
-                f"{join_words(extra)} and the GKE cluster '{self.name}' are both named, and Berth asks GKE for the "
-                f"address of a GKE cluster; remove {join_words(extra)}, or name, location and project"
+                f"{join_words(extra)} cannot be combined with the GKE cluster '{self.name}', whose address Berth "
+                f"gets from GKE; remove {join_words(extra)}, or remove name, location and project"
             )
             raise validation_fault("contradiction", message)
 
     @property
     def is_gke(self) -> bool:
-        """Whether it is a GKE cluster in which Berth makes machines."""
+        """Whether it is a GKE cluster in which Berth creates machines."""
         return any(each is not None for each in (self.name, self.location, self.project))
 
     @property

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, cast
 
+from pydantic_core import CoreSchema, core_schema
+
+from berth.diagnostics import format_value
 from berth.spec.amounts import Bytes, MilliCpu
 from berth.spec.base import (
     DnsLabel,
@@ -22,8 +25,27 @@ from berth.spec.base import (
     wrong_type,
 )
 from berth.spec.cluster import Cidr
-from berth.spec.core import AfterValidator, BeforeValidator
+from berth.spec.core import AfterValidator, BeforeValidator, SchemaBuilder
 from berth.spec.model import Field
+
+
+class _NotAddress:
+    """Metadata of the ID of a Google service account that Berth creates; the address of an account is not one."""
+
+    def check(self, value: Any) -> Any:
+        """Return the value; raise a fault if it is the address of an account."""
+        if isinstance(value, str) and value.endswith(".gserviceaccount.com"):
+            message = (
+                f"'{format_value(value)}' is the address of an account, but Berth creates the account that pods "
+                "impersonate; write the ID of a new one, or remove impersonate, and the pods get the grants themselves"
+            )
+            raise validation_fault("bad-value", message)
+        return value
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Check the value before its form; the JSON Schema remains that of the text."""
+        return core_schema.no_info_before_validator_function(self.check, inner())
+
 
 AccountId = Annotated[
     str,
@@ -31,6 +53,7 @@ AccountId = Annotated[
         r"[a-z]([-a-z0-9]{4,28}[a-z0-9])",
         "a service account ID: 6 to 30 lower-case letters, digits and '-', starting with a letter",
     ),
+    _NotAddress(),
 ]
 Role = Annotated[
     str,
@@ -86,10 +109,14 @@ _TOKENS: Final = re.compile(r"(hf|gh[pousr]|github_pat|glpat|xox[abp]|sk)[-_].{1
 
 
 class NamespaceSpec(Model):
-    """A namespace of a team; Berth does not change an `existing` one. A shared namespace needs a reason."""
+    """A namespace of a team; Berth does not change an `existing` one. A shared namespace needs a reason.
+
+    With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods of the namespace.
+    """
 
     name: DnsLabel | None = None
     existing: bool = False
+    serving: bool = False
     accept_shared_namespace: NonEmptyText | None = None
 
 

@@ -126,8 +126,8 @@ def check_provisioning_limits(claims: FleetQuotaClaims, problems: Problems) -> N
         requested = sum(p.accelerators.max for p in plan.pools if p.accelerator == pool.accelerator)
         if requested > limit:
             message = (
-                f"all pools of {pool.accelerator} together can have {requested}, but "
-                f"auto-provisioning limits the cluster to {limit}; "
+                f"the pools with {pool.accelerator} can have {requested} in all, but "
+                f"auto-provisioning creates at most {limit}; "
                 f"write cluster.nodeAutoProvisioning.accelerators.{pool.accelerator}: {requested} or more"
             )
             problems.fault("auto-provisioning-limit", path, message)
@@ -148,8 +148,8 @@ def check_provisioning_room(claims: FleetQuotaClaims, problems: Problems) -> Non
         requested = sum(_node_resources(plan, flavor, resource) for flavor in plan.flavors)
         if requested > limits[resource]:
             message = (
-                f"'{limits[resource]}' {unit} is less than the nodes of all guarantees have ({requested} {unit}, "
-                f"without the system pool); write max: {requested} or more"
+                f"'{limits[resource]}' {unit} is less than the {requested} {unit} of the nodes that guarantees and "
+                f"minimum sizes need, without the system pool; write max: {requested} or more"
             )
             report = problems.fault if isinstance(cluster, ClusterPlan) else problems.warning
             report("auto-provisioning-limit", ("cluster", "nodeAutoProvisioning", resource), message)

@@ -66,7 +66,7 @@ def _check_options(plan: AckFleetPlan, options: WorkloadOptions, problems: Probl
         )
     for field, option in _UNSUPPORTED_OPTIONS:
         if getattr(options, field) is not None:
-            problems.fault("wrong-kind", (option,), "not supported on ACK; remove it")
+            problems.fault("wrong-kind", (option,), f"is not supported on ACK; remove {option}")
     known = [each.name for each in plan.priorities]
     if options.priority is not None and options.priority not in known:
         _report_unknown(problems, "--priority", f"no priority '{options.priority}'", options.priority, known)

@@ -54,7 +54,7 @@ class _OptionChecks(Struct, frozen=True):
         else:
             self._check_gpu_options()
         if self.kind != "jobset" and options.restart_strategy is not None:
-            self._fault("wrong-kind", "--restart-strategy", f"{self.title} has none; remove it")
+            self._fault("wrong-kind", "--restart-strategy", f"{self.title} has none; remove it, or write --kind jobset")
         if self.kind != "trainjob" and options.runtime is not None:
             self._fault("wrong-kind", "--runtime", f"{self.title} has none; remove it, or write --kind trainjob")
         if options.priority is not None:
@@ -78,7 +78,7 @@ class _OptionChecks(Struct, frozen=True):
                 self._fault("missing-option", _flag(field), f"{self.title} needs {_EXAMPLES[field]}")
         for field in row.without:
             if getattr(self.options, field):
-                message = f"{self.title} has no {field.replace('_', ' ')}; remove it"
+                message = f"{self.title} has no {field.replace('_', ' ')}; remove it, or write another --kind"
                 self._fault("wrong-kind", _flag(field), message)
 
     def _check_tpu_options(self) -> None:
@@ -150,11 +150,12 @@ class _OptionChecks(Struct, frozen=True):
             )
             self._fault("no-priority", "--priority", f"no priority '{name}'{suggestion}")
         elif required is not None and name != required:
-            message = f"'{name}': {self.target.name} requires '{required}'; remove it"
+            message = f"'{name}': {self.target.name} requires '{required}'; write {required}, or remove --priority"
             self._fault("wrong-priority", "--priority", message)
         elif name not in (self.target.team.pod_priorities(self.target.local_queue.namespace) or known):
             message = (
-                f"'{name}': not allowed for pods of {self.target.team.name}; remove it, or add it to podPriorities"
+                f"'{name}' is not allowed for pods of {self.target.team.name}; remove --priority, or add {name} to "
+                "podPriorities of the team"
             )
             self._fault("wrong-priority", "--priority", message)
 
@@ -165,7 +166,8 @@ class _OptionChecks(Struct, frozen=True):
         minimum, maximum = catalog.limits().min_run_seconds, catalog.limits().max_run_seconds
         limit = run_limit(self.target.plan, self.target.queue) or maximum
         if not is_queued:
-            message = f"'{seconds}s': the machines of {self.target.name} are not queued; remove it"
+            message = f"'{seconds}s': the machines of {self.target.name} are not queued, so jobs run without a limit"
+            message += "; remove --max-run-duration"
             self._fault("wrong-shape", "--max-run-duration", message)
         elif not minimum <= seconds <= maximum:
             message = f"'{seconds}s' is not between {minimum}s (10 minutes) and {maximum}s (7 days)"

@@ -22,7 +22,9 @@ def read_template(value: object, problems: Problems) -> Mapping[str, object] | N
         problems.fault("not-a-template", (OPTION,), message)
         return None
     if unknown := sorted(map(str, template.keys() - _TEMPLATE_KEYS)):
-        problems.fault("not-a-template", (OPTION,), f"'{unknown[0]}' does not belong in a pod template; remove it")
+        problems.fault(
+            "not-a-template", (OPTION,), f"'{unknown[0]}' does not belong in a pod template; remove {unknown[0]}"
+        )
         return None
     metadata = as_mapping(template.get("metadata"))
     kept = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
@@ -58,7 +60,9 @@ def _compare(problems: Problems, path: FieldPath, own: Mapping[str, object], nee
         return
     written, wanted = (str(each).lower() if isinstance(each, bool) else each for each in (own[key], needed[key]))
     message = f"{'.'.join(map(str, path))} is '{written}', but the machines of the queue need '{wanted}'"
-    problems.fault("template-conflict", (OPTION,), f"{message}; remove it from the template")
+    problems.fault(
+        "template-conflict", (OPTION,), f"{message}; remove it from the template, and Berth writes '{wanted}'"
+    )
 
 
 def accelerators_in(template: Mapping[str, object] | None, resource: str) -> int | None:

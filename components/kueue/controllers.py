@@ -8,8 +8,9 @@ from typing import Final
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
 
+from berth.manifests.serving.webhooks import webhook_patches
 from berth.plan.kueue import ChartPlan
-from components.kubernetes import cluster_options
+from components.kubernetes import KubernetesObject, cluster_options
 
 _TIMEOUT_SECONDS: Final = 900
 """How long Helm waits until a controller is ready, in seconds, including a first node for it."""
@@ -26,6 +27,9 @@ class Controllers(pulumi.ComponentResource):
     Releases are never uninstalled: Kueue's CRDs are templates of its chart, so that would delete every queue and
     workload. A chart that is removed from the plan keeps running outside of Pulumi's state; to manage it again, import
     it or run `helm uninstall`. JobSet's CRD is in its chart's `crds` folder, which Helm never upgrades.
+
+    `serving` are the only namespaces in which Kueue's webhooks for pods and services are called; None leaves them as in
+    the chart.
     """
 
     releases: dict[str, Release]
@@ -38,6 +42,7 @@ class Controllers(pulumi.ComponentResource):
         *,
         cluster: pulumi.Resource | None = None,
         runs_on: Sequence[pulumi.Resource] = (),
+        serving: Sequence[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Controllers", name, None, opts)
@@ -47,6 +52,9 @@ class Controllers(pulumi.ComponentResource):
             options = cluster_options(self, cluster=cluster, served_by=waits_for)
             options.retain_on_delete = True
             self.releases[chart.name] = Release(f"{name}-{chart.name}", _arguments(chart), opts=options)
+        for role, manifest in webhook_patches(serving) if serving is not None else ():
+            options = cluster_options(self, cluster=cluster, served_by=[self.releases["kueue"]])
+            KubernetesObject(f"{name}-{role}", manifest, opts=options)
         self.register_outputs({"versions": {chart.name: chart.version for chart in plan}})
 
 

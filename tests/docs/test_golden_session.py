@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -34,6 +35,12 @@ BORROW = ("guaranteed: 1 slice, borrow: 2 slices", "guaranteed: 1 slice, borrow:
 
 STEPS: tuple[tuple[str, str, tuple[str, str, str] | None], ...] = (
     ("`make preview` ends with the resources that `pulumi up` would create:", "berth preview dev", None),
+    (
+        "`make test` starts this, in parallel on all cores. It prints a dot for each test, and at the end how many "
+        "passed and how many were skipped, such as those that need a cluster:",
+        "make -n test",
+        None,
+    ),
     ("What the dev stack is, and what each team gets:", "berth plan dev", None),
     ("The same as a page for a browser:", "berth report dev -o report.html", None),
     (
@@ -49,7 +56,23 @@ STEPS: tuple[tuple[str, str, tuple[str, str, str] | None], ...] = (
     ),
     ("", "berth plan prod", None),
     ("", "berth quota prod", None),
-    ("The first job of a team:", "berth workload prod vision train", None),
+    (
+        "Deploying needs the Pulumi CLI, which the computer that wrote this page does not have:",
+        "make up STACK=prod",
+        None,
+    ),
+    (
+        "With the CLI, `make up` first runs `berth check`, and a stack with a fault ends there:",
+        "berth check prod",
+        None,
+    ),
+    (
+        "Then it runs `pulumi up --continue-on-error --stack prod`. Pulumi lists the resources that "
+        "`make preview STACK=prod` lists, asks whether to perform the update, and creates them. This page does not "
+        "show that, because it was written without a cloud. The first job of a team:",
+        "berth workload prod vision train",
+        None,
+    ),
     (
         "What a pull request shows, after vision's borrowing is reduced in `Pulumi.dev.yaml`:",
         "berth diff dev --since HEAD",
@@ -61,9 +84,14 @@ STEPS: tuple[tuple[str, str, tuple[str, str, str] | None], ...] = (
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A clone of the repository as far as the commands read it, with one commit."""
-    for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "__main__.py"):
+    """Return the folder of a clone with one commit, with the files that the commands read."""
+    for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "__main__.py", "Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "bin").symlink_to(ROOT / ".venv" / "bin")
+    (tmp_path / ".venv" / ".installed").touch()
     for name in ("stacks", "berth", "components"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     who = ["-c", "user.name=n", "-c", "user.email=n@example.com", "-c", "init.defaultBranch=main"]
@@ -73,21 +101,39 @@ def project(tmp_path: Path) -> Path:
 
 
 def session(project: Path) -> Iterator[str]:
-    """Each step: what it is, the command, and what it prints."""
+    """Yield each step: what it is, the command, and what it prints."""
     for words, command, edit in STEPS:
         if edit is not None:
             file, old, new = edit
             text = (project / file).read_text(encoding="utf-8")
             assert text.count(old) == 1
             (project / file).write_text(text.replace(old, new), encoding="utf-8")
-        done = CliRunner().invoke(app, shlex.split(command)[1:])
-        printed = done.output.rstrip().splitlines()
+        output, status = _run(command, project)
+        printed = output.rstrip().splitlines()
         if len(printed) > LINES:
             printed = [*printed[:LINES], f"… {len(printed) - LINES} more lines"]
         yield "\n".join(
             [*([words, ""] if words else []), "```", f"$ {command}", *printed, "```"]
-            + ([f"Its exit status is {done.exit_code}."] if done.exit_code else [])
+            + ([f"Its exit status is {status}."] if status else [])
         )
+
+
+def _run(command: str, project: Path) -> tuple[str, int]:
+    """Return what a command prints, and its exit status; `make` finds no Pulumi CLI."""
+    if not command.startswith("make "):
+        done = CliRunner().invoke(app, shlex.split(command)[1:])
+        return done.output, done.exit_code
+    folders = [folder for folder in os.environ["PATH"].split(os.pathsep) if not (Path(folder) / "pulumi").exists()]
+    made = subprocess.run(
+        shlex.split(command),
+        cwd=project,
+        env={"PATH": os.pathsep.join(folders), "HOME": str(project)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return re.sub(r"(?m)^make(\[\d+\])?: \*\*\* .*\n?", "", made.stdout), made.returncode
 
 
 def test_golden_session(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,3 +148,6 @@ def test_every_verb_that_the_readme_runs_is_in_the_session() -> None:
     verbs = {verb for block in blocks for verb in re.findall(r"^\.venv/bin/berth (\w+)", block, flags=re.M)}
     assert verbs
     assert verbs <= {shlex.split(command)[1] for _, command, _ in STEPS}
+    targets = {target for block in blocks for target in re.findall(r"^make (\w+)", block, flags=re.M)}
+    shown = " ".join(words for words, _, _ in STEPS) + " ".join(command for _, command, _ in STEPS)
+    assert {target for target in targets if f"make {target}" not in shown and f"make -n {target}" not in shown} == set()

@@ -11,6 +11,8 @@ from tests.e2e.cluster import Cluster, until
 
 Manifest = dict[str, Any]
 _NOT_SERVED = ("ClusterRules", "DaemonSet", "GKENetworkParamSet", "Network", "PodMonitoring")
+_PATCHES = "Patch"
+"""End of the kinds that change objects of Kueue."""
 _RECOUNT = 330.0
 """Seconds until Kubernetes has counted every ResourceQuota anew: `--resource-quota-sync-period` is 5 minutes."""
 _SYSTEM_NAMESPACES = ("kube-system", "kueue-system")
@@ -18,11 +20,13 @@ _SYSTEM_NAMESPACES = ("kube-system", "kueue-system")
 
 def objects() -> list[Manifest]:
     """Return the objects that a cluster without GKE's own kinds can have."""
-    return [
-        each
-        for each in hostile.manifests()
-        if each["kind"] not in _NOT_SERVED and each["metadata"].get("namespace") not in _SYSTEM_NAMESPACES
-    ]
+    return [each for each in hostile.manifests() if is_served(each)]
+
+
+def is_served(manifest: Manifest) -> bool:
+    """Return whether a cluster without GKE's own kinds can have an object of its own like this."""
+    kind, namespace = manifest["kind"], manifest["metadata"].get("namespace")
+    return kind not in _NOT_SERVED and not kind.endswith(_PATCHES) and namespace not in _SYSTEM_NAMESPACES
 
 
 def apply(cluster: Cluster, manifests: Sequence[Manifest]) -> None:
@@ -38,7 +42,7 @@ def stream(manifests: Sequence[Manifest]) -> str:
 def wait_for_namespaces(cluster: Cluster) -> None:
     """Wait until pods can be created: default accounts exist, and Kubernetes has counted what the quotas limit."""
     until("default accounts", lambda: _accounts(cluster), lambda accounts: len(accounts) == 2)
-    until("counted quotas", lambda: _uncounted(cluster), lambda uncounted: not uncounted, _RECOUNT)
+    until("counted quotas", lambda: uncounted(cluster), lambda uncounted: not uncounted, _RECOUNT)
 
 
 def _accounts(cluster: Cluster) -> list[Manifest]:
@@ -50,7 +54,7 @@ def _accounts(cluster: Cluster) -> list[Manifest]:
     ]
 
 
-def _uncounted(cluster: Cluster) -> list[str]:
+def uncounted(cluster: Cluster) -> list[str]:
     """What a ResourceQuota limits and Kubernetes has not counted yet: it refuses such an object.
 
     A quota that is older than a custom resource definition is counted at the next full count.

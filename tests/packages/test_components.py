@@ -199,7 +199,7 @@ def test_an_existing_cluster_is_reached_by_the_callers_kubeconfig_or_provider() 
     assert by_provider.resources_of("pulumi:providers:gcp") == []
     assert refused("Fleet", fleet) == [
         "cluster.existing: context is missing, and the current context of the kubeconfig can change; "
-        "write context: <name>, or name, location and project of a GKE cluster in which Berth makes machines"
+        "write context: <name>, or name, location and project of a GKE cluster in which Berth creates node pools"
     ]
 
 

@@ -12,6 +12,7 @@ from berth.cli.render.nodes import simulated_nodes as simulated
 from berth.manifests import ack
 from berth.manifests.fleet import all_manifests
 from berth.manifests.preview_reader import preview_reader
+from berth.manifests.serving.webhooks import without_patch
 from berth.manifests.workloads.objects import team_stack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
@@ -101,7 +102,7 @@ def _objects(plan: FleetPlan | AckFleetPlan | TeamStackPlan, content: Content) -
         return [preview_reader(_objects(plan, Content.OBJECTS))]
     if isinstance(plan, TeamStackPlan):
         return team_stack_manifests(plan)
-    return ack.all_manifests(plan) if isinstance(plan, AckFleetPlan) else all_manifests(plan)
+    return ack.all_manifests(plan) if isinstance(plan, AckFleetPlan) else map(without_patch, all_manifests(plan))
 
 
 def _numbered(manifests: Iterable[dict[str, object]]) -> Iterator[tuple[str, dict[str, object]]]:

@@ -24,7 +24,7 @@ ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 _FLEET, OF_CLUSTER, _NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
 SHARED_WITH, SECURITY_GROUP, AUTHORIZED_NETWORK = "shared with project", "security group", "authorized network"
 PUBLIC_ENDPOINT, IP_ENDPOINT, DNS_ENDPOINT = "public endpoint", "IP endpoint", "DNS endpoint"
-ROLE: Final = "role"
+ROLE, SERVING = "role", "serving in namespace"
 EGRESS: Final = "egress"
 """Rights that are not reported for added or removed teams."""
 ANY_ADDRESS: Final = "any address"
@@ -64,8 +64,8 @@ class RightChange(Struct, frozen=True):
 
     @property
     def is_loud(self) -> bool:
-        """Whether a right is added, widened or not taken back, or an alert is removed."""
-        if self.is_alert:
+        """Whether a right is added, widened or not taken back, an alert is removed, or services lose their queue."""
+        if self.is_alert or (self.right == SERVING and self.what == ChangeKind.REMOVED):
             return self.what == ChangeKind.REMOVED
         is_kept = self.what == ChangeKind.KEPT and self.right != AUTHORIZED_NETWORK
         return is_kept or self.what in (ChangeKind.ADDED, ChangeKind.WIDENED, ChangeKind.CHANGED)
@@ -217,6 +217,7 @@ def reservation_owner(key: str) -> str:
 def _team_grants(team: TeamPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
     yield "group", _named(team.groups)
     yield "service type", _named(team.isolation.service_types)
+    yield SERVING, _named(each.name for each in team.namespaces if each.serving)
     yield from _identity_grants(team.identity) if team.identity else ()
     yield EGRESS, {f"{e.cidr} {e.ports}": _describe_egress(e.cidr, e.ports) for e in team.isolation.egress or ()}
 
@@ -279,8 +280,7 @@ def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:
     exemptions = " with exemptions" if isolation.host_access and isolation.pod_security == "baseline" else ""
     level = isolation.pod_security + exemptions
     yield "Pod Security", _Level(_POD_SECURITY_LEVELS.index(level), level)
-    is_open = isolation.egress is None
-    yield "network", _Level(int(is_open), "open" if is_open else "closed")
+    yield "network", _Level(0, "closed") if isolation.egress is not None else _Level(1, "open")
 
 
 def _switch(is_on: bool) -> _Level:

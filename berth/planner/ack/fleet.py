@@ -112,6 +112,7 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
     )
     _check_leaf_namespaces(context, queue_plans)
     _check_tree_names(context, queue_plans, cohort_plans)
+    _check_serving(context, team_plans)
     _note_missing_isolation(context, spec, team_plans)
     return AckFleetPlan(
         stack=context.stack,
@@ -214,6 +215,15 @@ def _check_tree_names(
                 "in ACK's quota tree, where every name must be unique; write another name"
             )
             context.problems.fault("duplicate-name", path, message)
+
+
+def _check_serving(context: PlanningContext, team_plans: tuple[TeamPlan, ...]) -> None:
+    """Report serving, because kube-queue queues jobs only."""
+    for team in team_plans:
+        if any(namespace.serving for namespace in team.namespaces):
+            path = ("teams", team.name, "namespaces" if context.spec.teams[team.name].namespaces else "namespace")
+            message = "serving is not possible on ACK, which queues only jobs; remove serving"
+            context.problems.fault("not-expressible", path, message)
 
 
 def _note_missing_isolation(context: PlanningContext, spec: AckFleetSpec, team_plans: tuple[TeamPlan, ...]) -> None:

@@ -25,9 +25,10 @@ from berth.plan.configuration import (
     TransformationPlan,
 )
 from berth.plan.kueue import KUEUE_NAMESPACE, ChartPlan
+from berth.planner.cluster.serving import with_serving
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.amounts import CPU
-from berth.planner.queueing.local_queues import managed_namespaces
+from berth.planner.queueing.local_queues import managed_namespaces, serving_namespaces
 from berth.rules.kueue import gates
 from berth.spec.controllers import (
     ControllerSpec,
@@ -96,6 +97,7 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
     team_selector, all_jobs = managed_namespaces(context), spec.manage_jobs_without_queue_name
     if all_jobs is None:  # if every namespace may have queued jobs, Kueue would hold GKE's own jobs too
         all_jobs = team_selector is not None
+    serving = serving_namespaces(context) or None
     plan = ConfigurationPlan(
         pods_ready=_pods_ready(spec),
         fair_sharing=sharing.preemption_strategies if sharing else None,
@@ -106,12 +108,13 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
         )
         if usage_sharing
         else None,
-        frameworks=job_frameworks(context),
+        frameworks=with_serving(context, job_frameworks(context)),
         external_frameworks=spec.integrations.external_frameworks,
         label_keys_to_copy=spec.integrations.label_keys_to_copy,
         manage_jobs_without_queue_name=all_jobs,
         managed_namespaces=_selector_plan(spec.managed_jobs_namespace_selector)
-        or (team_selector if all_jobs else None),
+        or (team_selector if all_jobs or serving else None),
+        serving_namespaces=serving,
         excluded_prefixes=_excluded_prefixes(spec.resources),
         quota_check=spec.resources.quota_check_strategy,
         transformations=tuple(_transformation(context, i, t) for i, t in enumerate(spec.resources.transformations)),

@@ -46,7 +46,7 @@ def check_node_pool_name(
     message = (
         _pattern_error(spec.node_pool_name, hardware)
         if made_by_berth
-        else "names node pools that Berth creates, and these nodes are not in one; remove nodePoolName"
+        else "is the name of a node pool, but Berth creates no node pool for this pool; remove nodePoolName"
     )
     if message:
         context.reject("pools", name, "bad-node-pool-name", path, f"'{format_value(spec.node_pool_name)}' {message}")
@@ -86,7 +86,8 @@ def check_adopted(context: PlanningContext, name: str, spec: PoolSpec, *, made_b
     written = [key for field, key in _SETTINGS_OF_CREATION.items() if field in spec.model_fields_set]
     for key in written:
         message = (
-            f"'{key}' has no effect, because an adopted pool keeps the setting of its creation; remove one of them"
+            f"'{key}' has no effect, because an adopted pool keeps the setting of its creation; "
+            f"remove {key}, or adopted"
         )
         context.reject("pools", name, "adopted", ("pools", name, key), message)
     return not written

@@ -24,7 +24,16 @@ def team_namespaces(context: PlanningContext, team: str) -> tuple[NamespacePlan,
     """Return the namespaces of a team: as written, else one with the team's (former) name, as none can be renamed."""
     spec = context.spec.teams[team]
     own = spec.formerly or team
-    return tuple(NamespacePlan(name=n.name or own, owned=not n.existing) for n in spec.namespaces or (spec.namespace,))
+    return tuple(
+        NamespacePlan(name=n.name or own, owned=not n.existing, serving=n.serving)
+        for n in spec.namespaces or (spec.namespace,)
+    )
+
+
+def serving_namespaces(context: PlanningContext) -> tuple[str, ...]:
+    """Return the namespaces of all teams in which Kueue queues services and pods, sorted."""
+    namespaces = (namespace for team in context.spec.teams for namespace in team_namespaces(context, team))
+    return tuple(sorted({each.name for each in namespaces if each.serving}))
 
 
 def managed_namespaces(context: PlanningContext) -> SelectorPlan | None:

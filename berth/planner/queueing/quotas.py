@@ -138,7 +138,8 @@ def _reject_limits(context: PlanningContext, owner: QuotaOwner, spec: QuotaSpec,
     limits: dict[str, tuple[str, Amount | None]] = {"borrow": ("from", spec.borrow), "lend": ("to", spec.lend)}
     for key, (preposition, amount) in limits.items():
         if amount is not None:
-            message = f"'{amount.written}': there is no cohort to {key} {preposition}; {owner.remedy}, or remove {key}"
+            message = f"'{amount.written}' has no effect without a cohort to {key} {preposition}; {owner.remedy}"
+            message += f", or remove {key}"
             context.problems.fault("limit-without-cohort", (*path, key), message)
             context.incomplete = True  # the intended cohort is unknown, so sharing cannot be checked
 

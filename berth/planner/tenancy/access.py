@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from berth.diagnostics import FieldPath, join_words
-from berth.plan.configuration import JOB_FRAMEWORKS, ConfigurationPlan
+from berth.plan.configuration import JOB_FRAMEWORKS, SERVING_FRAMEWORKS, ConfigurationPlan
 from berth.plan.teams import AccessPlan
 from berth.planner.context import PlanningContext
+from berth.planner.queueing.local_queues import serving_namespaces
 
 _SECURITY_GROUP = "gke-security-groups"
 """Required local part of the group that contains all groups (GKE docs: Google Groups for RBAC)."""
@@ -17,8 +18,12 @@ def access(context: PlanningContext, kueue: ConfigurationPlan | None) -> AccessP
     teams = {group for team in context.spec.teams.values() for group in team.groups}
     if not owners and not teams:
         return None
-    frameworks = kueue.frameworks if kueue else JOB_FRAMEWORKS
-    return AccessPlan(owners=tuple(sorted(owners)), teams=tuple(sorted(teams)), job_kinds=job_kinds(frameworks))
+    return AccessPlan(
+        owners=tuple(sorted(owners)),
+        teams=tuple(sorted(teams)),
+        job_kinds=job_kinds(queued_frameworks(kueue)),
+        serving=bool(serving_namespaces(context)),
+    )
 
 
 def security_group(context: PlanningContext) -> str | None:
@@ -45,6 +50,15 @@ def _group_lists(context: PlanningContext) -> list[tuple[FieldPath, tuple[str, .
         (("platform", "owners"), context.spec.platform.owners),
         *((("teams", name, "groups"), spec.groups) for name, spec in teams),
     ]
+
+
+def queued_frameworks(kueue: ConfigurationPlan | None) -> tuple[str, ...]:
+    """Return the frameworks whose kinds are queued in every namespace of a team, without those of serving."""
+    if kueue is None:
+        return JOB_FRAMEWORKS
+    if kueue.serving_namespaces is None:
+        return kueue.frameworks
+    return tuple(each for each in kueue.frameworks if each not in SERVING_FRAMEWORKS)
 
 
 def job_kinds(frameworks: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

@@ -8,12 +8,13 @@ from ipaddress import IPv4Network
 from math import ceil
 
 from berth import catalog
-from berth.diagnostics import FieldPath
+from berth.diagnostics import FieldPath, join_words
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import EgressPlan, IsolationPlan, ObjectLimitsPlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import PlannedFlavor
 from berth.planner.tenancy.host_access import pod_security
+from berth.spec.base import written_keys
 from berth.spec.tenancy import NetworkPolicySpec
 
 _POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
@@ -120,9 +121,8 @@ def _pod_priorities(context: PlanningContext, team: str, queues: Iterable[Cluste
 def _egress(context: PlanningContext, team: str, spec: NetworkPolicySpec) -> tuple[EgressPlan, ...] | None:
     path: FieldPath = ("teams", team, "networkPolicy")
     if not spec.enabled:
-        ignored_keys = spec.model_fields_set - {"enabled"}
-        if ignored_keys:
-            message = "the policy is off, so its other keys have no effect; remove them, or remove enabled"
+        if others := join_words(list(written_keys(spec, spec.model_fields_set - {"enabled"}))):
+            message = f"'false' turns the policy off, so {others} has no effect; remove enabled, or remove {others}"
             context.problems.fault("contradiction", (*path, "enabled"), message)
         return None
     written_egress = tuple(

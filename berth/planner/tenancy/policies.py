@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from berth import catalog
-from berth.plan.configuration import JOB_FRAMEWORKS, ConfigurationPlan
+from berth.plan.configuration import ConfigurationPlan
 from berth.plan.policies import PoliciesPlan
 from berth.plan.teams import NamespacePlan, TeamPlan
-from berth.planner.tenancy.access import job_kinds
+from berth.planner.tenancy.access import job_kinds, queued_frameworks
 
 
 def plan_policies(teams: Iterable[TeamPlan], kueue: ConfigurationPlan | None) -> PoliciesPlan | None:
@@ -17,9 +17,10 @@ def plan_policies(teams: Iterable[TeamPlan], kueue: ConfigurationPlan | None) ->
     if not namespaces:
         return None
     return PoliciesPlan(
-        job_kinds=job_kinds(kueue.frameworks if kueue else JOB_FRAMEWORKS),
+        job_kinds=job_kinds(queued_frameworks(kueue)),
         accelerators=tuple(sorted({machine.resource for machine in catalog.machines().values()})),
         shared_namespaces=tuple(sorted(each.name for each in namespaces if not each.owned)),
+        serving=tuple(sorted(each.name for each in namespaces if each.serving)),
         limits_runs=any(each.run_limits for each in namespaces),
         shared_run_limits=_shared_run_limits(each for each in namespaces if not each.owned),
     )

@@ -16,6 +16,7 @@ from berth.rules.gke.networks import network_violations
 from berth.rules.gke.placement import placement_violations
 from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, SettingKey, Violations
 from berth.rules.gke.reservations import reservation_violations
+from berth.text import format_duration
 
 
 def pool_violations(request: PoolRequest) -> tuple[GkeViolation, ...]:
@@ -138,10 +139,9 @@ def _check_max_run(request: PoolRequest) -> Violations:
     if seconds is None:
         return
     if not limits.min_run_seconds <= seconds <= limits.max_run_seconds:
-        message = f"'{seconds}' seconds is outside {limits.min_run_seconds} (10 minutes) to {limits.max_run_seconds}"
-        yield GkeViolation(
-            code="max-run", key="maxRunDuration", message=f"{message} (7 days); write a duration in that range"
-        )
+        bounds = f"{format_duration(limits.min_run_seconds)} to {format_duration(limits.max_run_seconds)}"
+        message = f"'{format_duration(seconds)}' is outside the range {bounds}; write a duration in this range"
+        yield GkeViolation(code="max-run", key="maxRunDuration", message=message)
 
 
 # --- pools that GKE creates -------------------------------------------------------------------------------------------

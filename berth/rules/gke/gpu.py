@@ -181,8 +181,8 @@ def _check_sharing(request: PoolRequest) -> Violations:
     min_clients, max_clients = limits.min_shared_clients, limits.max_shared_clients
     if not min_clients <= sharing.clients <= max_clients:
         message = (
-            f"'{sharing.clients}' clients of one GPU are outside {min_clients} to {max_clients}; write a number in "
-            "that range"
+            f"'{sharing.clients}' clients of one GPU are not possible; write a number from {min_clients} to "
+            f"{max_clients}"
         )
         yield GkeViolation(code="shared-clients", key="gpuSharing", message=message)
     yield from _check_mps(request, sharing.strategy)

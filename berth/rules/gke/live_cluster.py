@@ -81,7 +81,7 @@ def _stated(plan: ExistingGkeClusterPlan, live: LiveCluster) -> Iterator[str]:
 
 
 def _difference(key: str, stated: object, actual: object) -> str:
-    written = f"write {key.rpartition('.')[2]}: {_show(actual)}" if actual else "remove it"
+    written = f"write {key.rpartition('.')[2]}: {_show(actual)}" if actual else f"remove {key}"
     return f"cluster.{key}: '{_show(stated)}', but the cluster has {_show(actual) if actual else 'none'}; {written}"
 
 

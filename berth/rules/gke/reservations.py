@@ -172,7 +172,7 @@ def _mismatch(
 ) -> GkeViolation:
     message = (
         f"reservation '{reservation.name}' has {noun} '{reserved_value}', but "
-        f"this pool has '{requested_value}'; write one value for both"
+        f"this pool has '{requested_value}'; write the same {key} in both"
     )
     return GkeViolation(code="reservation-mismatch", key=key, message=message)
 

@@ -35,7 +35,7 @@ _LABEL_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*")
 def _timeout(plan: ConfigurationPlan) -> Iterator[FieldError]:
     path: FieldPath = ("waitForPodsReady", "timeout")
     if plan.pods_ready.timeout_seconds <= 0:
-        message = f"'{plan.pods_ready.timeout_seconds}' seconds means 30 minutes in Kueue, not off; write 1 or more"
+        message = f"'{plan.pods_ready.timeout_seconds}' seconds means 30 minutes in Kueue, not off; write at least 1s"
         yield path, message
     recovery = plan.pods_ready.recovery_seconds
     if recovery is not None and recovery < 0:
@@ -86,7 +86,7 @@ def _admission_fair_sharing(plan: ConfigurationPlan) -> Iterator[FieldError]:
 def _quota_check_or_prefixes(plan: ConfigurationPlan) -> Iterator[FieldError]:
     if plan.quota_check == bounds.IGNORE_UNDECLARED and plan.excluded_prefixes:
         prefixes = ", ".join(plan.excluded_prefixes)
-        message = f"'{plan.quota_check}' and excludeResourcePrefixes ({prefixes}) cannot be combined; write one of them"
+        message = f"'{plan.quota_check}' and excludeResourcePrefixes ({prefixes}) cannot be combined; remove one"
         yield ("resources", "quotaCheckStrategy"), message
 
 
@@ -134,7 +134,10 @@ def _device_mapping(path: FieldPath, plan: DeviceMappingPlan) -> Iterator[FieldE
 def _frameworks(plan: ConfigurationPlan) -> Iterator[FieldError]:
     path: FieldPath = ("integrations", "frameworks")
     if not plan.frameworks:
-        yield path, "'[]' means Kueue's default, [batch/job]; write that, or all kinds of jobs to queue"
+        yield (
+            path,
+            "'[]' means Kueue's default, [batch/job]; write [batch/job], or every kind of job that Kueue manages",
+        )
     yield from check_unique(path, plan.frameworks, "framework")
     for index, name in enumerate(plan.frameworks):
         if name not in bounds.FRAMEWORKS:
@@ -199,7 +202,7 @@ def check_selector(path: FieldPath, selector: SelectorPlan) -> Iterator[FieldErr
         if bool(expression.values) != (expression.operator in ("In", "NotIn")):
             message = (
                 f"'{expression.operator}' "
-                f"{'takes no values; remove values' if expression.values else 'needs values; write values'}"
+                f"{'takes no values; remove values' if expression.values else 'needs values; write values: [<value>]'}"
             )
             yield expression_path, message
 
@@ -233,8 +236,7 @@ def _custom_label_syntax(plan: ConfigurationPlan) -> Iterator[FieldError]:
             message = f"'{format_value(label.name)}' is not a metric label: a letter, then letters, digits and '_'"
             yield path, message
         if label.label_key and label.annotation_key:
-            message = f"'{format_value(label.name)}' is read from a label and from an annotation; write one of them"
-            yield path, message
+            yield path, f"'{format_value(label.name)}' has two sources; remove sourceLabelKey or sourceAnnotationKey"
         yield from check_label_key(path, label.label_key or label.annotation_key or label.name, "key to read from")
         yield from _tracked_values(path, label)
 

@@ -28,7 +28,8 @@ LabelKey = Annotated[
     str,
     Text(
         r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
-        "a Kubernetes label key",
+        "a Kubernetes label key: at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or "
+        "digit",
     ),
 ]
 LabelValue = Annotated[

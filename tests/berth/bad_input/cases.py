@@ -1,7 +1,7 @@
-"""The cases of bad input: edits of a small sound fleet, whole files that are no fleet, and stacks that are not there.
+"""Cases of bad input: edits of a small valid fleet, whole files that are not a fleet, and stacks that do not exist.
 
-The first lie in `bad_input/*.txt`, by section. A case is a claim after `==`, what is taken out of the fleet (`-`) and
-put in its place (`+`), and every line that is then printed (`!`).
+The edits are in `cases/*.txt`, by section. A case has a title after `==`, the lines that the edit removes (`-`) and
+adds (`+`), and every line that is then printed (`!`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FILES = {"Pulumi.bad.yaml": HERE / BASE, "teams/speech.yaml": HERE / "teams" / "
 
 @dataclass(frozen=True)
 class Case:
-    """A claim, edits as (old, new) of which each old is found once in the fleet's files, and the lines expected.
+    """A title, edits as (old, new), where each old text occurs once in the fleet's files, and the expected lines.
 
     The fleet is that of `base.yaml`, or of the table's own `<table>.yaml`.
     """
@@ -30,13 +30,13 @@ class Case:
 
 
 def base_of(table: pathlib.Path) -> str:
-    """The file of the fleet that a table's cases break."""
+    """Return the file of the fleet that the cases of a table edit."""
     own = f"{table.stem}.yaml"
     return own if (HERE / own).is_file() else BASE
 
 
 def parsed(table: str, base: str = BASE) -> Iterator[Case]:
-    """The cases of one table."""
+    """Yield the cases of one table."""
     for block in re.split(r"(?m)^== ", table)[1:]:
         claim, *body = block.rstrip().split("\n")
         edits: list[tuple[list[str], list[str]]] = []
@@ -57,7 +57,7 @@ EDITS = {
 
 
 def edited(case: Case) -> dict[str, str]:
-    """The files of the fleet, by name, with the edits made."""
+    """Return the files of the fleet after the edits, by name."""
     files = FILES if case.base == BASE else {"Pulumi.bad.yaml": HERE / case.base}
     texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
     for old, new in case.edits:
@@ -67,7 +67,7 @@ def edited(case: Case) -> dict[str, str]:
 
 
 def write(folder: pathlib.Path, texts: dict[str, str]) -> None:
-    """A project's folder with these files."""
+    """Write a project with these files."""
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
     (folder / "teams").mkdir(exist_ok=True)
     for name, text in texts.items():
@@ -200,8 +200,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         + b"{pool: p}, " * 65
         + b"]}}}\n",
         [
-            "Pulumi.bad.yaml:6: priorities.low.description: has 3400 characters; the maximum is 2048 [bad-size]",
-            "Pulumi.bad.yaml:8: teams.a.queues.a.flavors: has 65 entries; the maximum is 64 [bad-size]",
+            "Pulumi.bad.yaml:6: priorities.low.description: has 3400 characters; write at most 2048 [bad-size]",
+            "Pulumi.bad.yaml:8: teams.a.queues.a.flavors: has 65 entries; write at most 64 [bad-size]",
         ],
     ),
 }
@@ -211,14 +211,14 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
 
 STACKS = {
     "dve": ["no stack 'dve' (Pulumi.dve.yaml); did you mean 'dev'? [no-file]"],
-    "zzz": ["no stack 'zzz' (Pulumi.zzz.yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
-    "": ["no stack '' (Pulumi..yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
+    "zzz": ["no stack 'zzz' (Pulumi.zzz.yaml); write one of My_Dev, dev, folder [no-file]"],
+    "": ["no stack '' (Pulumi..yaml); write one of My_Dev, dev, folder [no-file]"],
     "./fleet.yaml": ["no file 'fleet.yaml' [no-file]"],
     "Pulumi.dve.yaml": ["no file 'Pulumi.dve.yaml'; did you mean 'Pulumi.dev.yaml'? [no-file]"],
     "folder": ["Pulumi.folder.yaml: is a directory, not a file; name a YAML file [unreadable]"],
     "/dev/null": ["/dev/null: is a device or pipe, not a file; name a YAML file [unreadable]"],
-    "a\nb": [r"no stack 'a\nb' (Pulumi.a\nb.yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
-    "\x1b[31m": [r"no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); choose 'My_Dev', 'dev' and 'folder' [no-file]"],
+    "a\nb": [r"no stack 'a\nb' (Pulumi.a\nb.yaml); write one of My_Dev, dev, folder [no-file]"],
+    "\x1b[31m": [r"no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); write one of My_Dev, dev, folder [no-file]"],
     "My_Dev": [
         "Pulumi.My_Dev.yaml:5: cluster.name: the stack's name 'My_Dev' is not a valid cluster name; "
         "write cluster.name [bad-stack-name]",

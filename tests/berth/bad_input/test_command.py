@@ -47,7 +47,7 @@ def berth(folder: pathlib.Path, *arguments: str, **environment: str) -> subproce
     [
         (["check", "dev"], 0, "dev: no faults\n", ""),
         (["check", "My_Dev", "dev", "dve"], 1, "Pulumi.My_Dev.yaml:5: cluster.name: ", ""),
-        (["check", "\udcff"], 1, r"no stack '\udcff' (Pulumi.\udcff.yaml); choose ", ""),
+        (["check", "\udcff"], 1, r"no stack '\udcff' (Pulumi.\udcff.yaml); write ", ""),
         (["render", "My_Dev", "-o", "out"], 1, "", "Pulumi.My_Dev.yaml:5: cluster.name: "),
         (["preview", "My_Dev"], 1, "", "Pulumi.My_Dev.yaml:5: cluster.name: "),
         (["plan", "My_Dev", "--json"], 1, '{\n  "stack": "My_Dev"', ""),

@@ -77,6 +77,14 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
             {CONTROL_PLANE: {"authorizedNetworks": [{"name": "office", "cidrBlock": "203.0.0.0/16"}]}},
             ["control plane: authorized network office 203.0.113.0/24 → office 203.0.0.0/16, widened"],
         ),
+        (
+            {},
+            {"teams.vision.namespace": {"serving": True}},
+            [
+                "team vision: serving in namespace vision is added (its people run Deployments, StatefulSets and "
+                "LeaderWorkerSets there, which Kueue queues)",
+            ],
+        ),
         ({"monitoring": {}}, {"monitoring": {"alerts": False}}, ["monitoring: alerts 17 → 0, removed"]),
     ],
 )  # fmt: skip
@@ -92,12 +100,18 @@ def test_a_right_that_is_taken_is_the_one_that_was_given_backwards() -> None:
     assert headline(compare(new, old)) == "test: 1 right is removed or narrowed"
 
 
+def test_services_that_lose_their_queue_are_in_the_headline() -> None:
+    old = fleet_with({"teams.vision.namespace": {"serving": True}})
+    lost = "team vision: serving in namespace vision is removed (Kueue starts no more pods of the services there)"
+    assert headline(compare(plan(old), plan(fleet_with()))) == f"test: {lost}"
+
+
 @pytest.mark.parametrize(
     ("role", "gives"),
     [
         ("roles/logging.logWriter", ""),
         ("roles/storage.objectViewer", " (may read every bucket of the project)"),
-        ("roles/cloudbuild.builds.editor", " (runs builds as an account that may change the project)"),
+        ("roles/cloudbuild.builds.editor", " (runs builds as the service account of Cloud Build)"),
         ("roles/nobody.knows", " (applies to the whole project, including other teams' resources)"),
         ("organizations/1/roles/ours", " (applies to the whole project, including other teams' resources)"),
     ],

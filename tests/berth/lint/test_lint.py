@@ -1,4 +1,4 @@
-"""Broken manifests: every line that `berth lint` prints for each, and nothing for what is sound."""
+"""Every line that `berth lint` prints for broken manifests, and that it reports no fault in valid ones."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SOUND = {
         "request.yaml:14: ProvisioningRequest/machines: can be requested, 16 L4 of dws",
     ],
 }
-"""What is said of each base that is sound; a bare pod never is."""
+"""What `berth lint` prints for each valid base; a bare pod is never valid."""
 
 
 @pytest.fixture
 def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """Return a project's folder, in which one stands, with the stack and the sound manifests."""
+    """Return a project's folder, the current directory, with the stack and the valid manifests."""
     (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
     shutil.copy(HERE / "stack.yaml", tmp_path / "Pulumi.lab.yaml")
     for name, text in BASES.items():

@@ -107,7 +107,7 @@ def test_a_group_on_a_slice_of_its_own_says_so_in_the_annotation_of_leaderworker
 
 def test_a_group_that_is_part_of_a_slice_never_runs(folder: pathlib.Path) -> None:
     name = edited(folder, "leaderworkerset/vllm-TPU-lws.yaml", ("size: 4", "size: 3"))
-    assert any("3 pods are not a whole number of 4x4 slices, which have 4 hosts each" in line for line in lint(name))
+    assert any("3 pods are not a whole number of 4x4 slices; write a multiple of 4" in line for line in lint(name))
 
 
 def test_claims_of_mapped_device_classes_are_named_as_unchecked(folder: pathlib.Path) -> None:
@@ -129,8 +129,9 @@ def test_pods_of_an_unknown_kind_start_outside_all_quota_where_kueue_does_not_ma
     edited(folder, "Pulumi.lab.yaml", ("          - pod\n", ""))
     first, *_ = lint("kueue/pod-based-workloads-workflow-single-queue.yaml")
     assert first == (
-        "kueue/pod-based-workloads-workflow-single-queue.yaml:1: Workflow/hello-world-: Kueue in this fleet does not "
-        "manage pods: its pods start at once, outside all quota; add pod to its integrations"
+        "kueue/pod-based-workloads-workflow-single-queue.yaml:1: Workflow/hello-world-: Kueue does not manage pods in "
+        "namespace 'default': its pods start at once, outside all quota; write serving: true for the namespace in the "
+        "platform's stack file"
     )
 
 

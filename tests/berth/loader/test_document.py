@@ -110,7 +110,7 @@ def test_a_float_without_a_fraction_is_refused(number: str, plain: str) -> None:
 @pytest.mark.parametrize(("word", "boolean"), [("yes", "true"), ("On", "true"), ("NO", "false"), ("off", "false")])
 def test_a_boolean_of_yaml_1_1_is_refused(word: str, boolean: str) -> None:
     """PyYAML reads a boolean, the engine reads text."""
-    remedy = f'write {boolean} for a boolean, or "{word}" for text'
+    remedy = f'write {boolean}, or "{word}" in quotes for the word'
     message = f"'{word}' is {boolean} to some YAML parsers and text to others; {remedy}"
     assert faults(f"a: {word}") == [f"f.yaml:1: a: {message}"]
 
@@ -166,7 +166,7 @@ def test_a_quoted_merge_key_is_a_key_like_any_other() -> None:
 @pytest.mark.parametrize("tag", ["!include", "!!str", "!!timestamp", "!"])
 def test_a_tag_is_refused(tag: str) -> None:
     """The engine drops it when it rewrites the file: `!include x` becomes the text `x`."""
-    message = f"Pulumi drops the tag '{tag}' when it rewrites the file; remove it"
+    message = f"Pulumi drops the tag '{tag}' when it rewrites the file; remove '{tag}'"
     assert faults(f"a: {tag} x") == [f"f.yaml:1: a: {message}"]
     assert faults(f"a:\n- {tag} {{}}") == [f"f.yaml:2: a[0]: {message}"]
 

@@ -69,7 +69,7 @@ def test_a_file_outside_the_project_is_called_by_its_whole_path(write: Write, tm
         ),
         (
             "production",
-            "no stack 'production' (Pulumi.production.yaml); choose 'dev' and 'local', or use an example in "
+            "no stack 'production' (Pulumi.production.yaml); write one of dev, local, or use an example in "
             "stacks/examples",
         ),
         (
@@ -209,30 +209,33 @@ def test_a_file_without_a_fleet_says_what_to_write(read: Read, text: str, faults
     assert read(text) == (None, faults)
 
 
+INDENT = "indent it below 'berth:fleet:' if it belongs to the fleet, or remove it"
+
+
 def test_strange_keys_beside_a_fleet_are_faults_and_the_fleet_is_read(read: Read) -> None:
     """A key that nobody reads is a wish that nobody grants."""
     result, faults = read("zone: a\n1: b\nconfig:\n  berth:pools: {}\n  berth:fleet: {a: 1}\n  berth:fleet: {a: 2}\n")
     assert result is not None
     assert result.fleet == {"a": 1}
     assert faults == [
-        "unknown-key | Pulumi.dev.yaml:1: unknown key 'zone' in a stack file",
+        "unknown-key | Pulumi.dev.yaml:1: unknown key 'zone' in a stack file; " + INDENT,
         "unquoted-key | Pulumi.dev.yaml:2: key '1' is not text; write \"1\"",
-        "unknown-key | Pulumi.dev.yaml:2: unknown key '1' in a stack file",
-        "unknown-key | Pulumi.dev.yaml:4: unknown config key 'berth:pools'",
+        "unknown-key | Pulumi.dev.yaml:2: unknown key '1' in a stack file; " + INDENT,
+        "unknown-key | Pulumi.dev.yaml:4: unknown config key 'berth:pools'; remove berth:pools",
         "duplicate-key | Pulumi.dev.yaml:6: key 'berth:fleet' is defined twice, first on line 5; keep one",
     ]
 
 
 def test_paths_of_faults_start_at_the_fleet_and_faults_are_sorted_by_line(fleet: Read) -> None:
-    """`config.berth:fleet` in front of every path would tell nobody anything."""
+    """Paths do not begin with `config.berth:fleet`, which is the same for all."""
     _, faults = fleet("b:\n- [x, 0777]\n- 2026-12-01\na: yes\n" + "#\n" * 10 + "c: !x y")
     assert faults == [
         "unquoted | Pulumi.dev.yaml:4: b[0][1]: Pulumi would change the type of '0777'; put it in quotes, or write "
         "plain digits for a number",
         "unquoted | Pulumi.dev.yaml:5: b[1]: Pulumi would change the type of '2026-12-01'; put it in quotes",
-        "unquoted | Pulumi.dev.yaml:6: a: 'yes' is true to some YAML parsers and text to others; write true for a "
-        'boolean, or "yes" for text',
-        "yaml-tag | Pulumi.dev.yaml:17: c: Pulumi drops the tag '!x' when it rewrites the file; remove it",
+        "unquoted | Pulumi.dev.yaml:6: a: 'yes' is true to some YAML parsers and text to others; write true, or "
+        '"yes" in quotes for the word',
+        "yaml-tag | Pulumi.dev.yaml:17: c: Pulumi drops the tag '!x' when it rewrites the file; remove '!x'",
     ]
 
 

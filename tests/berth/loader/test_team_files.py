@@ -105,7 +105,7 @@ def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_p
         ("t/*.yml", "no file matches 't/*.yml'; did you mean 't/speech.yaml'?"),
         ("t/speach.yaml", "no file matches 't/speach.yaml'; did you mean 't/speech.yaml'?"),
         ("t", "no file matches 't', which is a directory; did you mean 't/*.yaml'?"),
-        ("", "no file matches ''"),
+        ("", "is empty; write a path such as teams/*.yaml"),
         ("[", "no file matches '['"),
         ("x" * 300, f"no file matches '{'x' * 300}'"),
         ("../*.yaml", "'../*.yaml' is outside the folder of Pulumi.yaml; write a path inside it"),

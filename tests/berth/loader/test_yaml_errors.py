@@ -1,4 +1,4 @@
-"""What is said of text that the YAML parser refuses: one line, at the line of the cause, with what to write."""
+"""A YAML parser error is one line, at the line of its cause, with what to write."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ CASES = {
     "a bracket left open before another": (("pool: a}]", "pool: a}"), "9:43: a ',' or ']' is missing here; write one"),
     "a bracket too many": (
         ("nodes: 1}", "nodes: 1}}"),
-        "6:36: '}' follows a complete value; remove it, or quote the whole",
+        "6:36: '}' follows a complete value; remove it, or put quotes around both",
     ),
     "no comma": (("x, nodes", "x nodes"), "6:31: a ',' or '}' is missing here; write one"),
     "a quote left open": ((" acme", ' "acme'), "3:14: '\"' opens here and is not closed; write '\"' at its end"),
     "words after a quote": (
         (" acme", ' "acme" x'),
-        "3:21: 'x' follows a complete value; remove it, or quote the whole",
+        "3:21: 'x' follows a complete value; remove it, or put quotes around both",
     ),
     "a tab": (("    pools:", "\tpools:"), "5:1: a tab cannot indent YAML; use spaces"),
     "an at sign": ((" acme", " @acme"), "3:14: a value cannot begin with '@'; quote the value"),
@@ -82,7 +82,11 @@ CASES = {
     ),
     "a list item among keys": (
         ("      b:", "      - b:"),
-        "7:7: a list item among the keys that begin on line 6; remove the '-'",
+        "7:7: a list item follows the keys that begin on line 6; remove its '-'",
+    ),
+    "an item without its dash": (
+        ("      a:", "      {a: b}\n      - a:"),
+        "6:7: this item has no '-', but the item below has one; write '- ' before it",
     ),
     "a key among list items": (
         ("    teams:", "    cohorts:\n      - x\n      y: 1\n    teams:"),

@@ -236,6 +236,6 @@ def test_only_models_of_sections_that_are_written_are_built() -> None:
     done = subprocess.run([sys.executable, "-c", _BUILT], cwd=ROOT, capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == {
         *("FleetSpec", "ClusterSpec", "ReservationSpec", "PoolSpec", "Capacity", "Range", "FixedCount"),
-        *("PrioritySpec", "CohortSpec", "TeamSpec", "QueueSpec", "QuotaSpec"),
+        *("PrioritySpec", "CohortSpec", "TeamSpec", "NamespaceSpec", "QueueSpec", "QuotaSpec"),
         *("ControlPlaneSpec", "MaintenanceSpec", "MaintenanceExclusionSpec"),
     }

@@ -109,7 +109,7 @@ def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathli
     (tmp_path / "Pulumi.mine.yaml").write_text(mine + work, encoding="utf-8")
     assert [line_without_code(problem) for problem in evaluate_stack("mine", tmp_path).faults] == [
         "Pulumi.mine.yaml:8: config.trainer: is not available on workers, where the jobs run, so their pods "
-        "would never start; remove it"
+        "would never start; remove it, and put the values into the image or the job's environment"
     ]
 
 

@@ -1,4 +1,4 @@
-"""What `berth workload` refuses, and the whole of what it then says."""
+"""Options that `berth workload` refuses, with the whole messages."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "a priority that the queue is not for": (
         ("dev", "vision", "urgent"),
         {"priority": "low"},
-        ["--priority: 'low': vision/urgent requires 'high'; remove it"],
+        ["--priority: 'low': vision/urgent requires 'high'; write high, or remove --priority"],
     ),
     "a flavor that is not the queue's": (
         ("dev", "vision", "urgent"),
@@ -84,7 +84,10 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "a run duration without queued machines": (
         ("dev", "vision", "urgent"),
         {"max_run_duration": "1h"},
-        ["--max-run-duration: '3600s': the machines of vision/urgent are not queued; remove it"],
+        [
+            "--max-run-duration: '3600s': the machines of vision/urgent are not queued, so jobs run without a limit; "
+            "remove --max-run-duration"
+        ],
     ),
     "a run duration that is too long": (
         ("dws", "batch", "dws"),
@@ -99,7 +102,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "a restart strategy of a Job": (
         ("dev", "vision", "urgent"),
         {"restart_strategy": "Recreate"},
-        ["--restart-strategy: a job has none; remove it"],
+        ["--restart-strategy: a job has none; remove it, or write --kind jobset"],
     ),
     "a restart strategy behind a gate": (
         ("dev", "vision", "train"),
@@ -115,8 +118,8 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
         ("dev", "vision", "urgent"),
         {"kind": "raycluster", "image": "ray:1", "command": ("python",), "backoff_limit": 2},
         [
-            "COMMAND: a raycluster has no command; remove it",
-            "--backoff-limit: a raycluster has no backoff limit; remove it",
+            "COMMAND: a raycluster has no command; remove it, or write another --kind",
+            "--backoff-limit: a raycluster has no backoff limit; remove it, or write another --kind",
         ],
     ),
     "a Deployment on slices of several hosts": (

@@ -22,6 +22,7 @@ from berth.diagnostics import Problems
 from berth.jobs.files import read_documents
 from berth.jobs.kinds import kinds
 from berth.jobs.quantities import parse_quantity
+from berth.plan.configuration import SERVING_FRAMEWORKS
 from berth.plan.kueue import ClusterQueuePlan
 from berth.planner.queueing.quota_tree import QuotaTree
 from berth.simulator.arrivals import read_arrivals
@@ -51,15 +52,18 @@ def fitting(stack: str, team: str, queue: str) -> dict[str, list[dict[str, Any]]
             assert {problem.code for problem in made.problems} <= {"held", "not-checked"}
             values[kind] = [dict(each) for each in made.objects]
         else:
-            expected = {"wrong-kind"} if _is_queued(stack, kind) else {"not-queued"}
+            expected = {"wrong-kind"} if _is_queued(stack, team, kind) else {"not-queued"}
             assert {problem.code for problem in made.faults} in ({"wrong-kind"}, expected), made.faults
     return values
 
 
-def _is_queued(stack: str, kind: str) -> bool:
+def _is_queued(stack: str, team: str, kind: str) -> bool:
     row = next((row for name, row in kinds().items() if name.lower() == kind), None)
     configuration = plan(stack).kueue
-    return row is None or configuration is None or row.framework in configuration.frameworks
+    if row is None or configuration is None:
+        return True
+    (home, *_), *_ = (each.namespaces for each in plan(stack).teams if each.name == team)
+    return row.framework in configuration.frameworks and (home.serving or row.framework not in SERVING_FRAMEWORKS)
 
 
 def _needed_options(kind: str) -> dict[str, Any]:
@@ -201,7 +205,9 @@ def test_the_largest_workload_is_what_the_ceiling_holds_and_one_more_is_refused(
     (fault,) = [each for each in refused.faults if each.code in ("above-ceiling", "above-worker")]
     asked = (most + 1) * unit // (1000 if resources[first] == "cpu" else 1)
     assert f"{asked} " in fault.message
-    assert fault.message.endswith(f"the largest that fits is {most} {option[:-1]}{'' if most == 1 else 's'}")
+    is_one_host = all(pool.hosts_per_slice in (None, 1) for pool in plan(stack).pools if pool.flavor in alike)
+    noun = "pod" if is_one_host else option[:-1]
+    assert fault.message.endswith(f"the largest that fits is {most} {noun}{'' if most == 1 else 's'}")
 
 
 @every_queue

@@ -80,7 +80,7 @@ REFUSED = {
     "examples child-2 --pods 3": "--pods: '3': one member can run at most 2 pods of 8 GPUs",
     "trainers train --pods 5 --gpus 3": "--pods: '5': one member can run at most 4 pods of 3 GPUs",
     "trainers train --priority urgnet": "--priority: no priority 'urgnet'; did you mean 'urgent'?",
-    "trainers train --slices 2": "--slices: not supported on ACK; remove it",
+    "trainers train --slices 2": "--slices: is not supported on ACK; remove --slices",
     "trainers train --name Train": "--name: 'Train' is not a workload name: write lower-case letters, digits "
     "and '-', starting with a letter",
 }

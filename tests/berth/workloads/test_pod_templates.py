@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[object, dict[str, Any], list[str]]] = {
         {"slices": 2},
         [
             "--template: spec.hostNetwork is 'false', but the machines of the queue need 'true'; "
-            "remove it from the template"
+            "remove it from the template, and Berth writes 'true'"
         ],
     ),
     "half of a host": (
@@ -141,14 +141,14 @@ REFUSED: dict[str, tuple[object, dict[str, Any], list[str]]] = {
         {},
         [
             "--template: spec.containers.0.resources.limits.google.com/tpu is '2', but the machines of the queue need "
-            "'4'; remove it from the template"
+            "'4'; remove it from the template, and Berth writes '4'"
         ],
     ),
     "a template of a TrainJob": (
         {"spec": {"containers": [{"name": "a", "image": "b"}]}},
         {"kind": "trainjob"},
         [
-            "--template: a trainjob has no template; remove it",
+            "--template: a trainjob has no template; remove it, or write another --kind",
             "--kind: the 2 pods of a trainjob could be placed on two slices; write --kind jobset",
         ],
     ),

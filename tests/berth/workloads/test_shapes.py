@@ -117,7 +117,9 @@ def test_a_queue_of_two_topologies_is_narrowed_to_one() -> None:
 def test_pods_on_the_network_of_their_nodes_are_refused_by_autopilot() -> None:
     made = answer("multislice", "multislice", "train", slices=2).objects[0]
     (finding,) = lint_documents([ManifestDocument("a.yaml", made)], LintContext(plan("multislice-autopilot")))
-    assert [each.message for each in finding.faults] == ["Autopilot refuses pods with hostNetwork; remove it"]
+    assert [each.message for each in finding.faults] == [
+        "Autopilot refuses pods with hostNetwork; remove it: slices there communicate over the pod network"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from berth.manifests import helm_values, kueue
 from berth.manifests.tenancy import namespace
 from berth.plan.admission_checks import AdmissionCheckPlan
 from berth.plan.configuration import (
+    SERVING_FRAMEWORKS,
     AdmissionFairSharingPlan,
     ConfigurationPlan,
     CustomLabelPlan,
@@ -189,6 +190,23 @@ def test_a_components_token_is_its_folder_and_class(made: dict[str, RecordedReso
         f"berth:kueue:{kind.__name__}"
         for kind in (AdmissionChecks, Cohorts, Controllers, Flavors, Priorities, TeamQueues, Topologies)
     }
+
+
+def test_webhooks_are_patched_after_kueue_and_not_owned() -> None:
+    """Pulumi takes a kind with `Patch` in the token for a change of an object of somebody else."""
+
+    def program() -> None:
+        provider = kubernetes.Provider("in-cluster", kubeconfig="{}")
+        Controllers("controllers", CHARTS, opts=using(provider), cluster=Cluster(), serving=("chat",))
+
+    made = by_name(run(program))
+    for role in ("mutating", "validating"):
+        patch = made[f"controllers-{role}-serving"]
+        kind = f"{role.capitalize()}WebhookConfiguration"
+        assert patch.type == f"kubernetes:admissionregistration.k8s.io/v1:{kind}Patch"
+        assert patch.inputs["kind"] == kind
+        assert names(patch.dependencies) == {"controllers-kueue"}
+        assert patch.deleted_with == made["cluster"].urn
 
 
 def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, RecordedResource]) -> None:
@@ -374,7 +392,7 @@ def test_the_configuration_is_the_same_text_whatever_the_order_of_its_parts() ->
 
 def test_single_pods_are_not_queued_unless_asked_for() -> None:
     """Their webhook fails closed for every pod of the cluster."""
-    assert not set(helm_values.POD_FRAMEWORKS) & set(json.loads(text())["integrations"]["frameworks"])
+    assert not set(SERVING_FRAMEWORKS) & set(json.loads(text())["integrations"]["frameworks"])
 
 
 @pytest.mark.parametrize(("queues", "size"), [(0, "512Mi"), (1, "1Gi"), (256, "1Gi"), (257, "2Gi"), (3000, "8Gi")])

@@ -314,7 +314,7 @@ def _each_team_owns_its_own(result: FleetPlan, there: list[RecordedResource], pr
         if one.type.endswith(":ClusterQueue") and len(queues[metadata["name"]].teams) == 1:
             owner = next(t for t in result.teams if t.name in queues[metadata["name"]].teams)
         if owner is None:
-            assert TEAM_LABEL not in metadata["labels"]
+            assert TEAM_LABEL not in metadata.get("labels", {})
         elif owner.name not in metadata["labels"].get(TEAM_LABEL, ""):
             pytest.fail(f"{one.urn} is {owner.name}'s and does not say so")
         elif "Team$" in one.urn:

@@ -1,0 +1,76 @@
+"""CEL expressions of the admission policy for services and for pods that Kueue queues alone.
+
+As in `policy_rules`, every expression is true if the request is allowed. Where Kueue does not queue services, nobody
+may request accelerators in them, or in pods with a scheduling gate of their own. Where it does, a StatefulSet and a
+LeaderWorkerSet keep their pods: while one is updated, Kueue removes the gates of all pods of the old revision, with or
+without quota (Kueue 0.19.2, pkg/util/statefulset, `UngateAndFinalizePod`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from berth.manifests import job_policy_rules, policy_rules
+from berth.manifests.policy_rules import Rule, Variable, list_field
+from berth.names import TEAM_LABEL
+
+KINDS: Final = {"apps": ("deployments", "statefulsets"), "leaderworkerset.x-k8s.io": ("leaderworkersets",)}
+"""API group → kinds of services that Kueue queues."""
+
+
+def variables(namespaces: Sequence[str], accelerators: Sequence[str]) -> list[Variable]:
+    """Return the variables of the policy; Kueue queues services in `namespaces`."""
+    names = ", ".join(f"'{each}'" for each in sorted(namespaces))
+    return [
+        ("isQueuedHere", f"namespaceObject.metadata.name in [{names}]"),
+        (
+            "isOwned",
+            f"has(namespaceObject.metadata.labels) && '{TEAM_LABEL}' in namespaceObject.metadata.labels",
+        ),
+        ("isPod", "request.resource.resource == 'pods'"),
+        (
+            "spec",
+            "variables.isPod ? dyn(object).spec : request.resource.resource == 'leaderworkersets' ? "
+            "dyn(object).spec.leaderWorkerTemplate.workerTemplate.spec : dyn(object).spec.template.spec",
+        ),
+        policy_rules.CONTAINERS,
+        *(each for each in policy_rules.accelerator_variables(accelerators) if each[0] != "mayHostNetwork"),
+        ("gates", f"variables.isPod ? {list_field('variables.spec', 'schedulingGates')}.map(g, g.name) : []"),
+        *(each for each in job_policy_rules.JOB_VARIABLES if each[0] in ("owners", "oldOwners", "isController")),
+        ("isChanged", "request.operation == 'UPDATE' && !variables.isController"),
+    ]
+
+
+RULES: Final[list[Rule]] = [
+    (
+        "variables.isPod || variables.isQueuedHere || !variables.usesAccelerators",
+        "Kueue does not queue services in this namespace, so they may not use accelerators; submit a job, or ask the "
+        "platform's owners for serving: true",
+    ),
+    (
+        "!variables.isPod || variables.isQueuedHere || !variables.isOwned || !variables.usesAccelerators || "
+        f"!('{policy_rules.ADMISSION_GATE}' in variables.gates)",
+        "Kueue does not queue single pods in this namespace, so its scheduling gate does not allow accelerators; "
+        "submit a job",
+    ),
+    *(
+        (f"variables.isPod || {expression}", message)
+        for expression, message in job_policy_rules.JOB_RULES
+        if "wners" in expression
+    ),
+    (
+        "!variables.isQueuedHere || !variables.isChanged || request.resource.resource != 'statefulsets' || "
+        "dyn(object).spec.template == dyn(oldObject).spec.template",
+        "while a StatefulSet is updated, Kueue starts its old pods without quota; create a new StatefulSet instead",
+    ),
+    (
+        "!variables.isQueuedHere || !variables.isChanged || request.resource.resource != 'leaderworkersets' || "
+        "(dyn(object).spec.leaderWorkerTemplate == dyn(oldObject).spec.leaderWorkerTemplate && "
+        "has(dyn(object).spec.networkConfig) == has(dyn(oldObject).spec.networkConfig) && "
+        "(!has(dyn(object).spec.networkConfig) || "
+        "dyn(object).spec.networkConfig == dyn(oldObject).spec.networkConfig))",
+        "while a LeaderWorkerSet is updated, Kueue starts its old pods without quota; create a new LeaderWorkerSet "
+        "instead",
+    ),
+]

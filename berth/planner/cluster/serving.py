@@ -1,0 +1,54 @@
+"""Plan serving: the namespaces in which Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods.
+
+One list of integrations, and one namespace selector for the webhooks of all kinds, apply to a whole Kueue (chart of
+Kueue 0.19.2, webhook/manifests.yaml). So the integrations are on, and conditions on their webhooks name the namespaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diagnostics import FieldPath, join_quoted
+from berth.plan.configuration import SERVING_FRAMEWORKS
+from berth.planner.context import PlanningContext
+from berth.planner.queueing.local_queues import serving_namespaces
+
+_WRITTEN: FieldPath = ("kueue", "integrations", "frameworks")
+
+
+def with_serving(context: PlanningContext, frameworks: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the frameworks, and those of serving if a namespace has it."""
+    if not serving_namespaces(context):
+        return frameworks
+    return (*frameworks, *(each for each in SERVING_FRAMEWORKS if each not in frameworks))
+
+
+def check_serving(context: PlanningContext) -> None:
+    """Report serving where it is not possible or says two things, and what an existing Kueue needs for it."""
+    names = serving_namespaces(context)
+    if not names:
+        return
+    for index, framework in enumerate(context.spec.kueue.integrations.frameworks or ()):
+        if framework in SERVING_FRAMEWORKS:
+            message = (
+                f"'{framework}' is on in every namespace of a team, but serving: true only in {join_quoted(names)}; "
+                f"remove {framework}, or every serving"
+            )
+            context.problems.fault("contradiction", (*_WRITTEN, index), message)
+    if context.spec.workers:
+        for path in _serving_paths(context):
+            message = "has no effect on a manager, which runs no pods and sends only jobs to workers; remove serving"
+            context.problems.fault("contradiction", path, message)
+    elif context.spec.kueue.existing:
+        message = (
+            f"Berth does not configure this Kueue: its integrations must include {join_quoted(SERVING_FRAMEWORKS)}, "
+            f"and its managedJobsNamespaceSelector must match {join_quoted(names)}"
+        )
+        context.problems.note("serving-existing-kueue", ("kueue", "existing"), message)
+
+
+def _serving_paths(context: PlanningContext) -> Iterator[FieldPath]:
+    for team, spec in sorted(context.spec.teams.items()):
+        for index, namespace in enumerate(spec.namespaces or (spec.namespace,)):
+            if namespace.serving:
+                yield ("teams", team, *(("namespaces", index) if spec.namespaces else ("namespace",)), "serving")

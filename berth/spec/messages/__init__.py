@@ -1,0 +1,198 @@
+"""Translate pydantic's errors: the wrong value in quotes, what is allowed, what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
+from berth.diagnostics.hints import foreign_key_hint
+from berth.spec.ack import AckFleetSpec
+from berth.spec.base import EMPTY_TEXT, Text, text_rule, yaml_type
+from berth.spec.fleet import FleetSpec
+from berth.spec.messages.examples import example
+from berth.spec.messages.forms import (
+    COLLECTION_NOUNS,
+    REASONS,
+    allowed_keys,
+    annotation_at,
+    collection_remedy,
+    model_of,
+)
+from berth.spec.model import Model
+
+__all__ = ["allowed_keys", "to_problem"]
+
+_NAMED = {"priority": "the name of a priority", "cohort": "the name of a cohort", "pool": "the name of a pool"}
+
+
+def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Problem:
+    """Return one pydantic error as a fault; `root` is the model of the whole fleet."""
+    path: FieldPath = error["loc"]
+    if path[1:] and path[-1] == "[key]" and error["input"] == path[-2]:  # the key is wrong, not its value
+        path = path[:-1]
+    if error["type"] == "berth":
+        return Problem(Severity.FAULT, error["ctx"]["code"], path, error["ctx"]["message"])
+    if error["type"] == "extra_forbidden":
+        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(error, path, root))
+    if error["type"] == "string_type":
+        return Problem(Severity.FAULT, "bad-type", path, _not_a_string(error, path, root))
+    if (expected := COLLECTION_NOUNS.get(error["type"])) is not None:
+        message = _wrong_type(expected)(error, path) + collection_remedy(error, path, root)
+        return Problem(Severity.FAULT, "bad-type", path, message)
+    code, build = _MESSAGES.get(error["type"], ("bad-value", _original_message))
+    return Problem(Severity.FAULT, code, path, build(error, path))
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+_MessageBuilder = Callable[[Mapping[str, Any], FieldPath], str]
+
+
+def _original_message(error: Mapping[str, Any], path: FieldPath) -> str:
+    return f"'{format_value(error['input'])}': {error['msg'].lower()}"
+
+
+def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
+    known = allowed_keys(path[:-1], root)
+    if root is AckFleetSpec and str(path[-1]) in _google_keys(path) - {"machineType"}:
+        return f"'{path[-1]}' is not a key of an ACK stack; remove {path[-1]}"
+    guess = did_you_mean(str(path[-1]), [key for key in known if (path[-1], key) != ("gpu", "cpu")])
+    hint = foreign_key_hint(str(path[-1]), known) or guess
+    hint = hint or (f"; write one of {', '.join(known)}" if known else "; no key is allowed here")
+    return f"unknown key '{format_value(path[-1])}'{hint}"
+
+
+def _google_keys(path: FieldPath) -> set[str]:
+    """Return the keys at the same place of a stack on Google Cloud."""
+    place: FieldPath = ("pools", "") if path[-3:-2] == ("nodePools",) else path[:-1]
+    return set(allowed_keys(place))
+
+
+def _missing(error: Mapping[str, Any], path: FieldPath) -> str:
+    return f"is missing; write {_written_example(path)}"
+
+
+def _empty_text(error: Mapping[str, Any], path: FieldPath) -> str:
+    return f"is empty; write {_written_example(path)}"
+
+
+def _too_short(error: Mapping[str, Any], path: FieldPath) -> str:
+    return f"is empty; write at least one, such as {example(path)}"
+
+
+def _too_long(error: Mapping[str, Any], path: FieldPath) -> str:
+    noun = "characters" if isinstance(error["input"], str) else "entries"
+    return f"has {len(error['input'])} {noun}; write at most {error['ctx']['max_length']}"
+
+
+def _written_example(path: FieldPath) -> str:
+    """Return the key with its example as in a stack file, or the example of an item."""
+    value = example(path)
+    if isinstance(path[-1], int):
+        return value or "a value"
+    return f"{path[-1]}: {value}" if value else str(path[-1])
+
+
+def _not_a_string(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
+    expected, remedy = _expected_text(error["input"], path, text_rule(_full_annotation_at(path, root)))
+    return _wrong_type(expected)(error, path) + remedy
+
+
+def _expected_text(value: Any, path: FieldPath, rule: Text | None) -> tuple[str, str]:
+    """Return what a value of another type must be, and what to write."""
+    if path[0] in REASONS:
+        return "text", "; write the reason"
+    if path[-1] in _NAMED:
+        return _NAMED[str(path[-1])], ""
+    quoted = str(value).lower() if isinstance(value, bool) else str(value)
+    if rule is not None and (isinstance(value, (list, dict)) or not rule.matches(quoted)):
+        return rule.what, _one_text(value, path, rule)
+    if isinstance(value, float):
+        return "text", "; put quotes around it, and keep every digit"
+    return "text", f'; quote it: "{quoted}"' if isinstance(value, int) else ""
+
+
+def _one_text(value: Any, path: FieldPath, rule: Text) -> str:
+    """Return the remedy for no text, or for a list of one: the example of the key, or the item."""
+    items = cast("list[object]", value) if isinstance(value, list) else list[object]()
+    if len(items) == 1 and isinstance(items[0], str) and rule.matches(items[0]):
+        return f"; write {items[0]}"
+    return f"; write {_written_example(path)}" if value is None and rule.matches(example(path)) else ""
+
+
+def _full_annotation_at(path: FieldPath, root: type[Model]) -> Any:
+    """Return the type of the key at a path with its metadata; without it for an item or an entry."""
+    model = model_of(annotation_at(path[:-1], root))
+    fields = model.model_fields.values() if model else ()
+    return next((field.full_annotation for field in fields if field.alias == path[-1]), None)
+
+
+def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
+    value: object = error["input"]
+    number = re.match(r"\d+(?!\S)", value) if isinstance(value, str) else None
+    quotes = ", without quotes" if number and number[0] == value else ""
+    remedy = f"; write {number[0]}{quotes}" if number else ""
+    if not remedy and example(path).isdigit():
+        remedy = f"; write one such as {example(path)}"
+    return _wrong_type("a whole number")(error, path) + remedy
+
+
+def _not_a_number(error: Mapping[str, Any], path: FieldPath) -> str:
+    value: object = error["input"]
+    is_quoted = isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?", value)
+    return _wrong_type("a number")(error, path) + (f"; write {value}, without quotes" if is_quoted else "")
+
+
+def _not_a_boolean(error: Mapping[str, Any], path: FieldPath) -> str:
+    value: object = error["input"]
+    word = _BOOLEAN_WORDS.get(str(value).lower(), "")
+    remedy = f"; write {word}, without quotes" if isinstance(value, str) else f"; write {word}"
+    return _wrong_type("true or false")(error, path) + (remedy if word else "")
+
+
+def _wrong_type(expected: str) -> _MessageBuilder:
+    def build(error: Mapping[str, Any], path: FieldPath) -> str:
+        value = error["input"]
+        subject = "is empty" if value is None else f"'{format_value(value)}' is {yaml_type(value)}"
+        return f"{subject}, but must be {expected}"
+
+    return build
+
+
+def _not_in_literal(error: Mapping[str, Any], path: FieldPath) -> str:
+    value = error["input"]
+    allowed = [option.strip("'") for option in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
+    subject = "is empty" if value is None else f"'{format_value(value)}' is not allowed"
+    hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+    return f"{subject}; write {'one of ' if len(allowed) > 1 else ''}{', '.join(allowed)}{hint}"
+
+
+def _out_of_bounds(comparison: str, key_of_bound: str) -> _MessageBuilder:
+    def build(error: Mapping[str, Any], path: FieldPath) -> str:
+        return f"'{format_value(error['input'])}' is too {comparison} {int(error['ctx'][key_of_bound])}"
+
+    return build
+
+
+_BOOLEAN_WORDS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), "true"),
+    **dict.fromkeys(("false", "no", "off", "0"), "false"),
+}
+"""Common ways to write a boolean, in lower case → the boolean."""
+_MESSAGES: dict[str, tuple[str, _MessageBuilder]] = {
+    "missing": ("missing-key", _missing),
+    "int_type": ("bad-type", _whole_number),
+    "int_from_float": ("bad-type", _whole_number),
+    "float_type": ("bad-type", _not_a_number),
+    "bool_type": ("bad-type", _not_a_boolean),
+    "literal_error": ("bad-value", _not_in_literal),
+    "greater_than_equal": ("bad-value", _out_of_bounds("small; write at least", "ge")),
+    "less_than_equal": ("bad-value", _out_of_bounds("large; write at most", "le")),
+    EMPTY_TEXT: ("bad-value", _empty_text),
+    "too_short": ("missing-key", _too_short),
+    "too_long": ("bad-size", _too_long),
+    "string_too_long": ("bad-size", _too_long),
+    "string_unicode": ("bad-value", lambda error, path: "contains an invalid Unicode character; write it again"),
+}

@@ -1,0 +1,121 @@
+"""What a key takes: its allowed keys, and the shortest valid form of a list or a mapping, read from the models."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from berth.diagnostics import FieldPath, format_value
+from berth.diagnostics.hints import with_written
+from berth.spec.fleet import FleetSpec
+from berth.spec.messages.examples import example
+from berth.spec.model import Model
+
+COLLECTION_NOUNS: Final = {
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
+"""pydantic's type of error for a value that is no collection → the collection."""
+
+REASONS: Final = ("allowReplacement", "allowDeletion", "allowChange")
+"""Sections whose values are reasons."""
+
+
+def allowed_keys(path: FieldPath, root: type[Model] = FleetSpec) -> list[str]:
+    """Return the keys that are allowed at `path`, found by walking the models' annotations from `root`."""
+    model = model_of(annotation_at(path, root))
+    return [field.alias or name for name, field in model.model_fields.items()] if model else []
+
+
+def annotation_at(path: FieldPath, root: type[Model]) -> Any:
+    """Return the annotation of the value at `path`; None where the models have none."""
+    annotation: Any = root
+    for step in path:
+        annotation = _child_annotation(annotation, step)
+    return annotation
+
+
+def _child_annotation(annotation: Any, step: str | int) -> Any:
+    if (model := model_of(annotation)) is not None:
+        for name, field in model.model_fields.items():
+            if step in (field.alias, name):
+                return field.annotation
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is dict:
+        return args[1]
+    if origin is tuple:
+        return args[0]
+    alternatives = [argument for argument in args if argument is not type(None)] if origin else []
+    return _child_annotation(alternatives[0], step) if alternatives else None
+
+
+def model_of(annotation: Any) -> type[Model] | None:
+    """Return the model in an annotation, also in an optional one; None for lists, mappings of names and scalars."""
+    if isinstance(annotation, type):
+        return annotation if issubclass(annotation, Model) else None
+    if typing.get_origin(annotation) in (dict, tuple):
+        return None
+    return next((model for argument in typing.get_args(annotation) if (model := model_of(argument)) is not None), None)
+
+
+def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
+    """Return what to write where a list or a mapping is required: the value in it, an example, or the keys."""
+    value, noun, annotation = error["input"], COLLECTION_NOUNS[error["type"]], annotation_at(path, root)
+    if noun == "a mapping" and (form := _named_entries(value, annotation, path)):
+        return f"; write {form}"
+    if noun == "a list" and (form := _one_mapping(value, path, root)):
+        return f"; write {form}"
+    if form := _example_form(noun, path) or _minimal_form(annotation, path):
+        return f"; write {with_written(value, form)}"
+    if noun == "a list" and isinstance(value, str) and value.split():
+        return f"; write [{format_value(', '.join(value.split()))}]"
+    keys = allowed_keys(path, root)
+    return f"; its keys are {', '.join(keys)}" if keys else ""
+
+
+def _one_mapping(value: Any, path: FieldPath, root: type[Model]) -> str:
+    """Return a list of the one item that is written without brackets; "" if the list does not take such an item."""
+    entries = cast("dict[object, object]", value) if isinstance(value, dict) else dict[object, object]()
+    keys, form = set(map(str, entries)), f"[{format_value(entries)}]"
+    return form if keys and keys <= set(allowed_keys((*path, 0), root)) and "..." not in form else ""
+
+
+def _example_form(noun: str, path: FieldPath) -> str:
+    """Return the example for `path`, or for the list that contains it, if the example has the required type."""
+    form = example(path)[1:-1] if isinstance(path[-1], int) else example(path)
+    return form if form.startswith("[{" if noun == "a list" else "{") else ""
+
+
+def _named_entries(value: object, annotation: Any, path: FieldPath) -> str:
+    """Return a list of names, or of `key=value`, as the mapping that is required; "" for anything else."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    if not items or not all(isinstance(item, str) for item in items):
+        return ""
+    pairs = [str(item).partition("=") for item in items]
+    entry = _minimal_form(annotation, path).removeprefix("{<name>: ").removesuffix("}") or "<value>"
+    return "{" + ", ".join(f"{key}: {written or entry}" for key, _, written in pairs) + "}"
+
+
+def _minimal_form(annotation: Any, path: FieldPath) -> str:
+    """Return the shortest valid form of a mapping or a list of mappings; "" for scalars, or if no key is required."""
+    if (model := model_of(annotation)) is not None:
+        required = [field.alias or name for name, field in model.model_fields.items() if field.is_required()]
+        return "{" + ", ".join(f"{key}: {example((path[0], key))}" for key in required) + "}" if required else ""
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is dict:
+        return f"{{<name>: {_minimal_form(args[1], path) or _any_entry(args[1], path)}}}"
+    if origin is tuple:
+        return f"[{inner}]" if (inner := _minimal_form(args[0], path)) else ""
+    inner = [argument for argument in args if argument is not type(None)] if origin else []
+    return _minimal_form(inner[0], path) if inner else ""
+
+
+def _any_entry(annotation: Any, path: FieldPath) -> str:
+    """Return an entry of a mapping that requires no key: an empty one, a reason or a value."""
+    if model_of(annotation) is not None:
+        return "{}"
+    return "<why>" if path[0] in REASONS else example((*path, "*")) or "<value>"
