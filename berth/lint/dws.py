@@ -38,8 +38,7 @@ def check_queued_pods(job: SubmittedJob) -> None:
     ]
     for config in configs if queued_pods else ():
         _check_parameters(job, config)
-    if queued_pods:
-        _check_run_duration_named(job)
+    _check_run_duration_named(job)
     _check_same_shape(job, queued_pods)
     for pods in queued_pods:
         _check_template(pods)

@@ -1,5 +1,4 @@
-"""Admission policies for teams' namespaces, as plain dicts: four ValidatingAdmissionPolicies for a whole cluster,
-and a fifth where Kueue queues services.
+"""Admission policies for teams' namespaces, as plain dicts: at most six ValidatingAdmissionPolicies for a cluster.
 
 Settings of a team are annotations of its namespaces (`berth.plan.policies`), so that 1000 teams need no more objects
 than one. The rules for pods and services apply to everyone. Rules on who may create, own or start something apply to
@@ -27,6 +26,7 @@ JOBS: Final = "berth-jobs"
 SERVICES: Final = "berth-services"
 CONTROLLERS: Final = "berth-controllers"
 SERVING: Final = "berth-serving"
+RUNS: Final = "berth-runs"
 
 _TEAM_NAMESPACES: Final[Manifest] = {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
 
@@ -42,17 +42,23 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
         ),
         (
             "controllers",
-            _policy(CONTROLLERS, _controller_resources(), [], job_rules.CONTROLLER_RULES, changed_only=False),
+            _policy(CONTROLLERS, _controller_resources(), [], job_rules.CONTROLLER_RULES, condition=None),
         ),
     ]
     if plan.serving:
         variables = serving.variables(plan.serving, plan.accelerators)
         policies.append(("serving", _policy(SERVING, _serving_resources(), variables, serving.RULES)))
+    if plan.limits_runs:
+        variables = job_rules.run_variables(plan.shared_run_limits)
+        runs = _policy(
+            RUNS, _job_resources(plan.job_kinds), variables, job_rules.RUN_RULES, condition=job_rules.RUN_CHANGED
+        )
+        policies.append(("runs", runs))
     manifests: list[tuple[str, Manifest]] = []
     for role, policy in policies:
         name = f"berth-{role}"
         manifests += [(f"{role}-policy", policy), (f"{role}-binding", _binding(name, name, _TEAM_NAMESPACES))]
-        if plan.shared_namespaces and name in (JOBS, CONTROLLERS, SERVING):
+        if plan.shared_namespaces and name in (JOBS, CONTROLLERS, RUNS, SERVING):
             selector = _named(plan.shared_namespaces)
             manifests.append((f"{role}-shared-binding", _binding(f"{name}-shared", name, selector)))
     return manifests
@@ -90,17 +96,17 @@ def _policy(
     variables: Sequence[rules.Variable],
     validations: Sequence[rules.Rule],
     *,
-    changed_only: bool = True,
+    condition: str | None = rules.CHANGED,
 ) -> Manifest:
-    """Return a policy.
+    """Return a policy for requests that meet the condition.
 
-    With `changed_only` it ignores updates that change neither the spec nor the owners: an object that is older than the
-    policy can still be labelled, finalized and deleted.
+    By default it ignores updates that change neither the spec nor the owners: an object that is older than the policy
+    can still be labelled, finalized and deleted.
     """
     spec: Manifest = {
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": list(resources)},
-        **({"matchConditions": [{"name": "changed", "expression": rules.CHANGED}]} if changed_only else {}),
+        **({"matchConditions": [{"name": "changed", "expression": condition}]} if condition else {}),
         **({"variables": [{"name": name, "expression": text} for name, text in variables]} if variables else {}),
         "validations": [
             {"expression": expression, "message": message, "reason": "Forbidden"} for expression, message in validations

@@ -19,6 +19,7 @@ from berth.plan.policies import (
     POD_PRIORITIES,
     POD_SECURITY_LABEL,
     READ_ONLY_HOST_PATHS,
+    RUN_DURATIONS,
     SERVICE_TYPES,
 )
 from berth.plan.teams import (
@@ -53,7 +54,7 @@ def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
         f"{_POD_SECURITY}/warn": isolation_plan.pod_security_warning,
     }
     metadata: Manifest = {"name": namespace_plan.name, "labels": team_labels(team) | levels}
-    if annotations := _policy_annotations(isolation_plan):
+    if annotations := _policy_annotations(isolation_plan) | _run_limits(namespace_plan):
         metadata["annotations"] = annotations
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
@@ -70,6 +71,12 @@ def _policy_annotations(plan: IsolationPlan) -> dict[str, str]:
         SERVICE_TYPES: plan.service_types,
     }
     return {key: ",".join(items) for key, items in values.items() if items}
+
+
+def _run_limits(plan: NamespacePlan) -> dict[str, str]:
+    """Return the annotation with the longest runs of the namespace's queues; empty without queued machines."""
+    limits = ",".join(f"{queue}={seconds}" for queue, seconds in sorted(plan.run_limits.items()))
+    return {RUN_DURATIONS: limits} if limits else {}
 
 
 def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterator[tuple[str, Manifest]]:

@@ -20,6 +20,9 @@ QUEUED_CLASS: Final = "queued-provisioning.gke.io"
 PARAMETER_PREFIX: Final = "provreq.kueue.x-k8s.io/"
 """Prefix of job annotations that become parameters of the job's ProvisioningRequest (Kueue 0.19.2)."""
 RUN_DURATION_PARAMETER: Final = "maxRunDurationSeconds"
+MIN_RUN_SECONDS: Final = 600
+MAX_RUN_SECONDS: Final = 604800
+"""The shortest and the longest run that GKE's queued provisioning accepts (GKE docs: DWS); the catalog has them too."""
 
 
 class ParametersPlan(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 POD_SECURITY_LABEL: Final = "berth.dev/pod-security"
 """Namespace label with the Pod Security level of its pods, apart from exemptions."""
@@ -22,6 +22,9 @@ POD_PRIORITIES: Final = "berth.dev/pod-priorities"
 SERVICE_TYPES: Final = "berth.dev/service-types"
 """Namespace annotation: service types besides ClusterIP: LoadBalancer, NodePort, ExternalIPs."""
 
+RUN_DURATIONS: Final = "berth.dev/max-run-durations"
+"""Namespace annotation: `<local queue>=<seconds>` of each queue with queued machines: its longest run."""
+
 
 class PoliciesPlan(Struct, frozen=True, kw_only=True):
     """The admission policies of one cluster; settings of a team are annotations of its namespaces.
@@ -29,10 +32,13 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     `job_kinds` maps API groups to the resources that Kueue queues (`batch` → `jobs`). `accelerators` are the resource
     names that only pods of such jobs may request. In `shared_namespaces`, which existed before, policies of jobs apply
     but those of pods and services do not. Kueue also queues services and pods in the namespaces `serving`; without any
-    there is no policy for them.
+    there is no policy for them. `limits_runs`: some queue has queued machines, whose run durations are limited;
+    `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
     accelerators: tuple[str, ...]
     shared_namespaces: tuple[str, ...] = ()
     serving: tuple[str, ...] = ()
+    limits_runs: bool = False
+    shared_run_limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import LocalQueuePlan
@@ -22,11 +22,13 @@ class NamespacePlan(Struct, frozen=True, kw_only=True):
     """A namespace; if it is not `owned`, it existed before and Berth does not manage it.
 
     With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods in it.
+    `run_limits` maps local queues with queued machines to the longest run that they allow, in seconds.
     """
 
     name: str
     owned: bool
     serving: bool = False
+    run_limits: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class SecretPlan(Struct, frozen=True, kw_only=True):

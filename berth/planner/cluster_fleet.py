@@ -25,6 +25,7 @@ from berth.planner.queueing.admission_checks import PlannedChecks
 from berth.planner.queueing.flavors import PlannedFlavor
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy import access, policies, teams
+from berth.planner.tenancy.run_limits import run_limits
 
 
 class ClusterMachines(Struct, frozen=True):
@@ -82,7 +83,11 @@ def plan_cluster_fleet(
     planned_pools = cluster_pool_plans(context, machines)
     flavor_plans = tuple(flavors.flavor_plan(context, f, guaranteed[n]) for n, f in queue_flavors.items())
     team_plans = teams.plan_teams(
-        context, queue_plans, QuotaTree(queue_plans, cohort_plans, resource_of), queue_flavors
+        context,
+        queue_plans,
+        QuotaTree(queue_plans, cohort_plans, resource_of),
+        queue_flavors,
+        run_limits(queue_plans, checks),
     )
     existing_cluster = existing.existing_cluster_plan(context, machines.pools)
     return FleetPlan(

@@ -29,4 +29,5 @@ class Policies(pulumi.ComponentResource):
         for role, manifest in policies.admission_policies(plan):
             KubernetesObject(f"{name}-{role}", manifest, opts=options)
         names = [policies.PODS, policies.JOBS, policies.SERVICES, policies.CONTROLLERS]
-        self.register_outputs({"policies": [*names, policies.SERVING] if plan.serving else names})
+        optional = [(policies.SERVING, plan.serving), (policies.RUNS, plan.limits_runs)]
+        self.register_outputs({"policies": [*names, *(name for name, is_needed in optional if is_needed)]})

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from berth import catalog
 from berth.plan.configuration import ConfigurationPlan
 from berth.plan.policies import PoliciesPlan
-from berth.plan.teams import TeamPlan
+from berth.plan.teams import NamespacePlan, TeamPlan
 from berth.planner.tenancy.access import job_kinds, queued_frameworks
 
 
@@ -21,4 +21,15 @@ def plan_policies(teams: Iterable[TeamPlan], kueue: ConfigurationPlan | None) ->
         accelerators=tuple(sorted({machine.resource for machine in catalog.machines().values()})),
         shared_namespaces=tuple(sorted(each.name for each in namespaces if not each.owned)),
         serving=tuple(sorted(each.name for each in namespaces if each.serving)),
+        limits_runs=any(each.run_limits for each in namespaces),
+        shared_run_limits=_shared_run_limits(each for each in namespaces if not each.owned),
     )
+
+
+def _shared_run_limits(namespaces: Iterable[NamespacePlan]) -> dict[str, dict[str, int]]:
+    """Return namespace → local queue → seconds; teams may share a namespace."""
+    limits: dict[str, dict[str, int]] = {}
+    for namespace in namespaces:
+        if namespace.run_limits:
+            limits.setdefault(namespace.name, {}).update(namespace.run_limits)
+    return limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from berth.diagnostics import FieldPath
 from berth.names import TEAM_LABEL, is_shared_namespace
@@ -15,6 +16,7 @@ from berth.planner.queueing.local_queues import check_default_queues, team_names
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy.identities import check_unique_accounts, team_identity
 from berth.planner.tenancy.isolation import team_isolation
+from berth.planner.tenancy.run_limits import with_run_limits
 from berth.spec.tenancy import NamespaceSpec
 
 _SYSTEM_PREFIXES = ("kube-", "gke-managed-", "gmp-")
@@ -28,6 +30,7 @@ def plan_teams(
     queues: tuple[ClusterQueuePlan, ...],
     tree: QuotaTree,
     flavors: Mapping[str, PlannedFlavor],
+    limits: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[TeamPlan, ...]:
     """Return every team of the fleet, by name."""
     _check_namespaces(context)
@@ -39,7 +42,7 @@ def plan_teams(
             by_team.setdefault(team, []).append(queue)
     resource_of = {flavor.name: flavor.resource for flavor in flavors.values()}
     return tuple(
-        _team(context, name, by_team.get(name, []), tree.ceilings(by_team.get(name, ())), flavors, resource_of)
+        _team(context, name, by_team.get(name, []), tree.ceilings(by_team.get(name, ())), flavors, resource_of, limits)
         for name in sorted(context.spec.teams)
     )
 
@@ -51,13 +54,14 @@ def _team(
     ceiling: dict[str, int],
     flavors: Mapping[str, PlannedFlavor],
     resource_of: Mapping[str, str],
+    limits: Mapping[str, int],
 ) -> TeamPlan:
     spec = context.spec.teams[name]
     return TeamPlan(
         name=name,
         formerly=spec.formerly,
         state=spec.state,
-        namespaces=team_namespaces(context, name),
+        namespaces=with_run_limits(team_namespaces(context, name), name, queues, limits),
         isolation=team_isolation(context, name, queues, ceiling, flavors),
         identity=team_identity(context, name),
         groups=tuple(sorted(spec.groups)),

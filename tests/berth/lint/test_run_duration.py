@@ -13,10 +13,12 @@ from berth.evaluate import evaluate_stack
 from berth.jobs.files import ManifestDocument
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
+from berth.manifests.fleet import all_manifests
 from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.fleet import FleetPlan
 from berth.workloads.derive import derive_workload
 from berth.workloads.options import WorkloadOptions
+from tests.cel import Request, refusals
 
 ROOT = pathlib.Path(__file__).parents[3]
 RUN_DURATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
@@ -102,3 +104,50 @@ def test_a_workload_asks_for_no_more_than_its_queue_allows(plan: FleetPlan) -> N
             "'172801s' is more than the maximum of batch/dws-local-queue, 172800s; write 172800s or less",
         )
     ]
+
+
+DURATIONS: dict[str, str | None] = {
+    "the maximum": "172800",
+    "above it": "172801",
+    "the shortest": "600",
+    "below the shortest": "599",
+    "above GKE's maximum": "604801",
+    "none": None,
+    "empty": "",
+    "words": "2h",
+    "negative": "-600",
+    "a fraction": "600.5",
+    "spaces": " 600",
+}
+
+
+@pytest.mark.parametrize("kind", ["Job", "JobSet", "PyTorchJob"])
+@pytest.mark.parametrize("name", DURATIONS)
+def test_the_admission_policy_agrees_with_lint(plan: FleetPlan, name: str, kind: str) -> None:
+    """`berth-runs` refuses what lint finds wrong with the run duration of a job, whatever its kind."""
+    duration = DURATIONS[name]
+    annotations = {} if duration is None else {RUN_DURATION: duration}
+    lint_refuses = any(each.startswith(("above-run-limit", "dws")) for each in messages(plan, annotations))
+    job: Any = yaml.safe_load(JOB)
+    job["metadata"]["annotations"] = annotations
+    group, resource = {
+        "Job": ("batch", "jobs"),
+        "JobSet": ("jobset.x-k8s.io", "jobsets"),
+        "PyTorchJob": ("kubeflow.org", "pytorchjobs"),
+    }[kind]
+    namespace = next((m for m in all_manifests(plan) if (m["kind"], _name(m)) == ("Namespace", "default")), None)
+    request = Request(
+        group=group,
+        resource=resource,
+        namespace=namespace or {"metadata": {"name": "default", "labels": {}}},
+        after=job,
+        before=None,
+        everywhere=False,
+    )
+    policy = [m for m in all_manifests(plan) if _name(m).startswith("berth-runs")]
+    assert len(policy) >= 2
+    assert bool(refusals(policy, request)) == lint_refuses
+
+
+def _name(manifest: Any) -> str:
+    return str(manifest["metadata"]["name"])

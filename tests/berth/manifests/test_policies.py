@@ -83,5 +83,5 @@ def test_every_rule_of_every_policy_refuses_some_row() -> None:
 
 def test_a_thousand_teams_need_no_more_policies_than_two() -> None:
     kinds = [m["kind"] for m in rendered() if m["kind"].startswith("ValidatingAdmissionPolicy")]
-    assert len(kinds) == 10
+    assert len(kinds) == 12
     assert len(hostile.fleet().teams) == 2
