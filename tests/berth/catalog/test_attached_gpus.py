@@ -35,9 +35,14 @@ def test_an_n1_machine_with_gpus_is_a_machine_like_any_other(name: str, vcpu: in
             "n1-standard-64",
             "nvidia-tesla-t4",
             1,
-            "at most 48; write one of n1-standard-1, n1-standard-2, n1-standard-4",
+            "more than the 48 that 1 nvidia-tesla-t4 can have; write one of n1-standard-1",
         ),
-        ("n1-standard-16", "nvidia-tesla-v100", 1, "'n1-standard-16' has 16 vCPUs, but 1 nvidia-tesla-v100 support at"),
+        (
+            "n1-standard-16",
+            "nvidia-tesla-v100",
+            1,
+            "'n1-standard-16' has 16 vCPUs, more than the 12 that 1 nvidia-tesla-v100 can have",
+        ),
         (
             "n1-standard-4",
             "nvidia-tesla-t4",

@@ -118,7 +118,7 @@ def test_the_limits_count_the_whole_cluster() -> None:
             "taints": [{"key": "tier", "value": "gold"}]}  # fmt: skip
     fleet = fleet_with({**MADE_BY_GKE, "pools.more": more})
     assert faults(fleet) == ["auto-provisioning-limit pools.l4.autoProvisioned"]
-    assert "can have 10, but auto-provisioning limits the cluster to 8" in message(fleet, "auto-provisioning-limit")
+    assert "can have 10 in all, but auto-provisioning creates at most 8" in message(fleet, "auto-provisioning-limit")
 
 
 def test_on_autopilot_there_are_no_limits_to_fit_under() -> None:

@@ -157,7 +157,7 @@ def test_another_machine_is_said_once_and_not_also_what_follows_from_it() -> Non
     assert (request.key, request.message) == (
         "machineType",
         "reservation 'held' has machines of type 'g2-standard-24', but this pool has 'a2-ultragpu-8g'; write "
-        "one value for both",
+        "the same machineType in both",
     )
 
 

@@ -52,7 +52,7 @@ SETTINGS = (
         "waiting for pods cannot be switched off with 0",
         "bad-pods-ready",
         {"pods_ready": PodsReadyPlan(timeout_seconds=0, recovery_seconds=-1)},
-        "waitForPodsReady.timeout: '0' seconds means 30 minutes in Kueue, not off; write 1 or more",
+        "waitForPodsReady.timeout: '0' seconds means 30 minutes in Kueue, not off; write at least 1s",
         "waitForPodsReady.recoveryTimeout: '-1' seconds is not a duration; write 0 for no timeout",
     ),
     case(
@@ -89,7 +89,7 @@ SETTINGS = (
         "quota-check-with-prefixes",
         {"quota_check": "IgnoreUndeclared"},
         "resources.quotaCheckStrategy: 'IgnoreUndeclared' and excludeResourcePrefixes (ephemeral-storage) "
-        "cannot be combined; write one of them",
+        "cannot be combined; remove one",
     ),
     case(
         "a resource is transformed once, kept or replaced",
@@ -143,7 +143,8 @@ SETTINGS = (
         "some kind of job is queued",
         "bad-framework",
         {"frameworks": ()},
-        "integrations.frameworks: '[]' means Kueue's default, [batch/job]; write that, or all kinds of jobs to queue",
+        "integrations.frameworks: '[]' means Kueue's default, [batch/job]; write [batch/job], or every kind of job that "
+        "Kueue manages",
     ),
     case(
         "an external framework is a kind, a version and a group",
@@ -167,7 +168,7 @@ SETTINGS = (
             ExpressionPlan(key="a", operator="Exists", values=("b",)),
             ExpressionPlan(key="a", operator="Is"),
         ),
-        "managedJobsNamespaceSelector.matchExpressions[0]: 'NotIn' needs values; write values",
+        "managedJobsNamespaceSelector.matchExpressions[0]: 'NotIn' needs values; write values: [<value>]",
         "managedJobsNamespaceSelector.matchExpressions[1]: 'Exists' takes no values; remove values",
         "managedJobsNamespaceSelector.matchExpressions[2]: 'Is' is not a value that Kueue accepts; write In, "
         "NotIn, Exists or DoesNotExist",
@@ -206,7 +207,7 @@ SETTINGS = (
             CustomLabelPlan(name="1a", label_key="a", annotation_key="b"), CustomLabelPlan(name="b", label_key="c d")
         ),
         "metrics.customLabels[0]: '1a' is not a metric label: a letter, then letters, digits and '_'",
-        "metrics.customLabels[0]: '1a' is read from a label and from an annotation; write one of them",
+        "metrics.customLabels[0]: '1a' has two sources; remove sourceLabelKey or sourceAnnotationKey",
         f"metrics.customLabels[1]: 'c d' is not a key to read from; {KEY}",
     ),
     case(
