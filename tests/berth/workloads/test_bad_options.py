@@ -136,9 +136,9 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
         ("dev", "vision", "urgent"),
         {"kind": "deployment"},
         [
-            "Kueue does not manage Deployment objects in namespace 'vision': its pods would start outside all quota, or "
-            "be refused if they use accelerators; write serving: true for the namespace in the platform's stack file, "
-            "or use 'speech'"
+            "Kueue does not manage Deployment objects in namespace 'vision': its pods would start outside all quota, "
+            "or be refused if they use accelerators; write serving: true for the namespace in the platform's stack "
+            "file, or use 'speech'"
         ],
     ),
     "a placement group where the nodes are there": (

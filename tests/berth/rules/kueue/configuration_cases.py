@@ -143,8 +143,8 @@ SETTINGS = (
         "some kind of job is queued",
         "bad-framework",
         {"frameworks": ()},
-        "integrations.frameworks: '[]' means Kueue's default, [batch/job]; write [batch/job], or every kind of job that "
-        "Kueue manages",
+        "integrations.frameworks: '[]' means Kueue's default, [batch/job]; write [batch/job], or every kind of job "
+        "that Kueue manages",
     ),
     case(
         "an external framework is a kind, a version and a group",
