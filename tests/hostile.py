@@ -39,6 +39,11 @@ IDENTITIES = {
         ("system:serviceaccounts:kube-system", *_ACCOUNTS),
         everywhere=True,
     ),
+    "cron": Identity(
+        "system:serviceaccount:kube-system:cronjob-controller",
+        ("system:serviceaccounts:kube-system", *_ACCOUNTS),
+        everywhere=True,
+    ),
 }
 
 _CONTAINERS = [{"name": "main", "image": "x"}]

@@ -105,8 +105,8 @@ def test_the_api_server_finds_no_wrong_type_in_the_expressions(
         lambda: [p for p in cluster.get("validatingadmissionpolicies")["items"] if "berth" in p["metadata"]["name"]],
         lambda result: all("typeChecking" in p.get("status", {}) for p in result),
     )
-    assert len(policies) == 5
-    assert [p["status"]["typeChecking"] for p in policies] == [{}] * 5
+    assert len(policies) == 6
+    assert [p["status"]["typeChecking"] for p in policies] == [{}] * 6
 
 
 def _answer(cluster: Cluster, attempt: Attempt, uids: Mapping[str, str]) -> str:
