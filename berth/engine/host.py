@@ -188,7 +188,7 @@ class _Tasks:
             idle = 0 if (self._started, self._done) != before else idle + 1
 
     def create(self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None) -> asyncio.Task[Any]:
-        """Return a task factory that records each task's exception before anything else handles it."""
+        """Create a task that records its exception before anything else handles it: its callback is the first."""
         task = asyncio.Task(coro, loop=loop, context=context)
         self._started += 1
         task.add_done_callback(self._remember)
