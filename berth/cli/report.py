@@ -18,8 +18,8 @@ from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.revisions import RevisionNotFound
 
 if TYPE_CHECKING:
+    from berth.cli.admit.simulate import SimulationResult
     from berth.cost.prices import Prices
-    from berth.report.timeline import Timeline
     from berth.report.usage_plot import UsageView
     from berth.report.view import ChangeSummary, ReportOrigin
 
@@ -55,6 +55,7 @@ def command(
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
+    from berth.cli.admit.timeline import story_timeline
     from berth.cost.fleet import fleet_cost
     from berth.report.page import render_page
 
@@ -62,12 +63,14 @@ def command(
         None if revision is None or evaluation.faults else _changes_since(stack, evaluation, revision, price_table)
     )
     fleet_cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
-    timeline = _timeline(stack, jobs) if jobs and not evaluation.faults else None
+    simulation = _simulate(stack, jobs) if jobs and not evaluation.faults else None
+    timeline = None if simulation is None else story_timeline(simulation.stories[0])
     usage = _usage(evaluation, metrics) if metrics and not evaluation.faults else None
     write_output(render_page(evaluation, fleet_cost, changes, timeline, _origin(), usage), output)
     if output is not None:
         print_problems(evaluation.faults)
-    raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)
+    has_faults = evaluation.faults or (simulation is not None and simulation.faults)
+    raise typer.Exit(EXIT_FAULTS if has_faults else EXIT_OK)
 
 
 def _origin() -> ReportOrigin:
@@ -78,16 +81,15 @@ def _origin() -> ReportOrigin:
     return ReportOrigin(datetime.now(UTC).date().isoformat(), version("berth"), current_commit(project_root()))
 
 
-def _timeline(stack: str, jobs: list[str]) -> Timeline:
-    """Simulate jobs on the queues of a stack; print the faults and exit 1 if there are any."""
+def _simulate(stack: str, jobs: list[str]) -> SimulationResult:
+    """Simulate jobs on the queues of a stack and print the problems; exit 1 if they prevent the simulation."""
     from berth.cli.admit import simulate
-    from berth.cli.admit.timeline import story_timeline
 
     simulation = simulate.run([stack, *jobs], (), project_root())
     print_problems(simulation.problems)
-    if simulation.faults:
+    if not simulation.stories:
         raise typer.Exit(EXIT_FAULTS)
-    return story_timeline(simulation.stories[0])
+    return simulation
 
 
 def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
