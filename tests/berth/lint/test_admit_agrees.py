@@ -9,11 +9,14 @@ import os
 import pathlib
 import re
 import shutil
+from collections import Counter
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.jobs.kinds import kinds
 from tests.berth.bad_input.cases import parsed
 from tests.stack_files import ROOT
 
@@ -147,3 +150,20 @@ def test_every_newcomer_is_told_what_is_wrong(folder: pathlib.Path, title: str) 
 def test_there_are_enough_cases() -> None:
     assert len(CASES) >= 300
     assert len(NEWCOMERS) >= 30
+
+
+def _top_level_kinds(text: str) -> set[str]:
+    """Return the kinds of the objects of a manifest; none of a template."""
+    try:
+        documents = [each for each in yaml.safe_load_all(text) if isinstance(each, dict)]
+    except yaml.YAMLError:
+        return set()
+    return {str(each.get("kind")) for each in documents}
+
+
+def test_every_kind_has_at_least_three_broken_manifests() -> None:
+    broken = [
+        text for title, (_, text) in CASES.items() if title in NEWCOMERS or title.startswith(("broken:", "kinds:"))
+    ]
+    counts = Counter(kind for text in broken for kind in _top_level_kinds(text))
+    assert {kind: counts[kind] for kind in (*kinds(), "ProvisioningRequest") if counts[kind] < 3} == {}
