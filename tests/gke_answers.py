@@ -13,6 +13,7 @@ from typing import Any
 from berth.manifests.fleet import all_manifests
 from berth.manifests.helm_values import configuration
 from berth.manifests.serving.webhooks import PATCH
+from berth.names import MAX_COMPUTE_NAME, shorten
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, ExistingNetworkPlan, GpuPlan, MaintenancePlan, NodePoolPlan, ReservationPlan
 from berth.plan.kueue import ChartPlan
@@ -41,7 +42,9 @@ def files(plan: FleetPlan, *, noise: bool = False) -> dict[str, str]:
             *(reservation(plan, each) for each in plan.reservations),
             *google_answers.delivered_reservations(plan),
         ],
-        "subnets.json": subnetworks(plan),
+        "subnets.json": [*subnetworks(plan), *accelerator_subnetworks(plan)],
+        "firewalls.json": firewalls(plan),
+        "services.json": services(plan),
         "objects.json": {
             "apiVersion": "v1",
             "kind": "List",
@@ -170,6 +173,45 @@ def subnetworks(plan: FleetPlan) -> list[JSON]:
     secondary = [{"rangeName": name, "ipCidrRange": block} for name, block in ranges.items()]
     link = f"https://www.googleapis.com/compute/v1/projects/{plan.project}/regions/{network.region}/subnetworks/{network.name}"
     return [{"name": network.name, "ipCidrRange": network.node_range, "secondaryIpRanges": secondary, "selfLink": link}]
+
+
+def accelerator_subnetworks(plan: FleetPlan) -> list[JSON]:
+    """The subnetworks of GPUDirect's networks, with the network that each belongs to."""
+    base = f"https://www.googleapis.com/compute/v1/projects/{plan.project}"
+    return [
+        {
+            "name": subnet.name,
+            "ipCidrRange": subnet.ip_range,
+            "network": f"{base}/global/networks/{vpc.name}",
+            "selfLink": f"{base}/regions/{networks.region}/subnetworks/{subnet.name}",
+        }
+        for networks in plan.accelerator_networks
+        for vpc in networks.vpcs
+        for subnet in vpc.subnets
+    ]
+
+
+def firewalls(plan: FleetPlan) -> list[JSON]:
+    """`gcloud compute firewall-rules list --format json`."""
+    rule = own_cluster(plan).webhook_firewall
+    networks = [vpc.name for each in plan.accelerator_networks for vpc in each.vpcs if vpc.allowed_ranges]
+    names = [*([rule.name] if rule else []), *(shorten(f"{name}-internal", MAX_COMPUTE_NAME) for name in networks)]
+    base = f"https://www.googleapis.com/compute/v1/projects/{plan.project}/global/firewalls"
+    return [{"kind": "compute#firewall", "name": name, "selfLink": f"{base}/{name}"} for name in names]
+
+
+def services(plan: FleetPlan) -> list[JSON]:
+    """`gcloud services list --enabled --format json`."""
+    number = google_answers.NUMBER
+    return [
+        {
+            "config": {"name": api},
+            "name": f"projects/{number}/services/{api}",
+            "parent": f"projects/{number}",
+            "state": "ENABLED",
+        }
+        for api in plan.services
+    ]
 
 
 def _drivers(cluster_plan: ClusterPlan) -> JSON:

@@ -65,7 +65,9 @@ def _has_version(cluster_answer: ApiObject) -> bool:
 
 
 def _authorized_networks(cluster_answer: ApiObject) -> StackEntry:
-    config = mapping_at(cluster_answer, "masterAuthorizedNetworksConfig")
+    config = mapping_at(cluster_answer, "masterAuthorizedNetworksConfig") or mapping_at(
+        cluster_answer, "controlPlaneEndpointsConfig.ipEndpointsConfig.authorizedNetworksConfig"
+    )
     if not config.get("enabled"):
         return {}
     blocks = [

@@ -33,6 +33,8 @@ class ClusterInventory(Struct, dict=True):
     alert_policies: list[ApiObject] = field(default_factory=list[ApiObject])
     iam_policies: list[ApiObject] = field(default_factory=list[ApiObject])
     service_accounts: list[ApiObject] = field(default_factory=list[ApiObject])
+    firewalls: list[ApiObject] = field(default_factory=list[ApiObject])
+    services: list[ApiObject] = field(default_factory=list[ApiObject])
     context: str | None = None
     keeps_cluster: bool = False
 
@@ -107,55 +109,67 @@ def _cluster_inventory(
     keeps_cluster: bool,
 ) -> ClusterInventory:
     """Return all answers on one cluster. Raises InvalidInventory if they are about another cluster, or none."""
-    wrong: list[str] = []
-    if context is None and not keeps_cluster and cluster.get("location", "").count("-") != 1:
-        location = cluster.get("location") or "nowhere"
-        wrong.append(
-            f"cluster '{cluster['name']}' is zonal ({location}), and Berth manages regional ones; use --keep-cluster "
-            "to adopt its pools, or --inside CONTEXT"
-        )
     pools = [(None, resource) for resource in cast("list[ApiObject]", cluster.get("nodePools") or [])] + [
         *answers_by_kind["node pool"]
     ]
-    for file, resource in pools:
-        if file is not None and not _resource_path(resource).startswith(f"{_resource_path(cluster)}/"):
-            wrong.append(
-                f"{file}: node pool '{resource['name']}' belongs to another cluster than '{cluster['name']}'; remove it"
-            )
     given = {kind: list(_latest_by_link(answers).values()) for kind, answers in answers_by_kind.items()}
-    given[answer_kinds.OBJECT] = [resource for _, resource in answers_by_kind[answer_kinds.OBJECT]]
     result = ClusterInventory(
-        cluster,
-        list(_latest_by_link(pools).values()),
-        given[answer_kinds.RESERVATION],
-        given[answer_kinds.SUBNETWORK],
-        given[answer_kinds.OBJECT],
-        given[answer_kinds.FUTURE_RESERVATION],
-        given[answer_kinds.DASHBOARD],
-        given[answer_kinds.ALERT_POLICY],
-        [*given[answer_kinds.IAM_POLICY], *given[answer_kinds.PROJECT_POLICY]],
-        given[answer_kinds.SERVICE_ACCOUNT],
-        context,
-        keeps_cluster,
+        cluster=cluster,
+        node_pools=list(_latest_by_link(pools).values()),
+        reservations=given[answer_kinds.RESERVATION],
+        subnetworks=given[answer_kinds.SUBNETWORK],
+        objects=[resource for _, resource in answers_by_kind[answer_kinds.OBJECT]],
+        future_reservations=given[answer_kinds.FUTURE_RESERVATION],
+        dashboards=given[answer_kinds.DASHBOARD],
+        alert_policies=given[answer_kinds.ALERT_POLICY],
+        iam_policies=[*given[answer_kinds.IAM_POLICY], *given[answer_kinds.PROJECT_POLICY]],
+        service_accounts=given[answer_kinds.SERVICE_ACCOUNT],
+        firewalls=given[answer_kinds.FIREWALL],
+        services=given[answer_kinds.SERVICE],
+        context=context,
+        keeps_cluster=keeps_cluster,
     )
-    wrong += foreign_answers(result.project, answers_by_kind)
-    if not result.project:
-        wrong.append(f"cluster '{cluster['name']}' has no selfLink, which names its project; give the whole answer")
-    if not result.node_pools and not result.is_autopilot:
-        wrong.append(
-            f"cluster '{cluster['name']}' has no node pools; add the answer of gcloud container node-pools list "
-            f"--cluster {cluster['name']} --format json"
-        )
-    if any(
-        value_at(resource, "spec.controllerName") == MULTIKUEUE for resource in result.objects_of_kind("AdmissionCheck")
-    ):
-        wrong.append(
-            f"cluster '{cluster['name']}' sends its jobs to workers (MultiKueue): give the answers of each worker by "
-            "itself, and write `workers` of the manager by hand"
-        )
-    if wrong:
+    if wrong := [
+        *_zonal_error(result),
+        *_foreign_pool_errors(cluster, pools),
+        *foreign_answers(result.project, answers_by_kind),
+        *_content_errors(result),
+    ]:
         raise InvalidInventory(*wrong)
     return result
+
+
+def _zonal_error(inventory: ClusterInventory) -> Iterator[str]:
+    if inventory.manages_cluster and inventory.location.count("-") != 1:
+        yield (
+            f"cluster '{inventory.cluster['name']}' is zonal ({inventory.location or 'nowhere'}), and Berth manages "
+            "regional ones; use --keep-cluster to adopt its pools, or --inside CONTEXT"
+        )
+
+
+def _foreign_pool_errors(cluster: ApiObject, pools: Sequence[tuple[str | None, ApiObject]]) -> Iterator[str]:
+    for file, resource in pools:
+        if file is not None and not _resource_path(resource).startswith(f"{_resource_path(cluster)}/"):
+            yield (
+                f"{file}: node pool '{resource['name']}' belongs to another cluster than '{cluster['name']}'; remove it"
+            )
+
+
+def _content_errors(inventory: ClusterInventory) -> Iterator[str]:
+    name = inventory.cluster["name"]
+    if not inventory.project:
+        yield f"cluster '{name}' has no selfLink, which names its project; give the whole answer"
+    if not inventory.node_pools and not inventory.is_autopilot:
+        yield (
+            f"cluster '{name}' has no node pools; add the answer of gcloud container node-pools list "
+            f"--cluster {name} --format json"
+        )
+    checks = inventory.objects_of_kind("AdmissionCheck")
+    if any(value_at(resource, "spec.controllerName") == MULTIKUEUE for resource in checks):
+        yield (
+            f"cluster '{name}' sends its jobs to workers (MultiKueue): give the answers of each worker by "
+            "itself, and write `workers` of the manager by hand"
+        )
 
 
 def _cluster_count_error(clusters: Mapping[str, ApiObject]) -> Iterator[str]:

@@ -16,9 +16,10 @@ ACCEPTED_COMMANDS: Final = (
 CLUSTER, NODE_POOL, RESERVATION, SUBNETWORK, OBJECT = "cluster", "node pool", "reservation", "subnetwork", "object"
 FUTURE_RESERVATION, DASHBOARD, ALERT_POLICY = "future reservation", "dashboard", "alert policy"
 IAM_POLICY, PROJECT_POLICY, SERVICE_ACCOUNT = "IAM policy", "project's IAM policy", "service account"
+FIREWALL, SERVICE = "firewall rule", "enabled API"
 ANSWER_KINDS: Final = (
     *(CLUSTER, NODE_POOL, RESERVATION, SUBNETWORK, OBJECT, FUTURE_RESERVATION, DASHBOARD, ALERT_POLICY),
-    *(IAM_POLICY, PROJECT_POLICY, SERVICE_ACCOUNT),
+    *(IAM_POLICY, PROJECT_POLICY, SERVICE_ACCOUNT, FIREWALL, SERVICE),
 )
 
 _LONGEST: Final = 80
@@ -74,6 +75,8 @@ _MARKS: Mapping[str, Callable[[ApiObject], bool]] = {
     FUTURE_RESERVATION: lambda answer: "timeWindow" in answer or answer.get("kind") == "compute#futureReservation",
     RESERVATION: lambda answer: "specificReservation" in answer or "aggregateReservation" in answer,
     SUBNETWORK: lambda answer: "ipCidrRange" in answer,
+    FIREWALL: lambda answer: answer.get("kind") == "compute#firewall",
+    SERVICE: lambda answer: "/services/" in str(answer.get("name")) and "state" in answer,
     DASHBOARD: lambda answer: "/dashboards/" in str(answer.get("name")),
     ALERT_POLICY: lambda answer: "/alertPolicies/" in str(answer.get("name")),
     SERVICE_ACCOUNT: lambda answer: "/serviceAccounts/" in str(answer.get("name")) and "email" in answer,

@@ -47,6 +47,12 @@ class ImportIds:
         planned_cluster = plan.cluster
         owns_network = isinstance(planned_cluster, ClusterPlan) and isinstance(planned_cluster.network, NetworkPlan)
         self.of_network = {str(answer["name"]) for answer in inventory.subnetworks} if owns_network else set[str]()
+        self.subnetworks = {str(answer["name"]) for answer in inventory.subnetworks}
+        self.networks = {last_segment(str(answer.get("network", ""))) for answer in inventory.subnetworks}
+        self.firewalls = {str(answer["name"]) for answer in inventory.firewalls}
+        self.services = {
+            last_segment(str(answer["name"])) for answer in inventory.services if answer["state"] == "ENABLED"
+        }
         charts = [*plan.charts, *(plan.monitoring.charts if plan.monitoring else ())]
         self.releases = {chart.name: f"{chart.namespace}/{chart.name}" for chart in charts}
         self._forms: Mapping[str, Callable[[Inputs], str | None]] = {
@@ -55,8 +61,10 @@ class ImportIds:
             "compute/reservation:Reservation": self._reservation_id,
             "compute/futureReservation:FutureReservation": self._future_reservation_id,
             "compute/network:Network": self._network_id,
-            "compute/subnetwork:Subnetwork": lambda inputs: self._regional_id("subnetworks", inputs),
-            "compute/router:Router": lambda inputs: self._regional_id("routers", inputs),
+            "compute/subnetwork:Subnetwork": self._subnetwork_id,
+            "compute/router:Router": self._router_id,
+            "compute/firewall:Firewall": self._firewall_id,
+            "projects/service:Service": self._service_id,
             "compute/routerNat:RouterNat": self._nat_id,
             "serviceaccount/account:Account": self._account_id,
             "projects/iAMMember:IAMMember": self._project_role_id,
@@ -110,12 +118,26 @@ class ImportIds:
 
     def _network_id(self, inputs: Inputs) -> str | None:
         name = inputs.get("name")
-        return f"projects/{self.project}/global/networks/{name}" if name in self.of_network else None
+        exists = name in self.of_network or name in self.networks
+        return f"projects/{self.project}/global/networks/{name}" if exists else None
 
-    def _regional_id(self, collection: str, inputs: Inputs) -> str | None:
+    def _subnetwork_id(self, inputs: Inputs) -> str | None:
         name = inputs.get("name")
-        path = f"projects/{self.project}/regions/{self.region}/{collection}/{name}"
+        path = f"projects/{self.project}/regions/{self.region}/subnetworks/{name}"
+        return path if name in self.subnetworks else None
+
+    def _router_id(self, inputs: Inputs) -> str | None:
+        name = inputs.get("name")
+        path = f"projects/{self.project}/regions/{self.region}/routers/{name}"
         return path if name in self.of_network else None
+
+    def _firewall_id(self, inputs: Inputs) -> str | None:
+        name = inputs.get("name")
+        return f"projects/{self.project}/global/firewalls/{name}" if name in self.firewalls else None
+
+    def _service_id(self, inputs: Inputs) -> str | None:
+        service = inputs.get("service")
+        return f"{self.project}/{service}" if service in self.services else None
 
     def _nat_id(self, inputs: Inputs) -> str | None:
         name = inputs.get("name")

@@ -14,6 +14,8 @@ _PATH_FIELDS = {
     answer_kinds.DASHBOARD: "name",
     answer_kinds.ALERT_POLICY: "name",
     answer_kinds.SERVICE_ACCOUNT: "name",
+    answer_kinds.FIREWALL: "selfLink",
+    answer_kinds.SERVICE: "name",
 }
 """Field whose path names the project."""
 _TITLES = {answer_kinds.DASHBOARD: "displayName", answer_kinds.ALERT_POLICY: "displayName"}

@@ -26,6 +26,7 @@ _DEFAULTS: Mapping[str, Mapping[str, object]] = {
         "objectSelector": {},
         "scope": "*",
     },
+    "ValidatingAdmissionPolicyBinding": {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}},
 }
 """Kind → field → the value that a field without one gets, wherever it is in the object."""
 

@@ -622,3 +622,21 @@ def test_chips_that_no_machine_divides_stay() -> None:
         "future reservation reservations-spring: it asks for VM_FAMILY_CLOUD_TPU_POD_SLICE_CT5P, which a stack file "
         "cannot express"
     ) in lines(left)
+
+
+# --- the control plane ------------------------------------------------------------------------------------------------
+
+
+def test_authorized_networks_are_read_where_the_newer_api_has_them() -> None:
+    def edit(answers: Answers) -> None:
+        cluster = answers["cluster.json"]
+        networks = cluster.pop("masterAuthorizedNetworksConfig")
+        endpoints = cluster.setdefault("controlPlaneEndpointsConfig", {})
+        endpoints.setdefault("ipEndpointsConfig", {"enabled": True})["authorizedNetworksConfig"] = networks
+
+    before, after = adopted("gpu-rdma", lambda _: None), adopted("gpu-rdma", edit)
+    assert after[0]["cluster"]["controlPlane"]["authorizedNetworks"] == [
+        {"name": "office", "cidrBlock": "203.0.113.0/24"}
+    ]
+    assert after[0] == before[0]
+    assert lines(after[1]) == lines(before[1])

@@ -11,7 +11,7 @@ import pytest
 
 from berth.adopt.google.monitoring import monitoring_changes
 from berth.adopt.google.rights import other_rights
-from berth.adopt.imports import import_files as import_files
+from berth.adopt.imports import import_files, not_imported
 from berth.adopt.inventory import ClusterInventory, read_inventory
 from berth.cli.adopt.answer import adopt_inventory
 from berth.cli.preview import tree as preview
@@ -86,6 +86,7 @@ _CLOUD_KINDS = (
     *("gcp:storage/bucketIAMMember:BucketIAMMember", "gcp:secretmanager/secretIamMember:SecretIamMember"),
     *("gcp:serviceaccount/account:Account", "gcp:compute/futureReservation:FutureReservation"),
     *("gcp:monitoring/dashboard:Dashboard", "gcp:monitoring/alertPolicy:AlertPolicy"),
+    *("gcp:compute/firewall:Firewall", "gcp:projects/service:Service"),
 )
 
 
@@ -127,7 +128,7 @@ def _ids_of_rights(project: str, answers: dict[str, Any]) -> set[tuple[str, str]
 
 
 def _ids_of_the_rest(project: str, answers: dict[str, Any]) -> set[tuple[str, str]]:
-    """The id of each dashboard, policy, account and request, by the project's ID where Google names its number."""
+    """The ids of all others, by the project's ID also where Google names its number."""
     kinds = {
         "dashboards.json": "gcp:monitoring/dashboard:Dashboard",
         "alerts.json": "gcp:monitoring/alertPolicy:AlertPolicy",
@@ -138,10 +139,25 @@ def _ids_of_the_rest(project: str, answers: dict[str, Any]) -> set[tuple[str, st
         for file, kind in kinds.items()
         for one in answers[file]
     }
+    for one in answers["services.json"]:
+        result.add(("gcp:projects/service:Service", f"{project}/{one['config']['name']}"))
+    for one in answers["firewalls.json"]:
+        result.add(("gcp:compute/firewall:Firewall", one["selfLink"].partition("/compute/v1/")[2]))
     for one in answers["future.json"]:
         path = one["selfLink"].partition("/compute/v1/")[2]
         result.add(("gcp:compute/futureReservation:FutureReservation", path))
     return result
+
+
+@pytest.mark.parametrize("stack", CLOUD_STACKS)
+def test_nothing_in_google_cloud_is_created_a_second_time(stack: str) -> None:
+    """Counted from the program: networks of accelerators, routers, rules and APIs too."""
+    _, registered, imported = _made(stack)
+    assert [left.line() for left in not_imported(registered, imported)] == _NOT_THERE.get(stack, [])
+
+
+_NOT_THERE: dict[str, list[str]] = {}
+"""What no answer has yet."""
 
 
 @pytest.mark.parametrize("stack", ["dev", "flex-start", "hotswap"])
