@@ -97,8 +97,8 @@ _QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 
 def _entry(holder: str, field: str, key: str) -> str:
     """Return an expression for a label or an annotation; empty text without it."""
-    found = f"has({holder}.metadata.{field}) && '{key}' in {holder}.metadata.{field}"
-    return f"({found} ? {holder}.metadata.{field}['{key}'] : '')"
+    has_key = f"has({holder}.metadata.{field}) && '{key}' in {holder}.metadata.{field}"
+    return f"({has_key} ? {holder}.metadata.{field}['{key}'] : '')"
 
 
 RUN_CHANGED: Final = (

@@ -74,7 +74,7 @@ def test_a_job_larger_than_any_worker_lets_it_be_is_refused(
 def test_admit_says_of_each_worker_why(tmp_path: Path) -> None:
     jobs = job("trainers", "train", "nvidia.com/gpu", 2, 8), job("vision", "train", "nvidia.com/gpu", 4, 8)
     status, result = berth(tmp_path, "admit", *jobs)
-    assert status == 0
+    assert status == 1
     assert (
         "trainers-2   trainers/train   never admitted   a100 16; keeps its quota reserved forever, because no worker "
         "can run it (central and east: larger than the queue's ceiling: 16 A100 80GB: a100 at most 8)"
