@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
 from berth.diagnostics import Problem, Severity
-from berth.jobs.files import ManifestDocument, find_manifests, read_manifests
+from berth.jobs.files import ManifestDocument, find_manifests, locate_manifests, read_manifests
+from berth.jobs.values import as_mapping
 
 
 class ManifestFiles(Struct, frozen=True):
@@ -29,6 +31,16 @@ class ManifestFiles(Struct, frozen=True):
                 yield Problem(Severity.FAULT, "no-jobs", (), message, name)
 
 
+_LEFT_OUT = Problem(
+    Severity.WARNING, "no-kind", (), "is not a Kubernetes object, which has an apiVersion and a kind; it is left out"
+)
+
+
+def _is_no_object(document: ManifestDocument) -> bool:
+    """Return whether a document of a folder is no object: folders also have kustomizations and pod templates."""
+    return not {"apiVersion", "kind", "steps", "items"} & as_mapping(document.value).keys()
+
+
 def read_files(names: Iterable[str], root: pathlib.Path) -> ManifestFiles:
     """Read files and folders; a relative path is resolved from the current folder, then from the project's."""
     documents: list[ManifestDocument] = []
@@ -37,9 +49,12 @@ def read_files(names: Iterable[str], root: pathlib.Path) -> ManifestFiles:
     for name in names:
         source_problems: list[Problem] = []
         files: list[str] = []
+        is_folder = os.path.isdir(locate_manifests(name, root))
         for file, display_path in find_manifests([name], root, source_problems):
             file_documents, faults = read_manifests(file, display_path)
-            documents += file_documents
+            others = [each for each in file_documents if is_folder and _is_no_object(each)]
+            problems += (each.locate_problems([_LEFT_OUT])[0] for each in others)
+            documents += (each for each in file_documents if each not in others)
             source_problems += faults
             files.append(display_path)
         if files and not source_problems:

@@ -204,17 +204,21 @@ def find_manifests(
     the project's, `root`. A folder without manifests is a fault, added to `problems`.
     """
     for name in names:
-        path = pathlib.Path(name)
+        path = locate_manifests(name, root)
         if path == STDIN:
             yield path, "stdin"
             continue
-        if not path.is_absolute() and not os.path.exists(path):
-            path = root / path
         files = list_manifests(path)
         if not files:
             message = "contains no YAML file and no JSON manifest; name a file or a folder with manifests"
             problems.append(Problem(Severity.FAULT, "no-file", (), message, display_path_of(path, root)))
         yield from ((file, display_path_of(file, root)) for file in files)
+
+
+def locate_manifests(name: str, root: pathlib.Path) -> pathlib.Path:
+    """Return the file or folder of a name: from the current folder, or else from the project's; `-` is stdin."""
+    path = pathlib.Path(name)
+    return path if path == STDIN or path.is_absolute() or os.path.exists(path) else root / path
 
 
 def list_manifests(path: pathlib.Path) -> list[pathlib.Path]:

@@ -168,6 +168,12 @@ def _count_faults(problems: Problems) -> int:
     return sum(each.severity == Severity.FAULT for each in problems.entries)
 
 
+def _object_name(value: object) -> str:
+    """Return the name of an object, or its `generateName`; "" without a name that is text."""
+    names = (get_nested(value, "metadata", key) for key in ("name", "generateName"))
+    return next((name for name in names if isinstance(name, str)), "")
+
+
 def _make_finding(
     document: ManifestDocument,
     path: tuple[str | int, ...],
@@ -183,7 +189,7 @@ def _make_finding(
     has_faults = any(each.severity == Severity.FAULT for each in located)
     return Finding(
         kind=str(get_nested(value, "kind") or _NO_KIND),
-        name=str(get_nested(value, "metadata", "name") or get_nested(value, "metadata", "generateName") or ""),
+        name=_object_name(value),
         namespace=namespace or str(get_nested(value, "metadata", "namespace") or "default"),
         location=document.location(path),
         queue=queue,

@@ -1,4 +1,4 @@
-"""What a cluster holds, as a section of the report: its figures are the cluster's, all others the plan's."""
+"""What a cluster holds, as a section of the report: its figures are the cluster's, not the plan's."""
 
 from __future__ import annotations
 

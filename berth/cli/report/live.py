@@ -79,7 +79,8 @@ def _describe_source(name: str, file: pathlib.Path, state: ClusterState) -> str:
     newest = f"; the newest event in it is of {max(times)}" if times else ""
     return (
         f"Read from {name}, a file written {written}{newest}. The figures of this section are the cluster's at that "
-        "time unless a column says otherwise; those of all other sections are what the stack file plans."
+        "time unless a column says otherwise; capacity, guarantees and ceilings of other sections are those of the "
+        "stack file."
     )
 
 

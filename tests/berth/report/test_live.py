@@ -99,8 +99,8 @@ def test_the_section_names_its_source_and_time(folder: pathlib.Path) -> None:
     read, _ = page("lab", *JOBS)
     assert live_words(read)[0] == (
         "Read from state.json, a file written 2026-11-23 08:30 UTC; the newest event in it is of 2026-11-23T08:03:00Z. "
-        "The figures of this section are the cluster's at that time unless a column says otherwise; those of all other "
-        "sections are what the stack file plans."
+        "The figures of this section are the cluster's at that time unless a column says otherwise; capacity, "
+        "guarantees and ceilings of other sections are those of the stack file."
     )
 
 

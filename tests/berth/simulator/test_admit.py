@@ -418,8 +418,16 @@ def test_a_folder_of_json_is_read_and_settings_of_programs_are_not(folder: pathl
     (folder / "jobs" / "job.json").write_text(job("a", 2), encoding="utf-8")
     (folder / "jobs" / "training.json").write_text('{"learning_rate": 0.1}', encoding="utf-8")
     (folder / "jobs" / "kustomization.yaml").write_text("kind: Kustomization\nresources: [a.yaml]\n", encoding="utf-8")
+    (folder / "jobs" / "template.yaml").write_text("spec: {containers: [{name: a}]}\n", encoding="utf-8")
     assert table(folder, "stack.yaml", "jobs") == ["1 a vision/train admitted v5e 8"]
+    assert lines(simulate.run(["stack.yaml", "jobs"], [], folder)) == [
+        "jobs/template.yaml:1: warning: is not a Kubernetes object, which has an apiVersion and a kind; it is left out"
+    ]
+    assert lines(simulate.run(["stack.yaml", "jobs/template.yaml"], [], folder)) == [
+        "jobs/template.yaml:1: 'kind' is missing; write it"
+    ]
     (folder / "jobs" / "job.json").unlink()
+    (folder / "jobs" / "template.yaml").unlink()
     result = simulate.run(["stack.yaml", "jobs"], [], folder)
     assert lines(result) == [
         "jobs/kustomization.yaml: contains no job, no other object with pods and no ProvisioningRequest"

@@ -123,7 +123,7 @@ def test_workload_prints_no_job_that_could_never_run() -> None:
             "speech tune",
             "# It runs on central. MultiKueue copies only the job: also apply ConfigMaps and Secrets there.",
         ),
-        ("vision train --pods 4", "(the team's ceiling is 96, and a worker has at most 64)"),
+        ("vision train --pods 4", "(the team's ceiling is 96, and at most 64 on one worker)"),
     ],
 )
 def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str, text: str) -> None:

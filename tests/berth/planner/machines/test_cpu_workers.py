@@ -138,3 +138,16 @@ def test_every_verb_counts_cores(verb: str) -> None:
     assert {"quota": "N2_CPUS", "render": "nominalQuota: '100'"}.get(verb, "162") in result.stdout
     if verb in ("plan", "report", "graph"):
         assert "cores" in result.stdout
+
+
+def test_workload_names_the_most_that_one_worker_gives(plan: FleetPlan) -> None:
+    """The queue's cores on the worker and its borrowing limit there; not those of the worker's machines."""
+    most = 0
+    for worker in plan.workers:
+        (queue,) = (each for each in worker.plan.cluster_queues if each.name == "vision-train")
+        quotas = {q.resource: q.counted for entry in queue.flavors if entry.flavor == "n2" for q in entry.quotas}
+        most = max(most, quotas["cpu"].nominal + (quotas["cpu"].borrowing_limit or 0))
+    result = CliRunner().invoke(app, ["workload", "lab", "vision", "train", "--cpu", "8", "--pods", "3", "--", "run"])
+    assert result.exit_code == 0, result.output
+    assert f"24 cores in total (the team's ceiling is 130, and at most {most} on one worker)." in result.stdout
+    assert most < 4 * N2_CORES
