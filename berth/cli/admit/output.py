@@ -25,8 +25,11 @@ def text(result: SimulationResult) -> str:
         return _differences(*result.stories)
     (story,) = result.stories
     rows = [row for moment in story.steps for row in lines(moment, RunFormatter(story, moment))]
-    head = ("step", "job", "queue", "status", "")
-    return "\n\n".join(part for part in (_unindented_table(head, rows), totals(story), limitations(story)) if part)
+    if not rows:
+        return totals(story)
+    return "\n\n".join(
+        (_unindented_table(("step", "job", "queue", "status", ""), rows), totals(story), limitations(story))
+    )
 
 
 def limitations(story: SimulationRun) -> str:
@@ -60,6 +63,8 @@ _TOTALS_TEXT = {
 
 def totals(story: SimulationRun) -> str:
     """Return `At the end: 2 admitted, 1 pending, 1 never admitted. 1 job was preempted.`"""
+    if not any(moment.outcomes for moment in story.steps):
+        return "There is no job to simulate."
     counts = Counter(_TOTALS_TEXT.get(row.status, "pending") for row in story.unfinished)
     preempted_count = len({row.job for moment in story.steps for row in moment.outcomes if row.preempted_by})
     parts = [f"{number} {word}" for word, number in sorted(counts.items())]

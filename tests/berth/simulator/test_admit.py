@@ -413,6 +413,14 @@ def test_what_is_not_simulated_is_named(folder: pathlib.Path) -> None:
     assert result.faults == ()
 
 
+def test_a_run_without_a_job_says_so(folder: pathlib.Path) -> None:
+    """Not that every job is finished."""
+    (folder / "jobs.yaml").write_text(job("flow", 1, kind="PipelineRun"), encoding="utf-8")
+    result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
+    assert [each.code for each in result.problems] == ["unknown-kind"]
+    assert output.text(result) == "There is no job to simulate."
+
+
 def test_a_folder_of_json_is_read_and_settings_of_programs_are_not(folder: pathlib.Path) -> None:
     (folder / "jobs").mkdir()
     (folder / "jobs" / "job.json").write_text(job("a", 2), encoding="utf-8")
