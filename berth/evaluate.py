@@ -121,7 +121,7 @@ def require_kueue(evaluation: Evaluation) -> Evaluation:
         return replace(evaluation, problems=(*evaluation.problems, problem), team_stack_plan=None)
     if evaluation.ack_plan is None:
         return evaluation
-    message = "this command supports only fleets with Kueue, not ACK's quota tree; write a stack on Google Cloud"
+    message = "this command supports only fleets with Kueue, not an ACK One fleet; write a stack on Google Cloud"
     problem = Problem(Severity.FAULT, "wrong-backend", ("ack",), message)
     return replace(evaluation, problems=(*evaluation.problems, problem), ack_plan=None)
 

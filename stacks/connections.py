@@ -93,12 +93,12 @@ def _join_gke_cluster(plan: FleetPlan, cluster_plan: ExistingGkeClusterPlan, sco
     Raises pulumi.RunError with every contradiction between plan and cluster, before any resource but the provider.
     """
     google = google_provider(plan, scope)
-    found = look_up_cluster(cluster_plan, google)
-    if lines := contradictions(cluster_plan, found.live):
+    live_cluster = look_up_cluster(cluster_plan, google)
+    if lines := contradictions(cluster_plan, live_cluster.live):
         heading = f"cluster '{cluster_plan.name}' is not what the stack file states or needs; nothing was changed:"
         raise pulumi.RunError("\n".join([heading, *(f"  {line}" for line in lines)]))
     machines = add_machines(plan, cluster_plan, scope.prefix, scope.options(google, project=cluster_plan.project))
-    kubeconfig = pulumi.Output.secret(found.kubeconfig)
+    kubeconfig = pulumi.Output.secret(live_cluster.kubeconfig)
     provider = replace(scope, kubeconfig=kubeconfig).existing_cluster_provider(cluster_identifier(cluster_plan))
     _create_node_objects(plan, scope, machines.networks, provider)
     return ClusterConnection(
@@ -107,7 +107,7 @@ def _join_gke_cluster(plan: FleetPlan, cluster_plan: ExistingGkeClusterPlan, sco
         cluster_plan.name,
         provider,
         kubeconfig,
-        pulumi.Output.from_input(f"https://{found.endpoint}"),
+        pulumi.Output.from_input(f"https://{live_cluster.endpoint}"),
         project=cluster_plan.project,
         google_provider=google,
         node_service_account=machines.node_service_account,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from berth.manifests.fleet import all_manifests
+from berth.manifests.helm_values import configuration
 from berth.manifests.serving.webhooks import PATCH
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, ExistingNetworkPlan, GpuPlan, MaintenancePlan, NodePoolPlan, ReservationPlan
@@ -44,7 +45,7 @@ def files(plan: FleetPlan, *, noise: bool = False) -> dict[str, str]:
         "objects.json": {
             "apiVersion": "v1",
             "kind": "List",
-            "items": [*objects(plan, noise=noise), *deployments(plan)],
+            "items": [*objects(plan, noise=noise), *deployments(plan), *kueue_configuration(plan)],
         },
         **google_answers.files(plan),
     }
@@ -394,12 +395,19 @@ def objects(plan: FleetPlan, *, noise: bool = False) -> list[JSON]:
                 "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
                 **manifest["spec"],
             }
+            preemption = manifest["spec"].get("preemption", {})
+            manifest["spec"]["preemption"] = {"borrowWithinCohort": {"policy": "Never"}, **preemption}
             manifest["status"] = {"pendingWorkloads": 0, "conditions": [{"type": "Active", "status": "True"}]}
         if manifest["kind"] == "LocalQueue":
             manifest["spec"] = {"stopPolicy": "None", **manifest["spec"]}
             manifest["status"] = {"admittedWorkloads": 1}
         if manifest["kind"] == "PriorityClass":
             manifest.setdefault("globalDefault", False)
+        if manifest["kind"] == "ValidatingAdmissionPolicy":
+            selectors = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+            manifest["spec"]["matchConstraints"] = selectors | manifest["spec"]["matchConstraints"]
+            for rule in manifest["spec"]["matchConstraints"]["resourceRules"]:
+                rule["scope"] = "*"
     return manifests
 
 
@@ -412,6 +420,16 @@ def deployments(plan: FleetPlan) -> list[JSON]:
     }
     charts = [*plan.charts, *(plan.monitoring.charts if plan.monitoring else ())]
     return [_deployment(chart, names[chart.name]) for chart in charts if chart.name in names]
+
+
+def kueue_configuration(plan: FleetPlan) -> list[JSON]:
+    """The ConfigMap of Kueue's chart, with durations as Kueue's own documentation writes them."""
+    if plan.kueue is None or not any(chart.name == "kueue" for chart in plan.charts):
+        return []
+    text = json.dumps(configuration(plan.kueue)).replace('"3600s"', '"1h0m0s"')
+    metadata = {"name": "kueue-manager-config", "namespace": "kueue-system"}
+    data = {"controller_manager_config.yaml": text}
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}]
 
 
 def _deployment(chart: ChartPlan, name: str) -> JSON:

@@ -28,7 +28,7 @@ def files(plan: FleetPlan) -> dict[str, object]:
     """Every answer by the name of its file."""
     return {
         "policies.json": policies(plan),
-        "accounts.json": [_account(plan, email) for email in sorted(_emails(plan))],
+        "accounts.json": [_account(plan, email, name) for email, name in sorted(_emails(plan).items())],
         "dashboards.json": dashboards(plan),
         "alerts.json": alerts(plan),
         "future.json": [future_reservation(plan, each) for each in plan.future_reservations],
@@ -89,21 +89,24 @@ def _holders(identity: IdentityPlan) -> tuple[str, ...]:
     return (f"serviceAccount:{identity.impersonates.email}",) if identity.impersonates else identity.members
 
 
-def _emails(plan: FleetPlan) -> set[str]:
-    emails = {team.identity.impersonates.email for team in plan.teams if team.identity and team.identity.impersonates}
+def _emails(plan: FleetPlan) -> dict[str, str]:
+    """Email → display name of every account that the fleet makes."""
+    identities = [team.identity.impersonates for team in plan.teams if team.identity and team.identity.impersonates]
+    emails = {each.email: each.display_name for each in identities}
     account = None if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.node_service_account
-    return emails | ({account.email} if account else set())
+    return emails | ({account.email: account.display_name} if account else {})
 
 
 def _unique_id(email: str) -> str:
     return str(int.from_bytes(email.encode(), "big") % 10**21)
 
 
-def _account(plan: FleetPlan, email: str) -> JSON:
+def _account(plan: FleetPlan, email: str, display_name: str) -> JSON:
     """One of `gcloud iam service-accounts list --format json`."""
     return {
         "name": f"projects/{plan.project}/serviceAccounts/{email}",
         "email": email,
+        "displayName": display_name,
         "uniqueId": _unique_id(email),
         "projectId": plan.project,
         "oauth2ClientId": _unique_id(email),

@@ -15,6 +15,8 @@ _DESCRIBED_KEYS = (
 """Keys of a pool that is described and not created."""
 _CAPACITIES = ("spot", "queued")
 """Capacity that is visible as a label of nodes, or that Kueue requests."""
+_IDENTITY_INSIDE = ("serviceAccount", "automountServiceAccountToken")
+"""Keys of an identity that are settings of the Kubernetes service account."""
 _SECTIONS = ("flavors", "kueue", "jobset", "priorities", "cohorts", "platform", "teams", "clusterQueues")
 
 
@@ -59,7 +61,7 @@ def _has_other_effect(toleration: Mapping[str, str]) -> bool:
 
 def _team_without_rights(name: str, team: StackEntry, not_adopted: list[NotAdopted]) -> StackEntry:
     identity: StackEntry = team.get("identity", {})
-    kept = {key: value for key, value in identity.items() if key == "serviceAccount"}
+    kept = {key: value for key, value in identity.items() if key in _IDENTITY_INSIDE}
     if dropped_keys := [key for key in identity if key not in kept]:
         not_adopted.append(
             NotAdopted(f"team {name}", f"its {' and '.join(dropped_keys)} are permissions in Google Cloud; not adopted")

@@ -9,6 +9,8 @@ from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, NotAdopted, mapping_at, name_of, namespace_of, value_at
 from berth.adopt.controllers import CONTROLLERS
 from berth.adopt.inventory import ClusterInventory
+from berth.adopt.kubernetes.server_defaults import without_defaults
+from berth.adopt.kubernetes.system_objects import is_system_object
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.update_effects import UpdateEffect, find_update_rule
 from berth.diff.values import format_change, format_value
@@ -24,19 +26,6 @@ _CHANGED_OF_ADOPTED = ("machine_type", "disk_size_gb", "spot", "queued")
 _MAX_NAMES = 5
 """Names of one kind that are listed."""
 _SERVER_SET = {"status", "metadata"}
-_SERVER_DEFAULTS: Mapping[str, Mapping[str, object]] = {
-    "ClusterQueue": {
-        "stopPolicy": "None",
-        "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
-        "fairSharing": {"weight": "1"},
-        "namespaceSelector": {},
-    },
-    "LocalQueue": {"stopPolicy": "None", "fairSharing": {"weight": "1"}},
-    "Cohort": {"fairSharing": {"weight": "1"}},
-    "Namespace": {"finalizers": ["kubernetes"]},
-    "PriorityClass": {"globalDefault": False, "preemptionPolicy": "PreemptLowerPriority"},
-}
-"""Defaults that Kubernetes and Kueue fill in."""
 
 
 def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[NotAdopted]:
@@ -131,7 +120,7 @@ def _object_changes(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[No
 
 
 def _why_left(key: tuple[str, str, str], plan: FleetPlan) -> str:
-    """Return why an object stays as it is; "" for controllers, of which other lines report."""
+    """Return why an object stays as it is; "" for controllers and what comes with every cluster."""
     kind, namespace, name = key
     if kind == "Deployment" and any(namespace == place and name in names for place, names in CONTROLLERS.values()):
         return ""
@@ -140,7 +129,7 @@ def _why_left(key: tuple[str, str, str], plan: FleetPlan) -> str:
             "holds a team's queues as `existing`, so Berth adds no limits or policies to it; remove `existing` to let "
             "Berth manage it"
         )
-    return "is not managed by Berth and stays as it is"
+    return "" if is_system_object(key) else "is not managed by Berth and stays as it is"
 
 
 def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -150,25 +139,14 @@ def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[
     missing = [k for k, v in mapping_at(manifest["metadata"], "labels").items() if labels.get(k) != v]
     if missing:
         yield f"gets labels: {', '.join(missing)}"
-    keys = [key for key in {**live, **manifest} if key not in (*_SERVER_SET, "apiVersion", "kind")]
-    before = {key: _without_defaults(kind, live.get(key)) for key in keys}
-    after = {key: _without_defaults(kind, manifest.get(key)) for key in keys}
-    for key in keys:
-        known = _SERVER_DEFAULTS.get(kind, {}).get(key)
-        if known is not None:
-            before[key] = None if before[key] == known else before[key]
-            after[key] = None if after[key] == known else after[key]
-    for change in compare_fields(before, after):
+    before, after = (without_defaults(kind, _written(each)) for each in (live, manifest))
+    keys = {**before, **after}
+    for change in compare_fields({key: before.get(key) for key in keys}, {key: after.get(key) for key in keys}):
         yield f"{change.path} {format_change(change.before, change.after)}"
 
 
-def _without_defaults(kind: str, value: object) -> object:
-    """Return a part of an object without what the server fills in; None for an empty part."""
-    if not isinstance(value, Mapping):
-        return None if value in ("", []) else value
-    known = _SERVER_DEFAULTS.get(kind, {})
-    values = cast("Mapping[str, object]", value)
-    return {key: inner for key, inner in values.items() if not (key in known and known[key] == inner)} or None
+def _written(resource: Mapping[str, Any]) -> dict[str, object]:
+    return {key: value for key, value in resource.items() if key not in (*_SERVER_SET, "apiVersion", "kind")}
 
 
 def _grouped_by_kind(keys: Iterable[tuple[str, str, str]], why: str) -> Iterator[NotAdopted]:

@@ -80,6 +80,11 @@ def without_alerts(adopted: AdoptedFleet, keys: Sequence[str]) -> AdoptedFleet:
     )
 
 
+def with_kueue_keys(adopted: AdoptedFleet, keys: StackEntry) -> AdoptedFleet:
+    """Return the fleet with keys of Kueue's own Configuration."""
+    return replace(adopted, fleet={**adopted.fleet, "kueue": {**adopted.fleet.get("kueue", {}), **keys}})
+
+
 _LEADING_KEYS = ("machineType", "accelerator", "topology", "slices", "nodes", "zone", "zones", "capacity", "flavor")
 
 

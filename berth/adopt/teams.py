@@ -199,12 +199,12 @@ def _is_managed_by_berth(resource: ApiObject | None) -> bool:
 
 def _serving_namespaces(inventory: ClusterInventory) -> set[str]:
     """Return the namespaces with Berth's role for services, and those that its policy for services names."""
-    found = {namespace_of(b) for b in inventory.objects_of_kind("RoleBinding") if name_of(b) == _SERVERS}
+    serving = {namespace_of(b) for b in inventory.objects_of_kind("RoleBinding") if name_of(b) == _SERVERS}
     for policy in inventory.objects_of_kind("ValidatingAdmissionPolicy"):
         if name_of(policy) == _SERVING_POLICY:
             texts = [str(each) for each in list_at(policy, "spec.variables")]
-            found |= {name for text in texts for names in _NAMED.findall(text) for name in _NAME.findall(names)}
-    return found
+            serving |= {name for text in texts for names in _NAMED.findall(text) for name in _NAME.findall(names)}
+    return serving
 
 
 def _namespace_entry(namespace: str, is_managed: bool, *, is_serving: bool) -> object:

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from berth.cli.arguments import StackArgument, evaluate_or_exit
+from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, print_problems
 from berth.cli.output_file import Output, write_output
+from berth.diagnostics import Problem, Severity
 
 EPILOG = "Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg"
 
@@ -29,6 +30,10 @@ def command(
     from berth.report.page import stack_boxes
     from berth.report.svg import tree_svg
 
+    if evaluation.ack_plan is not None and evaluation.ack_plan.quotas is None:
+        message = "the fleet has no quota tree to draw; berth plan shows its members and teams"
+        print_problems([Problem(Severity.FAULT, "wrong-kind", ("ack", "fleet", "quotaTree"), message)])
+        raise typer.Exit(EXIT_FAULTS)
     tree = stack_boxes(evaluation)
     write_output(
         tree_mermaid(tree) if output_format == "mermaid" else tree_svg(tree, f"Quota tree of {evaluation.stack}"),

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 from msgspec import Struct
-from msgspec.structs import replace
 
 from berth.cli import terminal
 from berth.cli.arguments import (
@@ -21,15 +20,11 @@ from berth.cli.arguments import (
     problem_as_json,
     project_root,
 )
-from berth.diagnostics import Problem, Severity, did_you_mean, format_path, join_quoted
+from berth.cli.manifests import read_files
+from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
 from berth.evaluate import Evaluation
-from berth.jobs.files import find_manifests, read_documents
 from berth.lint.findings import Finding, lint_documents
 from berth.lint.fleet import LintContext
-
-_MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"}
-"""Codes of faults in the manifest itself; their path already names the object."""
-
 
 EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
 
@@ -78,31 +73,21 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
     if team is not None and team not in teams:
         hint = did_you_mean(team, teams) or f"; the teams are {join_quoted(teams)}"
         return LintResult((), (Problem(Severity.FAULT, "unknown-name", ("--team",), f"no team '{team}'{hint}"),))
-    findings: list[Finding] = []
-    problems: list[Problem] = []
-    for file, name in find_manifests(files, root, problems):
-        parsed, faults = read_documents(file, name)
-        problems += faults
-        file_findings = list(lint_documents(parsed, fleet, teams.get(team or "")))
-        if not file_findings and not faults:
-            message = "contains no job, no other object with pods and no ProvisioningRequest"
-            problems.append(Problem(Severity.FAULT, "no-job", (), message, name))
-        findings += file_findings
-    return LintResult(tuple(findings), tuple(problems))
+    manifests = read_files(files, root)
+    findings = tuple(lint_documents(manifests.documents, fleet, teams.get(team or "")))
+    no_jobs = manifests.without_jobs({each.file for each in findings})
+    return LintResult(findings, (*manifests.problems, *no_jobs))
 
 
 def lines(result: LintResult) -> Iterator[Problem | str]:
     """Yield problems, and a sentence for each object without a fault, in the order of the files."""
     yield from result.problems
     for finding in result.findings:
-        object_name = "/".join(filter(None, (finding.kind, finding.name)))
-        for each in finding.problems:
-            path = f"{format_path(each.path)}: " if each.code in _MANIFEST_CODES and each.path else ""
-            yield replace(each, path=(), message=f"{object_name}: {path}{each.message}")
+        yield from finding.named_problems()
         if not finding.faults and finding.admission:
             subject = "it" if finding.workloads == 1 else f"each of its {finding.workloads} workloads"
             target = f"{finding.queue} can admit {subject}" if finding.queue else "can be requested"
-            yield f"{finding.location}: {object_name}: {target}, {finding.admission}"
+            yield f"{finding.location}: {finding.object_name}: {target}, {finding.admission}"
 
 
 def as_json(result: LintResult) -> dict[str, Any]:

@@ -50,8 +50,8 @@ _PROBLEM_LINE = re.compile(r"^(  .+) (\[[a-z0-9-]+\])$", re.MULTILINE)
 def _coloured_problem(match: re.Match[str]) -> str:
     text, code = match.groups()
     for severity, colour in ((Severity.WARNING, _YELLOW), (Severity.NOTE, _DIM)):
-        before, found, after = text.partition(f": {severity}: ")
-        if found:
+        before, severity_mark, after = text.partition(f": {severity}: ")
+        if severity_mark:
             return f"{before}: {colour}{severity}{_END}: {after} {colour}{code}{_END}"
     return f"{text} {_RED}{code}{_END}"
 

@@ -35,6 +35,7 @@ class AckCluster(Struct, frozen=True):
     pod_vswitches: tuple[str, ...]
     pod_range: str | None
     service_range: str
+    reservation: bool
     protect: bool
 
 
@@ -75,6 +76,7 @@ def _cluster_inputs(plan: AckFleetPlan, member: MemberPlan) -> AckCluster:
         pod_vswitches=member.pod_vswitches,
         pod_range=member.pod_range,
         service_range=member.service_range,
+        reservation=member.reservation,
         protect=member.protect,
     )
 
@@ -237,8 +239,10 @@ def compare_quota_trees(old: AckFleetPlan, new: AckFleetPlan) -> tuple[QuotaNode
     )
 
 
-def _leaf_quotas(root: QuotaNodePlan) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """Return (node, resource) → (minimum, maximum, lent part of the minimum), in the order of the tree."""
+def _leaf_quotas(root: QuotaNodePlan | None) -> dict[tuple[str, str], tuple[int, int, int]]:
+    """Return (node, resource) → (minimum, maximum, lent part of the minimum), in the order of the tree, if any."""
+    if root is None:
+        return {}
     return {
         (node.name, resource): (least, node.maximum[resource], (node.lend or {}).get(resource, least))
         for _, node in root.walk()

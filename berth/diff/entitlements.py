@@ -93,7 +93,8 @@ class QuotaChanges(Struct, frozen=True):
     """Every change of quotas, sorted by name; `new_relations` and `lifted_relations` are preemption rules.
 
     `quota_tree` is set for fleets on Alibaba Cloud, in the order of the tree, and includes their cohorts.
-    `priority_order` is the order before and after, highest first; empty if it does not change.
+    `queueing` is whether their jobs wait for quota, before and after. `priority_order` is the order before and after,
+    highest first. Both are empty if nothing changes.
     """
 
     teams: tuple[TeamChange, ...] = ()
@@ -104,6 +105,7 @@ class QuotaChanges(Struct, frozen=True):
     lifted_relations: tuple[PreemptionRule, ...] = ()
     priorities: tuple[PriorityChange, ...] = ()
     quota_tree: tuple[QuotaNodeChange, ...] = ()
+    queueing: tuple[bool, ...] = ()
     priority_order: tuple[tuple[str, ...], ...] = ()
     reclaim: tuple[ReclaimChange, ...] = ()
     stops: tuple[StopChange, ...] = ()
@@ -130,6 +132,7 @@ def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[Quota
         lifted_relations=_only_in_first(relations[0], relations[1]),
         priorities=tuple(compare_priorities(old, new)),
         quota_tree=quota_tree,
+        queueing=_compare_queueing(old, new),
         stops=tuple(compare_stops(old, new, stopped_teams)),
         likely_renames=tuple(find_likely_renames(old, new)),
         priority_order=priority_order(old, new),
@@ -137,8 +140,16 @@ def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[Quota
     )
 
 
+def _compare_queueing(old: QueueingPlan, new: QueueingPlan) -> tuple[bool, ...]:
+    policies = [plan.propagations for plan in (old, new) if isinstance(plan, AckFleetPlan)]
+    waits = tuple(any(policy.suspension for policy in each) for each in policies if each)
+    return waits if len(set(waits)) > 1 else ()
+
+
 def _preemption_relations(plan: QueueingPlan) -> tuple[PreemptionRule, ...]:
-    return preemption_rules(plan) if isinstance(plan, FleetPlan) else reclaim_rules(plan.quotas)
+    if isinstance(plan, FleetPlan):
+        return preemption_rules(plan)
+    return () if plan.quotas is None else reclaim_rules(plan.quotas)
 
 
 def _only_in_first(

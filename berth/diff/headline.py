@@ -24,6 +24,7 @@ from berth.diff.text import (
     describe_stop,
     up_to_prefix,
 )
+from berth.diff.values import format_queueing
 from berth.diff.workers import WorkerChange
 from berth.text import pluralize
 
@@ -42,6 +43,8 @@ def headline(changes: Changes) -> str:
     ]
     if not any(each.guaranteed.delta for each in quota_changes.entitlements):
         parts += _cohort_parts(quota_changes.cohorts)
+    if quota_changes.queueing:
+        parts.append(format_queueing(quota_changes.queueing))
     parts += _namespace_parts(changes.objects)
     parts += map(describe_stop, quota_changes.stops)
     parts += map(describe_reclaim, quota_changes.reclaim)

@@ -79,3 +79,8 @@ def _common_prefix(one: str, other: str) -> int:
 def camel_case(path: str) -> str:
     """Return `machine_type` in the stack file's spelling, `machineType`."""
     return re.sub(r"_([a-z0-9])", lambda match: match.group(1).upper(), path)
+
+
+def format_queueing(queueing: tuple[bool, ...]) -> str:
+    """Return what it means for jobs on Alibaba Cloud that a quota tree is added or removed; (before, after)."""
+    return "jobs wait in a queue for quota" if queueing[-1] else "jobs no longer wait for quota, and none limits them"

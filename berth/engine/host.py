@@ -20,6 +20,7 @@ from typing import Any
 import pulumi
 from msgspec import Struct
 from pulumi.runtime import config as pulumi_config
+from pulumi.runtime import resource as sdk_resource
 from pulumi.runtime import settings
 from pulumi.runtime.mocks import MockEngine
 from pulumi.runtime.proto import engine_pb2
@@ -31,6 +32,9 @@ from berth.engine.recorder import ProviderFunctions, Recorder
 from berth.engine.records import STACK_TYPE, Message, ProgramError, RecordedResource, References
 
 _SEVERITIES = {engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb2.ERROR: "error"}
+
+_STACK_TRACE = "_get_stack_trace"
+"""The SDK's function that reads the stack for each resource."""
 
 _IDLE_TURNS = 100
 """Turns of the event loop without a task that starts or ends, after which nothing is on its way any more."""
@@ -114,7 +118,7 @@ def _run_program(build: Callable[[], object], recorder: Recorder, base_folder: s
     """Run the program to its end and clean up; its faults and the engine's become one `ProgramError`."""
     tasks = _Tasks()
     try:
-        with _captured_messages(recorder.messages), _infrequent_gc():
+        with _captured_messages(recorder.messages), _without_gc(), _short_traces():
             _run_in_new_loop(build, tasks)
     except (Exception, SystemExit) as error:
         recorder.faults.extend(_error_lines(error.with_traceback(tasks.first_traceback(error)), base_folder))
@@ -188,7 +192,7 @@ class _Tasks:
             idle = 0 if (self._started, self._done) != before else idle + 1
 
     def create(self, loop: asyncio.AbstractEventLoop, coro: Any, context: Context | None = None) -> asyncio.Task[Any]:
-        """Return a task factory that records each task's exception before anything else handles it."""
+        """Create a task that records its exception before anything else handles it."""
         task = asyncio.Task(coro, loop=loop, context=context)
         self._started += 1
         task.add_done_callback(self._remember)
@@ -253,14 +257,28 @@ class _EngineLog(MockEngine):
 
 
 @contextlib.contextmanager
-def _infrequent_gc() -> Generator[None]:
+def _without_gc() -> Generator[None]:
     """Pause garbage collection: a program's objects live until its end, and scanning them takes a third of the time."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(50_000, 20, 100)
+    enabled = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
-        gc.set_threshold(*thresholds)
+        if enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def _short_traces() -> Generator[None]:
+    """Let the SDK read one frame of the stack for each resource instead of all, where it still has that function."""
+    original = getattr(sdk_resource, _STACK_TRACE, None)
+    if original is not None:
+        setattr(sdk_resource, _STACK_TRACE, source_locations.innermost_trace)
+    try:
+        yield
+    finally:
+        if original is not None:
+            setattr(sdk_resource, _STACK_TRACE, original)
 
 
 @contextlib.contextmanager

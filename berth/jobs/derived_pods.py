@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping
 
 from berth.jobs.kinds import kinds
 from berth.jobs.pod_templates import TemplatePods, find, read_template_pods, require
-from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.jobs.quantities import parse_quantity
+from berth.jobs.values import SourceValue, as_list, as_mapping, format_value, get_nested
 
 _JAVA_MEMORY = re.compile(r"([0-9]+)([kmgtp])b?", re.IGNORECASE)
 _JAVA_SUFFIXES = {"k": "Ki", "m": "Mi", "g": "Gi", "t": "Ti", "p": "Pi"}
+_SPARK_AMOUNTS = {"cpu": ("coreRequest", "coreLimit"), "memory": ("memory", "memoryLimit")}
 _POD_FIELDS = ("nodeSelector", "tolerations", "affinity", "priorityClassName", "initContainers")
 
 Groups = list[TemplatePods] | None
@@ -33,12 +35,28 @@ def _spark_application(job: SourceValue) -> tuple[Groups, str]:
         return None, ""
     if driver.mapping("a mapping") is None or executor.mapping("a mapping") is None:
         return None, ""
+    if not all([_has_amounts(driver), _has_amounts(executor)]):
+        return None, ""
     instances = find(executor, "instances")
     count = 0 if instances is None else instances.integer("a whole number of executors from 0", 0)
     return [
         TemplatePods("driver", _spark_template(driver), 1),
         TemplatePods("executor", _spark_template(executor), count),
     ], ""
+
+
+def _has_amounts(role: SourceValue) -> bool:
+    """Return whether the amounts of a role can be read; report those that cannot."""
+    is_sound = True
+    for resource, keys in _SPARK_AMOUNTS.items():
+        for key in keys:
+            written = as_mapping(role.value).get(key)
+            if written is not None and parse_quantity(resource, _kubernetes_memory(written)) is None:
+                example = "2g" if resource == "memory" else "500m or 4"
+                message = f"{format_value(written)} is not an amount of {resource}; write one such as {example}"
+                role.child(key, written).fault("bad-quantity", message)
+                is_sound = False
+    return is_sound
 
 
 def _spark_template(role: SourceValue) -> SourceValue:

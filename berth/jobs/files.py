@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
 from berth.diagnostics import FieldPath, Problem, Problems, Severity
-from berth.jobs.values import SourceValue
+from berth.jobs.values import SourceValue, get_nested
 from berth.loader.document import parse
 from berth.loader.locate import display_path as display_path_of
 from berth.loader.positions import NO_MARKS, Marks
@@ -32,6 +32,9 @@ _MAX_ALIASED = 10_000
 STDIN = pathlib.Path("-")
 """The name of stdin on the command line."""
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_TEMPLATE_MARK = re.compile(r"(?:^|[\s:,\[{-])\{\{")
+_TEMPLATE_CODES = {"bad-yaml", "unquoted-key"}
+"""Codes of what the parser reports for a template: `{{` opens two mappings, and the inner one would be a key."""
 _STACK_FILE_CODES = {"unquoted", "unquoted-key", "secret"}
 """Codes of stack file faults that do not apply to manifests, because Pulumi does not rewrite them."""
 
@@ -85,10 +88,36 @@ def read_documents(path: pathlib.Path, display_path: str) -> tuple[list[Manifest
     problems: list[Problem] = []
     for document_text in _split_documents(text):
         document, faults = parse(document_text, display_path)
+        if template := _template_fault(document_text, display_path, faults):
+            return [], [template]
         problems += [fault for fault in faults if fault.code not in _STACK_FILE_CODES]
         if document is not None and document.value is not None:
             loaded.append(ManifestDocument(display_path, document.value, document.marks))
     return loaded, problems
+
+
+def _template_fault(text: str, display_path: str, faults: Iterable[Problem]) -> Problem | None:
+    """Return one fault for a template of Helm or Go in place of those of its YAML; None for another document."""
+    mark = _TEMPLATE_MARK.search(text)
+    if mark is None or not any(each.code in _TEMPLATE_CODES for each in faults):
+        return None
+    start = mark.end() - 2
+    line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+    message = (
+        "'{{' begins an expression of a template; render the file first, as in helm template CHART | berth lint STACK -"
+    )
+    return Problem(Severity.FAULT, "template", (), message, f"{display_path}:{line}:{column}")
+
+
+def read_manifests(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDocument], list[Problem]]:
+    """Return the documents of a YAML or JSON file and its faults; a JSON file that YAML cannot read has no lines."""
+    if path.suffix != ".json":
+        return read_documents(path, display_path)
+    documents, problems = _read_json(path, display_path, "correct it, or write YAML in a file named .yaml")
+    if problems or path.stat().st_size > MAX_BYTES:
+        return documents, problems
+    with_lines, yaml_faults = read_documents(path, display_path)
+    return (documents if yaml_faults else with_lines), []
 
 
 def read_values(path: pathlib.Path, display_path: str) -> tuple[list[object], list[Problem]]:
@@ -171,31 +200,45 @@ def find_manifests(
 ) -> Iterator[tuple[pathlib.Path, str]]:
     """Yield each file that names on the command line mean, with its name for messages.
 
-    A name is a file, a folder of YAML files, or `-` for stdin. It is looked for from the current folder and then from
-    the project's, `root`. A folder without YAML files is a fault, added to `problems`.
+    A name is a file, a folder of manifests, or `-` for stdin. It is looked for from the current folder and then from
+    the project's, `root`. A folder without manifests is a fault, added to `problems`.
     """
     for name in names:
-        path = pathlib.Path(name)
+        path = locate_manifests(name, root)
         if path == STDIN:
             yield path, "stdin"
             continue
-        if not path.is_absolute() and not os.path.exists(path):
-            path = root / path
-        files = list_yaml_files(path)
+        files = list_manifests(path)
         if not files:
-            message = "contains no YAML file; name a file or a folder with manifests"
+            message = "contains no YAML file and no JSON manifest; name a file or a folder with manifests"
             problems.append(Problem(Severity.FAULT, "no-file", (), message, display_path_of(path, root)))
         yield from ((file, display_path_of(file, root)) for file in files)
 
 
-def list_yaml_files(path: pathlib.Path) -> list[pathlib.Path]:
-    """Return the YAML files of a folder, by name; for a file, the file."""
+def locate_manifests(name: str, root: pathlib.Path) -> pathlib.Path:
+    """Return the file or folder of a name: from the current folder, or else from the project's; `-` is stdin."""
+    path = pathlib.Path(name)
+    return path if path == STDIN or path.is_absolute() or os.path.exists(path) else root / path
+
+
+def list_manifests(path: pathlib.Path) -> list[pathlib.Path]:
+    """Return the YAML files of a folder and its JSON files with a `kind`, by name; for a file, the file."""
     if not os.path.isdir(path):
         return [path]
-    return sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml") and file.is_file())
+    files = (file for file in path.iterdir() if file.is_file())
+    return sorted(file for file in files if file.suffix in (".yaml", ".yml") or _is_json_manifest(file))
+
+
+def _is_json_manifest(file: pathlib.Path) -> bool:
+    """Return whether a file is JSON with a `kind`: folders also have settings of programs as JSON."""
+    return file.suffix == ".json" and get_nested(read_json(file, file.name, ""), "kind") is not None
 
 
 def read_kubectl_json(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDocument], list[Problem]]:
     """Read a file with the output of `kubectl get … -o json`; it is one document."""
-    value = read_json(path, display_path, "write it with kubectl get … -o json")
+    return _read_json(path, display_path, "write it with kubectl get … -o json")
+
+
+def _read_json(path: pathlib.Path, display_path: str, remedy: str) -> tuple[list[ManifestDocument], list[Problem]]:
+    value = read_json(path, display_path, remedy)
     return ([], [value]) if isinstance(value, Problem) else ([ManifestDocument(display_path, value)], [])

@@ -21,6 +21,8 @@ QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 _NO_JOBS = ("PodTemplate", "Workload", "TrainingRuntime", "ClusterTrainingRuntime", "LimitRange")
 """Kinds with containers that do not start pods."""
+_BUILT_IN_GROUPS = ("", "batch", "apps")
+"""Groups of Kubernetes itself: they have no kinds but their own, in one version."""
 
 
 class JobManifest(Struct, frozen=True):
@@ -103,14 +105,19 @@ def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
     if kind is None:
         return
     row = kinds().get(kind)
-    if row is not None and row.group == _group(fields):
+    is_built_in = row is not None and _group(fields) in _BUILT_IN_GROUPS and _version(fields) not in row.versions
+    if row is not None and row.group == _group(fields) and not is_built_in:
         yield from _read_job(manifest, fields, kind, row)
-    elif row is not None and not _group(fields) and "apiVersion" in fields:
+    elif row is not None and _group(fields) in _BUILT_IN_GROUPS and "apiVersion" in fields:
         fields["apiVersion"].fault(
             "bad-value", f"'{fields['apiVersion'].value}' has no {kind}; write {row.api_version}"
         )
     elif kind not in _NO_JOBS and (_names_queue(manifest) or any(iterate_containers(manifest.value))):
         yield from _read_other(manifest, fields, kind, row)
+
+
+def _version(fields: Mapping[str, SourceValue]) -> str:
+    return str(fields["apiVersion"].value).rpartition("/")[2] if "apiVersion" in fields else ""
 
 
 def _group(fields: Mapping[str, SourceValue]) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from berth.diagnostics import did_you_mean
 from berth.jobs.kinds import Condition, PodsRow, keys
-from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.jobs.values import SourceValue, as_list, as_mapping, format_value, get_nested
 
 _NOUNS = {"spec": "a job's spec", "template": "a pod template"}
 
@@ -101,6 +102,12 @@ def _role_items(job: SourceValue, row: PodsRow, path: str) -> list[tuple[SourceV
     source = find(job, path)
     roles = source.mapping(f"a mapping of {_either(row.order, 'and')}") if source is not None else {}
     if roles is None:
+        return None
+    unknown = [role for role in roles if role not in row.order]
+    for role in unknown:  # Kueue 0.19: kubeflowjob_controller.go, OrderedReplicaTypes
+        hint = did_you_mean(role, row.order) or f"; write {_either(row.order, 'or')}"
+        roles[role].fault("unknown-key", f"unknown role {format_value(role)}: Kueue does not count its pods{hint}")
+    if unknown:
         return None
     known = [(roles[role], role.lower()) for role in row.order if role in roles and roles[role].value is not None]
     return list(known) if known else _report_empty(job, path, _either(row.order, "or"))

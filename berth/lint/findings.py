@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Problems, Severity, join_words
+from berth.diagnostics import Problem, Problems, Severity, format_path, join_words
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
 from berth.jobs.pod_groups import PodGroups
@@ -24,9 +24,16 @@ from berth.lint.refusals import check_refusals
 from berth.lint.resource_claims import check_resource_claims
 from berth.plan.teams import TeamPlan
 
+_MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"}
+"""Codes of faults in the manifest itself; their path already names the object."""
+
+_NO_KIND = "object"
+
 
 class Finding(Struct, frozen=True):
-    """The findings for one object. `location` is its first line, `queue` is `team/queue` if its queue is known.
+    """The findings for one object of `file`.
+
+    `location` is its first line, `queue` is `team/queue` if its queue is known.
 
     `admission` is the quota of each of its `workloads` (`16 v5e chips of v5e`), "" if it cannot run. `problems` have
     places; their paths start at the document.
@@ -40,11 +47,24 @@ class Finding(Struct, frozen=True):
     admission: str
     problems: tuple[Problem, ...]
     workloads: int = 1
+    file: str = ""
 
     @property
     def faults(self) -> tuple[Problem, ...]:
         """The problems that prevent it from being admitted and run."""
         return tuple(each for each in self.problems if each.severity == Severity.FAULT)
+
+    @property
+    def object_name(self) -> str:
+        """`JobSet/slices`."""
+        return "/".join(filter(None, (self.kind, self.name)))
+
+    def named_problems(self) -> Iterator[Problem]:
+        """Yield the problems with the name of the object, as a person reads them."""
+        subject = f"{self.object_name}: " if self.object_name != _NO_KIND else ""
+        for each in self.problems:
+            path = f"{format_path(each.path)}: " if each.code in _MANIFEST_CODES and each.path else ""
+            yield replace(each, path=(), message=f"{subject}{path}{each.message}")
 
 
 def lint_documents(
@@ -60,7 +80,8 @@ def lint_documents(
         for path, value in _objects(document.value):
             if get_nested(value, "kind") == PROVISIONING_REQUEST:
                 problems = Problems()
-                admission = check_request(document.root_value(problems), path, all_documents, context)
+                same_file = [each for each in all_documents if each.file == document.file]
+                admission = check_request(document.root_value(problems), path, same_file, context)
                 yield _make_finding(document, path, value, Problems(list(problems.entries)), admission=admission)
         problems = Problems()
         yield from _lint_jobs(document, problems, context, team, groups)
@@ -147,6 +168,12 @@ def _count_faults(problems: Problems) -> int:
     return sum(each.severity == Severity.FAULT for each in problems.entries)
 
 
+def _object_name(value: object) -> str:
+    """Return the name of an object, or its `generateName`; "" without a name that is text."""
+    names = (get_nested(value, "metadata", key) for key in ("name", "generateName"))
+    return next((name for name in names if isinstance(name, str)), "")
+
+
 def _make_finding(
     document: ManifestDocument,
     path: tuple[str | int, ...],
@@ -161,12 +188,13 @@ def _make_finding(
     located = [each if each.place else each.with_place(document.exact_location(each.path)) for each in problems.entries]
     has_faults = any(each.severity == Severity.FAULT for each in located)
     return Finding(
-        kind=str(get_nested(value, "kind") or "object"),
-        name=str(get_nested(value, "metadata", "name") or get_nested(value, "metadata", "generateName") or ""),
+        kind=str(get_nested(value, "kind") or _NO_KIND),
+        name=_object_name(value),
         namespace=namespace or str(get_nested(value, "metadata", "namespace") or "default"),
         location=document.location(path),
         queue=queue,
         admission="" if has_faults else admission,
         problems=tuple(located),
         workloads=workloads,
+        file=document.file,
     )

@@ -43,10 +43,10 @@ class LintContext:
         """The kinds of jobs that Kueue manages, by namespace."""
         return self.simulated.integrations
 
-    def fate_without_queue(self, namespace: str) -> str:
+    def fate_without_queue(self, namespace: str, *, has_suspend: bool = True) -> str:
         """Describe what happens to a job without a queue; Kueue may be configured to hold jobs of teams' namespaces."""
         if self.holds_unqueued(namespace):
-            return "Kueue would suspend the job forever"
+            return f"Kueue would {'suspend the job' if has_suspend else 'gate its pods'} forever"
         return "the job would start at once, outside all quota"
 
     def holds_unqueued(self, namespace: str) -> bool:

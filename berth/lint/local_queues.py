@@ -36,12 +36,20 @@ def resolve_local_queue(context: LintContext, job: JobManifest) -> LocalQueuePla
 
 def _report_no_queue(context: LintContext, job: JobManifest) -> None:
     """Report a missing queue label, and where the queue is named instead."""
-    consequence = context.fate_without_queue(job.namespace)
+    consequence = context.fate_without_queue(
+        job.namespace, has_suspend=job.row is not None and job.row.suspend is not None
+    )
     if QUEUE_NAME in job.annotations:
         source = job.metadata.child("annotations", job.annotations).child(QUEUE_NAME, "")
         source.fault(
             "no-queue", f"the queue is named in an annotation: {consequence}; write it in the label {QUEUE_NAME}"
         )
+        return
+    outer_labels = as_mapping(get_nested(job.source.value, "metadata", "labels"))
+    if job.row is not None and QUEUE_NAME in outer_labels:
+        source = job.source.child("metadata", {}).child("labels", outer_labels).child(QUEUE_NAME, "")
+        message = f"the queue is named on the {job.kind}, which creates the jobs: {consequence}"
+        source.fault("no-queue", f"{message}; write the label in {job.row.metadata}.labels")
         return
     for template in job.templates:
         labels = as_mapping(get_nested(template.value, "metadata", "labels"))
@@ -121,7 +129,8 @@ def _reports_queue_of_pods(context: LintContext, job: JobManifest) -> bool:
     Kueue queues such pods one by one, as it does Pods (Kueue docs: "Run Argo Workflows", "Run Tekton").
     """
     names = [] if job.row is not None else list(dict.fromkeys(_queues_of_pods(job.source.value)))
-    if names and not context.integrations.manages(POD, job.namespace):
+    is_managed = context.integrations.manages(POD, job.namespace)
+    if names and not is_managed:
         message = (
             f"Kueue does not manage pods in namespace '{job.namespace}': its pods start at once, outside all quota; "
             "write serving: true for the namespace in the platform's stack file"
@@ -133,7 +142,7 @@ def _reports_queue_of_pods(context: LintContext, job: JobManifest) -> bool:
             job.source.fault(
                 "no-queue", f"its pods name no local queue of namespace '{job.namespace}': '{name}'{suggestion}"
             )
-        else:
+        elif is_managed:
             message = f"its pods are queued one by one in '{name}'; not checked: their requests and selectors"
             job.source.problems.warning("not-checked", job.source.path, message)
     return bool(names)
@@ -186,6 +195,8 @@ def check_priority(job: SubmittedJob) -> bool:
     known = sorted(job.context.simulated.priorities)
     priority_class = job.job.priority_class
     has_classes = _has_known_classes(job, known)
+    if not has_classes and PRIORITY_CLASS not in job.job.labels:
+        return False
     if priority_class is not None and str(priority_class.value) not in known:
         suggestion = did_you_mean(str(priority_class.value), known) or (
             f"; write one of {', '.join(known)}" if known else "; the fleet has none"

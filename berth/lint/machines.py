@@ -24,6 +24,10 @@ def check_node_shapes(job: SubmittedJob) -> None:
     """Report pods that no machine of the queue can run."""
     node_shapes, all_pods = job.context.node_shapes(job.queue), list_job_pods(job)
     counts_cores = any(shape.is_cpu for shape in node_shapes)
+    for pods in all_pods if counts_cores else ():
+        if "cpu" not in pods.pod_set.requests and not _requested_accelerators(pods):
+            message = f"its pods request no cpu, so they use no quota of {job.queue_name}, which counts cores"
+            job.warn("no-accelerator", pods.spec_field("containers").path, f"{message}; write requests: {{cpu: …}}")
     if all_pods and not counts_cores and not any(_requested_accelerators(each) for each in all_pods):
         resources = join_words(list(dict.fromkeys(shape.flavor.resource for shape in node_shapes)))
         message = f"its pods request no accelerator, but {job.queue_name} is for {resources}"

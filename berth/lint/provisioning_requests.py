@@ -73,7 +73,9 @@ def _check_pod_set(
         return ""
     requested = build_pod_set(SourceValue(template, (), Problems()), "main", count or 1)
     if requested is None or count is None:
-        fields["podTemplateRef"].fault("no-template", f"the pods of PodTemplate '{name}' cannot be read")
+        fields["podTemplateRef"].fault(
+            "no-template", f"PodTemplate '{name}' has no containers that can be read; write template.spec.containers"
+        )
         return ""
     return _check_machines(fields["count"], requested, context)
 

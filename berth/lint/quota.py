@@ -112,7 +112,11 @@ def _build_trial(job: SubmittedJob, workload: SimulatedWorkload) -> TrialAdmissi
         for resource, flavor in flavors.items()
         if (flavor, resource) in nouns
     }
-    return TrialAdmission(join_words(parts) or "no accelerators", flavors_by_pod_set)
+    return TrialAdmission(join_words(parts) or _nothing_counted(job), flavors_by_pod_set)
+
+
+def _nothing_counted(job: SubmittedJob) -> str:
+    return "no cores" if all(each.is_cpu for each in job.context.node_shapes(job.queue)) else "no accelerators"
 
 
 def _report_above_ceiling(job: SubmittedJob, pods: list[JobPods], reason: PendingReason) -> None:
@@ -177,9 +181,16 @@ def _find_node_shape(job: SubmittedJob, pods: list[JobPods]) -> NodeShape | None
     )
 
 
+def _has_whole_slices(pods: JobPods, shape: NodeShape | None) -> bool:
+    """Whether the pods of a TPU pool use whole slices: several hosts each, or one pod with all chips of a host."""
+    if shape is None or not shape.is_tpu:
+        return False
+    return shape.is_multi_host or pods.pod_set.requests.get(shape.flavor.resource) == shape.per_node
+
+
 def _slices_text(job: SubmittedJob, pods: list[JobPods]) -> str:
     shape = _find_node_shape(job, pods)
-    if shape is None or not shape.is_multi_host or len(pods) > 1:
+    if shape is None or len(pods) > 1 or not _has_whole_slices(pods[0], shape):
         return ""
     number = pods[0].pod_set.count // shape.hosts
     return f"{number} {'slice' if number == 1 else 'slices'} of {shape.pool.topology}, "
@@ -202,5 +213,5 @@ def _largest_fit_text(job: SubmittedJob) -> str:
             high = middle - 1
     if not low:
         return "; even its smallest part does not fit"
-    word = "slice" if step > 1 else "pod"
+    word = "slice" if _has_whole_slices(pods[0], shape) else "pod"
     return f"; the largest that fits is {low} {word}{'' if low == 1 else 's'}"

@@ -126,8 +126,8 @@ class TeamFiles(Struct):
             self.source_map.place_of(path) if team in self.stack_teams else SourceMap(teams=self.sources).place_of(path)
         )
         second = SourceMap(teams={team: (name, marks)}).place_of(path)
-        first_place = first or "in the stack file"
-        self._fault("duplicate-team", second, path, f"team '{team}' is defined twice, first at {first_place}; keep one")
+        first_place = f"at {first}" if first else "in the stack file"
+        self._fault("duplicate-team", second, path, f"team '{team}' is defined twice, first {first_place}; keep one")
 
     def _fault_at_path(self, code: str, path: FieldPath, message: str) -> None:
         self._fault(code, self.source_map.place_of(path), path, message)

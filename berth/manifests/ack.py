@@ -51,7 +51,8 @@ def manifests_by_role(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
         yield f"{str(each['kind']).lower()}-{_name(each)}", each
     if shared := [*namespaces, *priorities]:
         yield "shared-propagation", shared_propagation(shared)
-    yield "quota-tree", quota_tree(plan.quotas)
+    if plan.quotas is not None:
+        yield "quota-tree", quota_tree(plan.quotas)
     for policy in plan.propagations:
         yield f"propagation-{policy.namespace}", propagation(policy)
 
@@ -91,9 +92,10 @@ def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
 
 
 def propagation(plan: PropagationPlan) -> Manifest:
-    """Return the policy that places each training job of a namespace on one member, once quota allows it.
+    """Return the policy that places each training job of a namespace on one member.
 
-    Replicas are divided over members; with Gang, the master and workers of one job are on the same member.
+    With `suspension` the job waits until kube-queue has quota for it; without, it is placed at once. Replicas are
+    divided over members; with Gang, the master and workers of one job are on the same member.
     """
     api_version, kind = TRAINING_JOB
     placement: Manifest = {"replicaSchedulingType": "Divided"}
@@ -117,7 +119,10 @@ def propagation(plan: PropagationPlan) -> Manifest:
 
 
 def training_job(plan: PyTorchJobPlan) -> Manifest:
-    """Return a PyTorchJob without suspension and queue: the policy suspends it, and its namespace has one queue."""
+    """Return a PyTorchJob without suspension and queue: the policy suspends it, and its namespace has one queue.
+
+    Without a quota tree the job is not suspended, and its namespace has no queue.
+    """
     manifest = pytorch_job(plan)
     metadata, spec = (dict(cast("Manifest", manifest[key])) for key in ("metadata", "spec"))
     metadata["labels"] = {TEAM_LABEL: plan.submission.team}

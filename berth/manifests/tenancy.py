@@ -104,18 +104,14 @@ def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterat
 def service_account(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:
     """Return the service account of the team's pods, annotated if it impersonates a Google service account.
 
-    Pods get no token for the Kubernetes API. They do not need it for Google Cloud: the metadata server issues that
-    token.
+    Pods get no token for the Kubernetes API, unless the team keeps it. They do not need it for Google Cloud: the
+    metadata server issues that token.
     """
     metadata = _metadata(team, namespace_plan, identity.service_account)
     if identity.impersonates is not None:
         metadata["annotations"] = _impersonation(identity.impersonates)
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": metadata,
-        "automountServiceAccountToken": False,
-    }
+    account: Manifest = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+    return account if identity.api_token else {**account, "automountServiceAccountToken": False}
 
 
 def secrets_volume(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:

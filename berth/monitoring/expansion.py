@@ -96,7 +96,7 @@ def _fill(row: TableRow, values: Mapping[str, Any]) -> TableRow:
 
 
 def _text(template: str, values: Mapping[str, Any]) -> str:
-    """Replace placeholders; `{{label}}` of a legend has no placeholder's name and stays."""
+    """Replace each `{name}` of `values`; a legend's `{{label}}` is Grafana's own, is none of them and is kept."""
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", str(value))
     return template

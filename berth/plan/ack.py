@@ -41,7 +41,9 @@ class AckNodePoolPlan(Struct, frozen=True, kw_only=True):
 class MemberPlan(Struct, frozen=True, kw_only=True):
     """A member cluster. If `existing` (an ID) is set, neither the cluster nor its node pools are created.
 
-    `version` None is ACK's newest. Pods get addresses from `pod_vswitches` (Terway) or from `pod_range` (Flannel).
+    `version` None is ACK's newest. `reservation` lets the fleet reserve nodes in the member's scheduler before it sends
+    a job there; false for an existing member, whose scheduler Berth does not configure. Pods get addresses from
+    `pod_vswitches` (Terway) or from `pod_range` (Flannel).
     """
 
     key: str
@@ -53,6 +55,7 @@ class MemberPlan(Struct, frozen=True, kw_only=True):
     pod_vswitches: tuple[str, ...]
     pod_range: str | None
     service_range: str
+    reservation: bool
     node_pools: tuple[AckNodePoolPlan, ...]
     protect: bool
 
@@ -107,7 +110,8 @@ class AckFleetPlan(Struct, frozen=True, kw_only=True):
     """All resources of one stack on Alibaba Cloud.
 
     Flavors, cohorts, queues and teams are the same as on any backend; `quotas` is the root of the quota tree that they
-    become. Of a team, only namespaces and labels are created. `tags` are on every cloud resource of the fleet.
+    become. A fleet without a quota tree has no cohorts and queues, and `quotas` is None. Of a team, only namespaces and
+    labels are created. `tags` are on every cloud resource of the fleet.
     """
 
     stack: str
@@ -119,7 +123,7 @@ class AckFleetPlan(Struct, frozen=True, kw_only=True):
     cohorts: tuple[CohortPlan, ...]
     cluster_queues: tuple[ClusterQueuePlan, ...]
     teams: tuple[TeamPlan, ...]
-    quotas: QuotaNodePlan
+    quotas: QuotaNodePlan | None
     propagations: tuple[PropagationPlan, ...] = ()
     allowances: AllowancesPlan = field(default_factory=AllowancesPlan)
     tags: Mapping[str, str] = field(default_factory=dict[str, str])

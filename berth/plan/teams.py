@@ -47,7 +47,7 @@ class IdentityPlan(Struct, frozen=True, kw_only=True):
     order of namespaces, empty without grants. `roles` (of the project), `buckets` (bucket → role) and `secrets` (to
     read) are granted to the Google service account that they impersonate, or without one to each of them directly.
     `granted` is False if another cluster of the same project already makes the grants: IAM does not distinguish the
-    clusters.
+    clusters. `api_token` is whether pods get a token for the Kubernetes API.
     """
 
     service_account: str
@@ -57,6 +57,7 @@ class IdentityPlan(Struct, frozen=True, kw_only=True):
     buckets: Mapping[str, str]
     secrets: tuple[SecretPlan, ...]
     granted: bool = True
+    api_token: bool = False
 
 
 class EgressPlan(Struct, frozen=True, kw_only=True):

@@ -63,6 +63,13 @@ def kueue_losses(spec: FleetSpec) -> Iterator[UnsupportedSetting]:
 
 def ack_losses(spec: AckFleetSpec) -> Iterator[UnsupportedSetting]:
     """Yield settings of priorities, cohorts, teams and queues that ACK cannot express."""
+    if spec.ack.fleet.quota_tree:
+        yield from _quota_losses(spec)
+    for name, team in sorted(spec.teams.items()):
+        yield from _team_losses(("teams", name), team)
+
+
+def _quota_losses(spec: AckFleetSpec) -> Iterator[UnsupportedSetting]:
     for path, queue in _all_queues(spec):
         yield from _queue_losses(path, queue)
     yield from _mixed_flavor_losses(spec)
@@ -71,8 +78,6 @@ def ack_losses(spec: AckFleetSpec) -> Iterator[UnsupportedSetting]:
             yield UnsupportedSetting(
                 "fair-sharing", ("cohorts", name, "fairShareWeight"), f"{cohort.fair_share_weight:g}"
             )
-    for name, team in sorted(spec.teams.items()):
-        yield from _team_losses(("teams", name), team)
 
 
 def _all_queues(spec: FleetSpec | AckFleetSpec) -> Iterator[tuple[FieldPath, QueueSpec]]:

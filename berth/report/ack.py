@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from markupsafe import Markup
+from msgspec.structs import replace
+
 from berth.diagnostics import join_words
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
 from berth.planner.queueing.preemption import describe_rules, reclaim_rules
@@ -11,19 +14,21 @@ from berth.report.bars import flavor_charts
 from berth.report.fleet import accelerator_figures, queueing_figures, team_quota_sections, tree_picture
 from berth.report.tree import COHORT, QUEUE, BoxQuota, TreeBox
 from berth.report.view import KeyFigure, ReportBody, Section
-from berth.text import format_range, pluralize
+from berth.text import format_range, job_placement, pluralize
 
 _NON_ACCELERATORS = ("cpu", "memory")
 
 
 def ack_body(plan: AckFleetPlan) -> ReportBody:
     """Return bars, the quota tree, reclaim rules, and node pools of the members."""
+    if plan.quotas is None:
+        return _body_without_tree(plan)
     tree_boxes = ack_boxes(plan)
     return ReportBody(
         subtitle=f"Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name}",
         figures=[*accelerator_figures(plan), *queueing_figures(plan), _member_figure(plan)],
         charts=flavor_charts(plan),
-        teams=team_quota_sections(plan),
+        teams=(*team_quota_sections(plan), _jobs_section(plan)),
         picture=tree_picture(tree_boxes, plan.stack),
         tree_caption="The minimum of each node is its guarantee, the maximum its ceiling.",
         boxes=tree_boxes,
@@ -34,9 +39,31 @@ def ack_body(plan: AckFleetPlan) -> ReportBody:
     )
 
 
+def _body_without_tree(plan: AckFleetPlan) -> ReportBody:
+    """Return the capacity, the teams, and node pools: nothing is guaranteed or reclaimed."""
+    return ReportBody(
+        subtitle=f"Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name}",
+        figures=[
+            *(replace(figure, description="no quota") for figure in accelerator_figures(plan)),
+            KeyFigure(str(len(plan.teams)), "team" if len(plan.teams) == 1 else "teams", "without quotas"),
+            _member_figure(plan),
+        ],
+        charts=[replace(chart, totals=chart.totals[:1], teams=()) for chart in flavor_charts(plan)],
+        teams=(*team_quota_sections(plan), _jobs_section(plan)),
+        picture=Markup(),
+        tree_caption="",
+        boxes=(),
+        pools=[_pool_section(plan)],
+    )
+
+
+def _jobs_section(plan: AckFleetPlan) -> Section:
+    return Section("Jobs", lines=list(job_placement(plan)))
+
+
 def ack_boxes(plan: AckFleetPlan) -> tuple[TreeBox, ...]:
-    """Yield every node of the quota tree before its children."""
-    return tuple(_node_boxes(plan.quotas, None, 0, 0))
+    """Yield every node of the quota tree, if there is one, before its children."""
+    return () if plan.quotas is None else tuple(_node_boxes(plan.quotas, None, 0, 0))
 
 
 def _node_boxes(node: QuotaNodePlan, parent: int | None, depth: int, index: int) -> Iterator[TreeBox]:

@@ -15,6 +15,7 @@ from berth.cost.fleet import FleetCost
 from berth.evaluate import Evaluation
 from berth.report.ack import ack_body, ack_boxes
 from berth.report.fleet import fleet_body
+from berth.report.live import LiveView
 from berth.report.preemption_matrix import MAX_QUEUES, RULE_MEANINGS
 from berth.report.team import team_body, team_boxes
 from berth.report.timeline import Timeline
@@ -39,8 +40,9 @@ def render_page(
     timeline: Timeline | None = None,
     origin: ReportOrigin | None = None,
     usage: UsageView | None = None,
+    live: LiveView | None = None,
 ) -> str:
-    """Return the page of a stack: with its cost, changes, timeline of jobs, origin and use if they are given.
+    """Return the page of a stack: with its cost, changes, timeline, origin, use and live cluster if they are given.
 
     For a stack with faults it shows the faults, and the plan of the valid part. Text from a stack file is escaped, and
     the page's content security policy forbids loading anything and running any script but the page's own filter.
@@ -71,6 +73,7 @@ def render_page(
         open_boxes=_OPEN_BOXES,
         open_queues=_OPEN_QUEUES,
         usage=usage,
+        live=live,
         # Every text in the picture is escaped when it is drawn.
         usage_picture=Markup(usage_svg(usage)) if usage and usage.is_drawable else "",
         origin=origin,

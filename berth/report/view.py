@@ -58,7 +58,8 @@ class ReportOrigin(Struct, frozen=True):
 class ReportBody(Struct, frozen=True):
     """The view of a plan of any kind; parts that a kind does not have are empty.
 
-    `tree_caption` explains the quota tree, which is `boxes`. `workloads` are those that a stack deploys itself.
+    `tree_caption` explains the quota tree, which is `boxes`; it is empty for a fleet without one. `workloads` are those
+    that a stack deploys itself.
     """
 
     subtitle: str

@@ -62,8 +62,11 @@ def _is_left_out(job: JobManifest, fleet: SimulatedFleet) -> bool:
         )
         return True
     if job.pod_sets == ():
-        message = f"{job.unread} are not known; write the job's pods and requests in a scenario file"
-        job.source.fault("unknown-kind", message)
+        message = (
+            f"{job.unread} are not known, so {job.kind} '{job.name}' is not simulated; "
+            "write the job's pods and requests in a scenario file"
+        )
+        job.source.problems.warning("unknown-kind", job.source.path, message)
         return True
     return False
 

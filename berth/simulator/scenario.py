@@ -72,10 +72,18 @@ class ScenarioStep(Struct, frozen=True):
     fleet: SimulatedFleet | None = None
 
 
+class Submission(Struct, frozen=True):
+    """Manifests that are submitted together, and the fleet at that time."""
+
+    fleet: SimulatedFleet
+    documents: list[ManifestDocument]
+
+
 class ScenarioReader(Struct):
     """Collects the steps of one run from manifests and scenarios, in order.
 
-    Also keeps the unfinished jobs with their display names.
+    Also keeps the unfinished jobs with their display names, and the manifests that were submitted together to a fleet.
+    `problems` are those of scenarios and steps, `manifest_problems` those of manifests.
     """
 
     fleet: SimulatedFleet
@@ -83,6 +91,8 @@ class ScenarioReader(Struct):
     load_manifests: LoadManifests
     steps: list[ScenarioStep] = field(default_factory=list[ScenarioStep])
     problems: list[Problem] = field(default_factory=list[Problem])
+    manifest_problems: list[Problem] = field(default_factory=list[Problem])
+    submissions: list[Submission] = field(default_factory=list["Submission"])
     unfinished: dict[str, str] = field(default_factory=dict[str, str])
     _ids_by_name: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _queues: dict[str, str | None] = field(default_factory=dict[str, str | None])
@@ -103,17 +113,26 @@ class ScenarioReader(Struct):
         """Add the steps of documents."""
         documents = list(documents)
         groups = PodGroups(documents)
+        submission = Submission(self.fleet, [])
         for document in documents:
             problems = Problems()
-            source = document.root_value(problems)
             if is_scenario(document):
-                self._add_scenario(source)
+                self._add_scenario(document.root_value(problems))
             else:
-                self._add_manifest(source, groups)
+                if submission.fleet is not self.fleet or not submission.documents:
+                    submission = Submission(self.fleet, [])
+                    self.submissions.append(submission)
+                submission.documents.append(document)
+                self._add_manifest(document, problems, groups)
             self.problems += document.locate_problems(problems.entries)
 
-    def _add_manifest(self, source: SourceValue, groups: PodGroups) -> None:
-        for arrival in read_arrivals(source, self.fleet, groups):
+    def _add_manifest(self, document: ManifestDocument, problems: Problems, groups: PodGroups) -> None:
+        """Submit the jobs of a manifest; `problems` then has those of submitting them, not of reading them."""
+        source = document.root_value(problems)
+        arrivals = list(read_arrivals(source, self.fleet, groups))
+        self.manifest_problems += document.locate_problems(problems.entries)
+        problems.entries.clear()
+        for arrival in arrivals:
             self._add_arrival(source, self._with_generated_name(arrival))
 
     def _with_generated_name(self, arrival: Arrival) -> Arrival:

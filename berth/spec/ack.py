@@ -66,11 +66,15 @@ class AckNodePoolSpec(Model):
 
 
 class MemberSpec(Model):
-    """A member of the fleet: a new ACK Pro cluster, or an `existing` one, which joins and is not changed."""
+    """A member of the fleet: a new ACK Pro cluster, or an `existing` one, which joins and is not changed.
+
+    `enable_reservation` is a parameter of a new member's Kube Scheduler; None is true if its version supports it.
+    """
 
     existing: ClusterId | None = None
     cluster_spec: Literal["ack.pro.small", "ack.pro.xlarge", "ack.pro.2xlarge", "ack.pro.4xlarge"] = "ack.pro.small"
     version: AckVersion | None = None
+    enable_reservation: bool | None = None
     vswitches: VSwitches = ()
     pod_vswitches: VSwitches = ()
     pod_cidr_block: Cidr | None = None
@@ -86,11 +90,14 @@ class FailoverSpec(Model):
 
 
 class PropagationSpec(Model):
-    """How jobs get from the fleet to a member, in each namespace of a team."""
+    """How jobs get from the fleet to a member, in each namespace of a team.
+
+    `suspension` None is true if the fleet has a quota tree.
+    """
 
     name: DnsName = "training"
     gang: bool = True
-    suspension: bool = True
+    suspension: bool | None = None
     propagate_deps: bool = True
     preserve_resources_on_deletion: bool = False
     failover: Entry[FailoverSpec] = default_field(FailoverSpec)
@@ -99,12 +106,14 @@ class PropagationSpec(Model):
 class AckOneSpec(Model):
     """The ACK One fleet instance, where teams submit jobs: one that is created, or an `existing` one.
 
-    `kubeconfig` is the path of a file that reaches it; without one its objects are left to `berth render`.
+    `kubeconfig` is the path of a file that reaches it; without one its objects are left to `berth render`. Without a
+    `quota_tree`, no quota limits the teams, and the fleet sends each job to a member at once.
     """
 
     name: ClusterName | None = None
     existing: ClusterId | None = None
     kubeconfig: NonEmptyText | None = None
+    quota_tree: bool = True
     propagation: Entry[PropagationSpec] = default_field(PropagationSpec)
 
 

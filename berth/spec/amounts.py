@@ -47,19 +47,19 @@ class Amount(Struct, frozen=True):
 
 ZERO_AMOUNT = Amount("accelerators", Fraction(0), "0")
 
-_AMOUNT_FORMS = "write a number of accelerators (8), slices (2 slices), nodes (4 nodes), a share (25%) or all"
+_NUMBERS = "write a number of accelerators (8) or cores (64 cores), slices (2 slices), nodes (4 nodes), a share (25%)"
+_AMOUNT_FORMS = f"{_NUMBERS} or all"
+_LIMIT_FORMS = f"{_NUMBERS}, all or unlimited"
 
 
-def _parse_amount(value: Any) -> Amount:
+def _parse_amount(value: Any, forms: str = _AMOUNT_FORMS) -> Amount:
     if isinstance(value, int) and not isinstance(value, bool):
         if value < 0:
-            raise validation_fault("bad-amount", f"'{value}' is negative; {_AMOUNT_FORMS}")
+            raise validation_fault("bad-amount", f"'{value}' is negative; {forms}")
         return _accelerator_amount(value)
     if not isinstance(value, str):
-        raise validation_fault(
-            "bad-amount", f"{'is empty' if value is None else _not_an_amount(value)}; {_AMOUNT_FORMS}"
-        )
-    return _parse_text_amount(value)
+        raise validation_fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(value)}; {forms}")
+    return _parse_text_amount(value, forms)
 
 
 @lru_cache(maxsize=4096)  # a fleet repeats its numbers
@@ -71,7 +71,7 @@ def _not_an_amount(value: object) -> str:
     return f"'{format_value(value)}' is not an amount"
 
 
-def _parse_text_amount(value: str) -> Amount:
+def _parse_text_amount(value: str, forms: str) -> Amount:
     if value == "all":
         return Amount("share", Fraction(1), value)
     if match := _COUNTED.fullmatch(value):
@@ -80,7 +80,7 @@ def _parse_text_amount(value: str) -> Amount:
         return _share_amount(value, Fraction(match[1]))
     if value.isdecimal() and value.isascii():
         raise validation_fault("bad-amount", f"'{format_value(value)}' is text; write the number without quotes")
-    raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {_AMOUNT_FORMS}")
+    raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {forms}")
 
 
 def _share_amount(value: str, percent: Fraction) -> Amount:
@@ -95,7 +95,7 @@ def _parse_limit(value: Any) -> Amount:
             "write unlimited, or an amount such as 8" if value else "remove the key: without it nothing is borrowed"
         )
         raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {remedy}")
-    return Amount("unlimited", Fraction(0), value) if value == "unlimited" else _parse_amount(value)
+    return Amount("unlimited", Fraction(0), value) if value == "unlimited" else _parse_amount(value, _LIMIT_FORMS)
 
 
 def _amount_schema(*words: str) -> JsonSchema:

@@ -169,6 +169,7 @@ class IdentitySpec(Model):
     """The identity of the team's pods in Google Cloud, and its roles, held directly or by a service account."""
 
     service_account: DnsLabel | None = None
+    automount_service_account_token: bool = False
     impersonate: AccountId | None = None
     roles: Sequence[Role] = ()
     accept_roles: Section[Role, NonEmptyText] = Field(default_factory=dict)

@@ -18,7 +18,7 @@ ACK_CHECKS: tuple[Callable[[QuotaClaims[FleetQuotas], Problems], None], ...] = (
     advice.warn_sharing,
     advice.warn_teams_without_queues,
 )
-"""Checks on queues that apply to any backend; skipped if a faulty part was omitted from the plan."""
+"""Checks on queues that apply to any backend; skipped if a faulty part was omitted, or if there is no quota tree."""
 
 
 def validate_ack(planned: PlannedAckFleet) -> tuple[Problem, ...]:
@@ -27,7 +27,7 @@ def validate_ack(planned: PlannedAckFleet) -> tuple[Problem, ...]:
     if planned.machines_complete:
         capacity.check_guarantees(claims, problems)
         capacity.warn_oversubscription(claims, problems)
-    if planned.complete:
+    if planned.complete and planned.plan.quotas is not None:
         for check in ACK_CHECKS:
             check(claims, problems)
     return tuple(map(planned.with_node_pool_path, problems.entries))

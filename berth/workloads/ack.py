@@ -1,4 +1,4 @@
-"""A PyTorchJob for a team's queue on an ACK One fleet, which the fleet's policy queues and sends to one member.
+"""A PyTorchJob for a team on an ACK One fleet, which the fleet's policy sends to a member, after a queue or at once.
 
 The job has no fields of Kueue. It requests cpu and memory only if the options set them, because ACK reserves part of
 every node and a pod that requests a whole node never runs.
@@ -11,7 +11,6 @@ from msgspec import Struct
 from berth.diagnostics import Problem, Problems, did_you_mean, join_quoted
 from berth.names import shorten
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
-from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.plan.workloads import PodPlan, PyTorchJobPlan, SubmissionPlan
 from berth.workloads import names
@@ -30,6 +29,18 @@ _UNSUPPORTED_OPTIONS = (
 """Options for GKE machines, Kueue or JobSet, which an ACK fleet does not have."""
 
 
+class _Target(Struct, frozen=True):
+    """Where a team's job goes: its namespace, the flavors of its queue, and the queue's leaf of the quota tree.
+
+    `leaf` is None in a fleet without a quota tree. `default_name` names a job without a name.
+    """
+
+    namespace: str
+    flavors: frozenset[str]
+    leaf: QuotaNodePlan | None
+    default_name: str
+
+
 class DerivedAckWorkload(Struct, frozen=True):
     """The job and notes on it, or the faults that prevent it."""
 
@@ -39,24 +50,50 @@ class DerivedAckWorkload(Struct, frozen=True):
 
 
 def derive_ack_workload(plan: AckFleetPlan, team: str, queue: str, options: WorkloadOptions) -> DerivedAckWorkload:
-    """Derive the requested job; `queue` is a key of the team's queues, or the name of a leaf of the quota tree."""
+    """Derive the requested job.
+
+    `queue` is a key of the team's queues, or the name of a leaf of the quota tree; in a fleet without a quota tree, it
+    is a namespace of the team.
+    """
     problems = Problems()
     teams = {each.name: each for each in plan.teams}
     if team not in teams:
         _report_unknown(problems, "TEAM", f"no team '{team}'", team, list(teams))
         return DerivedAckWorkload(None, (), tuple(problems.entries))
-    queues = {q.name: q for q in plan.cluster_queues if any(door.team == team for door in q.local_queues)}
-    queue_by_local_name = {door.name: q for q in queues.values() for door in q.local_queues if door.team == team}
-    cluster_queue = queue_by_local_name.get(queue) or queues.get(queue)
-    if cluster_queue is None:
-        _report_unknown(
-            problems, "QUEUE", f"team '{team}' has no queue '{queue}'", queue, [*queue_by_local_name, *queues]
-        )
+    find_target = _namespace_target if plan.quotas is None else _queue_target
+    target = find_target(plan, teams[team], queue, problems)
+    if target is None:
         return DerivedAckWorkload(None, (), tuple(problems.entries))
     _check_options(plan, options, problems)
-    job = _build_job(plan, teams[team], cluster_queue, options, problems)
-    notes = () if job is None or problems.has_faults() else _notes(plan, job)
+    job = _build_job(plan, teams[team], target, options, problems)
+    notes = () if job is None or problems.has_faults() else _notes(plan, target, job)
     return DerivedAckWorkload(None if problems.has_faults() else job, notes, tuple(problems.entries))
+
+
+def _queue_target(plan: AckFleetPlan, team: TeamPlan, queue: str, problems: Problems) -> _Target | None:
+    queues = {q.name: q for q in plan.cluster_queues if any(door.team == team.name for door in q.local_queues)}
+    queue_by_local_name = {door.name: q for q in queues.values() for door in q.local_queues if door.team == team.name}
+    cluster_queue = queue_by_local_name.get(queue) or queues.get(queue)
+    if cluster_queue is None or plan.quotas is None:
+        message = f"team '{team.name}' has no queue '{queue}'"
+        _report_unknown(problems, "QUEUE", message, queue, [*queue_by_local_name, *queues])
+        return None
+    local_queue = next(each for each in cluster_queue.local_queues if each.team == team.name)
+    return _Target(
+        namespace=local_queue.namespace,
+        flavors=frozenset(entry.flavor for entry in cluster_queue.flavors),
+        leaf=_find_leaf(plan.quotas, cluster_queue.name),
+        default_name=f"{team.name}-{local_queue.name}",
+    )
+
+
+def _namespace_target(plan: AckFleetPlan, team: TeamPlan, queue: str, problems: Problems) -> _Target | None:
+    namespaces = [each.name for each in team.namespaces]
+    if queue not in namespaces:
+        message = f"the fleet has no queues, and team '{team.name}' has no namespace '{queue}'"
+        _report_unknown(problems, "QUEUE", message, queue, namespaces)
+        return None
+    return _Target(queue, frozenset(each.name for each in plan.flavors), None, team.name)
 
 
 def _check_options(plan: AckFleetPlan, options: WorkloadOptions, problems: Problems) -> None:
@@ -73,30 +110,29 @@ def _check_options(plan: AckFleetPlan, options: WorkloadOptions, problems: Probl
 
 
 def _build_job(
-    plan: AckFleetPlan, team: TeamPlan, queue: ClusterQueuePlan, options: WorkloadOptions, problems: Problems
+    plan: AckFleetPlan, team: TeamPlan, target: _Target, options: WorkloadOptions, problems: Problems
 ) -> PyTorchJobPlan | None:
     pools = [
         (member.name, pool)
         for member in plan.members
         for pool in member.node_pools
-        if pool.nodes.max and any(pool.flavor == entry.flavor for entry in queue.flavors)
+        if pool.nodes.max and pool.flavor in target.flavors
     ]
     if not pools:
         problems.fault("no-nodes", ("QUEUE",), "none of its node pools can have nodes; set nodes in one of them")
         return None
     gpus, pods = options.gpus or min(pool.gpus for _, pool in pools), options.pods or 1
-    _check_fits(plan, queue, pools, gpus, pods, problems)
+    _check_fits(plan, target, pools, gpus, pods, problems)
     longest = names.pytorch_name_limit(pods - 1)
     if options.name is not None:
         check_workload_name(options.name, longest, problems)
-    local_queue = next(each for each in queue.local_queues if each.team == team.name)
     requested = {"cpu": options.cpu, "memory": options.memory}
     return PyTorchJobPlan(
         submission=SubmissionPlan(
-            name=shorten(options.name or f"{team.name}-{local_queue.name}", longest),
-            namespace=local_queue.namespace,
+            name=shorten(options.name or target.default_name, longest),
+            namespace=target.namespace,
             team=team.name,
-            queue=queue.name,
+            queue=target.leaf.name if target.leaf else "",
             priority=options.priority,
         ),
         pod=PodPlan(
@@ -116,7 +152,7 @@ def _build_job(
 
 def _check_fits(
     plan: AckFleetPlan,
-    queue: ClusterQueuePlan,
+    target: _Target,
     pools: list[tuple[str, AckNodePoolPlan]],
     gpus: int,
     pods: int,
@@ -128,10 +164,10 @@ def _check_fits(
         message = f"'{gpus}': a node has at most {largest_node} GPUs; write more --pods instead"
         problems.fault("wrong-shape", ("--gpus",), message)
         return
-    quota = _find_leaf(plan.quotas, queue.name).maximum[GPU]
-    if gpus * pods > quota:
+    leaf, waits = target.leaf, plan.propagations[0].suspension if plan.propagations else False
+    if leaf is not None and waits and gpus * pods > (quota := leaf.maximum[GPU]):
         message = (
-            f"{pods} × {gpus} GPUs are more than the maximum of '{queue.name}', {quota}; the job would wait forever"
+            f"{pods} × {gpus} GPUs are more than the maximum of '{leaf.name}', {quota}; the job would wait forever"
         )
         problems.fault("over-quota", ("--pods",), message)
     pods_by_member: dict[str, int] = {}
@@ -148,17 +184,22 @@ def _find_leaf(root: QuotaNodePlan, name: str) -> QuotaNodePlan:
     return next(node for _, node in root.walk() if node.name == name)
 
 
-def _notes(plan: AckFleetPlan, job: PyTorchJobPlan) -> tuple[str, ...]:
-    pods = job.workers + 1
-    leaf = _find_leaf(plan.quotas, job.submission.queue)
-    jobs = "" if leaf.max_jobs is None else f", {leaf.max_jobs} at a time"
-    gang = "one member, with all pods or none" if plan.propagations[0].gang else "any members with room"
+def _notes(plan: AckFleetPlan, target: _Target, job: PyTorchJobPlan) -> tuple[str, ...]:
+    policy, requested = plan.propagations[0], (job.workers + 1) * job.pod.resources[GPU]
+    gang = "one member, with all pods or none" if policy.gang else "any members with room"
+    when = "when kube-queue admits it," if policy.suspension else "at once, without a queue,"
     return (
-        f"Requests {pods * job.pod.resources[GPU]} GPUs of '{leaf.name}' ({leaf.minimum[GPU]} guaranteed, "
-        f"at most {leaf.maximum[GPU]}{jobs}).",
-        f"Submit it to the fleet: policy '{plan.propagations[0].name}' sends it to {gang}.",
+        f"Requests {requested} GPUs{_quota_text(target.leaf) if policy.suspension else ', which no quota limits'}.",
+        f"Submit it to the fleet: policy '{policy.name}' sends it {when} to {gang}.",
         "Needs Kubeflow's training operator in each member (AI suite with Arena), which Berth does not install.",
     )
+
+
+def _quota_text(leaf: QuotaNodePlan | None) -> str:
+    if leaf is None:
+        return ""
+    jobs = "" if leaf.max_jobs is None else f", {leaf.max_jobs} at a time"
+    return f" of '{leaf.name}' ({leaf.minimum[GPU]} guaranteed, at most {leaf.maximum[GPU]}{jobs})"
 
 
 def _report_unknown(problems: Problems, argument: str, message: str, word: str, known: list[str]) -> None:

@@ -9,6 +9,7 @@ from berth import catalog
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.pods import list_additions, pod_template
+from berth.plan.fleet import FleetPlan
 from berth.plan.workloads import (
     DeploymentPlan,
     JobPlan,
@@ -72,12 +73,26 @@ def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
 
 
 def _worker_limit_note(target: WorkloadTarget) -> str:
-    """A clause on the largest worker of a manager, because a job runs on one worker."""
-    capacities = [
-        sum(flavor.capacity.max for flavor in worker.plan.flavors if flavor.name in target.flavors)
-        for worker in target.plan.workers
+    """A clause on the most that the queue can have on one worker of a manager, because a job runs on one."""
+    ceilings = [_ceiling_on(worker.plan, target) for worker in target.plan.workers]
+    return f", and at most {max(ceilings)} on one worker" if ceilings else ""
+
+
+def _ceiling_on(worker: FleetPlan, target: WorkloadTarget) -> int:
+    """Return the queue's guarantee on a worker and what it can borrow there, at most what the machines have."""
+    flavors = {flavor.name: flavor for flavor in worker.flavors if flavor.name in target.flavors}
+    quotas = [
+        (flavors[entry.flavor].capacity.max, quota.counted)
+        for queue in worker.cluster_queues
+        if queue.name == target.queue.name
+        for entry in queue.flavors
+        for quota in entry.quotas
+        if entry.flavor in flavors and quota.resource == flavors[entry.flavor].resource
     ]
-    return f", and a worker has at most {max(capacities)}" if capacities else ""
+    return sum(
+        capacity if quota.borrowing_limit is None else min(capacity, quota.nominal + quota.borrowing_limit)
+        for capacity, quota in quotas
+    )
 
 
 def _worker_notes(target: WorkloadTarget, plan: WorkloadPlan) -> Iterator[str]:

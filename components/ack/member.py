@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pulumi
@@ -15,6 +16,10 @@ _TERWAY: Final = "terway-eniip"
 _STORAGE: Final = ("csi-plugin", "csi-provisioner")
 """Addons that a new cluster needs: one for the pod network, which is immutable, and volumes
 (`alicloud_cs_managed_kubernetes`, "addons")."""
+_SCHEDULER: Final = "kube-scheduler"
+_RESERVATION: Final = json.dumps({"enableReservation": True})
+"""Addon and parameter by which the fleet reserves nodes for a job in a member's scheduler (ACK One guide on PyTorchJobs
+with gang scheduling). The provider sends addons only when it creates a cluster."""
 _IMAGE: Final = "AliyunLinux3"
 _DISK: Final = "cloud_essd"
 _SPOT: Final = "SpotAsPriceGo"
@@ -49,7 +54,6 @@ class Member(pulumi.ComponentResource):
         self.register_outputs({"clusterId": self.cluster_id})
 
     def _cluster(self, name: str, plan: MemberPlan, tags: Mapping[str, str]) -> alicloud.cs.ManagedKubernetes:
-        network = _TERWAY if plan.pod_vswitches else _FLANNEL
         return alicloud.cs.ManagedKubernetes(
             f"{name}-cluster",
             name=plan.name,
@@ -59,7 +63,7 @@ class Member(pulumi.ComponentResource):
             pod_vswitch_ids=[*plan.pod_vswitches] or None,
             pod_cidr=plan.pod_range,
             service_cidr=plan.service_range,
-            addons=[alicloud.cs.ManagedKubernetesAddonArgs(name=addon) for addon in (network, *_STORAGE)],
+            addons=list(_addons(plan)),
             deletion_protection=plan.protect,
             # Only the fleet uses the API server's address, from inside the VPC.
             slb_internet_enabled=False,
@@ -71,6 +75,13 @@ class Member(pulumi.ComponentResource):
                 custom_timeouts=pulumi.CustomTimeouts(create="60m"),
             ),
         )
+
+
+def _addons(plan: MemberPlan) -> Iterator[alicloud.cs.ManagedKubernetesAddonArgs]:
+    for name in (_TERWAY if plan.pod_vswitches else _FLANNEL, *_STORAGE):
+        yield alicloud.cs.ManagedKubernetesAddonArgs(name=name)
+    if plan.reservation:
+        yield alicloud.cs.ManagedKubernetesAddonArgs(name=_SCHEDULER, config=_RESERVATION)
 
 
 def _node_pool(

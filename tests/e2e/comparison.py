@@ -142,6 +142,9 @@ def _short(value: Any) -> str:
 def report(results: Iterable[Comparison]) -> Iterator[str]:
     """Yield a table, the inputs that providers added, every difference, and a closing line."""
     done = list(results)
+    if not done:
+        yield "no stack was compared"
+        return
     width = max((len(one.stack) for one in done), default=0)
     yield f"{'stack':{width}}  resources  values compared  added by providers  differences  seconds"
     for one in done:

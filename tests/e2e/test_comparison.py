@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e import real_preview
-from tests.e2e.comparison import Comparison, Real, compared
+from tests.e2e.comparison import Comparison, Real, compared, report
 from tests.e2e.project import Failed
 
 URN = "urn:pulumi:dev::berth::cloud:index:Thing::a"
@@ -135,3 +135,8 @@ def test_a_stack_that_the_engine_cannot_preview_does_not_hide_the_others(monkeyp
     results, failures = real_preview.compare_each([Path("ack-fleet.yaml"), Path("dws.yaml")])
     assert [one.stack for one in results] == ["dws"]
     assert failures == ["ack-fleet: not compared: pulumi preview ended with 1: no plugin 'alicloud'"]
+
+
+def test_no_comparison_at_all_is_reported_as_such() -> None:
+    """Exit status 1 beside a closing line that all previews are equal would contradict itself."""
+    assert list(report([])) == ["no stack was compared"]

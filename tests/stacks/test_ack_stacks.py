@@ -64,7 +64,8 @@ def test_clusters_fleet_and_node_pools_are_protected_and_hold_what_is_promised(s
     sizes = [(most_nodes(r.inputs), cast("list[str]", r.inputs["instanceTypes"])[0]) for r in sent]
     gpus = sum(nodes * types[kind]["gpus"] for nodes, kind in sizes)
     assert gpus == sum(flavor.capacity.max for flavor in plan(stack).flavors)
-    leaves = [node for _, node in plan(stack).quotas.walk() if not node.children]
+    tree = plan(stack).quotas
+    leaves = [node for _, node in tree.walk() if not node.children] if tree else []
     assert sum(leaf.minimum["nvidia.com/gpu"] for leaf in leaves) <= gpus
 
 
@@ -102,7 +103,11 @@ def test_the_plan_as_json_has_the_documented_keys(stack: str) -> None:
     result = ack_plan.as_json(evaluation(stack))
     assert list(result) == list(documented)
     nested = {"fleet": result["fleet"], "members": result["members"][0], "flavors": result["flavors"][0]}
-    nested |= {"quotaTree": result["quotaTree"], "propagations": result["propagations"][0], "teams": result["teams"][0]}
+    nested |= {
+        "quotaTree": result["quotaTree"] or {},
+        "propagations": result["propagations"][0],
+        "teams": result["teams"][0],
+    }
     for key, value in nested.items():
         assert set(value) <= set(documented[key]), key
     assert set(result["members"][0]["nodePools"][0]) <= set(documented["members"])
@@ -161,11 +166,18 @@ REFUSING = [
 ]
 
 
+@every_stack
 @pytest.mark.parametrize("words", REFUSING)
-def test_a_verb_that_knows_kueue_alone_says_so(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    status, out, err = berth(words.format(FILE), monkeypatch)
+def test_a_verb_that_knows_kueue_alone_says_so(words: str, stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, err = berth(words.format(f"stacks/examples/{stack}.yaml"), monkeypatch)
     assert status == 1
-    assert "this command supports only fleets with Kueue" in out + err
+    assert "this command supports only fleets with Kueue, not an ACK One fleet" in out + err
+
+
+def test_a_fleet_without_a_quota_tree_has_no_tree_to_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, err = berth("graph stacks/examples/ack-gang.yaml", monkeypatch)
+    message = "ack.fleet.quotaTree: the fleet has no quota tree to draw; berth plan shows its members and teams"
+    assert (status, out, err) == (1, "", f"{message} [wrong-kind]\n")
 
 
 @pytest.mark.parametrize("words", ["diff {} dev", "diff dev {}"])

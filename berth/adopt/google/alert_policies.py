@@ -30,7 +30,7 @@ def berth_policies(policies: Sequence[ApiObject], stack: str, cluster: str) -> d
         names_cluster = f'="{cluster}"' in _query(policy)
         if names_cluster or (_fleet(policy) in stacks and not _is_about_cluster(_key(policy), cluster)):
             result.setdefault(_key(policy), []).append(policy)
-    return {key: _of_stack(found, stack) for key, found in result.items()}
+    return {key: _of_stack(same_key, stack) for key, same_key in result.items()}
 
 
 def _key(policy: ApiObject) -> str:
@@ -51,17 +51,17 @@ def _is_about_cluster(key: str, cluster: str) -> bool:
     return all(f'="{cluster}"' in render_query(row["expression"], MANAGED, cluster) for row in rows)
 
 
-def _of_stack(found: list[ApiObject], stack: str) -> list[ApiObject]:
-    own = [each for each in found if _fleet(each) == stack]
-    return own or found
+def _of_stack(policies: list[ApiObject], stack: str) -> list[ApiObject]:
+    own = [each for each in policies if _fleet(each) == stack]
+    return own or policies
 
 
 def alert_entries(policies: Mapping[str, Sequence[ApiObject]], cluster: str, backend: str) -> dict[str, StackEntry]:
     """Return alert → its threshold and duration, as far as they differ from the table's."""
     rules = {
-        key: (_condition(found[0]).get("query"), _condition(found[0]).get("duration"))
-        for key, found in policies.items()
-        if found
+        key: (_condition(same_key[0]).get("query"), _condition(same_key[0]).get("duration"))
+        for key, same_key in policies.items()
+        if same_key
     }
     return threshold_entries(rules, cluster, backend)
 
@@ -112,13 +112,13 @@ def _seconds(duration: object) -> int | None:
 
 def notification_channels(policies: Mapping[str, Sequence[ApiObject]], not_adopted: list[NotAdopted]) -> list[str]:
     """Return the channels of the policies; a stack has the same for all, so differing ones are reported."""
-    channels = [frozenset(list_at(found[0], "notificationChannels")) for found in policies.values() if found]
+    channels = [frozenset(list_at(each[0], "notificationChannels")) for each in policies.values() if each]
     every = sorted(frozenset[str]().union(*channels))
     if len(set(channels)) > 1:
         few = [
             key
-            for key, found in policies.items()
-            if found and len(list_at(found[0], "notificationChannels")) < len(every)
+            for key, same_key in policies.items()
+            if same_key and len(list_at(same_key[0], "notificationChannels")) < len(every)
         ]
         not_adopted.append(
             NotAdopted(
@@ -143,14 +143,14 @@ def policy_changes(policy: ApiObject, inputs: Mapping[str, Any]) -> Iterator[str
         "documentation": value_at(inputs, "documentation.content"),
         "alertStrategy.autoClose": value_at(inputs, "alertStrategy.autoClose"),
     }
-    found = {
+    observed = {
         **{key: policy.get(key) for key in ("displayName", "severity", "combiner")},
         "query": _condition(policy).get("query"),
         "duration": _condition(policy).get("duration"),
         "documentation": value_at(policy, "documentation.content"),
         "alertStrategy.autoClose": value_at(policy, "alertStrategy.autoClose"),
     }
-    changed = [key for key, value in wanted.items() if value != found[key]]
+    changed = [key for key, value in wanted.items() if value != observed[key]]
     labels, before = mapping_at(inputs, "userLabels"), mapping_at(policy, "userLabels")
     changed += [f"userLabels.{key}" for key in sorted({**labels, **before}) if labels.get(key) != before.get(key)]
     if sorted(list_at(inputs, "notificationChannels")) != sorted(list_at(policy, "notificationChannels")):

@@ -49,6 +49,8 @@ def identity_entry(
     if account is not None:
         members = team_members(inventory, namespaces, name_of(account), impersonated)
         entry |= _granted(inventory, team, members, not_adopted)
+        if account.get("automountServiceAccountToken") is not False:  # Kubernetes' default is to mount it
+            entry["automountServiceAccountToken"] = True
     entry |= {"secrets": _secret_entries(secrets, inventory.project)} if secrets else {}
     if not entry and (account is None or is_managed):
         return {}

@@ -154,10 +154,17 @@ def _is_renamed(dashboard: ApiObject, title: str, cluster: str) -> bool:
 
 
 def monitoring_id(inventory: ClusterInventory, kind: str, inputs: Mapping[str, Any]) -> str | None:
-    """Return the ID to import for a dashboard or an alert policy; None if none or several may be it."""
+    """Return the ID to import for a dashboard or an alert policy; None if none or several may be it.
+
+    Google names dashboards by the project's number. The provider takes that for another project and replaces them, so
+    the ID names the project as the program does.
+    """
     find = {_ALERT: alert_policies_of, _DASHBOARD: dashboards_of}[f"gcp:{kind}"]
-    found = find(inventory, inputs)
-    return str(found[0]["name"]) if len(found) == 1 else None
+    candidates = find(inventory, inputs)
+    if len(candidates) != 1:
+        return None
+    _, collection, own_name = str(candidates[0]["name"]).rsplit("/", 2)
+    return f"projects/{inventory.project}/{collection}/{own_name}"
 
 
 def monitoring_changes(inventory: ClusterInventory, registered: Sequence[MonitoringResource]) -> Iterator[NotAdopted]:
@@ -165,20 +172,20 @@ def monitoring_changes(inventory: ClusterInventory, registered: Sequence[Monitor
     used: set[str] = set()
     for resource in registered:
         if resource.type == _ALERT:
-            found, noun = alert_policies_of(inventory, resource.inputs), "alert policy"
-            lines = policy_changes(found[0], resource.inputs) if len(found) == 1 else ()
+            candidates, noun = alert_policies_of(inventory, resource.inputs), "alert policy"
+            lines = policy_changes(candidates[0], resource.inputs) if len(candidates) == 1 else ()
         elif resource.type == _DASHBOARD:
-            found, noun = dashboards_of(inventory, resource.inputs), "dashboard"
-            lines = _dashboard_changes(found[0], resource.inputs) if len(found) == 1 else ()
+            candidates, noun = dashboards_of(inventory, resource.inputs), "dashboard"
+            lines = _dashboard_changes(candidates[0], resource.inputs) if len(candidates) == 1 else ()
         else:
             continue
-        used |= {str(each["name"]) for each in found}
-        yield from (NotAdopted(f"{noun} '{found[0]['displayName']}'", line) for line in lines)
-        if len(found) > 1:
-            names = abbreviate_names([str(each["name"]) for each in found])
+        used |= {str(each["name"]) for each in candidates}
+        yield from (NotAdopted(f"{noun} '{candidates[0]['displayName']}'", line) for line in lines)
+        if len(candidates) > 1:
+            names = abbreviate_names([str(each["name"]) for each in candidates])
             yield NotAdopted(
-                f"{noun} '{found[0]['displayName']}'",
-                f"{len(found)} may be it ({names}); delete all but one, then run berth adopt again",
+                f"{noun} '{candidates[0]['displayName']}'",
+                f"{len(candidates)} may be it ({names}); delete all but one, then run berth adopt again",
             )
     yield from _others("alert policies", inventory.alert_policies, used)
     yield from _others("dashboards", inventory.dashboards, used)
@@ -186,9 +193,9 @@ def monitoring_changes(inventory: ClusterInventory, registered: Sequence[Monitor
 
 def _dashboard_changes(dashboard: ApiObject, inputs: Mapping[str, Any]) -> Iterator[str]:
     wanted = cast("dict[str, Any]", json.loads(inputs["dashboardJson"]))
-    found = {key: value for key, value in dashboard.items() if key not in _SERVER_FIELDS}
+    observed = {key: value for key, value in dashboard.items() if key not in _SERVER_FIELDS}
     changed = [
-        key for key in sorted({**wanted, **found}) if _comparable(wanted.get(key)) != _comparable(found.get(key))
+        key for key in sorted({**wanted, **observed}) if _comparable(wanted.get(key)) != _comparable(observed.get(key))
     ]
     if changed:
         yield f"the first `pulumi up` sets Berth's {', '.join(changed)}"

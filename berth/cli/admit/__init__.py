@@ -51,6 +51,6 @@ def command(
     has_faults = any(problem.severity == Severity.FAULT for problem in problems)
     if not as_json or (cases and has_faults):
         print_problems(problems)
-    if as_json or not has_faults:
+    if as_json or (text and not (cases and has_faults)):
         typer.echo(format_json(value) if as_json else text)
     raise typer.Exit(EXIT_FAULTS if has_faults else EXIT_OK)

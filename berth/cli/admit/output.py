@@ -18,7 +18,7 @@ from berth.text import pluralize
 
 
 def text(result: SimulationResult) -> str:
-    """Return a run as a table with totals, or the differences between two runs; "" if there is a fault."""
+    """Return a run as a table with totals, or the differences between two runs; "" without a run."""
     if not result.stories:
         return ""
     if len(result.stories) == 2:

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.cli.admit.manifest_faults import NEVER_ADMITTED, as_differences, lint_submissions
+from berth.cli.manifests import read_files
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import evaluate_stack, require_kueue
-from berth.jobs.files import STDIN, ManifestDocument, find_manifests, read_documents, read_kubectl_json
+from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
 from berth.jobs.values import as_mapping
-from berth.lint.findings import lint_documents
-from berth.lint.fleet import LintContext
 from berth.loader.locate import display_path, locate
 from berth.plan.fleet import FleetPlan
 from berth.simulator.agreement import find_mismatches, format_summary
@@ -27,19 +27,16 @@ from berth.simulator.story import (
     run_steps,
 )
 
-_UNSEEN_BY_QUOTA = {"no-shape", "no-nodes", "no-topology", "no-limit", "autopilot-refuses", "pod-security"}
-"""Codes of lint faults that keep an admitted job from running."""
-
 
 class SimulationResult(Struct, frozen=True):
-    """One simulated run, or two to compare, and the problems; no run if there is a fault."""
+    """One simulated run, or two to compare, and the problems; no run with a fault other than of `NEVER_ADMITTED`."""
 
     stories: tuple[SimulationRun, ...]
     problems: tuple[Problem, ...]
 
     @property
     def faults(self) -> tuple[Problem, ...]:
-        """The problems that prevent a simulation."""
+        """The problems for which the exit status is 1."""
         return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
@@ -50,9 +47,10 @@ def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Pa
     file is also recognized among the arguments, by its content.
     """
     stacks, jobs = _split_arguments(arguments, root)
-    job_documents, problems = _read_documents(jobs, root)
-    states = [document for document in job_documents if is_cluster_state(document)]
-    job_documents = [document for document in job_documents if not is_cluster_state(document)]
+    manifests = read_files(jobs, root)
+    problems = list(manifests.problems)
+    states = [document for document in manifests.documents if is_cluster_state(document)]
+    job_documents = [document for document in manifests.documents if not is_cluster_state(document)]
     if not stacks and not _has_faults(problems):
         stacks, faults = _scenario_stack(job_documents, jobs)
         problems += faults
@@ -60,13 +58,32 @@ def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Pa
     problems += faults
     simulations = [_Simulation(stack, root, job_documents, [*live_documents, *states]) for stack in stacks]
     stories = [simulation.simulate() for simulation in simulations] if not _has_faults(problems) else []
-    problems += [each for simulation in simulations for each in simulation.problems]
+    problems += _collect_problems(simulations)
+    if not _has_faults(problems):
+        problems += manifests.without_jobs(_files_with_jobs(manifests.documents, simulations))
     if not (jobs or live or _has_faults(problems)):
         problems.append(
             Problem(Severity.FAULT, "no-jobs", (), f"no jobs to simulate; write berth admit {arguments[0]} JOBS...")
         )
     unique = tuple(dict.fromkeys(problems))
-    return SimulationResult(() if _has_faults(unique) else tuple(story for story in stories if story), unique)
+    is_complete = all(each.code in NEVER_ADMITTED for each in unique if each.severity == Severity.FAULT)
+    return SimulationResult(tuple(story for story in stories if story) if is_complete else (), unique)
+
+
+def _collect_problems(simulations: Sequence[_Simulation]) -> Iterator[Problem]:
+    """Yield the problems of all stacks; of two stacks, a fault of a manifest on only one of them is a difference."""
+    for simulation in simulations:
+        yield from simulation.problems
+        others = [each.manifest_faults for each in simulations if each is not simulation]
+        if others and simulation.is_simulated:
+            yield from as_differences(simulation.manifest_faults, others[0], simulation.stack)
+        else:
+            yield from simulation.manifest_faults
+
+
+def _files_with_jobs(documents: Iterable[ManifestDocument], simulations: Iterable[_Simulation]) -> set[str]:
+    read = {each.file for each in documents if is_scenario(each) or is_cluster_state(each)}
+    return read.union(*(simulation.files_with_jobs for simulation in simulations))
 
 
 class _Simulation:
@@ -84,7 +101,10 @@ class _Simulation:
         self.job_documents = job_documents
         self.live_documents = live_documents
         self.problems: list[Problem] = []
-        self.plan: FleetPlan | None = None
+        self.manifest_faults: tuple[Problem, ...] = ()
+        self.files_with_jobs: frozenset[str] = frozenset()
+        self.is_simulated = False
+        self._plans: list[tuple[SimulatedFleet, FleetPlan]] = []
 
     def simulate(self) -> SimulationRun | None:
         fleet, problems = self._load_fleet(self.stack)
@@ -96,30 +116,36 @@ class _Simulation:
         steps.add_existing({each.job.name: each.display_name for each in live.workloads})
         steps.add(self.job_documents)
         self.problems += [*problems, *steps.problems]
-        if _has_faults(self.problems):
+        self._check_manifests(steps)
+        if _has_faults([*self.problems, *steps.manifest_problems]):
             return None
-        self.problems += self._unseen_faults()
+        self.is_simulated = True
         return run_steps(fleet, steps.steps, live if self.live_documents else None)
 
-    def _unseen_faults(self) -> Iterator[Problem]:
-        """Yield a warning for each job that Kueue admits but that never runs, by the faults of `berth lint`."""
-        manifests = [each for each in self.job_documents if not is_scenario(each)]
-        for finding in lint_documents(manifests, LintContext(self.plan)) if self.plan is not None else ():
-            for each in finding.faults:
-                if each.code in _UNSEEN_BY_QUOTA:
-                    message = f"{finding.kind}/{finding.name} never runs, whatever its quota: {each.message}"
-                    yield replace(each, severity=Severity.WARNING, path=(), message=message)
+    def _check_manifests(self, steps: ScenarioReader) -> None:
+        """Collect the faults of `berth lint`; it also has those of reading jobs, which are used only without others."""
+        linted = lint_submissions((self._plan_of(each.fleet), each.documents) for each in steps.submissions)
+        self.files_with_jobs = linted.files
+        read_faults = tuple(each for each in steps.manifest_problems if each.severity == Severity.FAULT)
+        self.manifest_faults = linted.faults or read_faults
+        if all(each.code in NEVER_ADMITTED for each in self.manifest_faults):
+            warnings = [each for each in steps.manifest_problems if each.severity != Severity.FAULT]
+            self.problems += [*linted.notices, *(replace(each, path=()) for each in warnings)]
+
+    def _plan_of(self, fleet: SimulatedFleet) -> FleetPlan:
+        return next(plan for simulated, plan in self._plans if simulated is fleet)
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
         evaluation = require_kueue(evaluate_stack(stack, self.root))
         if evaluation.faults or evaluation.plan is None:
             return None, list(evaluation.faults)
-        if stack == self.stack:
-            self.plan = evaluation.plan
-        return build_simulated_fleet(evaluation.plan), unmodelled_warnings(evaluation.plan)
+        fleet = build_simulated_fleet(evaluation.plan)
+        self._plans.append((fleet, evaluation.plan))
+        return fleet, unmodelled_warnings(evaluation.plan)
 
     def _load_documents(self, name: str) -> tuple[list[ManifestDocument], list[Problem]]:
-        return _read_documents([name], self.root)
+        manifests = read_files([name], self.root)
+        return list(manifests.documents), list(manifests.problems)
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
@@ -144,18 +170,6 @@ def _is_stack(argument: str, root: pathlib.Path) -> bool:
         return False
     parsed, _ = read_documents(located.file, located.display_path)
     return any("config" in as_mapping(each.value) for each in parsed)
-
-
-def _read_documents(names: Iterable[str], root: pathlib.Path) -> tuple[list[ManifestDocument], list[Problem]]:
-    """Read files and folders; a relative path is resolved from the current folder, then from the project's."""
-    results: list[ManifestDocument] = []
-    problems: list[Problem] = []
-    for file, name in find_manifests(names, root, problems):
-        reader = read_kubectl_json if file.suffix == ".json" else read_documents
-        file_documents, faults = reader(file, name)
-        results += file_documents
-        problems += faults
-    return results, problems
 
 
 def _scenario_stack(job_documents: Iterable[ManifestDocument], jobs: Sequence[str]) -> tuple[list[str], list[Problem]]:

@@ -11,16 +11,19 @@ from msgspec import Struct
 
 from berth.adopt.api_objects import InvalidInventory, NotAdopted
 from berth.adopt.first_update import first_update_changes
+from berth.adopt.google.display_names import display_name_changes
 from berth.adopt.google.monitoring import absent_alerts, monitoring_changes
 from berth.adopt.google.rights import other_rights
 from berth.adopt.imports import import_files, not_imported
 from berth.adopt.inventory import ClusterInventory, read_inventory
-from berth.adopt.stack_file import AdoptedFleet, adopt, render_stack_file, without_alerts
+from berth.adopt.kubernetes.kueue_configuration import configuration_changes, configuration_keys
+from berth.adopt.stack_file import AdoptedFleet, adopt, render_stack_file, with_kueue_keys, without_alerts
 from berth.cli import drain
 from berth.cli.preview import tree as preview
 from berth.diagnostics import Problem
 from berth.evaluate import Evaluation
 from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
+from berth.plan.fleet import FleetPlan
 from berth.text import pluralize
 
 _LONGEST_CAUSE = 200
@@ -66,7 +69,9 @@ def run(
     with _reporting_bad_input():
         changes = [
             *first_update_changes(inventory, evaluation.plan),
+            *configuration_changes(inventory, evaluation.plan),
             *other_rights(inventory, evaluation.plan),
+            *display_name_changes(inventory, resources),
             *monitoring_changes(inventory, resources),
         ]
     return AdoptionResult(
@@ -77,21 +82,28 @@ def run(
 def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, AdoptedFleet, Evaluation]:
     """Return the stack file of a cluster, and what Berth makes of it. Raises InvalidInventory.
 
-    Which alerts a fleet has follows from its plan, so those that the cluster has not are switched off afterwards.
+    Which alerts a fleet has and how Kueue is configured follows from its plan, so what differs is added afterwards.
     """
     with _reporting_bad_input():
         adopted = adopt(inventory, stack)
         stack_file = render_stack_file(adopted)
     evaluation = drain.evaluate_drained(stack_file, stack)
-    if evaluation.plan is None or evaluation.plan.monitoring is None:
+    if not isinstance(evaluation.plan, FleetPlan):
         return stack_file, adopted, evaluation
     with _reporting_bad_input():
-        absent = absent_alerts(inventory, stack, evaluation.plan.monitoring)
-    if absent:
-        adopted = without_alerts(adopted, absent)
-        stack_file = render_stack_file(adopted)
-        evaluation = drain.evaluate_drained(stack_file, stack)
+        completed = _complete(adopted, inventory, stack, evaluation.plan)
+        if completed != adopted:
+            adopted, stack_file = completed, render_stack_file(completed)
+            evaluation = drain.evaluate_drained(stack_file, stack)
     return stack_file, adopted, evaluation
+
+
+def _complete(adopted: AdoptedFleet, inventory: ClusterInventory, stack: str, plan: FleetPlan) -> AdoptedFleet:
+    """Return the fleet with what is only known from its plan: alerts that are off, and Kueue's own settings."""
+    if keys := configuration_keys(inventory, plan):
+        adopted = with_kueue_keys(adopted, keys)
+    absent = absent_alerts(inventory, stack, plan.monitoring) if plan.monitoring else []
+    return without_alerts(adopted, absent) if absent else adopted
 
 
 @contextlib.contextmanager

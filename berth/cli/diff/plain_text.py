@@ -105,7 +105,9 @@ def share_rows(changes: Changes) -> Iterator[list[str]]:
 
 
 def team_lines(entitlement_changes: QuotaChanges) -> Iterator[str]:
-    """Yield a line for each team added, held, drained, resumed or removed."""
+    """Yield a line for each team added, held, drained, resumed or removed, and one if jobs start or stop to queue."""
+    if entitlement_changes.queueing:
+        yield values.format_queueing(entitlement_changes.queueing)
     for change in entitlement_changes.teams:
         yield f"{change.team} is {change.what}{_former_name('team', change.what, change.renamed)}"
     yield from map(diff_text.describe_stop, entitlement_changes.stops)

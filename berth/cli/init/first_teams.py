@@ -39,8 +39,8 @@ class TeamShare(Struct, frozen=True):
 def teams_text(evaluation: Evaluation, teams: Sequence[str]) -> str:
     """Return teams with equal shares of what a sound fleet guarantees now.
 
-    Each team has a queue for TPUs and one for GPUs, where the fleet has them. What cannot be shared equally is
-    guaranteed to the cohort, and every team can borrow it (`remainder_notes`).
+    Each team has a queue for TPUs and one for GPUs, where the fleet has them, and none without a quota tree. What
+    cannot be shared equally is guaranteed to the cohort, and every team can borrow it (`remainder_notes`).
     """
     return "".join(f"{line}\n" for line in _lines(evaluation, teams))
 
@@ -67,6 +67,9 @@ def _remainder_note(share: TeamShare, teams: int, on_ack: bool) -> str:
 
 
 def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
+    if evaluation.ack_plan is not None and evaluation.ack_plan.quotas is None:
+        yield from ["teams:", *(f"  {team}: {{}}" for team in teams)]  # no quotas to share
+        return
     shares = _shares(evaluation, len(teams))
     kinds = {"tpu": [s for s in shares if s.is_tpu], "gpu": [s for s in shares if not s.is_tpu]}
     queues = {kind: kind_shares for kind, kind_shares in kinds.items() if kind_shares}

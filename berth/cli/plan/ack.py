@@ -14,7 +14,7 @@ from berth.manifests.quantities import quantity
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, PropagationPlan, QuotaNodePlan
 from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import TeamPlan
-from berth.text import format_range, pluralize
+from berth.text import format_range, job_placement, pluralize
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
@@ -32,7 +32,7 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
             {"name": f.name, "resource": f.resource, "capacity": bounds_as_json(f.capacity), "guaranteed": f.promised}
             for f in plan.flavors
         ],
-        "quotaTree": _node(plan.quotas),
+        "quotaTree": None if plan.quotas is None else _node(plan.quotas),
         "propagations": [_propagation(each) for each in plan.propagations],
         "teams": [_team(each) for each in plan.teams],
         "leftOut": list(evaluation.left_out),
@@ -46,6 +46,7 @@ def _member(member: MemberPlan) -> dict[str, Any]:
         "existing": member.existing,
         "clusterSpec": None if member.existing else member.cluster_spec,
         "version": member.version,
+        "reservation": member.reservation,
         "nodePools": [_node_pool(each) for each in member.node_pools],
     }
 
@@ -98,7 +99,9 @@ def text(evaluation: Evaluation) -> str:
     """Return the plan as paragraphs: a summary, capacity, members, teams, the quota tree, problems."""
     plan = evaluation.ack_plan
     assert plan is not None
-    parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), _tree(plan.quotas), *_propagation_text(plan)]
+    tree = "" if plan.quotas is None else _tree(plan.quotas)
+    jobs = "\n".join(job_placement(plan))
+    parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), tree, jobs]
     return "\n\n".join(part for part in (left_out_text(evaluation), *parts, problems_text(evaluation)) if part)
 
 
@@ -109,11 +112,14 @@ def _head(plan: AckFleetPlan) -> str:
     return (
         f"{plan.stack} · Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name} ({fleet_state}), "
         f"{pluralize(len(plan.members), 'member')}{existing_text}, {pluralize(len(plan.teams), 'team')}, "
-        f"{pluralize(len(plan.cluster_queues), 'queue')}"
+        f"{'no quota tree' if plan.quotas is None else pluralize(len(plan.cluster_queues), 'queue')}"
     )
 
 
 def _capacity(plan: AckFleetPlan) -> str:
+    if plan.quotas is None:
+        rows = [[f.name, f"{format_range(f.capacity)} {f.noun}", _per_member(plan, f)] for f in plan.flavors]
+        return table(["Capacity", "GPUs", "largest job"], rows)
     rows = [
         [
             f.name,
@@ -183,14 +189,3 @@ def _tree(root: QuotaNodePlan) -> str:
 def _range(resource: str, node: QuotaNodePlan) -> str:
     least, most = quantity(resource, node.minimum[resource]), quantity(resource, node.maximum[resource])
     return least if least == most else f"{least}–{most}"
-
-
-def _propagation_text(plan: AckFleetPlan) -> Iterator[str]:
-    if plan.propagations:
-        first = plan.propagations[0]
-        gang = "with all pods of a job on one member" if first.gang else "with pods on any member that has room"
-        release = "when kube-queue admits them" if first.suspension else "at once"
-        yield (
-            f"PyTorchJobs are sent to a member {release}, {gang}; a job that fails there is rescheduled after "
-            f"{first.toleration_seconds} s."
-        )

@@ -9,7 +9,9 @@ import typer
 from berth.workloads.options import KINDS, RESTART_STRATEGIES
 
 Team = Annotated[str, typer.Argument(metavar="TEAM", help="The team that submits.")]
-Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="One of its queues.")]
+Queue = Annotated[
+    str, typer.Argument(metavar="QUEUE", help="One of its queues; a namespace where ACK has no quota tree.")
+]
 Command = Annotated[
     list[str] | None,
     typer.Argument(metavar="[-- COMMAND...]", help="Command of the container; the default sleeps for 60 s."),

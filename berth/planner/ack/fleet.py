@@ -17,9 +17,11 @@ from berth.planner import backend_losses
 from berth.planner.ack import members
 from berth.planner.ack.elastic_quotas import ROOT_NAME, elastic_quota_tree, node_names
 from berth.planner.ack.flavors import plan_flavors, plan_pools
+from berth.planner.ack.without_quota_tree import report_quotas, without_limits, without_quotas
 from berth.planner.allowances import FLEET, ack_allowances, is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.queueing import cohorts, flavors, priorities, queues
+from berth.planner.queueing.local_queues import serving_paths
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy import teams
 from berth.spec.ack import AckFleetSpec
@@ -80,8 +82,13 @@ def _with_node_pool_path(problem: Problem, node_pool_paths: Mapping[str, FieldPa
 
 
 def _backend_neutral_spec(spec: AckFleetSpec) -> FleetSpec:
-    """Return queues and teams without settings of Google Cloud, which `report_losses` reports."""
+    """Return queues and teams without settings of Google Cloud, which `report_losses` reports.
+
+    Of a fleet without a quota tree, return teams without quotas, and no cohorts and queues.
+    """
     google_defaults = {"identity": None, "groups": (), "pod_security": None, "network_policy": NetworkPolicySpec()}
+    has_tree = spec.ack.fleet.quota_tree
+    teams = spec.teams if has_tree else without_quotas(spec.teams)
     sections = {
         "protect": spec.protect,
         "allow_replacement": spec.allow_replacement,
@@ -89,15 +96,18 @@ def _backend_neutral_spec(spec: AckFleetSpec) -> FleetSpec:
         "allow_change": spec.allow_change,
         "flavors": spec.flavors,
         "priorities": spec.priorities,
-        "cohorts": spec.cohorts,
-        "teams": {name: team.model_copy(update=google_defaults) for name, team in spec.teams.items()},
-        "cluster_queues": spec.cluster_queues,
+        "cohorts": spec.cohorts if has_tree else {},
+        "teams": {name: team.model_copy(update=google_defaults) for name, team in teams.items()},
+        "cluster_queues": spec.cluster_queues if has_tree else {},
     }
     return FleetSpec.model_validate({"project": "alibaba-cloud", "region": "none-here1"}).model_copy(update=sections)
 
 
 def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members.PlannedMembers) -> AckFleetPlan:
     pools = {name: list(member.node_pools) for name, member in spec.ack.clusters.items()}
+    has_tree = spec.ack.fleet.quota_tree
+    if not has_tree:
+        report_quotas(context, spec)
     planned_pools = plan_pools(spec, planned_members.plans)
     planned_flavors = plan_flavors(context, planned_pools)
     queue_plans = queues.plan_cluster_queues(context, planned_pools, planned_flavors)
@@ -110,9 +120,11 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
     team_plans = teams.plan_teams(
         context, queue_plans, QuotaTree(queue_plans, cohort_plans, resource_of), planned_flavors
     )
+    if not has_tree:
+        team_plans = without_limits(team_plans, planned_flavors)
     _check_leaf_namespaces(context, queue_plans)
     _check_tree_names(context, queue_plans, cohort_plans)
-    _check_serving(context, team_plans)
+    _check_serving(context)
     _note_missing_isolation(context, spec, team_plans)
     return AckFleetPlan(
         stack=context.stack,
@@ -126,8 +138,8 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
         cohorts=cohort_plans,
         cluster_queues=queue_plans,
         teams=team_plans,
-        quotas=elastic_quota_tree(queue_plans, cohort_plans),
-        propagations=tuple(_propagation_plans(spec, queue_plans)),
+        quotas=elastic_quota_tree(queue_plans, cohort_plans) if has_tree else None,
+        propagations=tuple(_propagation_plans(spec, _job_namespaces(spec, queue_plans, team_plans))),
         allowances=ack_allowances(context, pools, [queue.name for queue in queue_plans]),
         tags={"managed-by": "berth", "fleet": shorten(context.stack.lower(), MAX_LABEL)},
     )
@@ -138,7 +150,7 @@ def _ack_one_plan(context: PlanningContext, spec: AckFleetSpec) -> AckOnePlan:
     if fleet_spec.existing is not None and fleet_spec.name is not None:
         message = f"fleet '{fleet_spec.existing}' already exists with its own name; remove name"
         context.problems.fault("contradiction", (*path, "name"), message)
-    if not fleet_spec.propagation.suspension:
+    if fleet_spec.quota_tree and fleet_spec.propagation.suspension is False:
         message = "without suspension, jobs go to a member at once and quotas have no effect; write suspension: true"
         context.problems.warning("no-suspension", (*path, "propagation", "suspension"), message)
     if not fleet_spec.propagation.propagate_deps:
@@ -158,15 +170,25 @@ def _ack_one_plan(context: PlanningContext, spec: AckFleetSpec) -> AckOnePlan:
     )
 
 
-def _propagation_plans(spec: AckFleetSpec, queue_plans: tuple[ClusterQueuePlan, ...]) -> Iterator[PropagationPlan]:
-    """Yield a policy for each namespace that has a queue."""
+def _job_namespaces(
+    spec: AckFleetSpec, queue_plans: tuple[ClusterQueuePlan, ...], team_plans: tuple[TeamPlan, ...]
+) -> list[str]:
+    """Return the namespaces for jobs: those with a queue, or all of the teams' if no quota tree limits them."""
+    if not spec.ack.fleet.quota_tree:
+        return sorted({namespace.name for team in team_plans for namespace in team.namespaces})
+    return sorted({local_queue.namespace for queue in queue_plans for local_queue in queue.local_queues})
+
+
+def _propagation_plans(spec: AckFleetSpec, namespaces: list[str]) -> Iterator[PropagationPlan]:
+    """Yield a policy for each namespace."""
     propagation_spec = spec.ack.fleet.propagation
-    for namespace in sorted({local_queue.namespace for queue in queue_plans for local_queue in queue.local_queues}):
+    suspension = propagation_spec.suspension
+    for namespace in namespaces:
         yield PropagationPlan(
             name=propagation_spec.name,
             namespace=namespace,
             gang=propagation_spec.gang,
-            suspension=propagation_spec.suspension,
+            suspension=spec.ack.fleet.quota_tree if suspension is None else suspension,
             propagate_deps=propagation_spec.propagate_deps,
             preserve_resources_on_deletion=propagation_spec.preserve_resources_on_deletion,
             toleration_seconds=propagation_spec.failover.toleration_seconds,
@@ -217,19 +239,16 @@ def _check_tree_names(
             context.problems.fault("duplicate-name", path, message)
 
 
-def _check_serving(context: PlanningContext, team_plans: tuple[TeamPlan, ...]) -> None:
+def _check_serving(context: PlanningContext) -> None:
     """Report serving, because kube-queue queues jobs only."""
-    for team in team_plans:
-        if any(namespace.serving for namespace in team.namespaces):
-            path = ("teams", team.name, "namespaces" if context.spec.teams[team.name].namespaces else "namespace")
-            message = "serving is not possible on ACK, which queues only jobs; remove serving"
-            context.problems.fault("not-expressible", path, message)
+    for path in serving_paths(context):
+        message = "'true' is not possible on ACK, which queues only jobs; remove serving"
+        context.problems.fault("not-expressible", path, message)
 
 
 def _note_missing_isolation(context: PlanningContext, spec: AckFleetSpec, team_plans: tuple[TeamPlan, ...]) -> None:
     """Warn of isolation that Berth creates by default on Google Cloud, but not on ACK."""
     if any(namespace.owned for team in team_plans for namespace in team.namespaces):
-        message = (
-            f"Berth does not create {_NOT_ON_ACK} on ACK: only quotas limit users with access to a member's namespaces"
-        )
+        limits = "only quotas limit" if spec.ack.fleet.quota_tree else "nothing limits"
+        message = f"Berth does not create {_NOT_ON_ACK} on ACK: {limits} users with access to a member's namespaces"
         context.problems.note("not-on-ack", ("ack",), message)

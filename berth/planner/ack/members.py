@@ -22,6 +22,7 @@ _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "alibabacloud.com", "aliyun.com"
 _CREATED_MEMBER_FIELDS = (
     "cluster_spec",
     "version",
+    "enable_reservation",
     "vswitches",
     "pod_vswitches",
     "pod_cidr_block",
@@ -33,6 +34,12 @@ _MAX_VSWITCHES = 5
 """Maximum vSwitches of a control plane (schema of `alicloud_cs_managed_kubernetes`)."""
 _MAX_AUTOSCALING = Bounds(min=1000, max=2000)
 """Maximum of min and max of a pool that scales (`scaling_config` of `alicloud_cs_kubernetes_node_pool`)."""
+
+
+RESERVATION_VERSION = (1, 28)
+"""Kubernetes from which Kube Scheduler (6.8.0) has the parameter enableReservation, by which the fleet reserves nodes
+for a job before it sends it there (ACK One guide on PyTorchJobs with gang scheduling, page of 2026-03-26; no
+second source lists the parameter)."""
 
 
 class PlannedMembers(Struct):
@@ -62,12 +69,49 @@ def plan_members(context: PlanningContext, spec: AckFleetSpec) -> PlannedMembers
                 pod_vswitches=member.pod_vswitches,
                 pod_range=member.pod_cidr_block,
                 service_range=member.service_cidr_block,
+                reservation=_reserves(context, spec, path, member),
                 node_pools=pools,
                 protect=is_protected(context, f"clusters.{name}"),
             )
         )
     _check_pod_ranges(context, planned_members)
     return planned_members
+
+
+def _reserves(context: PlanningContext, spec: AckFleetSpec, path: FieldPath, member: MemberSpec) -> bool:
+    """Return whether Berth switches resource reservation on; report where a gang goes without it."""
+    if member.existing is not None:
+        message = (
+            "Berth does not configure this cluster: the fleet may send it a gang that its free nodes cannot hold, "
+            "unless its Kube Scheduler (6.8.0, Kubernetes 1.28) has enableReservation, set under Add-ons of the cluster"
+        )
+        _note_no_reservation(context, spec, (*path, "existing"), message)
+        return False
+    if member.enable_reservation is False or _supports_reservation(member.version):
+        return member.enable_reservation is not False
+    minimum = ".".join(map(str, RESERVATION_VERSION))
+    if member.enable_reservation:
+        message = (
+            f"'true' needs Kubernetes {minimum} or later, but version is '{member.version}'; write a later version, or "
+            "remove enableReservation"
+        )
+        context.problems.fault("version-too-old", (*path, "enableReservation"), message)
+    else:
+        message = (
+            f"'{member.version}' is older than {minimum}, so Kube Scheduler reserves nothing for the fleet, which may "
+            "send the member a gang that its free nodes cannot hold; write a later version"
+        )
+        _note_no_reservation(context, spec, (*path, "version"), message)
+    return False
+
+
+def _supports_reservation(version: str | None) -> bool:
+    return version is None or tuple(map(int, version.split(".")[:2])) >= RESERVATION_VERSION
+
+
+def _note_no_reservation(context: PlanningContext, spec: AckFleetSpec, path: FieldPath, message: str) -> None:
+    if spec.ack.fleet.propagation.gang:
+        context.problems.note("no-reservation", path, message)
 
 
 def _check_pod_ranges(context: PlanningContext, planned_members: PlannedMembers) -> None:

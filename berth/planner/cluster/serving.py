@@ -6,12 +6,10 @@ Kueue 0.19.2, webhook/manifests.yaml). So the integrations are on, and condition
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from berth.diagnostics import FieldPath, join_quoted
 from berth.plan.configuration import SERVING_FRAMEWORKS
 from berth.planner.context import PlanningContext
-from berth.planner.queueing.local_queues import serving_namespaces
+from berth.planner.queueing.local_queues import serving_namespaces, serving_paths
 
 _WRITTEN: FieldPath = ("kueue", "integrations", "frameworks")
 
@@ -36,7 +34,7 @@ def check_serving(context: PlanningContext) -> None:
             )
             context.problems.fault("contradiction", (*_WRITTEN, index), message)
     if context.spec.workers:
-        for path in _serving_paths(context):
+        for path in serving_paths(context):
             message = "has no effect on a manager, which runs no pods and sends only jobs to workers; remove serving"
             context.problems.fault("contradiction", path, message)
     elif context.spec.kueue.existing:
@@ -45,10 +43,3 @@ def check_serving(context: PlanningContext) -> None:
             f"and its managedJobsNamespaceSelector must match {join_quoted(names)}"
         )
         context.problems.note("serving-existing-kueue", ("kueue", "existing"), message)
-
-
-def _serving_paths(context: PlanningContext) -> Iterator[FieldPath]:
-    for team, spec in sorted(context.spec.teams.items()):
-        for index, namespace in enumerate(spec.namespaces or (spec.namespace,)):
-            if namespace.serving:
-                yield ("teams", team, *(("namespaces", index) if spec.namespaces else ("namespace",)), "serving")

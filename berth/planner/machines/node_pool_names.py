@@ -60,10 +60,10 @@ def _pattern_error(pattern: str, hardware: Hardware) -> str | None:
     if len(placeholders) > 1:
         return "has several placeholders; write {n} (from 1) or {i} (from 0) once"
     if placeholders and not is_sliced:
-        return f"has {placeholders[0]}, but the pool is one node pool; write its name without a placeholder"
+        return f"has {placeholders[0]}, but the pool has only one node pool; write its name without {{n}} and {{i}}"
     slices = hardware.slices.max if is_sliced and hardware.slices else 1
     if slices > 1 and not placeholders:
-        return f"is one name for {slices} slices, each a node pool; write a pattern such as {pattern}{{n}}"
+        return f"is one name, but each of the {slices} slices is a node pool; write a pattern such as {pattern}{{n}}"
     longest = pattern.replace(_FROM_ONE, str(slices)).replace(_FROM_ZERO, str(max(0, slices - 1)))
     if not is_gke_name(longest):
         return (

@@ -36,6 +36,14 @@ def serving_namespaces(context: PlanningContext) -> tuple[str, ...]:
     return tuple(sorted({each.name for each in namespaces if each.serving}))
 
 
+def serving_paths(context: PlanningContext) -> Iterator[FieldPath]:
+    """Yield the path of each `serving: true`, in order of teams."""
+    for team, spec in sorted(context.spec.teams.items()):
+        for index, namespace in enumerate(spec.namespaces or (spec.namespace,)):
+            if namespace.serving:
+                yield ("teams", team, *(("namespaces", index) if spec.namespaces else ("namespace",)), "serving")
+
+
 def managed_namespaces(context: PlanningContext) -> SelectorPlan | None:
     """Return the namespaces whose jobs Kueue may manage; None if a queue is open to all of them.
 

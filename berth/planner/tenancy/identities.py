@@ -37,6 +37,7 @@ def team_identity(context: PlanningContext, team: str) -> IdentityPlan | None:
         roles=tuple(sorted(set(spec_identity.roles))),
         buckets=dict(sorted(spec_identity.buckets.items())),
         secrets=_secrets(context, spec_identity),
+        api_token=spec_identity.automount_service_account_token,
     )
 
 

@@ -18,10 +18,12 @@ def run_limits(queues: Iterable[ClusterQueuePlan], checks: PlannedChecks) -> dic
     config_of = {each.name: configs.get(each.parameters.name) for each in checks.checks if each.parameters}
     limits: dict[str, int] = {}
     for queue in queues:
-        found = [config for check in queue.admission_checks if (config := config_of.get(check.name)) is not None]
-        if found:
+        queued_configs = [
+            config for check in queue.admission_checks if (config := config_of.get(check.name)) is not None
+        ]
+        if queued_configs:
             longest = catalog.limits().max_run_seconds
-            limits[queue.name] = min(config.max_run_seconds or longest for config in found)
+            limits[queue.name] = min(config.max_run_seconds or longest for config in queued_configs)
     return limits
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from berth.adopt.api_objects import NotAdopted
 from berth.adopt.google.alert_policies import read_limit
+from berth.adopt.google.display_names import display_name_changes
 from berth.adopt.google.monitoring import monitoring_changes
 from berth.adopt.google.resource_paths import last_segment, reservation_value
 from berth.adopt.google.rights import other_rights
@@ -209,8 +210,30 @@ def accounts(*objects: dict[str, Any]) -> Edit:
 def test_the_account_that_somebody_else_made_for_a_team_is_adopted() -> None:
     email = f"speech-jobs@{PROJECT}.iam.gserviceaccount.com"
     fleet, _, evaluation, here = adopted(DEV, accounts(service_account("speech", "runner", email)))
-    assert fleet["teams"]["speech"]["identity"] == {"serviceAccount": "runner", "impersonate": "speech-jobs"}
+    assert fleet["teams"]["speech"]["identity"] == {
+        "serviceAccount": "runner",
+        "impersonate": "speech-jobs",
+        "automountServiceAccountToken": True,
+    }
     assert {"speech/runner", f"projects/{PROJECT}/serviceAccounts/{email}"} <= ids(evaluation, here)
+
+
+def test_an_account_whose_pods_get_no_token_keeps_that() -> None:
+    account = service_account("speech", "runner", f"speech-jobs@{PROJECT}.iam.gserviceaccount.com")
+    account["automountServiceAccountToken"] = False
+    fleet, _, _, _ = adopted(DEV, accounts(account))
+    assert "automountServiceAccountToken" not in fleet["teams"]["speech"]["identity"]
+
+
+def test_the_display_name_that_an_account_gets_is_told() -> None:
+    def edit(answers: Answers) -> None:
+        answers["accounts.json"][0]["displayName"] = "Nodes of the ML team"
+
+    assert told(DEV, lambda _: None) == []
+    assert told(DEV, edit) == [
+        f"service account dev-nodes@{PROJECT}.iam.gserviceaccount.com: the first `pulumi up` sets its display name "
+        "'Nodes of cluster dev'"
+    ]
 
 
 def test_accounts_that_no_team_can_have_stay() -> None:
@@ -236,6 +259,11 @@ def test_accounts_that_no_team_can_have_stay() -> None:
 # --- monitoring -------------------------------------------------------------------------------------------------------
 
 
+def by_project_id(answer: Mapping[str, Any]) -> str:
+    """Return the name of a resource with the project's ID, as the provider reads it."""
+    return f"projects/{PROJECT}/{answer['name'].split('/', 2)[2]}"
+
+
 def alert(answers: Answers, key: str) -> dict[str, Any]:
     return next(each for each in answers["alerts.json"] if each["userLabels"]["alert"] == key)
 
@@ -243,7 +271,7 @@ def alert(answers: Answers, key: str) -> dict[str, Any]:
 def told(stack: str, *edits: Edit) -> list[str]:
     _, _, evaluation, here = adopted(stack, *edits)
     registered = list(preview.run(evaluation, ROOT, preview=False).resources)
-    return lines(monitoring_changes(here, registered))
+    return lines([*display_name_changes(here, registered), *monitoring_changes(here, registered)])
 
 
 def test_thresholds_durations_channels_and_absent_alerts_become_keys() -> None:
@@ -354,7 +382,7 @@ def test_what_changes_or_stays_of_monitoring_is_told(claim: str) -> None:
 
 def test_dashboards_and_alerts_of_another_stack_name_are_imported_and_renamed() -> None:
     _, _, evaluation, here = adopted(DEV, _other_stack)
-    names = {each["name"] for each in [*here.dashboards, *here.alert_policies]}
+    names = {by_project_id(each) for each in [*here.dashboards, *here.alert_policies]}
     assert len(names) > 10
     assert names <= ids(evaluation, here)
     changes = told(DEV, _other_stack)
@@ -371,7 +399,7 @@ def test_policies_of_another_cluster_are_not_this_ones() -> None:
 
     fleet, _, evaluation, here = adopted(DEV, edit)
     assert "monitoring" not in fleet
-    assert not {each["name"] for each in here.alert_policies} & ids(evaluation, here)
+    assert not {by_project_id(each) for each in here.alert_policies} & ids(evaluation, here)
 
 
 def test_thresholds_of_a_prometheus_in_the_cluster_are_read() -> None:

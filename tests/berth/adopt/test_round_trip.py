@@ -52,8 +52,8 @@ MADE = (
 BY_EXAMPLE = {
     # how many machines somebody else's reservation holds, and so how many nodes and pods there can be
     "dws-autoprovisioned": rf"{MADE}|held\[0\]\.count|teams\[\d+\]\.isolation\.limits\.objects\.pods",
-    # Kueue's configuration is not read, and panels follow it and the names of pools
-    "batch-platform": r"kueue.*|charts\[1\]\..*featureGates|monitoring\..*\.dashboards.*",
+    # panels follow the names of pools
+    "batch-platform": r"monitoring\..*\.dashboards.*",
     "multislice-autopilot": MADE,
     # no answer has a pool before its machines are delivered, nor what follows from it
     "reservations": (

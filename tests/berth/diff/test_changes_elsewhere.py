@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from berth.diff.compare import IncomparablePlans, compare
 from berth.diff.entitlements import CountChange
+from berth.diff.headline import headline
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import load_kinds
 from berth.manifests import ack
@@ -65,8 +66,10 @@ def test_every_part_of_a_fleet_on_ack_is_known_to_the_comparison(part: str) -> N
 
 
 def _tree(plan: AckFleetPlan) -> dict[str, tuple[int, int]]:
-    """Minimum and maximum of each node, from the manifest that is applied."""
+    """Minimum and maximum of each node, from the manifest that is applied; nothing without a quota tree."""
     values: dict[str, tuple[int, int]] = {}
+    if plan.quotas is None:
+        return values
     waiting: list[Any] = [ack.quota_tree(plan.quotas)["spec"]]
     waiting = [waiting[0]["root"]]
     while waiting:
@@ -104,9 +107,26 @@ def test_what_is_hit_are_the_gpus_of_node_pools_that_the_stack_made(edit: str) -
 
 def test_a_leaf_gets_back_what_another_may_borrow() -> None:
     """Within research vision may borrow; products borrows from nobody, and nobody from it."""
-    assert [(r.queue, r.flavors) for r in reclaim_rules(fleet().quotas)] == [("speech-train", ("nvidia.com/gpu",))]
-    assert reclaim_rules(fleet("quota-moved").quotas)[0].queue == "speech-train"
-    assert {r.queue for r in reclaim_rules(fleet("cohort-moved").quotas)} == {"speech-train", "search-rank"}
+    rules = [reclaim_rules(plan.quotas) for plan in map(fleet, (None, "quota-moved", "cohort-moved")) if plan.quotas]
+    assert [(r.queue, r.flavors) for r in rules[0]] == [("speech-train", ("nvidia.com/gpu",))]
+    assert rules[1][0].queue == "speech-train"
+    assert {r.queue for r in rules[2]} == {"speech-train", "search-rank"}
+
+
+@on_ack
+def test_jobs_that_start_or_stop_to_wait_are_in_the_headline(edit: str) -> None:
+    """Counted in the objects: a policy that suspends jobs."""
+    suspending = [
+        any(
+            "suspension" in str(each["spec"]) for each in ack.all_manifests(plan) if each["kind"] == "PropagationPolicy"
+        )
+        for plan in (fleet(), fleet(edit))
+    ]
+    changes = ACK.changes(edit)
+    assert changes.entitlements.queueing == (() if suspending[0] == suspending[1] else tuple(suspending))
+    assert ("jobs no longer wait for quota" in headline(changes)) == (suspending == [True, False])
+    backwards = headline(compare(fleet(edit), fleet()))
+    assert ("jobs wait in a queue for quota" in backwards) == (suspending == [True, False])
 
 
 # --- a team's own stack -----------------------------------------------------------------------------------------------

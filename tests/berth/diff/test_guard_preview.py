@@ -268,6 +268,11 @@ def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
             ["queue search-rank would be deleted, and its guarantee of nvidia.com/gpu would be lost"],
         ),
         ("team-taken-out-and-allowed", (), []),
+        (
+            "quota-tree-removed",
+            (),
+            ["queue vision-train would be deleted, and its guarantee of nvidia.com/gpu would be lost"],
+        ),
         ("pod-range-changed-and-allowed-at-once", (":ManagedKubernetes",), []),
     ],
 )

@@ -247,3 +247,11 @@ def test_a_folder_that_is_no_project_is_refused(tmp_path: Path, text: str | None
     if text:
         (tmp_path / "Pulumi.yaml").write_text(text)
     assert failure(tmp_path).startswith(f"{tmp_path / 'Pulumi.yaml'}: {output}")
+
+
+def test_a_team_of_a_file_and_of_a_config_without_a_file_is_told_in_good_english() -> None:
+    """A program has only the values of its configuration, without their lines."""
+    values = fleet_values("dev")
+    assert values["teamFiles"]
+    with pytest.raises(ProgramError, match=r"is defined twice, first in the stack file; keep one \[duplicate-team\]"):
+        run_program(ROOT, "dev", values)

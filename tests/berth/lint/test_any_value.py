@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
+from berth.diagnostics import Problems
 from berth.evaluate import evaluate_stack
 from berth.jobs.files import ManifestDocument
+from berth.jobs.pod_groups import PodGroups
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
+from berth.simulator.arrivals import read_arrivals
 
 HERE = pathlib.Path(__file__).parent
 FILES = [*(HERE / "base").glob("*.yaml"), *(HERE / "kinds").glob("*.yaml")]
@@ -51,16 +54,28 @@ def changed(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
     return result
 
 
+def has_faults_in_admit(documents: list[ManifestDocument], fleet: LintContext) -> bool:
+    """Return whether reading the jobs for a simulation reports a fault."""
+    problems = Problems()
+    groups = PodGroups(documents)
+    for document in documents:
+        list(read_arrivals(document.root_value(problems), fleet.simulated, groups))
+    return problems.has_faults()
+
+
 @pytest.mark.parametrize("base", BASES)
 def test_whatever_a_manifest_holds_it_is_answered(base: str, fleet: LintContext) -> None:
-    """What is not sound says why; what is sound says what it takes, or is no job at all."""
+    """What is not sound says why, also to `berth admit`; what is sound says what it takes, or is no job at all."""
     answered = 0
     for index, document in enumerate(BASES[base]):
         for path in paths(document):
             for new in [*WRONG, GONE]:
                 values = list(BASES[base])
                 values[index] = changed(document, path, new)
-                findings = list(lint_documents([ManifestDocument("a.yaml", value) for value in values], fleet))
+                documents = [ManifestDocument("a.yaml", value) for value in values]
+                findings = list(lint_documents(documents, fleet))
+                is_faulty = any(finding.faults for finding in findings)
+                assert is_faulty or not has_faults_in_admit(documents, fleet), (path, new)
                 answered += len(findings)
                 assert all(each.admission or each.problems for each in findings), (path, new)
                 assert all(problem.message for each in findings for problem in each.problems)

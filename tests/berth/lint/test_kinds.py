@@ -125,14 +125,14 @@ def test_admit_counts_the_same_pods(folder: pathlib.Path, base: str) -> None:
 
 
 def test_admit_reports_a_pod_that_is_larger_than_any_node(folder: pathlib.Path) -> None:
-    """Kueue admits it by its quota, and no node ever runs it."""
+    """Kueue admits it by its quota, and no node ever runs it; nothing is simulated."""
     text = BASES["statefulset"].replace("nvidia.com/gpu: 2", "nvidia.com/gpu: 4")
     (folder / "statefulset.yaml").write_text(text, encoding="utf-8")
     result = CliRunner().invoke(app, ["admit", "lab", "statefulset.yaml"])
-    assert (
-        "statefulset.yaml:8:94: warning: StatefulSet/statefulset never runs, whatever its quota: a pod "
-        "requests 4 L4, but a node of g2-standard-24 has 2"
-    ) in without_codes(result.stdout + result.stderr).splitlines()
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert without_codes(result.stderr).splitlines() == [
+        "statefulset.yaml:8:94: StatefulSet/statefulset: a pod requests 4 L4, but a node of g2-standard-24 has 2"
+    ]
 
 
 # --- what names no queue ----------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_admit_reports_a_pod_that_is_larger_than_any_node(folder: pathlib.Path) 
             "Deployment",
             "apps/v1",
             {"template": {"spec": {"containers": [{"name": "a", "image": "i"}]}}},
-            "a.yaml:1: Deployment/web: names no queue: Kueue would suspend the job forever; write the label "
+            "a.yaml:1: Deployment/web: names no queue: Kueue would gate its pods forever; write the label "
             "kueue.x-k8s.io/queue-name; local queues: 'gpu' and 'tpu'",
         ),
         (

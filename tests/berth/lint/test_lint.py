@@ -122,10 +122,10 @@ def test_files_that_hold_no_job_are_no_answer(folder: pathlib.Path) -> None:
     (folder / "bad.yaml").write_text("kind: [Job\n", encoding="utf-8")
     (folder / "none").mkdir()
     assert lint("empty.yaml", "nowhere.yaml", "bad.yaml", "none", exit_code=1) == [
-        "empty.yaml: contains no job, no other object with pods and no ProvisioningRequest",
         "no file 'nowhere.yaml'",
         "bad.yaml:1:7: '[' opens here and is not closed; write ']' at its end",
-        "none: contains no YAML file; name a file or a folder with manifests",
+        "none: contains no YAML file and no JSON manifest; name a file or a folder with manifests",
+        "empty.yaml: contains no job, no other object with pods and no ProvisioningRequest",
     ]
 
 

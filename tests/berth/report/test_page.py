@@ -299,7 +299,7 @@ def test_a_stack_whose_frame_is_not_understood_has_a_page_of_its_faults(tmp_path
 
 def test_a_fleet_on_ack_has_a_page_of_its_tree_and_its_members() -> None:
     result = evaluation("ack-fleet").ack_plan
-    assert result is not None
+    assert result is not None and result.quotas is not None
     words = Read(render_page(evaluation("ack-fleet"))).words
     for _, node in result.quotas.walk():
         gpus = node.minimum["nvidia.com/gpu"], node.maximum["nvidia.com/gpu"]
@@ -308,6 +308,18 @@ def test_a_fleet_on_ack_has_a_page_of_its_tree_and_its_members() -> None:
         for pool in member.node_pools:
             assert f"{member.name}/{pool.name}\n{pool.instance_type}" in words
     assert "trainers-train can reclaim its guarantee from borrowers, on nvidia.com/gpu" in words
+
+
+def test_a_fleet_without_a_quota_tree_has_a_page_without_tree_and_preemption() -> None:
+    read = Read(render_page(evaluation("ack-gang")))
+    assert {"capacity", "teams", "pools"} <= set(read.all("id"))
+    assert {"tree", "preemption"}.isdisjoint(read.all("id"))
+    assert {"#tree", "#preemption"}.isdisjoint(read.all("href"))
+    assert "A100\n16–48\nno quota" in read.words
+    assert "vision\nactive\na100\n–\n48\nA100" in read.words
+    assert (
+        "PyTorchJobs are sent to a member at once, without a queue, with all pods of a job on one member" in read.words
+    )
 
 
 def test_a_teams_own_stack_has_a_page_of_its_workloads_and_of_its_queues_alone() -> None:

@@ -331,3 +331,104 @@ def test_recorded_cases_are_replayed_in_their_own_format() -> None:
     assert problems == () and len(result) == 358
     assert text.splitlines()[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
     assert json.loads(json.dumps(result))[0]["steps"][0]["then"]["j0"]["state"] == "admitted"
+
+
+# --- faults of lint ---------------------------------------------------------------------------------------------------
+
+
+def job(name: str, pods: int, chips: int = 4, *, kind: str = "Job") -> str:
+    """Return a manifest for vision's queue; a host has 4 chips."""
+    return json.dumps(
+        {
+            "apiVersion": "batch/v1" if kind == "Job" else "tekton.dev/v1",
+            "kind": kind,
+            "metadata": {"name": name, "namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "train"}},
+            "spec": {
+                "parallelism": pods,
+                "template": {"spec": {"containers": [{"resources": {"limits": {"google.com/tpu": chips}}}]}},
+            },
+        }
+    )
+
+
+def lines(result: simulate.SimulationResult) -> list[str]:
+    """Return the problems, as they are printed."""
+    return [line_without_code(problem) for problem in result.problems]
+
+
+def test_what_kueue_never_admits_is_a_fault_and_in_the_table(folder: pathlib.Path) -> None:
+    (folder / "jobs.yaml").write_text(f"{job('big', 8)}\n---\n{job('fits', 2)}", encoding="utf-8")
+    result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
+    assert lines(result) == [
+        "jobs.yaml:1:253: Job/big: requests 4 slices of 2x4, 32 v5e chips in vision/train, whose ceiling is 24 of v5e: "
+        "it can never be admitted; the largest that fits is 3 slices"
+    ]
+    assert len(result.faults) == 1
+    rows = output.text(result).splitlines()
+    assert "never admitted" in rows[1]
+    assert rows[2].endswith("behind big (StrictFIFO), although 24 of 24 v5e chips are free")
+
+
+def test_a_job_that_no_node_can_run_ends_the_simulation(folder: pathlib.Path) -> None:
+    (folder / "jobs.yaml").write_text(f"{job('wide', 2, 8)}\n---\n{job('fits', 2)}", encoding="utf-8")
+    result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
+    assert (result.stories, len(result.faults)) == ((), 1)
+    assert "a pod requests 8 v5e chips, but a node of ct5lp-hightpu-4t has 4" in lines(result)[0]
+
+
+def test_a_fault_on_one_of_two_stacks_is_a_difference(folder: pathlib.Path) -> None:
+    """And a fault on both is a fault."""
+    text = (folder / "stack.yaml").read_text(encoding="utf-8")
+    (folder / "new.yaml").write_text(text.replace("borrow: 2 slices", "borrow: 1 slice"), encoding="utf-8")
+    (folder / "jobs.yaml").write_text(job("a", 6), encoding="utf-8")
+    result = simulate.run(["stack.yaml", "new.yaml", "jobs.yaml"], [], folder)
+    (line,) = lines(result)
+    assert line.startswith("jobs.yaml:1:251: warning: Job/a: requests 3 slices of 2x4, 24 v5e chips in vision/train")
+    assert line.endswith("the largest that fits is 2 slices (with new.yaml)")
+    assert (result.faults, len(result.stories)) == ((), 2)
+    (folder / "jobs.yaml").write_text(job("a", 2, 8), encoding="utf-8")
+    result = simulate.run(["stack.yaml", "new.yaml", "jobs.yaml"], [], folder)
+    assert (len(result.faults), len(result.problems), result.stories) == (1, 1, ())
+
+
+def test_manifests_of_a_step_are_checked_on_the_stack_of_that_step(folder: pathlib.Path) -> None:
+    text = (folder / "stack.yaml").read_text(encoding="utf-8")
+    (folder / "new.yaml").write_text(text.replace("borrow: 2 slices", "borrow: 0"), encoding="utf-8")
+    (folder / "two.yaml").write_text(job("two", 4), encoding="utf-8")
+    steps = "stack: stack.yaml\nsteps:\n- submit: two.yaml\n- finish: two\n"
+    (folder / "scenario.yaml").write_text(steps, encoding="utf-8")
+    assert lines(simulate.run(["scenario.yaml"], [], folder)) == []
+    (folder / "scenario.yaml").write_text(f"{steps}- change: new.yaml\n- submit: two.yaml\n", encoding="utf-8")
+    (line,) = lines(simulate.run(["scenario.yaml"], [], folder))
+    assert "whose ceiling is 8 of v5e" in line
+
+
+def test_what_is_not_simulated_is_named(folder: pathlib.Path) -> None:
+    (folder / "jobs.yaml").write_text(f"{job('flow', 1, kind='PipelineRun')}\n---\n{job('a', 2)}", encoding="utf-8")
+    result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
+    assert lines(result) == [
+        "jobs.yaml:1: warning: the pods of a PipelineRun are not known, so PipelineRun 'flow' is not simulated; write "
+        "the job's pods and requests in a scenario file"
+    ]
+    assert result.faults == ()
+
+
+def test_a_folder_of_json_is_read_and_settings_of_programs_are_not(folder: pathlib.Path) -> None:
+    (folder / "jobs").mkdir()
+    (folder / "jobs" / "job.json").write_text(job("a", 2), encoding="utf-8")
+    (folder / "jobs" / "training.json").write_text('{"learning_rate": 0.1}', encoding="utf-8")
+    (folder / "jobs" / "kustomization.yaml").write_text("kind: Kustomization\nresources: [a.yaml]\n", encoding="utf-8")
+    (folder / "jobs" / "template.yaml").write_text("spec: {containers: [{name: a}]}\n", encoding="utf-8")
+    assert table(folder, "stack.yaml", "jobs") == ["1 a vision/train admitted v5e 8"]
+    assert lines(simulate.run(["stack.yaml", "jobs"], [], folder)) == [
+        "jobs/template.yaml:1: warning: is not a Kubernetes object, which has an apiVersion and a kind; it is left out"
+    ]
+    assert lines(simulate.run(["stack.yaml", "jobs/template.yaml"], [], folder)) == [
+        "jobs/template.yaml:1: 'kind' is missing; write it"
+    ]
+    (folder / "jobs" / "job.json").unlink()
+    (folder / "jobs" / "template.yaml").unlink()
+    result = simulate.run(["stack.yaml", "jobs"], [], folder)
+    assert lines(result) == [
+        "jobs/kustomization.yaml: contains no job, no other object with pods and no ProvisioningRequest"
+    ]

@@ -67,7 +67,7 @@ def test_a_file_or_folder_that_is_not_there_is_named(folder: pathlib.Path) -> No
     assert complaints(folder, "nowhere.yaml") == ["no file 'nowhere.yaml'"]
     assert complaints(folder, "stack.yaml") == ["no jobs to simulate; write berth admit stack.yaml JOBS..."]
     assert complaints(folder, "stack.yaml", "empty") == [
-        "empty: contains no YAML file; name a file or a folder with manifests"
+        "empty: contains no YAML file and no JSON manifest; name a file or a folder with manifests"
     ]
 
 

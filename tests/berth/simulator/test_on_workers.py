@@ -74,7 +74,7 @@ def test_a_job_larger_than_any_worker_lets_it_be_is_refused(
 def test_admit_says_of_each_worker_why(tmp_path: Path) -> None:
     jobs = job("trainers", "train", "nvidia.com/gpu", 2, 8), job("vision", "train", "nvidia.com/gpu", 4, 8)
     status, result = berth(tmp_path, "admit", *jobs)
-    assert status == 0
+    assert status == 1
     assert (
         "trainers-2   trainers/train   never admitted   a100 16; keeps its quota reserved forever, because no worker "
         "can run it (central and east: larger than the queue's ceiling: 16 A100 80GB: a100 at most 8)"
@@ -123,7 +123,7 @@ def test_workload_prints_no_job_that_could_never_run() -> None:
             "speech tune",
             "# It runs on central. MultiKueue copies only the job: also apply ConfigMaps and Secrets there.",
         ),
-        ("vision train --pods 4", "(the team's ceiling is 96, and a worker has at most 64)"),
+        ("vision train --pods 4", "(the team's ceiling is 96, and at most 64 on one worker)"),
     ],
 )
 def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str, text: str) -> None:

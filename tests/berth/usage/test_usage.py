@@ -46,7 +46,7 @@ def hour(fleet: FleetPlan, seed: int = 7) -> Series:
     for queue in fleet.cluster_queues:
         for entry in queue.flavors:
             resource = resources[entry.flavor]
-            nominal = next(quota.nominal for quota in entry.quotas if quota.resource == resource)
+            nominal = next(quota.counted.nominal for quota in entry.quotas if quota.resource == resource)
             labels = {"cluster_queue": queue.name, "flavor": entry.flavor, "resource": resource}
             used = [float(chance.randint(0, 2 * nominal + 1)) for _ in range(SAMPLES)]
             values += [series(USAGE, [*used], **labels), series(NOMINAL, [float(nominal)] * SAMPLES, **labels)]
@@ -86,7 +86,7 @@ def value_at(result: Series, metric: str, moment: int, **labels: str) -> Fractio
     )
 
 
-@pytest.mark.parametrize("stack", ["dev", "batch-platform", "quota-tree"])
+@pytest.mark.parametrize("stack", ["dev", "batch-platform", "quota-tree", "cpu-batch"])
 def test_the_figures_are_those_of_a_second_computation(stack: str, tmp_path: pathlib.Path) -> None:
     """Sample by sample, with fractions, from the series as they were written; cohorts by walking the plan's parents."""
     fleet = plan(stack)

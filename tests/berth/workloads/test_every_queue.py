@@ -205,8 +205,7 @@ def test_the_largest_workload_is_what_the_ceiling_holds_and_one_more_is_refused(
     (fault,) = [each for each in refused.faults if each.code in ("above-ceiling", "above-worker")]
     asked = (most + 1) * unit // (1000 if resources[first] == "cpu" else 1)
     assert f"{asked} " in fault.message
-    is_one_host = all(pool.hosts_per_slice in (None, 1) for pool in plan(stack).pools if pool.flavor in alike)
-    noun = "pod" if is_one_host else option[:-1]
+    noun = option[:-1]
     assert fault.message.endswith(f"the largest that fits is {most} {noun}{'' if most == 1 else 's'}")
 
 

@@ -19,11 +19,12 @@ from tests.problem_lines import without_codes
 from tests.stack_files import ACK_STACKS
 
 FLEET = str(ACK_STACKS["ack-fleet"])
+GANG = str(ACK_STACKS["ack-gang"])
 
 
-def berth(words: str) -> tuple[int, str, str]:
+def berth(words: str, stack: str = FLEET) -> tuple[int, str, str]:
     """Exit status and what is printed."""
-    result = CliRunner().invoke(app, ["workload", FLEET, *words.split()])
+    result = CliRunner().invoke(app, ["workload", stack, *words.split()])
     return result.exit_code, result.stdout, without_codes(result.stderr)
 
 
@@ -90,3 +91,46 @@ REFUSED = {
 def test_what_would_never_run_is_refused(words: str) -> None:
     status, out, err = berth(words)
     assert (status, out, err.rstrip("\n")) == (1, "", REFUSED[words])
+
+
+# --- without a quota tree ---------------------------------------------------------------------------------------------
+
+
+def test_a_job_of_a_fleet_without_a_quota_tree_is_placed_and_not_queued() -> None:
+    status, out, _ = berth("vision vision-lab --pods 3 --gpus 8", GANG)
+    job: Any = yaml.safe_load(out)
+    assert (status, job["metadata"]["namespace"], job["metadata"]["name"]) == (0, "vision-lab", "vision")
+    assert job["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] == 2
+    assert "# Requests 24 GPUs, which no quota limits." in out
+    assert "sends it at once, without a queue, to one member, with all pods or none." in out
+    assert not any(word in out for word in ("kube-queue", "guaranteed", "suspend", "kueue"))
+
+
+def test_a_job_that_its_policy_does_not_suspend_is_not_told_to_wait() -> None:
+    """With a quota tree, too: nothing waits in a queue that is above the maximum of its leaf."""
+    value = fleet(teams={"vision": {"queues": {"train": {"flavors": [{"flavor": "a100", "guaranteed": 8}]}}}})
+    for suspension, refused in ((True, ["over-quota"]), (False, [])):
+        value["ack"]["fleet"] = {"propagation": {"suspension": suspension}}
+        planned = plan_ack("test", parse_fleet(value))
+        assert planned is not None
+        derived = derive_ack_workload(planned.plan, "vision", "train", WorkloadOptions(pods=2))
+        assert [each.code for each in derived.problems] == refused
+        assert any("at once, without a queue" in note for note in derived.notes) == (not suspension)
+
+
+REFUSED_WITHOUT_TREE = {
+    "vision train": "QUEUE: the fleet has no queues, and team 'vision' has no namespace 'train'; write one of 'vision' "
+    "and 'vision-lab'",
+    "vision visoin": "QUEUE: the fleet has no queues, and team 'vision' has no namespace 'visoin'; did you mean "
+    "'vision'?",
+    "examples vision": "QUEUE: the fleet has no queues, and team 'examples' has no namespace 'vision'; write one of "
+    "'default'",
+    "vision vision --pods 5": "--pods: '5': one member can run at most 4 pods of 8 GPUs",
+    "vision vision --gpus 9": "--gpus: '9': a node has at most 8 GPUs; write more --pods instead",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED_WITHOUT_TREE)
+def test_what_would_never_run_is_refused_without_a_quota_tree_too(words: str) -> None:
+    status, out, err = berth(words, GANG)
+    assert (status, out, err.rstrip("\n")) == (1, "", REFUSED_WITHOUT_TREE[words])

@@ -46,6 +46,7 @@ MEMBER = MemberPlan(
     pod_vswitches=(),
     pod_range="10.64.0.0/16",
     service_range="172.21.0.0/20",
+    reservation=True,
     node_pools=(POOL,),
     protect=True,
 )
@@ -76,7 +77,10 @@ def test_a_member_is_a_pro_cluster_with_its_node_pools(preview: bool) -> None:
         "vswitchIds": ["vsw-1"],
         "podCidr": "10.64.0.0/16",
         "serviceCidr": "172.21.0.0/20",
-        "addons": [{"name": "flannel"}, {"name": "csi-plugin"}, {"name": "csi-provisioner"}],
+        "addons": [
+            *({"name": each} for each in ("flannel", "csi-plugin", "csi-provisioner")),
+            {"name": "kube-scheduler", "config": '{"enableReservation": true}'},
+        ],
         "deletionProtection": True,
         "slbInternetEnabled": False,
         "tags": TAGS,
@@ -113,10 +117,11 @@ def test_what_exists_is_joined_and_nothing_of_it_is_made(preview: bool) -> None:
 
 
 def test_pods_of_terway_get_vswitches_and_no_range() -> None:
-    inputs = built(replace(MEMBER, pod_range=None, pod_vswitches=("vsw-2",))).only_resource("ManagedKubernetes").inputs
+    member = replace(MEMBER, pod_range=None, pod_vswitches=("vsw-2",), reservation=False)
+    inputs = built(member).only_resource("ManagedKubernetes").inputs
     assert (inputs["podVswitchIds"], "podCidr" in inputs) == (["vsw-2"], False)
     addons = ("terway-eniip", "csi-plugin", "csi-provisioner")
-    assert inputs["addons"] == [{"name": each} for each in addons]
+    assert inputs["addons"] == [{"name": each} for each in addons], "without reservation, no scheduler is configured"
 
 
 def test_objects_wait_for_members_and_for_their_namespaces() -> None:

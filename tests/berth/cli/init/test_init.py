@@ -498,5 +498,5 @@ def test_five_teams_on_three_slices_have_equal_shares_and_are_told_why_they_are_
 def test_a_name_that_no_example_has_lists_the_examples(project: Path) -> None:
     done = init("prod", "--from", "nosuch", *GKE)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith("no example and no stack 'nosuch'; examples: ack-fleet, batch-platform, cpu-batch, ")
+    assert done.stderr.startswith("no example and no stack 'nosuch'; examples: ack-fleet, ack-gang, batch-platform, ")
     assert done.stderr.endswith("; stacks: dev, local\n")

@@ -164,6 +164,7 @@ def tree(value: dict[str, Any]) -> Any:
     planned = plan_ack("test", parse_fleet(value))
     assert planned is not None
     assert [p.line() for p in (*planned.problems, *validate_ack(planned)) if p.severity == "fault"] == []
+    assert planned.plan.quotas is not None
     spec: Any = quota_tree(planned.plan.quotas)["spec"]
     return spec["root"]
 

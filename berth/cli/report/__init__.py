@@ -18,8 +18,9 @@ from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.revisions import RevisionNotFound
 
 if TYPE_CHECKING:
+    from berth.cli.admit.simulate import SimulationResult
     from berth.cost.prices import Prices
-    from berth.report.timeline import Timeline
+    from berth.report.live import LiveView
     from berth.report.usage_plot import UsageView
     from berth.report.view import ChangeSummary, ReportOrigin
 
@@ -44,17 +45,26 @@ def command(
             "--metrics", metavar="FILE", help="Answers of Prometheus (berth usage --queries); adds what teams used."
         ),
     ] = None,
+    live: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            "--live",
+            metavar="FILE",
+            help="The output of `kubectl get workloads,clusterqueues -A -o json`; adds what the cluster holds now.",
+        ),
+    ] = None,
     output: Output = None,
 ) -> None:
     """Write the fleet as one HTML page.
 
     Shows capacity and guarantees, the quota tree, who can preempt whom, pools, cost, changes, a timeline of jobs, what
-    teams used of their guarantees, and every warning. The page needs no other file and no network. A stack with faults
-    has a page too; with -o they are also printed, and the exit status is 1.
+    teams used of their guarantees, what a cluster holds now, and every warning. The page needs no other file and no
+    network. A stack with faults has a page too; with -o they are also printed, and the exit status is 1.
     """
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
+    from berth.cli.admit.timeline import story_timeline
     from berth.cost.fleet import fleet_cost
     from berth.report.page import render_page
 
@@ -62,12 +72,17 @@ def command(
         None if revision is None or evaluation.faults else _changes_since(stack, evaluation, revision, price_table)
     )
     fleet_cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
-    timeline = _timeline(stack, jobs) if jobs and not evaluation.faults else None
+    live_section = _live(evaluation, live, with_jobs=bool(jobs)) if live and not evaluation.faults else None
+    simulation = _simulate(stack, jobs, live) if jobs and not evaluation.faults else None
+    timeline = None if simulation is None else story_timeline(simulation.stories[0])
+    if timeline is not None and live is not None:
+        timeline = replace(timeline, notes=(f"Step 0 is the state in {live.name}.", *timeline.notes))
     usage = _usage(evaluation, metrics) if metrics and not evaluation.faults else None
-    write_output(render_page(evaluation, fleet_cost, changes, timeline, _origin(), usage), output)
+    write_output(render_page(evaluation, fleet_cost, changes, timeline, _origin(), usage, live_section), output)
     if output is not None:
         print_problems(evaluation.faults)
-    raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)
+    has_faults = evaluation.faults or (simulation is not None and simulation.faults)
+    raise typer.Exit(EXIT_FAULTS if has_faults else EXIT_OK)
 
 
 def _origin() -> ReportOrigin:
@@ -78,16 +93,24 @@ def _origin() -> ReportOrigin:
     return ReportOrigin(datetime.now(UTC).date().isoformat(), version("berth"), current_commit(project_root()))
 
 
-def _timeline(stack: str, jobs: list[str]) -> Timeline:
-    """Simulate jobs on the queues of a stack; print the faults and exit 1 if there are any."""
-    from berth.cli.admit import simulate
-    from berth.cli.admit.timeline import story_timeline
+def _live(evaluation: Evaluation, file: pathlib.Path, *, with_jobs: bool) -> LiveView:
+    """Return what a cluster holds; print the problems of the file unless a simulation does, exit 1 if it is invalid."""
+    from berth.cli.report.live import live_view
 
-    simulation = simulate.run([stack, *jobs], (), project_root())
+    if evaluation.plan is None:
+        raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with queues of Kueue", param_hint="--live")
+    return live_view(file, evaluation.plan, prints_warnings=not with_jobs)
+
+
+def _simulate(stack: str, jobs: list[str], live: pathlib.Path | None) -> SimulationResult:
+    """Simulate jobs, after those of a live cluster if it is given; print the problems, and exit 1 without a result."""
+    from berth.cli.admit import simulate
+
+    simulation = simulate.run([stack, *jobs], [live] if live else [], project_root())
     print_problems(simulation.problems)
-    if simulation.faults:
+    if not simulation.stories:
         raise typer.Exit(EXIT_FAULTS)
-    return story_timeline(simulation.stories[0])
+    return simulation
 
 
 def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:

@@ -1,0 +1,1 @@
+"""What API servers and controllers add to objects of a cluster."""

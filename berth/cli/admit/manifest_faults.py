@@ -1,0 +1,60 @@
+"""The faults of `berth lint` in the manifests that `berth admit` simulates: both commands report the same."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from berth.diagnostics import Problem, Severity
+from berth.jobs.files import ManifestDocument
+from berth.lint.findings import Finding, lint_documents
+from berth.lint.fleet import LintContext
+from berth.lint.provisioning_requests import PROVISIONING_REQUEST
+from berth.plan.fleet import FleetPlan
+
+NEVER_ADMITTED = {"above-ceiling", "above-worker", "not-covered"}
+"""Codes of jobs that Kueue never admits by their requests: the simulation shows that too, so it is not left out."""
+
+
+class ManifestFaults(Struct, frozen=True):
+    """What lint finds in manifests on one stack: `faults`, and `notices` about objects that are not simulated."""
+
+    faults: tuple[Problem, ...]
+    notices: tuple[Problem, ...]
+    files: frozenset[str]
+    """The files with an object that lint checks."""
+
+
+def lint_submissions(submissions: Iterable[tuple[FleetPlan, Sequence[ManifestDocument]]]) -> ManifestFaults:
+    """Lint manifests that are submitted together, on the plan of the stack at that time."""
+    contexts: dict[int, LintContext] = {}
+    findings: list[Finding] = []
+    for plan, documents in submissions:
+        if id(plan) not in contexts:
+            contexts[id(plan)] = LintContext(plan)
+        findings += lint_documents(documents, contexts[id(plan)])
+    return ManifestFaults(
+        faults=tuple(
+            each for finding in findings for each in finding.named_problems() if each.severity == Severity.FAULT
+        ),
+        notices=tuple(_notices(findings)),
+        files=frozenset(finding.file for finding in findings),
+    )
+
+
+def _notices(findings: Iterable[Finding]) -> Iterator[Problem]:
+    for finding in findings:
+        if finding.kind == PROVISIONING_REQUEST and not finding.faults:
+            message = f"{finding.object_name} uses no quota, so it is not simulated"
+            yield Problem(Severity.WARNING, "no-queue", (), message, finding.location)
+
+
+def as_differences(own: Iterable[Problem], other: Collection[Problem], stack: str) -> Iterator[Problem]:
+    """Yield the faults on one of two stacks; those that the other stack does not have are differences, so warnings."""
+    for each in own:
+        if each in other:
+            yield each
+        else:
+            yield replace(each, severity=Severity.WARNING, message=f"{each.message} (with {stack})")
