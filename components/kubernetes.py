@@ -15,7 +15,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from berth.manifests.immutable import immutable_fields
-from berth.manifests.serving.webhooks import without_patch
+from berth.manifests.serving.webhooks import is_patch, without_patch
 
 
 class KubernetesObject(pulumi.CustomResource):
@@ -28,7 +28,8 @@ class KubernetesObject(pulumi.CustomResource):
     instead.
 
     A manifest whose kind ends in `Patch` sets its fields in an object that something else creates, by server-side
-    apply; deleting it removes them there.
+    apply; deleting it removes them there. The provider compares lists in a patch by position, with those of the whole
+    object, so changes of its webhooks are ignored: other webhooks need another name in the program.
     """
 
     metadata: pulumi.Output[Mapping[str, Any]]
@@ -45,6 +46,8 @@ class KubernetesObject(pulumi.CustomResource):
         if fixed_fields := immutable_fields(manifest):
             own.replace_on_changes = fixed_fields
             own.delete_before_replace = True
+        if is_patch(manifest):
+            own.ignore_changes = ["webhooks"]
         inputs = overlay(without_patch(manifest), live or {})
         super().__init__(type_token(manifest), name, inputs, pulumi.ResourceOptions.merge(own, opts))
 

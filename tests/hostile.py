@@ -83,7 +83,11 @@ _SMALLEST: dict[str, Manifest] = {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
         "metadata": _QUEUED,
-        "spec": {"replicas": 0, "leaderWorkerTemplate": {"size": 2, "workerTemplate": {"spec": _POD}}},
+        "spec": {
+            "replicas": 0,
+            "rolloutStrategy": {"type": "RollingUpdate"},
+            "leaderWorkerTemplate": {"size": 2, "workerTemplate": {"spec": _POD}},
+        },
     },
     "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"ports": [{"port": 80}]}},
     "workload": {

@@ -59,6 +59,12 @@ class JobManifest(Struct, frozen=True):
         """Its annotations; empty without any."""
         return as_mapping(get_nested(self.metadata.value, "annotations"))
 
+    @property
+    def parameters(self) -> SourceValue:
+        """The metadata whose annotations Kueue passes to a ProvisioningRequest: those of the pods of a Deployment."""
+        path = self.row.parameters if self.row else None
+        return self.metadata if path is None else _at(self.source, path)
+
     def label(self, name: str) -> SourceValue:
         """Return a label, and its place."""
         return self.metadata.child("labels", self.labels).child(name, self.labels.get(name))
@@ -140,7 +146,7 @@ def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, 
         name=name,
         namespace=_namespace(fields),
         source=manifest,
-        metadata=_metadata(manifest, row),
+        metadata=_at(manifest, row.metadata),
         templates=tuple(each.template for each in groups or ()),
         pod_sets=tuple(each for each in pod_sets if each is not None) if is_sound else None,
         replicas=tuple(each.replicas for each in groups or ()),
@@ -159,7 +165,7 @@ def _job_elsewhere(
         name=name,
         namespace=_namespace(fields),
         source=manifest,
-        metadata=_metadata(manifest, row),
+        metadata=_at(manifest, row.metadata),
         templates=(),
         pod_sets=(),
         unread=f"the pods of another object, which {row.elsewhere} selects",
@@ -173,11 +179,10 @@ def _pod_set(group: TemplatePods) -> PodSet | None:
     return built if group.count is not None else None
 
 
-def _metadata(manifest: SourceValue, row: KindRow) -> SourceValue:
-    written = find(manifest, row.metadata)
-    if written is not None:
-        return written
-    return SourceValue({}, (*manifest.path, *keys(row.metadata)), manifest.problems)
+def _at(manifest: SourceValue, path: str) -> SourceValue:
+    """Return the mapping at a path; an empty one where nothing is written."""
+    written = find(manifest, path)
+    return SourceValue({}, (*manifest.path, *keys(path)), manifest.problems) if written is None else written
 
 
 def _read_name(manifest: SourceValue, fields: dict[str, SourceValue]) -> str | None:

@@ -78,6 +78,7 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     versions: tuple[str, ...]
     framework: str
     metadata: str = "metadata"
+    parameters: str | None = None
     suspend: str | None = None
     priority: str | None = None
     workloads: str | None = None

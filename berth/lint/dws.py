@@ -5,6 +5,8 @@ Sources: GKE docs on queued provisioning; Kueue 0.19 `pkg/controller/admissionch
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from berth import catalog
@@ -22,7 +24,7 @@ _IDENTICAL_REQUIREMENTS = "IdenticalWorkloadSchedulingRequirements"
 def check_queued_pods(job: SubmittedJob) -> None:
     """Report jobs that a provisioning check never admits; for a queue without one, annotations without effect."""
     configs = [config for config, _ in queued_configs(job.context.plan, job.queue)]
-    if RUN_DURATION in job.job.annotations:
+    if RUN_DURATION in _parameters(job):
         source = _annotation(job, RUN_DURATION)
         if not configs:
             job.warn(
@@ -55,9 +57,14 @@ class RunLimit(Struct, frozen=True):
     queue: str
 
 
+def _parameters(job: SubmittedJob) -> Mapping[str, object]:
+    """Return the annotations that Kueue passes to a ProvisioningRequest."""
+    return as_mapping(get_nested(job.job.parameters.value, "annotations"))
+
+
 def _annotation(job: SubmittedJob, key: str) -> SourceValue:
-    annotations = job.job.annotations
-    return job.job.metadata.child("annotations", annotations).child(key, annotations[key])
+    annotations = _parameters(job)
+    return job.job.parameters.child("annotations", annotations).child(key, annotations[key])
 
 
 def _limit_of(job: SubmittedJob) -> RunLimit | None:
@@ -68,9 +75,9 @@ def _limit_of(job: SubmittedJob) -> RunLimit | None:
 def _check_run_duration_named(job: SubmittedJob) -> None:
     """Report a job without a run duration if GKE's default is longer than the queue allows."""
     limit, longest = _limit_of(job), catalog.limits().max_run_seconds
-    if limit is None or limit.seconds >= longest or RUN_DURATION in job.job.annotations:
+    if limit is None or limit.seconds >= longest or RUN_DURATION in _parameters(job):
         return
-    job.job.metadata.fault(
+    job.job.parameters.fault(
         "above-run-limit",
         f"has no run duration, so it could keep its machines for {longest} seconds, but {limit.queue} allows at most "
         f"{limit.seconds}; write the annotation {RUN_DURATION}: '{limit.seconds}'",
@@ -81,7 +88,7 @@ def _check_parameters(job: SubmittedJob, config: ProvisioningConfigPlan) -> None
     """Report annotations that differ from a parameter of the ProvisioningRequestConfig."""
     for parameter, value in config.parameters.items():
         key = f"{PARAMETER_PREFIX}{parameter}"
-        if key in job.job.annotations and job.job.annotations[key] != value:
+        if key in _parameters(job) and _parameters(job)[key] != value:
             what = "is the run duration" if parameter == RUN_DURATION_PARAMETER else f"is {parameter}"
             _annotation(job, key).fault(
                 "parameter-conflict",

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from berth.manifests import job_policy_rules as job_rules
 from berth.manifests import policy_rules as rules
+from berth.manifests.rules import jobs as job_rules
+from berth.manifests.rules import runs as run_rules
 from berth.manifests.serving import rules as serving
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.policies import PoliciesPlan
@@ -49,10 +50,8 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
         variables = serving.variables(plan.serving, plan.accelerators)
         policies.append(("serving", _policy(SERVING, _serving_resources(), variables, serving.RULES)))
     if plan.limits_runs:
-        variables = job_rules.run_variables(plan.shared_run_limits)
-        runs = _policy(
-            RUNS, _job_resources(plan.job_kinds), variables, job_rules.RUN_RULES, condition=job_rules.RUN_CHANGED
-        )
+        variables = run_rules.run_variables(plan.shared_run_limits)
+        runs = _policy(RUNS, _run_resources(plan.job_kinds), variables, run_rules.RULES, condition=run_rules.CHANGED)
         policies.append(("runs", runs))
     manifests: list[tuple[str, Manifest]] = []
     for role, policy in policies:
@@ -71,6 +70,14 @@ def _pod_resources() -> list[Manifest]:
 
 def _job_resources(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
     return [_resources(group, kinds) for group, kinds in sorted(job_kinds.items())]
+
+
+def _run_resources(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
+    """Return jobs, services and pods, which Kueue queues in namespaces with serving."""
+    merged = {
+        group: {*serving.KINDS.get(group, ()), *job_kinds.get(group, ())} for group in {*serving.KINDS, *job_kinds}
+    }
+    return _job_resources({"": ("pods",), **{group: tuple(kinds) for group, kinds in merged.items()}})
 
 
 def _controller_resources() -> list[Manifest]:

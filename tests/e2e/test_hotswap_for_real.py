@@ -1,7 +1,8 @@
 """Hotswap on a real scheduler: an urgent JobSet that loses a slice takes a healthy one from a patient JobSet.
 
 GKE repairs a multi-host slice as a whole, so the test deletes all nodes of the slice, and the pods as the garbage
-collector of pods does (it waits 40 seconds).
+collector of pods does (it waits 40 seconds). A JobSet restarts because its Job counts the preempted pods as failed:
+KWOK must leave the Job's finalizer on a deleted pod, as a kubelet does (`kwok/stages.yaml`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def berth(*words: str) -> str:
 def fleet(cluster: Cluster, tmp_path: Path) -> Iterator[Cluster]:
     """The cluster with the queues and nodes of the example, and both JobSets on their slices."""
     queueing = [each for each in yaml.safe_load_all(berth("render", STACK)) if each and each["kind"] in QUEUEING]
+    if not keeps_finalizers(cluster):
+        pytest.skip("KWOK removes the finalizers of deleted pods: give it the stages of tests/e2e/kwok/stages.yaml")
     files = {
         "queues": yaml.safe_dump_all(queueing),
         "nodes": berth("render", STACK, "--nodes"),
@@ -47,6 +50,25 @@ def fleet(cluster: Cluster, tmp_path: Path) -> Iterator[Cluster]:
     yield cluster
     for name in reversed(files):
         cluster.kubectl("delete", "-f", str(tmp_path / f"{name}.yaml"), "--ignore-not-found")
+
+
+def keeps_finalizers(cluster: Cluster) -> bool:
+    """Whether KWOK ends a deleted pod as a kubelet does, with its finalizers. Raises `Failed` where no KWOK answers."""
+    metadata = {"name": "berth-e2e-kubelet"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata | {"annotations": {"kwok.x-k8s.io/node": "fake"}}}
+    spec = {"nodeName": metadata["name"], "containers": [{"name": "main", "image": "x"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata | {"finalizers": ["berth.dev/e2e"]}, "spec": spec}
+    where = ("pod", metadata["name"], "-n", "default")
+    for each in (node, pod):
+        cluster.kubectl("create", "-f", "-", given=json.dumps(each))
+    running = ("get", *where, "--ignore-not-found", "-o", "jsonpath={.status.phase}")
+    until("a pod on a simulated node", lambda: cluster.kubectl(*running), lambda phase: phase == "Running")
+    cluster.kubectl("delete", *where, "--wait=false")
+    kept = until("KWOK to end a pod", lambda: cluster.kubectl(*running), lambda phase: phase != "Running") != ""
+    if kept:
+        cluster.kubectl("patch", *where, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    cluster.kubectl("delete", "node", metadata["name"])
+    return kept
 
 
 def job_set(name: str) -> str:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from berth.manifests import job_policy_rules, policy_rules
+from berth.manifests import policy_rules
 from berth.manifests.policy_rules import Rule, Variable, list_field
+from berth.manifests.rules import jobs as job_rules
 from berth.names import TEAM_LABEL
 
 KINDS: Final = {"apps": ("deployments", "statefulsets"), "leaderworkerset.x-k8s.io": ("leaderworkersets",)}
@@ -37,7 +38,7 @@ def variables(namespaces: Sequence[str], accelerators: Sequence[str]) -> list[Va
         policy_rules.CONTAINERS,
         *(each for each in policy_rules.accelerator_variables(accelerators) if each[0] != "mayHostNetwork"),
         ("gates", f"variables.isPod ? {list_field('variables.spec', 'schedulingGates')}.map(g, g.name) : []"),
-        *(each for each in job_policy_rules.JOB_VARIABLES if each[0] in ("owners", "oldOwners", "isController")),
+        *(each for each in job_rules.JOB_VARIABLES if each[0] in ("owners", "oldOwners", "isController")),
         ("isChanged", "request.operation == 'UPDATE' && !variables.isController"),
     ]
 
@@ -56,7 +57,7 @@ RULES: Final[list[Rule]] = [
     ),
     *(
         (f"variables.isPod || {expression}", message)
-        for expression, message in job_policy_rules.JOB_RULES
+        for expression, message in job_rules.JOB_RULES
         if "wners" in expression
     ),
     (

@@ -3,18 +3,22 @@
 The chart has one namespace selector for the webhooks of all kinds (Kueue 0.19.2, `templates/webhook/manifests.yaml`),
 and Kueue may gate every pod without a queue name that reaches its webhook. A match condition narrows single webhooks.
 The chart has none, so an upgrade by Helm, which compares its own fields, keeps it.
+
+The name of a patch and of its condition contains a hash of the namespaces. Pulumi's provider compares the webhooks of a
+patch with those of the whole object by their positions, so it would report a change forever; the program ignores them
+(`components.kubernetes`), and other namespaces are another patch. While both are there, both conditions apply.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Final
 
 Manifest = dict[str, object]
 
 PATCH: Final = "Patch"
 """End of the kind of a manifest with which the program patches an object that something else creates."""
-_CONDITION: Final = "serving.berth.dev"
 _KINDS: Final = ("deployment", "leaderworkerset", "pod", "statefulset")
 _RELEASE: Final = "kueue"
 """Start of the names in the chart, which is installed as release `kueue`."""
@@ -25,7 +29,7 @@ def webhook_patches(namespaces: Sequence[str]) -> Iterator[tuple[str, Manifest]]
     for role, kind in (("mutating", "MutatingWebhookConfiguration"), ("validating", "ValidatingWebhookConfiguration")):
         name = f"{_RELEASE}-{role}-webhook-configuration"
         yield (
-            f"{role}-serving",
+            f"{role}-serving-{_digits(namespaces)}",
             {
                 "apiVersion": "admissionregistration.k8s.io/v1",
                 "kind": f"{kind}{PATCH}",
@@ -36,8 +40,24 @@ def webhook_patches(namespaces: Sequence[str]) -> Iterator[tuple[str, Manifest]]
 
 
 def _webhook(name: str, namespaces: Sequence[str]) -> Manifest:
-    texts = ", ".join(f"'{each}'" for each in sorted(namespaces))
-    return {"name": name, "matchConditions": [{"name": _CONDITION, "expression": f"request.namespace in [{texts}]"}]}
+    condition = {
+        "name": f"serving-{_digits(namespaces)}.berth.dev",
+        "expression": f"request.namespace in [{_texts(namespaces)}]",
+    }
+    return {"name": name, "matchConditions": [condition]}
+
+
+def _texts(namespaces: Sequence[str]) -> str:
+    return ", ".join(f"'{each}'" for each in sorted(namespaces))
+
+
+def _digits(namespaces: Sequence[str]) -> str:
+    return sha256(_texts(namespaces).encode()).hexdigest()[:6]
+
+
+def is_patch(manifest: Mapping[str, object]) -> bool:
+    """Return whether a manifest sets fields of an object that something else creates."""
+    return str(manifest["kind"]).endswith(PATCH)
 
 
 def without_patch(manifest: Mapping[str, object]) -> Manifest:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from berth.manifests.workloads.metadata import Manifest, queued_object
 from berth.manifests.workloads.pods import pod_template
 from berth.plan.workloads import DeploymentPlan, LeaderWorkerSetPlan
@@ -15,14 +17,15 @@ _APP_LABEL: Final = "app.kubernetes.io/name"
 
 
 def deployment(plan: DeploymentPlan) -> Manifest:
-    """Render a Deployment; each of its pods is a workload of its own."""
+    """Render a Deployment; each of its pods is a workload of its own, and has the annotations of one."""
     labels: dict[str, str] = {_APP_LABEL: plan.submission.name}
+    pod = replace(plan.pod, annotations={**plan.submission.annotations, **plan.pod.annotations})
     spec: Manifest = {
         "replicas": plan.replicas,
         "selector": {"matchLabels": labels},
-        "template": pod_template(plan.submission, plan.pod, labels=labels),
+        "template": pod_template(plan.submission, pod, labels=labels),
     }
-    return queued_object(DEPLOYMENT_API, "Deployment", plan.submission) | {"spec": spec}
+    return queued_object(DEPLOYMENT_API, "Deployment", replace(plan.submission, annotations={})) | {"spec": spec}
 
 
 def leader_worker_set(plan: LeaderWorkerSetPlan) -> Manifest:

@@ -23,6 +23,8 @@ from tests.cel import Request, refusals
 ROOT = pathlib.Path(__file__).parents[3]
 RUN_DURATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 STACK = (ROOT / "stacks/examples/dws.yaml").read_text().replace("maxRunDuration: 7d", "maxRunDuration: 2d")
+SERVING = STACK.replace("{name: default, existing: true,", "{name: default, existing: true, serving: true,")
+SERVICES = ("Pod", "Deployment", "StatefulSet")
 JOB = """
 apiVersion: batch/v1
 kind: Job
@@ -40,18 +42,48 @@ spec:
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
+    return planned(STACK, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
+    """The fleet with services in its queue."""
+    return planned(SERVING, tmp_path_factory)
+
+
+def planned(text: str, tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
     folder = tmp_path_factory.mktemp("dws")
-    (folder / "Pulumi.dws.yaml").write_text(STACK, encoding="utf-8")
+    (folder / "Pulumi.dws.yaml").write_text(text, encoding="utf-8")
     evaluation = evaluate_stack(str(folder / "Pulumi.dws.yaml"), folder).plan
     assert evaluation is not None
     return evaluation
 
 
 def messages(plan: FleetPlan, annotations: dict[str, str]) -> list[str]:
-    job: Any = yaml.safe_load(JOB)
-    job["metadata"]["annotations"] = annotations
+    return reported(plan, of_kind("Job", annotations))
+
+
+def reported(plan: FleetPlan, job: Any) -> list[str]:
     (finding,) = lint_documents([ManifestDocument("a.yaml", job)], LintContext(plan))
     return [f"{each.code}: {each.message}" for each in finding.problems]
+
+
+def of_kind(kind: str, annotations: dict[str, str]) -> Any:
+    """An object with the annotations where Kueue reads them: those of a Deployment are in its pods.
+
+    Of a kind with other fields (JobSet, PyTorchJob) it is a Job: only its metadata count.
+    """
+    job: Any = yaml.safe_load(JOB)
+    template = job["spec"]["template"]
+    (template.setdefault("metadata", {}) if kind == "Deployment" else job["metadata"])["annotations"] = annotations
+    if kind == "Pod":
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": job["metadata"], "spec": template["spec"]}
+    if kind in ("Deployment", "StatefulSet"):
+        del template["spec"]["restartPolicy"]
+        template.setdefault("metadata", {})["labels"] = {"app": "x"}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+        return job | {"apiVersion": "apps/v1", "kind": kind, "spec": spec}
+    return job
 
 
 def test_a_job_within_the_queues_maximum_is_admitted(plan: FleetPlan) -> None:
@@ -84,7 +116,13 @@ def test_a_job_that_contradicts_a_parameter_of_somebody_elses_config_never_start
     ]
 
 
-@pytest.mark.parametrize("kind", ["job", "jobset", "pytorchjob", "provisioning-request"])
+def test_a_deployments_own_annotation_does_not_reach_its_pods(serving: FleetPlan) -> None:
+    service = of_kind("Deployment", {})
+    service["metadata"]["annotations"] = {RUN_DURATION: "600"}
+    assert any(each.startswith("above-run-limit: has no run duration") for each in reported(serving, service))
+
+
+@pytest.mark.parametrize("kind", ["job", "jobset", "pytorchjob", "deployment", "provisioning-request"])
 @pytest.mark.parametrize(("seconds", "named"), [(None, "172800"), (600, "600")])
 def test_every_workload_names_its_own_run_duration(plan: FleetPlan, kind: str, seconds: int | None, named: str) -> None:
     options = WorkloadOptions(kind=kind, max_run_seconds=seconds)
@@ -92,7 +130,8 @@ def test_every_workload_names_its_own_run_duration(plan: FleetPlan, kind: str, s
     assert workload is not None
     objects: list[Any] = workload_manifests(workload)
     parameters = [each["spec"]["parameters"] for each in objects if each["kind"] == "ProvisioningRequest"]
-    annotations = [each["metadata"].get("annotations", {}).get(RUN_DURATION) for each in objects]
+    read = [each["spec"]["template"] if each["kind"] == "Deployment" else each for each in objects]
+    annotations = [each["metadata"].get("annotations", {}).get(RUN_DURATION) for each in read]
     assert parameters == [{"maxRunDurationSeconds": named}] or named in annotations
 
 
@@ -121,19 +160,22 @@ DURATIONS: dict[str, str | None] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["Job", "JobSet", "PyTorchJob"])
+@pytest.mark.parametrize("kind", ["Job", "JobSet", "PyTorchJob", *SERVICES])
 @pytest.mark.parametrize("name", DURATIONS)
-def test_the_admission_policy_agrees_with_lint(plan: FleetPlan, name: str, kind: str) -> None:
+def test_the_admission_policy_agrees_with_lint(plan: FleetPlan, serving: FleetPlan, name: str, kind: str) -> None:
     """`berth-runs` refuses what lint finds wrong with the run duration of a job, whatever its kind."""
     duration = DURATIONS[name]
     annotations = {} if duration is None else {RUN_DURATION: duration}
-    lint_refuses = any(each.startswith(("above-run-limit", "dws")) for each in messages(plan, annotations))
-    job: Any = yaml.safe_load(JOB)
-    job["metadata"]["annotations"] = annotations
+    job = of_kind(kind, annotations)
+    plan = serving if kind in SERVICES else plan
+    lint_refuses = any(each.startswith(("above-run-limit", "dws")) for each in reported(plan, job))
     group, resource = {
         "Job": ("batch", "jobs"),
         "JobSet": ("jobset.x-k8s.io", "jobsets"),
         "PyTorchJob": ("kubeflow.org", "pytorchjobs"),
+        "Pod": ("", "pods"),
+        "Deployment": ("apps", "deployments"),
+        "StatefulSet": ("apps", "statefulsets"),
     }[kind]
     namespace = next((m for m in all_manifests(plan) if (m["kind"], _name(m)) == ("Namespace", "default")), None)
     request = Request(

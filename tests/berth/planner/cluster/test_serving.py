@@ -45,7 +45,7 @@ def test_without_serving_no_object_differs() -> None:
 
 def test_each_webhook_of_a_service_is_called_in_these_namespaces_alone() -> None:
     """The names are those in Kueue's chart 0.19.2, charts/kueue/templates/webhook/manifests.yaml."""
-    patches = dict(webhook_patches(("b", "a")))
+    patches = {name.rpartition("-")[0]: patch for name, patch in webhook_patches(("b", "a"))}
     kinds = ("deployment", "leaderworkerset", "pod", "statefulset")
     for role, start in (("mutating", "m"), ("validating", "v")):
         manifest: Any = patches[f"{role}-serving"]
@@ -55,6 +55,22 @@ def test_each_webhook_of_a_service_is_called_in_these_namespaces_alone() -> None
             (condition,) = each["matchConditions"]
             assert condition["expression"] == "request.namespace in ['a', 'b']"
         assert without_patch(manifest)["kind"] == manifest["kind"].removesuffix("Patch")
+
+
+def test_other_namespaces_are_another_patch_with_another_condition() -> None:
+    """The provider cannot compare the webhooks of a patch, so the program ignores their changes."""
+    found = [dict(webhook_patches(names)) for names in (("a",), ("a", "b"))]
+    assert found[0].keys().isdisjoint(found[1])
+    assert dict(webhook_patches(("b", "a"))) == found[1]
+    conditions = [
+        {each["matchConditions"][0]["name"] for patch in some.values() for each in _webhooks(patch)} for some in found
+    ]
+    assert [len(names) for names in conditions] == [1, 1]
+    assert conditions[0] != conditions[1]
+
+
+def _webhooks(patch: Any) -> Any:
+    return patch["webhooks"]
 
 
 def test_jobs_are_managed_in_every_namespace_of_a_team_as_before() -> None:

@@ -5,12 +5,10 @@ As in `policy_rules`, every expression is true if the request is allowed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from berth.manifests.policy_rules import Rule, Variable, annotation, list_field
 from berth.plan import policies
-from berth.plan.admission_checks import MAX_RUN_SECONDS, MIN_RUN_SECONDS, PARAMETER_PREFIX, RUN_DURATION_PARAMETER
 
 # --- jobs -------------------------------------------------------------------------------------------------------------
 
@@ -83,72 +81,5 @@ CONTROLLER_RULES: Final[list[Rule]] = [
         ".check(request.operation == 'CREATE' ? 'create' : 'update').allowed()",
         "only controllers bind pods to nodes and write workloads of Kueue; submit a job with the label "
         "kueue.x-k8s.io/queue-name",
-    ),
-]
-
-# --- run durations ----------------------------------------------------------------------------------------------------
-# They limit how long a job may keep queued machines, as `berth lint` does. The limits are an annotation of the
-# namespace (`berth.plan.policies.RUN_DURATIONS`), or for a namespace that Berth does not manage a list in the policy.
-# Jobs that another job owns have no run duration of their own.
-
-_ANNOTATION: Final = f"{PARAMETER_PREFIX}{RUN_DURATION_PARAMETER}"
-_QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
-
-
-def _entry(holder: str, field: str, key: str) -> str:
-    """Return an expression for a label or an annotation; empty text without it."""
-    has_key = f"has({holder}.metadata.{field}) && '{key}' in {holder}.metadata.{field}"
-    return f"({has_key} ? {holder}.metadata.{field}['{key}'] : '')"
-
-
-RUN_CHANGED: Final = (
-    "request.operation == 'CREATE' || "
-    f"{_entry('object', 'annotations', _ANNOTATION)} != {_entry('oldObject', 'annotations', _ANNOTATION)} || "
-    f"{_entry('object', 'labels', _QUEUE_LABEL)} != {_entry('oldObject', 'labels', _QUEUE_LABEL)}"
-)
-"""Whether a request can change the run duration of a job: other updates of older jobs are allowed."""
-
-
-def run_variables(shared: Mapping[str, Mapping[str, int]]) -> list[Variable]:
-    """Return the run duration of a job, and the limits of its queue: one, or none."""
-    listed = ", ".join(
-        f"'{namespace}/{queue}={seconds}'"
-        for namespace, limits in sorted(shared.items())
-        for queue, seconds in sorted(limits.items())
-    )
-    prefix = "namespaceObject.metadata.name + '/'"
-    of_shared = f" + [{listed}]" if listed else ""
-    return [
-        ("queue", _entry("object", "labels", _QUEUE_LABEL)),
-        ("duration", _entry("object", "annotations", _ANNOTATION)),
-        ("isNumber", "variables.duration.matches('^[0-9]{1,9}$')"),
-        (
-            "isPart",
-            "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, has(o.controller) && "
-            "o.controller && o.kind != 'CronJob')",
-        ),
-        (
-            "limits",
-            f"variables.isPart ? [] : ((({annotation(policies.RUN_DURATIONS)}).map(l, {prefix} + l){of_shared})"
-            f".filter(l, l.startsWith({prefix} + variables.queue + '=')).map(l, int(l.split('=')[1])))",
-        ),
-    ]
-
-
-RUN_RULES: Final[list[Rule]] = [
-    (
-        "variables.limits.size() == 0 || variables.duration == '' || (variables.isNumber && "
-        f"int(variables.duration) >= {MIN_RUN_SECONDS} && int(variables.duration) <= {MAX_RUN_SECONDS})",
-        f"{_ANNOTATION} is not a number of seconds from {MIN_RUN_SECONDS} (10 minutes) to {MAX_RUN_SECONDS} (7 days)",
-    ),
-    (
-        "!variables.isNumber || variables.limits.all(l, int(variables.duration) <= l)",
-        f"{_ANNOTATION} is more than the maximum of this queue, which the namespace's annotation "
-        f"{policies.RUN_DURATIONS} has; write the maximum or less",
-    ),
-    (
-        f"variables.duration != '' || variables.limits.all(l, l >= {MAX_RUN_SECONDS})",
-        f"a job without a run duration could keep its machines for 7 days, more than the maximum of this queue, which "
-        f"the namespace's annotation {policies.RUN_DURATIONS} has; write the annotation {_ANNOTATION}",
     ),
 ]

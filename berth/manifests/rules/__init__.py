@@ -1,0 +1,1 @@
+"""CEL expressions of the admission policies for jobs and for run durations."""
