@@ -186,3 +186,28 @@ def test_two_gpus_train_mnist_as_one_job(tmp_path: pathlib.Path) -> None:
     lines = train(torchrun(MNIST), environment_of(tmp_path, 3, DATA_DIR=str(tmp_path / "data")))
     assert lines[0] == "2 processes, 256 images, starts at epoch 0 of 3"
     assert results(lines)[3] < results(lines)[1]
+
+
+# --- Ray --------------------------------------------------------------------------------------------------------------
+
+RAY = JOBS / "ray" / "search.py"
+
+
+def test_the_ray_search_finds_a_learning_rate(tmp_path: pathlib.Path) -> None:
+    """On CPUs; the largest rate ends without a finite loss, and is not the best."""
+    pytest.importorskip("ray", reason="the extra `samples` is not installed")
+    pytest.importorskip("torch", reason="the extra `samples` is not installed")
+    settings = {"GPUS_PER_TRIAL": "0", "RAY_USAGE_STATS_ENABLED": "0", "HOME": str(tmp_path)}
+    lines = train([sys.executable, str(RAY)], environment_of(tmp_path, 1, **settings))
+    rate, loss = lines[-1].removeprefix("best learning rate ").split(": loss ")
+    assert rate == "0.1"
+    assert float(loss) < 1
+
+
+def test_a_ray_search_without_gpus_ends(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("ray", reason="the extra `samples` is not installed")
+    environment = environment_of(tmp_path, 1, RAY_USAGE_STATS_ENABLED="0", HOME=str(tmp_path))
+    command = [sys.executable, str(RAY)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 1
+    assert "a trial needs 1 GPUs" in done.stderr
