@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from berth.cli.admit.simulate import SimulationResult
     from berth.cost.prices import Prices
     from berth.report.live import LiveView
+    from berth.report.timeline import Timeline
     from berth.report.usage_plot import UsageView
     from berth.report.view import ChangeSummary, ReportOrigin
 
@@ -64,7 +65,6 @@ def command(
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
-    from berth.cli.admit.timeline import story_timeline
     from berth.cost.fleet import fleet_cost
     from berth.report.page import render_page
 
@@ -74,9 +74,7 @@ def command(
     fleet_cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
     live_section = _live(evaluation, live, with_jobs=bool(jobs)) if live and not evaluation.faults else None
     simulation = _simulate(stack, jobs, live) if jobs and not evaluation.faults else None
-    timeline = None if simulation is None else story_timeline(simulation.stories[0])
-    if timeline is not None and live is not None:
-        timeline = replace(timeline, notes=(f"Step 0 is the state in {live.name}.", *timeline.notes))
+    timeline = None if simulation is None else _timeline(simulation, live)
     usage = _usage(evaluation, metrics) if metrics and not evaluation.faults else None
     write_output(render_page(evaluation, fleet_cost, changes, timeline, _origin(), usage, live_section), output)
     if output is not None:
@@ -111,6 +109,15 @@ def _simulate(stack: str, jobs: list[str], live: pathlib.Path | None) -> Simulat
     if not simulation.stories:
         raise typer.Exit(EXIT_FAULTS)
     return simulation
+
+
+def _timeline(simulation: SimulationResult, live: pathlib.Path | None) -> Timeline:
+    """Return the jobs of a simulation by time, with a note where it starts from a live cluster."""
+    from berth.cli.admit.timeline import story_timeline
+
+    timeline = story_timeline(simulation.stories[0])
+    notes = () if live is None else (f"Step 0 is the state in {live.name}.",)
+    return replace(timeline, notes=(*notes, *timeline.notes))
 
 
 def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
