@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from tests.berth.report.test_page import Read
+from tests.kueue_workloads import workload_object
 from tests.problem_lines import without_codes
 from tests.stack_files import ROOT
 
@@ -43,25 +44,11 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 def workload(name: str, team: str, minute: int, usage: dict[str, str] | None, flavor: str = "v5e") -> dict[str, Any]:
     """Return a Workload: pending without usage."""
     pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [{"name": "main"}]}}}
-    status: dict[str, Any] = {}
+    assignment = None
     if usage is not None:
-        at = f"2026-11-23T08:{minute:02}:30Z"
-        assigned = {"name": "main", "flavors": dict.fromkeys(usage, flavor), "resourceUsage": usage, "count": 1}
-        admission = {"clusterQueue": f"{team}-train", "podSetAssignments": [assigned]}
-        conditions = [{"type": t, "status": "True", "lastTransitionTime": at} for t in ("QuotaReserved", "Admitted")]
-        status = {"admission": admission, "conditions": conditions}
-    return {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {
-            "name": f"job-{name}-1a2b3",
-            "namespace": team,
-            "creationTimestamp": f"2026-11-23T08:{minute:02}:00Z",
-            "ownerReferences": [{"kind": "Job", "name": name}],
-        },
-        "spec": {"queueName": "train", "priority": 10, "podSets": [pods]},
-        "status": status,
-    }
+        assignment = {"name": "main", "flavors": dict.fromkeys(usage, flavor), "resourceUsage": usage, "count": 1}
+    day = f"2026-11-23T08:{minute:02}"
+    return workload_object(name, team, pods, f"{day}:00Z", assignment, f"{day}:30Z")
 
 
 def cluster_queue(name: str, flavor: str, resources: dict[str, str], **spec: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from berth.cli.admit import output, simulate
+from tests.kueue_workloads import workload_object
 from tests.problem_lines import line_without_code
 
 HERE = pathlib.Path(__file__).parent
@@ -225,33 +226,17 @@ def workload(
         "count": 2 * slices,
         "template": {"spec": {"containers": [{"resources": {"requests": requests}}]}},
     }
-    status: dict[str, Any] = {}
+    assignment = None
     if reserved is not None:
-        usage = {"google.com/tpu": str(8 * slices)}
         assignment = {
             "name": "slice",
             "flavors": {"google.com/tpu": "v5e"},
-            "resourceUsage": usage,
+            "resourceUsage": {"google.com/tpu": str(8 * slices)},
             "count": 2 * slices,
         }
-        at = f"2026-01-01T00:{reserved:02}:00Z"
-        conditions = [{"type": t, "status": "True", "lastTransitionTime": at} for t in ("QuotaReserved", "Admitted")]
-        status = {
-            "admission": {"clusterQueue": f"{team}-train", "podSetAssignments": [assignment]},
-            "conditions": conditions,
-        }
-    return {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {
-            "name": f"job-{name}-1a2b3",
-            "namespace": team,
-            "creationTimestamp": f"2026-01-01T00:{minute:02}:00Z",
-            "ownerReferences": [{"kind": "Job", "name": name}],
-        },
-        "spec": {"queueName": "train", "priority": 10, "podSets": [pods], **spec},
-        "status": status,
-    }
+    hour = "2026-01-01T00"
+    built = workload_object(name, team, pods, f"{hour}:{minute:02}:00Z", assignment, f"{hour}:{reserved or 0:02}:00Z")
+    return {**built, "spec": {**built["spec"], **spec}}
 
 
 def printed(folder: pathlib.Path, *items: dict[str, Any]) -> tuple[pathlib.Path]:
