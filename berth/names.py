@@ -106,6 +106,11 @@ def is_service_account_id(text: str) -> bool:
     return 6 <= len(text) <= MAX_ACCOUNT_ID and _matches(_RFC_1035, text)
 
 
+def node_account_email(owner: str, project: str) -> str:
+    """Return the address of the account that Berth creates for nodes; `owner` is a cluster's name or a stack's."""
+    return f"{shorten(f'{owner}-nodes', MAX_ACCOUNT_ID)}@{project}.iam.gserviceaccount.com"
+
+
 def is_google_label(text: str) -> bool:
     """Return whether a text is a Google Cloud label key: lower case, digits, `_` and `-`, starting with a letter."""
     return len(text) <= MAX_COMPUTE_NAME and _matches(_GOOGLE_LABEL, text)

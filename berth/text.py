@@ -13,6 +13,8 @@ from berth.plan.nodes import Bounds
 if TYPE_CHECKING:  # a fleet of one backend does not load the plan of the other
     from berth.plan.ack import AckFleetPlan
 
+NODES_WITHOUT_ACCOUNT = "they could no longer pull images, write logs or report metrics"
+"""What nodes can no longer do once their service account is deleted."""
 _MAX_NAMES = 8
 """Maximum number of names in one line."""
 

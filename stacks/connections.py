@@ -16,6 +16,7 @@ from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan, clu
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.gke import ClusterPlan
 from berth.rules.gke.live_cluster import contradictions
+from berth.rules.gke.node_accounts import account_contradictions
 from components.gke.cluster_networks import ClusterNetworks
 from components.gpu.installers import Installers
 from components.kubernetes import cluster_provider
@@ -94,7 +95,8 @@ def _join_gke_cluster(plan: FleetPlan, cluster_plan: ExistingGkeClusterPlan, sco
     """
     google = google_provider(plan, scope)
     live_cluster = look_up_cluster(cluster_plan, google)
-    if lines := contradictions(cluster_plan, live_cluster.live):
+    live = live_cluster.live
+    if lines := (*contradictions(cluster_plan, live), *account_contradictions(plan, live.node_accounts)):
         heading = f"cluster '{cluster_plan.name}' is not what the stack file states or needs; nothing was changed:"
         raise pulumi.RunError("\n".join([heading, *(f"  {line}" for line in lines)]))
     machines = add_machines(plan, cluster_plan, scope.prefix, scope.options(google, project=cluster_plan.project))

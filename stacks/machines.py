@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
@@ -101,7 +102,8 @@ def create_machines(
         n.key: AcceleratorNetworks(f"{prefix}{n.key}", n, opts=opts, depends_on=enabled)
         for n in plan.accelerator_networks
     }
-    place = _ClusterPlace(cluster.cluster_name, cluster.location, account.email)
+    email = cluster_plan.node_service_account.email
+    place = _ClusterPlace(cluster.cluster_name, cluster.location, account.email, email)
     system_pool = _create_node_pools(plan, prefix, place, networks, opts, enabled)
     runs_on.insert(0, system_pool or cluster.resource)
     return CreatedMachines(cluster, account.email, networks, runs_on, network.nat_address)
@@ -121,23 +123,26 @@ def add_machines(
 
     Its APIs are enabled already. No resource depends on the cluster, which is not one of the stack.
     """
-    account = None
-    if cluster_plan.node_service_account is not None:
-        account = NodeServiceAccount(
-            f"{prefix}nodes", cluster_plan.node_service_account, project=cluster_plan.project, opts=opts
-        ).email
+    account = email = None
+    if (account_plan := cluster_plan.node_service_account) is not None:
+        account = NodeServiceAccount(f"{prefix}nodes", account_plan, project=cluster_plan.project, opts=opts).email
+        email = account_plan.email
     networks = {n.key: AcceleratorNetworks(f"{prefix}{n.key}", n, opts=opts) for n in plan.accelerator_networks}
-    place = _ClusterPlace(cluster_plan.name, cluster_plan.location, account)
+    place = _ClusterPlace(cluster_plan.name, cluster_plan.location, account, email)
     _create_node_pools(plan, prefix, place, networks, opts, ())
     return AddedMachines(account, networks)
 
 
 class _ClusterPlace(Struct, frozen=True):
-    """Where node pools are created: name and location of their cluster, and the account of their nodes."""
+    """Where node pools are created: name and location of their cluster, and the account of their nodes.
+
+    `account_email` is the account's address in the plan. A pool whose plan has it is created after the account.
+    """
 
     name: pulumi.Input[str]
     location: pulumi.Input[str]
     service_account: pulumi.Input[str] | None
+    account_email: str | None
 
 
 def _create_node_pools(
@@ -164,7 +169,7 @@ def _create_node_pools(
         policy = policies.get(each.placement.policy or "") if each.placement else None
         return NodePool(
             f"{prefix}{each.key}",
-            each,
+            replace(each, service_account=None) if each.service_account == cluster.account_email else each,
             cluster=cluster.name,
             location=cluster.location,
             service_account=cluster.service_account,

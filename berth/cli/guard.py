@@ -21,7 +21,7 @@ from berth.cli.arguments import (
 )
 from berth.cli.diff.plain_text import to_json_value
 from berth.diagnostics import Problem
-from berth.diff import text as diff_text
+from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport
 from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
 
@@ -85,11 +85,11 @@ def as_json(result: GuardReport, stack: str) -> dict[str, Any]:
 def lines(result: GuardReport, stack: str) -> Iterator[str]:
     """Yield what is blocked and how to allow it, what is allowed and why, and why the preview is incomplete."""
     for guarded_change in result.losses:
-        yield diff_text.describe_guarded_change(guarded_change) + (
+        yield guard_text.describe_guarded_change(guarded_change) + (
             f" ({guarded_change.allowed})" if guarded_change.allowed else ""
         )
         if guarded_change.allowed is None:
-            yield f"    {diff_text.describe_remedy(guarded_change)}"
+            yield f"    {guard_text.describe_remedy(guarded_change)}"
     if not result.losses and not result.errors:
         yield f"{stack}: the preview loses nothing that is protected"
     yield from (f"the preview failed: {' '.join(error.split())}" for error in result.errors)

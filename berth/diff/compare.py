@@ -11,6 +11,7 @@ from berth.diff.ack import ack_guarded_changes, compare_ack_pools, compare_ack_r
 from berth.diff.entitlements import QuotaChanges, TeamChange, compare_quotas
 from berth.diff.guard.allowances import IdleAllowance, unused_allowances
 from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
+from berth.diff.guard.node_accounts import lost_node_accounts
 from berth.diff.guard.settings import guarded_updates
 from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange, compare_objects
@@ -100,7 +101,11 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
     names = find_renames(old, new)
     old_renamed = with_new_names(old, names)
     changed = compare_resources(old_renamed, new)
-    guarded = (*guarded_updates(old_renamed, new, changed), *guarded_changes(old_renamed, new, changed))
+    guarded = (
+        *guarded_updates(old_renamed, new, changed),
+        *guarded_changes(old_renamed, new, changed),
+        *lost_node_accounts(old_renamed, new, changed),
+    )
     return Changes(
         stack=new.stack,
         rights=with_kept_rights(compare_rights(old_renamed, new), old_renamed, new, changed),

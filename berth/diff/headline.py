@@ -88,6 +88,9 @@ def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
             )
         elif change.action == GuardedAction.REFUSE:
             yield f"the update of {name} will fail"
+        elif change.kind in (ResourceKind.NODE_IDENTITY, ResourceKind.TEAM_IDENTITY):
+            pools = f"pool{'s' if change.parts[1:] else ''} {join_words(list(change.parts))}"
+            yield f"the service account of {pools} is DELETED"
 
 
 def _right_parts(rights: Sequence[RightChange]) -> Iterable[str]:

@@ -8,8 +8,6 @@ from typing import cast
 
 from berth.diagnostics import join_words
 from berth.diff.fields import FieldChange
-from berth.diff.guard.allowances import ALLOWANCE_SECTION, GuardedAction, IdleAllowance
-from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
@@ -151,79 +149,7 @@ def describe_reason(field: FieldEffect) -> str:
     return describe_effect(field) + ("" if field.input in ("", camel_case(field.path)) else f" ({field.input})")
 
 
-# --- guarded changes --------------------------------------------------------------------------------------------------
-
-PROTECTION_OFF = "the protection of everything in this stack would be switched off (protect: false)"
-_PAST_PARTICIPLE = {GuardedAction.REPLACE: "replaced", GuardedAction.DELETE: "deleted"}
-
-
-def describe_guarded_change(change: GuardedChange) -> str:
-    """Return what would be lost and why: `pool v5e would be replaced, because topology changes`."""
-    if change.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE):
-        return _describe_guarded_update(change)
-    name = resource_title(change.kind, change.name)
-    which = join_words(list(change.parts))
-    if change.kind == ResourceKind.QUEUE:
-        flavors_suffix = (
-            f" of {join_words(list(change.flavors))}" if change.flavors else ""
-        )  # a refusal by the engine names no flavors
-        with_cluster = " with its cluster" if any(f.path == ResourceKind.CLUSTER for f in change.because) else ""
-        action = f"{_PAST_PARTICIPLE[change.action]}{with_cluster}"
-        return f"{name} would be {action}, and its guarantee{flavors_suffix} would be lost"
-    reasons = (
-        f"{camel_case(f.path.partition('[')[0])} changes" if f.input else f"{f.path} is replaced"
-        for f in change.because
-    )
-    why = join_words(list(dict.fromkeys(reasons)))
-    reason_suffix = f", because {why}" if why else ""
-    if change.kind == ResourceKind.POOL and change.action == GuardedAction.DELETE and not change.whole:
-        return f"{name} would lose its node pool{'s' if len(change.parts) > 1 else ''} {which}{reason_suffix}"
-    also = f" (node pools {which})" if len(change.parts) > 1 else ""
-    return f"{name} would be {_PAST_PARTICIPLE[change.action]}{also}{reason_suffix}"
-
-
-def _describe_guarded_update(change: GuardedChange) -> str:
-    if change.kind == ResourceKind.PROTECTION:
-        return PROTECTION_OFF
-    name = resource_title(change.kind, change.name)
-    if change.action == GuardedAction.UNPROTECT:
-        return f"the deletion protection of {name} would be switched off (deletionProtection: false)"
-    fields = join_words([f"{camel_case(f.path)} {format_change(f.before, f.after)}" for f in change.because])
-    return f"{name}: this update will fail, because Google Cloud refuses to change {fields} in place"
-
-
-def describe_remedy(change: GuardedChange) -> str:
-    """Return how to allow a blocked change."""
-    is_worker_allowance = change.worker and not change.key.startswith("clusterQueues.")
-    section = f"{f'workers.{change.worker}.' if is_worker_allowance else ''}{ALLOWANCE_SECTION[change.action]}"
-    allowance = f'{section}: {{{change.key}: "<why>"}}'
-    if change.action == GuardedAction.REFUSE:
-        return f"revert the change, or create a new cluster with it; if nothing uses the setting yet, add {allowance}"
-    if change.first:
-        drain_hint = (
-            ", or drains it (stopPolicy: HoldAndDrain)"
-            if change.kind == ResourceKind.QUEUE and change.action == GuardedAction.DELETE
-            else ""
-        )
-        return f"to allow it, first deploy a change that adds {allowance}{drain_hint}; then this one"
-    return f"to allow it, add {allowance}{_queued_hint(change)}"
-
-
-def _queued_hint(change: GuardedChange) -> str:
-    """Return other ways to switch queued provisioning on, which GKE does in place and the provider does not."""
-    if change.action != GuardedAction.REPLACE or not any(f.path == "queued" and f.after for f in change.because):
-        return ""
-    command = f"berth rotate STACK {change.name} --set capacity=queued"
-    return (
-        f"; `{command}` prints steps that lose no job. GKE itself switches queued provisioning on in place, and the "
-        "provider does not (docs/adopt.md)"
-    )
-
-
-def describe_idle_allowance(allowance: IdleAllowance) -> str:
-    """Return a sentence on an allowance that this change does not need."""
-    key = f"{allowance.section}.{allowance.key}"
-    return f"{key} is not used by this change, and leaves the resource unprotected; remove it"
+# --- pools and resources ----------------------------------------------------------------------------------------------
 
 
 def describe_pool(change: PoolChange) -> str:

@@ -13,7 +13,7 @@ from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange
-from berth.plan.gke import ClusterPlan
+from berth.plan.gke import ClusterPlan, NodePoolPlan
 from berth.yaml_loader import load_table
 
 
@@ -124,12 +124,15 @@ def _is_widened(change: FieldChange) -> bool:
 
 
 def sent_plan(before: object, after: object) -> object:
-    """Return `after` with the settings of its control plane that do not reach the provider as they are in `before`.
+    """Return `after` with the settings that do not reach the provider as they are in `before`.
 
     `components/gke/cluster.py` ignores the public endpoint where the IP endpoints are off.
     `components/gke/control_plane.py` sends no authorized networks, and with them no `gcpPublicCidrsAccess`, where none
     are set or the endpoint has no address; and no endpoints where there is no DNS endpoint and the address is on.
+    `components/gke/node_pool.py` ignores the account of an adopted pool's nodes.
     """
+    if isinstance(before, NodePoolPlan) and isinstance(after, NodePoolPlan) and after.adopted:
+        return replace(after, service_account=before.service_account)
     if not isinstance(before, ClusterPlan) or not isinstance(after, ClusterPlan):
         return after
     old, new = before.control_plane, after.control_plane

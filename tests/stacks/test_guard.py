@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from berth.diff import text as diff_text
 from berth.diff.compare import compare
+from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.engine import RecordedResource
@@ -35,9 +35,9 @@ def test_a_future_reservation_is_lost_in_the_words_of_diff() -> None:
     old = plan("reservations")
     requests = [each for each in run_stack("reservations", False).resources if each.name.endswith("-request")]
     by_diff = [
-        diff_text.describe_guarded_change(loss) for loss in compare(old, replace(old, future_reservations=())).losses
+        guard_text.describe_guarded_change(loss) for loss in compare(old, replace(old, future_reservations=())).losses
     ]
     assert [
-        diff_text.describe_guarded_change(loss) for loss in check_preview(read_preview(deleted(requests)), old).blocked
+        guard_text.describe_guarded_change(loss) for loss in check_preview(read_preview(deleted(requests)), old).blocked
     ] == by_diff
     assert len(by_diff) == len(requests) > 0

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from berth.cli.diff import plain_text
 from berth.cli.diff.rows import cohort_rows, flavor_rows, quota_tree_rows, team_quota_rows
-from berth.diff import text as diff_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import QuotaChanges
+from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
 from berth.text import pluralize
 
@@ -46,7 +46,7 @@ def render_markdown(changes: Changes) -> str:
         *(_bullets(heading, _join_indented(lines)) for heading, lines in plain_text.resource_parts(changes)),
         _bullets("Allowed", plain_text.allowed_lines(changes)),
         _bullets("New warnings", changes.warnings, fold=False),
-        _bullets("Allowances", (diff_text.describe_idle_allowance(each) for each in changes.idle)),
+        _bullets("Allowances", (guard_text.describe_idle_allowance(each) for each in changes.idle)),
         _folded(
             f"{pluralize(len(changes.objects), 'Kubernetes object')} created, changed or deleted",
             plain_text.object_lines(changes),

@@ -14,6 +14,7 @@ from berth.diff import team_stack_text, values
 from berth.diff import text as diff_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import QuotaChanges
+from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
 from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.resources import ResourceChange
@@ -63,7 +64,7 @@ def text(changes: Changes) -> str:
         *(_block(heading, lines) for heading, lines in resource_parts(changes)),
         _block("Allowed", allowed_lines(changes)),
         _block("New warnings", iter(changes.warnings)),
-        _block("Allowances", (diff_text.describe_idle_allowance(each) for each in changes.idle)),
+        _block("Allowances", (guard_text.describe_idle_allowance(each) for each in changes.idle)),
         _block(f"Kubernetes objects ({len(changes.objects)})", object_lines(changes)),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -208,15 +209,15 @@ def file_lines(changes: Changes) -> Iterator[str]:
 def guarded_lines(changes: Changes) -> Iterator[str]:
     """Yield each blocked change, and how to allow it."""
     for guarded_change in changes.blocked:
-        yield diff_text.describe_guarded_change(guarded_change)
-        yield f"    {diff_text.describe_remedy(guarded_change)}"
+        yield guard_text.describe_guarded_change(guarded_change)
+        yield f"    {guard_text.describe_remedy(guarded_change)}"
 
 
 def allowed_lines(changes: Changes) -> Iterator[str]:
     """Yield each loss that the stack file allows, with its reason."""
     for guarded_change in changes.losses:
         if guarded_change.allowed is not None:
-            yield f"{diff_text.describe_guarded_change(guarded_change)}: {guarded_change.allowed}"
+            yield f"{guard_text.describe_guarded_change(guarded_change)}: {guarded_change.allowed}"
 
 
 def object_lines(changes: Changes) -> Iterator[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from berth.cli.diff import plain_text
 from berth.cli.diff.rows import cohort_rows, flavor_rows, quota_tree_rows, team_quota_rows
-from berth.diff import text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import QuotaChanges
+from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
 from berth.report.view import ChangeSummary, Section
 from berth.text import pluralize
@@ -37,7 +37,7 @@ def _parts(changes: Changes) -> Iterator[Section]:
     yield from (Section(heading, lines=list(lines)) for heading, lines in plain_text.resource_parts(changes))
     yield Section("Allowed", lines=list(plain_text.allowed_lines(changes)))
     yield Section("New warnings", lines=list(changes.warnings))
-    yield Section("Unused allowances", lines=[text.describe_idle_allowance(each) for each in changes.idle])
+    yield Section("Unused allowances", lines=[guard_text.describe_idle_allowance(each) for each in changes.idle])
     count = pluralize(len(changes.objects), "Kubernetes object")
     yield Section(f"{count} created, changed or deleted", lines=list(plain_text.object_lines(changes)), folded=True)
 

@@ -7,7 +7,7 @@ cannot distinguish the two: an allowance to replace does not allow a deletion, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ QUEUE_DRAINED = "the queue is drained"
 class GuardedChange(Struct, frozen=True):
     """A loss of a protected resource.
 
-    `key` is its name in an allowance. `parts` are the node pools that are lost (a pool that is not `whole` remains),
+    `key` is its name in an allowance. `parts` are the names of lost node pools (a pool that is not `whole` remains),
     `flavors` those that a queue guarantees, `because` the fields that force the loss. A resource of a `worker` is named
     `<worker>/<name>`; its `key` is in the worker's own allowances, except for queues, which are in the fleet's.
     `allowed` is the reason from the stack file, or None: the change is then blocked. With `first`, the allowance must
@@ -54,7 +54,7 @@ def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceCh
     `changed` is the result of `compare_resources`.
     """
     own_changes = [change for change in changed if IN_WORKER not in change.key]
-    cluster_changes = list(_guarded_in_cluster(own_changes, new, (old.allowances, new.allowances)))
+    cluster_changes = list(_guarded_in_cluster(own_changes, old, new, (old.allowances, new.allowances)))
     result = [*cluster_changes, *_guarded_queues(old, new), *_queues_of_cluster(old, cluster_changes)]
     if any(change.kind == ResourceKind.CONNECTION and change.what == ChangeKind.REPLACED for change in own_changes):
         result += _moved_queues(old, new)
@@ -69,7 +69,7 @@ def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[Resourc
     after = new_worker and new_worker.plan
     worker_changes = [each for each in map(in_worker, changed) if each is not None and each[0] == worker.name]
     allowances = old.allowances, after.allowances if after else AllowancesPlan()
-    resource_guards = list(_guarded_in_cluster([change for _, change in worker_changes], after, allowances))
+    resource_guards = list(_guarded_in_cluster([change for _, change in worker_changes], old, after, allowances))
     yield from resource_guards
     if new_worker is not None and new_worker.way != worker.way:
         reason = allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, old.allowances)
@@ -125,11 +125,14 @@ def _is_fleet_allowance(key: str) -> bool:
 
 
 def _guarded_in_cluster(
-    changed: Iterable[ResourceChange], new: FleetPlan | None, allowances: tuple[AllowancesPlan, AllowancesPlan]
+    changed: Iterable[ResourceChange],
+    old: FleetPlan,
+    new: FleetPlan | None,
+    allowances: tuple[AllowancesPlan, AllowancesPlan],
 ) -> Iterator[GuardedChange]:
     """Yield the losses in one cluster; `allowances` are those of the old and of the new stack file."""
     kept = {pool.name for pool in new.own_pools} if new else set[str]()
-    return guarded_resources(changed, _allowance_key, kept, allowances)
+    return guarded_resources(changed, _allowance_key, kept, allowances, node_pool_names(old))
 
 
 def guarded_resources(
@@ -137,10 +140,12 @@ def guarded_resources(
     key_of: Callable[[ResourceChange], str | None],
     kept: Collection[str],
     allowances: tuple[AllowancesPlan, AllowancesPlan],
+    names: Mapping[str, str] | None = None,
 ) -> Iterator[GuardedChange]:
     """Yield the replaced or deleted resources that have a key for an allowance.
 
-    `kept` are the pools after the change, `allowances` those of the old and of the new stack file.
+    `kept` are the pools after the change, `allowances` those of the old and of the new stack file, `names` the
+    names of node pools by key, where they differ.
     """
     grouped: dict[tuple[str, GuardedAction], list[ResourceChange]] = {}
     for change in changed:
@@ -158,10 +163,15 @@ def guarded_resources(
             action=action,
             because=because,
             first=first,
-            parts=tuple(part.key for part in parts if part.pool),
+            parts=tuple((names or {}).get(part.key, part.key) for part in parts if part.pool),
             whole=action == GuardedAction.REPLACE or parts[0].pool not in kept,
             allowed=allowance_reason(action, key, allowances[0 if first else 1]),
         )
+
+
+def node_pool_names(plan: FleetPlan) -> Mapping[str, str]:
+    """Return the names in GKE of a plan's node pools, by the keys that they have in the program."""
+    return {each.key: each.name for pool in plan.own_pools for each in pool.node_pools}
 
 
 def _allowance_key(change: ResourceChange) -> str | None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from berth.diff.compare import AnyPlan
 from berth.diff.guard.ack_preview import classify_ack_resource
 from berth.diff.guard.allowances import CLUSTER_KEY
-from berth.diff.guard.changes import worker_plan
+from berth.diff.guard.changes import node_pool_names, worker_plan
 from berth.diff.guard.protected import PROTECTED_BY_TYPE, GuardedResource
 from berth.diff.kinds import ResourceKind
 from berth.diff.resources import IN_WORKER
@@ -66,7 +66,14 @@ def _classify_in_cluster(
     allowance = protected_kind.allowance_key(key, pool)
     if key == SYSTEM:
         return None
-    return GuardedResource(ResourceKind.POOL, pool, allowance, node_pools=(key,), whole=not kept)
+    return GuardedResource(
+        ResourceKind.POOL, pool, allowance, node_pools=(_node_pool_name(key, inputs, plan),), whole=not kept
+    )
+
+
+def _node_pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
+    """Return the name in GKE of a node pool; its key, if Pulumi reports only the URN and the plan no longer has it."""
+    return str(inputs.get("name") or node_pool_names(plan).get(key, key))
 
 
 def _pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:

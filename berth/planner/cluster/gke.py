@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from berth import catalog
+from berth import catalog, names
 from berth.diagnostics import FieldPath, format_value
-from berth.names import MAX_ACCOUNT_ID, MAX_CLUSTER_NAME, MAX_COMPUTE_NAME, is_gke_name, shorten
+from berth.names import MAX_CLUSTER_NAME, MAX_COMPUTE_NAME, is_gke_name, shorten
 from berth.plan.gke import AuthorizedNetwork, ClusterPlan, ControlPlanePlan, NodePoolPlan, ServiceAccountPlan
 from berth.plan.node_settings import SURGE_ONE
 from berth.plan.nodes import Bounds
@@ -267,13 +267,13 @@ def cluster_name(context: PlanningContext) -> str:
 def node_account_id(context: PlanningContext) -> str:
     """Return the ID of the nodes' service account. In an existing cluster it has the stack's name, for its owner may
     have one with the cluster's."""
-    owner = context.stack if context.cluster_exists else cluster_name(context)
-    return shorten(f"{owner}-nodes", MAX_ACCOUNT_ID)
+    return node_account_email(context).partition("@")[0]
 
 
 def node_account_email(context: PlanningContext) -> str:
     """Return the email address of the nodes' service account."""
-    return f"{node_account_id(context)}@{context.project}.iam.gserviceaccount.com"
+    owner = context.stack if context.cluster_exists else cluster_name(context)
+    return names.node_account_email(owner, context.project)
 
 
 def node_account_plan(context: PlanningContext) -> ServiceAccountPlan:

@@ -12,7 +12,6 @@ _FROM_ONE, _FROM_ZERO = "{n}", "{i}"
 """Placeholders of a slice's number, from 1 and from 0."""
 
 _SETTINGS_OF_CREATION = {
-    "service_account": "serviceAccount",
     "secure_boot": "secureBoot",
     "driver_version": "driverVersion",
     "confidential_nodes": "confidentialNodes",
@@ -94,7 +93,7 @@ def check_pod_range(context: PlanningContext, name: str, spec: PoolSpec, *, made
 def check_adopted(context: PlanningContext, name: str, spec: PoolSpec, *, made_by_berth: bool) -> bool:
     """Report settings that an adopted pool keeps, and pools that have no node pool; after a fault return False."""
     if not spec.adopted:
-        return True
+        return _check_new_account(context, name, spec)
     if not made_by_berth:
         message = (
             "'true' is for node pools of another tool that Berth manages from now on, but GKE creates these; remove "
@@ -110,3 +109,15 @@ def check_adopted(context: PlanningContext, name: str, spec: PoolSpec, *, made_b
         )
         context.reject("pools", name, "adopted", ("pools", name, key), message)
     return not written
+
+
+def _check_new_account(context: PlanningContext, name: str, spec: PoolSpec) -> bool:
+    """Report Compute Engine's own account, which an adopted pool may keep; then return False."""
+    if spec.service_account != "default":
+        return True
+    message = (
+        "'default' is Compute Engine's account, which often may edit the whole project, and only an adopted pool keeps "
+        "it; remove serviceAccount, or write the address of another account"
+    )
+    context.reject("pools", name, "adopted", ("pools", name, "serviceAccount"), message)
+    return False

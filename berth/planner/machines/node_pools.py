@@ -13,6 +13,7 @@ from berth.plan.gke import GpuPlan, NodePoolPlan
 from berth.plan.node_settings import GpuSharingPlan, LocalSsdPlan, NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds
 from berth.planner.allowances import is_protected
+from berth.planner.cluster.gke import node_account_email
 from berth.planner.cluster.versions import may_support_flex_start
 from berth.planner.context import PlanningContext
 from berth.planner.machines.accelerator_networks import node_network
@@ -145,7 +146,7 @@ def _node_pool(
         secure_boot=pool.spec.secure_boot is not False,
         upgrade=pool_settings.upgrade,
         confidential=pool.spec.confidential_nodes,
-        service_account=pool.spec.service_account,
+        service_account=_service_account(context, pool),
         max_pods_per_node=pool.spec.max_pods_per_node,
         kubelet=kubelet_plan(pool.spec.node_system_config),
         linux=linux_plan(pool.spec.node_system_config),
@@ -153,6 +154,15 @@ def _node_pool(
         protect=is_protected(context, pool.name),
         adopted=pool.spec.adopted or None,
     )
+
+
+def _service_account(context: PlanningContext, pool: PlannedPool) -> str | None:
+    """Return the account of the nodes; None for the cluster's, also where the stack file writes its address.
+
+    An adopted pool keeps the written address, which a look-up compares with its nodes'.
+    """
+    written = pool.spec.service_account
+    return None if written == node_account_email(context) and not pool.spec.adopted else written
 
 
 def _network_labels(network: NodeNetworkPlan) -> dict[str, str]:

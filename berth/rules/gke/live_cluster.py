@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+import msgspec
 from msgspec import Struct
 
 from berth.catalog import compare_version
@@ -16,7 +17,8 @@ class LiveCluster(Struct, frozen=True, kw_only=True):
     """What GKE answers about a cluster, in the terms of ExistingGkeClusterPlan.
 
     `limits` maps a resource of node auto-provisioning to its maximum, and is None if that is off. `pod_range_names` are
-    those of the cluster and its additional ranges.
+    those of the cluster and its additional ranges. `node_accounts` maps each node pool to the service account of its
+    nodes.
     """
 
     mode: str
@@ -35,6 +37,7 @@ class LiveCluster(Struct, frozen=True, kw_only=True):
     dns_endpoint: bool
     secret_manager: bool
     managed_prometheus: bool
+    node_accounts: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 _STATED = {

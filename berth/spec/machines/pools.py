@@ -110,7 +110,7 @@ class TaintSpec(Model):
 ServiceAccountEmail = Annotated[
     str,
     Text(
-        r"[a-z][-a-z0-9]{4,28}[a-z0-9]@[a-z0-9.:-]+\.iam\.gserviceaccount\.com",
+        r"default|[a-z][-a-z0-9]{4,28}[a-z0-9]@[a-z0-9.:-]+\.iam\.gserviceaccount\.com",
         "the address of a Google service account such as slices@my-project.iam.gserviceaccount.com",
     ),
 ]

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from berth.cli.drain import protected_keys as still_protected
-from berth.diff import text
 from berth.diff.compare import compare
+from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport
 from berth.diff.guard.preview import check_preview as check_read_preview
 from berth.diff.guard.preview_file import read_preview
@@ -101,7 +101,7 @@ def test_nothing_of_a_worker_is_lost_unless_its_own_allowance_says_so(edit: str)
     """With every allowance of the old and the new file taken for granted, nothing stays guarded but what is protected
     before: the allowances that the guard names are enough."""
     result = compare(_free(plan()), _free(plan(edit)))
-    assert [text.describe_guarded_change(loss) for loss in result.blocked] == []
+    assert [guard_text.describe_guarded_change(loss) for loss in result.blocked] == []
     assert {loss.name for loss in result.losses} == {loss.name for loss in changes(edit).losses}
 
 
@@ -141,7 +141,7 @@ QUOTAS = {
             "pool-of-a-worker-replaced",
             [step("replace", POOL, "central/v5e-1-pool"), step("replace", POOL, "central/v5e-2-pool")],
             [
-                "pool central/v5e would be replaced (node pools v5e-1 and v5e-2)",
+                "pool central/v5e would be replaced (node pools v5e-2x4-1 and v5e-2x4-2)",
                 'to allow it, add workers.central.allowReplacement: {v5e: "<why>"}',
             ],
         ),
@@ -191,7 +191,9 @@ QUOTAS = {
 def test_a_preview_names_what_workers_would_lose(edit: str, steps: list[dict[str, Any]], output: list[str]) -> None:
     judged = check_preview({"steps": steps}, plan(edit))
     report = [
-        line for loss in judged.blocked for line in (text.describe_guarded_change(loss), text.describe_remedy(loss))
+        line
+        for loss in judged.blocked
+        for line in (guard_text.describe_guarded_change(loss), guard_text.describe_remedy(loss))
     ]
     assert report == output
     assert not judged.errors
@@ -201,7 +203,7 @@ def test_a_refusal_of_the_engine_names_the_worker() -> None:
     urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::east/h100-pool"
     message = f'unable to replace resource "{urn}" as part of replacing "urn": it is protected'
     judged = check_preview({"steps": [], "diagnostics": [{"severity": "error", "message": message}]}, plan())
-    assert [text.describe_guarded_change(loss) for loss in judged.blocked] == ["pool east/h100 would be replaced"]
+    assert [guard_text.describe_guarded_change(loss) for loss in judged.blocked] == ["pool east/h100 would be replaced"]
 
 
 def test_whatever_of_the_example_is_protected_has_a_name_and_an_allowance_in_the_stack_file() -> None:

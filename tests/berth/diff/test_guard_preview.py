@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.diff import text as diff_text
+from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport, check_preview
 from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError, parse_preview, read_preview
 from berth.engine import RecordedResource, run_program
@@ -46,8 +46,8 @@ def descriptions(name: str, allowances: Mapping[str, str] | None = None) -> tupl
     judged = check_preview(
         read_recorded(name), plan({**fleet_values("dev"), "allowReplacement": allowances or {}}, "dev")
     )
-    guarded = [diff_text.describe_guarded_change(loss) for loss in judged.blocked]
-    return guarded, [diff_text.describe_guarded_change(loss) for loss in judged.losses if loss.allowed]
+    guarded = [guard_text.describe_guarded_change(loss) for loss in judged.blocked]
+    return guarded, [guard_text.describe_guarded_change(loss) for loss in judged.losses if loss.allowed]
 
 
 WHY = "because name changes, nodeConfig changes and placementPolicy changes"
@@ -59,8 +59,8 @@ V5E = f"pool v5e would be replaced (node pools v5e-{{}}), {WHY}"
     [
         ("nothing", {}, [], []),
         ("quota-lowered", {}, [], []),
-        ("topology-changed", {}, [V5E.format("1, v5e-3 and v5e-2")], []),
-        ("topology-changed-and-allowed", ALLOWED, [], [V5E.format("2, v5e-1 and v5e-3")]),
+        ("topology-changed", {}, [V5E.format("2x4-1, v5e-2x4-3 and v5e-2x4-2")], []),
+        ("topology-changed-and-allowed", ALLOWED, [], [V5E.format("2x4-2, v5e-2x4-1 and v5e-2x4-3")]),
         ("machine-changed", {}, ["pool l4-on-demand would be replaced, because nodeConfig changes"], []),
         ("reservation-moved", {}, ["pool l4-reserved would be replaced", "reservation l4 would be replaced"], []),
         ("reservation-moved-and-allowed-at-once", ALLOWED, ["pool l4-reserved would be replaced"], []),
@@ -96,7 +96,7 @@ def test_what_goes_with_something_else_has_to_be_allowed_before() -> None:
     (loss,) = check_preview(
         read_recorded("reservation-moved-and-allowed-at-once"), plan(fleet_values("dev"), "dev")
     ).blocked
-    assert diff_text.describe_remedy(loss).startswith(
+    assert guard_text.describe_remedy(loss).startswith(
         "to allow it, first deploy a change that adds allowReplacement: {l4-reserved:"
     )
 
@@ -125,7 +125,7 @@ def test_a_pool_that_moves_to_other_zones_in_place_loses_all_its_nodes(
     report = check_preview(
         read_preview({"steps": [{"op": "update", "urn": urn, **states}]}), plan(fleet_values("dev"), "dev")
     )
-    assert [diff_text.describe_guarded_change(loss) for loss in report.blocked] == guarded
+    assert [guard_text.describe_guarded_change(loss) for loss in report.blocked] == guarded
 
 
 SHAPELESS = [
@@ -164,7 +164,7 @@ def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence(
     (loss,) = check_preview(
         read_preview({"steps": [], "diagnostics": [{"severity": "error", "message": refusal}]}), plan_of("dev")
     ).blocked
-    assert diff_text.describe_guarded_change(loss) == "queue a-b would be deleted, and its guarantee would be lost"
+    assert guard_text.describe_guarded_change(loss) == "queue a-b would be deleted, and its guarantee would be lost"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_refused_deletion_without_a_step_names_the_pool_and_no_other() -> None
     preview = json.loads((RECORDED / "l4-2-taken-out-protected.json").read_text(encoding="utf-8"))
     judged = check_preview(read_preview({**preview, "steps": []}), plan(L4_2, "dev"))
     assert [(loss.key, loss.action) for loss in judged.blocked] == [("l4", "replace"), ("l4-2", "delete")]
-    assert 'allowDeletion: {l4-2: "<why>"}' in diff_text.describe_remedy(judged.blocked[1])
+    assert 'allowDeletion: {l4-2: "<why>"}' in guard_text.describe_remedy(judged.blocked[1])
 
 
 def test_a_stream_whose_program_failed_is_an_error() -> None:
@@ -280,11 +280,11 @@ def test_a_preview_of_a_fleet_on_ack_is_judged_in_the_words_of_diff(
     edit: str, replaced: tuple[str, ...], descriptions: list[str]
 ) -> None:
     judged = check_preview(read_preview(preview_of(edit, *replaced)), ACK.plan(edit))
-    assert [diff_text.describe_guarded_change(loss) for loss in judged.blocked] == descriptions
+    assert [guard_text.describe_guarded_change(loss) for loss in judged.blocked] == descriptions
     assert judged.errors == ()
     if not replaced:
         assert descriptions == [
-            diff_text.describe_guarded_change(loss).replace("of a100", "of nvidia.com/gpu")
+            guard_text.describe_guarded_change(loss).replace("of a100", "of nvidia.com/gpu")
             for loss in ACK.changes(edit).blocked
         ]
 
@@ -305,4 +305,4 @@ def test_last_years_engine_is_read_in_both_forms(form: str) -> None:
     text = (RECORDED / f"{form}.json").read_text(encoding="utf-8")
     report = check_preview(parse_preview(text), plan(fleet_values("dev"), "dev"))
     (loss,) = report.blocked
-    assert (loss.kind, loss.name, sorted(loss.parts)) == ("pool", "v5e", ["v5e-1", "v5e-2", "v5e-3"])
+    assert (loss.kind, loss.name, sorted(loss.parts)) == ("pool", "v5e", ["v5e-2x4-1", "v5e-2x4-2", "v5e-2x4-3"])

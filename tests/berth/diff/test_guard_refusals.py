@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import parse_preview
-from berth.diff.text import describe_guarded_change, describe_remedy
+from berth.diff.guard.text import describe_guarded_change, describe_remedy
 from tests.berth.diff.edited import ACK, TEAM
 from tests.stack_files import ROOT
 from tests.stack_files import plan as plan_of

@@ -1,0 +1,65 @@
+"""Service accounts that a change would delete while nodes run as them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from berth.diff.guard.allowances import GuardedAction
+from berth.diff.guard.changes import GuardedChange
+from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.resources import ResourceChange
+from berth.plan.existing import ExistingClusterPlan
+from berth.plan.fleet import FleetPlan, PoolPlan
+
+NODES = "nodes"
+"""The key of the account that Berth makes for nodes."""
+
+
+def lost_node_accounts(old: FleetPlan, new: FleetPlan, changed: Iterable[ResourceChange]) -> Iterator[GuardedChange]:
+    """Yield the deleted accounts as which nodes of the new plan's pools run, or may run.
+
+    Berth deletes the account of nodes when no pool of the plan needs it, and an adopted pool needs none: its nodes keep
+    the account of their creation. Nothing allows such a deletion; `serviceAccount` of the pools tells Berth the truth.
+    """
+    changes = {(change.kind, change.key): change.what for change in changed}
+    if changes.get((ResourceKind.NODE_IDENTITY, NODES)) == ChangeKind.DELETED:
+        email = _node_account(old)
+        if email and (pools := [pool.name for pool in new.own_pools if _may_run_as(email, pool, old)]):
+            yield _lost(ResourceKind.NODE_IDENTITY, email, pools)
+    kept = _team_accounts(new)
+    for email in sorted(_team_accounts(old) - kept):
+        if pools := [pool.name for pool in new.own_pools if _written_account(pool) == email]:
+            yield _lost(ResourceKind.TEAM_IDENTITY, email, pools)
+
+
+def _lost(kind: ResourceKind, email: str, pools: list[str]) -> GuardedChange:
+    return GuardedChange(
+        kind, email, f"pools.{pools[0]}.serviceAccount", GuardedAction.DELETE, parts=tuple(pools), first=True
+    )
+
+
+def _node_account(plan: FleetPlan) -> str | None:
+    account = None if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.node_service_account
+    return account.email if account is not None else None
+
+
+def _team_accounts(plan: FleetPlan) -> set[str]:
+    """Return the addresses of the accounts that Berth makes for teams."""
+    identities = (team.identity for team in plan.teams)
+    return {each.impersonates.email for each in identities if each is not None and each.impersonates is not None}
+
+
+def _written_account(pool: PoolPlan) -> str | None:
+    return next((each.service_account for each in pool.node_pools), None)
+
+
+def _may_run_as(email: str, pool: PoolPlan, old: FleetPlan) -> bool:
+    """Return whether the nodes of an adopted pool ran as the account, or the stack file does not write theirs."""
+    if not any(each.adopted for each in pool.node_pools):
+        return False
+    before = {each.key: each for old_pool in old.own_pools for each in old_pool.node_pools}
+    ran_as_it = any(
+        (was := before.get(each.key)) is not None and not was.adopted and was.service_account in (None, email)
+        for each in pool.node_pools
+    )
+    return ran_as_it or _written_account(pool) in (None, email)
