@@ -93,7 +93,7 @@ def at_root(resource: RecordedResource, name: str) -> Mapping[str, Any]:
 @pytest.mark.parametrize("stack", FLEETS)
 def test_a_fleet_registers_what_a_stack_does_below_itself(stack: str) -> None:
     """Types, names, inputs, options and dependencies are the same but for the parent and the start of names."""
-    args = {key: each for key, each in fleet_values(stack).items() if key not in ("teamFiles", "teamDefaults")}
+    args = {key: each for key, each in fleet_values(stack).items() if key != "teamFiles"}
     at_root_of = run_stack(stack, True)
     _, *at_top = at_root_of.resources
     root, fleet, *below = run_offline(
@@ -116,6 +116,41 @@ def at_parent(urn: str | None) -> str:
     """The parent's URN, where a fleet and a stack are the same."""
     text = str(urn)
     return "" if "pulumi:pulumi:Stack" in text or "berth:index:Fleet::" in text else text
+
+
+TRAIN = {"flavors": [{"pool": "v5e", "guaranteed": 8.0}]}
+DEFAULTS: Mapping[str, Any] = {
+    "namespaces": [{"name": "{team}-jobs"}],
+    "queues": {
+        "train": {**TRAIN, "queueingStrategy": "StrictFIFO"},
+        "batch": {"flavors": [{"pool": "v5e", "borrow": "all"}]},
+    },
+}
+
+
+def test_team_defaults_complete_every_team_of_a_fleet() -> None:
+    """As in a stack file: the fleet is that whose teams write everything, with the name of the team in text."""
+    teams = {"vision": {}, "speech": {"queues": {"train": {"queueingStrategy": "BestEffortFIFO"}}}}
+    args = {**SMALL, "cohorts": {"all": {}}, "teamDefaults": {**DEFAULTS, "cohort": "all"}, "teams": teams}
+    written = {
+        team: {
+            "cohort": "all",
+            "namespaces": [{"name": f"{team}-jobs"}],
+            "queues": {**DEFAULTS["queues"], "train": {**TRAIN, "queueingStrategy": strategy}},
+        }
+        for team, strategy in (("vision", "StrictFIFO"), ("speech", "BestEffortFIFO"))
+    }
+    ours = component("Fleet", args, preview=False)
+    theirs = component("Fleet", {**SMALL, "cohorts": {"all": {}}, "teams": written}, preview=False)
+    assert custom(ours) == custom(theirs)
+    assert [each.inputs for each in ours.resources] == [each.inputs for each in theirs.resources]
+    assert ours.exports["namespaces"] == {"vision": ["vision-jobs"], "speech": ["speech-jobs"]}
+
+
+def test_a_team_removes_a_default_with_a_null() -> None:
+    teams = {"vision": {"queues": {"batch": None}}}
+    result = component("Fleet", {**SMALL, "cohorts": {"all": {}}, "teamDefaults": DEFAULTS, "teams": teams})
+    assert result.exports["queues"] == {"vision": ["train"]}
 
 
 @both_modes
@@ -435,6 +470,11 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Any], list[str]]] = {
         "Fleet",
         {**SMALL, "teamFiles": ["teams/*.yaml"]},
         ["teamFiles: unknown key 'teamFiles'; did you mean 'teams'?"],
+    ),
+    "a fault in the defaults of teams, once": (
+        "Fleet",
+        {**SMALL, "teamDefaults": {"chort": "research"}, "teams": {"vision": {}, "speech": {}}},
+        ["teamDefaults.chort: unknown key 'chort'; did you mean 'cohort'?"],
     ),
     "workloads of a faulty fleet": (
         "TeamWorkloads",

@@ -22,10 +22,10 @@ PACKAGE = ROOT / "packages" / "berth"
 Json = dict[str, Any]
 
 MODELS: Json = stack_schema()["$defs"]
-LEFT_OUT = {"FleetSpec": {"teamFiles", "teamDefaults"}, "TeamStackSpec": {"platform"}}
+LEFT_OUT = {"FleetSpec": {"teamFiles"}, "TeamStackSpec": {"platform"}}
 """Keys that only a stack file has: paths of files beside it, and the name of another stack."""
-FROM_DEFAULTS = {"QueueSpec": {"flavors"}}
-"""Keys that `teamDefaults` of a stack file can supply; without it they are required."""
+COMPLETIONS: Json = {"teamDefaults": {"$ref": "#/$defs/TeamSpec"}}
+"""Keys of a fleet that are checked only after they complete others; their schema lists keys without types."""
 schema = cache(package_schema)
 
 
@@ -121,11 +121,11 @@ def test_arguments_are_the_keys_of_the_stack_file(model: str) -> None:
     """Keys, types, words of enums, and which are required; every argument has a description."""
     arguments, required = arguments_of(model)
     own = {"FleetSpec": {"name", "kubeconfig"}, "TeamStackSpec": {"fleet", "kubeconfig", "platform"}}.get(model, set())
-    keys = {key: each for key, each in MODELS[model]["properties"].items() if key not in LEFT_OUT.get(model, ())}
+    written = {**MODELS[model]["properties"], **(COMPLETIONS if model == "FleetSpec" else {})}
+    keys = {key: each for key, each in written.items() if key not in LEFT_OUT.get(model, ())}
     taken = {key: each for key, each in arguments.items() if key not in own}
     assert taken.keys() == keys.keys()
-    required_keys = set(MODELS[model].get("required", ())) | FROM_DEFAULTS.get(model, set())
-    assert set(required) - own == required_keys - LEFT_OUT.get(model, set())
+    assert set(required) - own == set(MODELS[model].get("required", ())) - LEFT_OUT.get(model, set())
     assert {key: kinds_of_argument(each) for key, each in taken.items()} == {
         k: kinds_of_key(v) for k, v in keys.items()
     }

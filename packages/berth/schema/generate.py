@@ -47,8 +47,8 @@ def _reference(name: str) -> Json:
     return {"$ref": f"#/types/{NAME}:index:{name}"}
 
 
-_REQUIRED = {"QueueSpec": ("flavors",)}
-"""Keys that only a stack file may leave out, because its `teamDefaults` have them."""
+_OF_MODEL: Final = {("FleetSpec", "teamDefaults"): "TeamSpec"}
+"""Keys whose value is checked only after it completes others: the model that they have the keys of."""
 
 
 class _Generator:
@@ -165,7 +165,9 @@ class _Generator:
         """Return a key of a model as a plain argument."""
         written = self.models[model]["properties"][key]
         description = self._description(model, key, written)
-        return {**_plain(self._value(written, model, key)), "description": description}
+        completes = _OF_MODEL.get((model, key))
+        value = self._add_model(completes) if completes else self._value(written, model, key)
+        return {**_plain(value), "description": description}
 
     def _description(self, model: str, key: str, written: Json) -> str:
         text = self._text(model, f"{key}_" if key == "type" else key)
@@ -232,7 +234,7 @@ class _Generator:
                 "type": "object",
                 "description": self._text(model, "type"),
                 "properties": properties,
-                "required": sorted({*self.models[model].get("required", ()), *_REQUIRED.get(model, ())}),
+                "required": sorted(self.models[model].get("required", ())),
             }
         return _reference(name)
 
