@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
+import typer
+
 P = TypeVar("P")
 
 
@@ -24,7 +26,15 @@ class Converter:
             return () if param.multiple or param.nargs == -1 else None
         if needs_no_conversion(value, self._annotation):
             return [*cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
-        return self._typer_converter().coerce(value, param=param, ctx=ctx)
+        try:
+            return self._typer_converter().coerce(value, param=param, ctx=ctx)
+        except typer.BadParameter as error:
+            error.message = _without_pydantic_words(error.message, value)
+            raise
+
+
+def _without_pydantic_words(message: str, value: object) -> str:
+    return message.removeprefix("Value error, ").replace("Input should be", f"'{value}' should be")
 
 
 def needs_no_conversion(value: object, annotation: Any) -> bool:

@@ -30,7 +30,8 @@ EPILOG = "Example: berth drain dev -o build/drained/Pulumi.dev.yaml"
 def command(
     stack: StackArgument,
     output: Annotated[
-        pathlib.Path | None, typer.Option("-o", "--output", help="The file to write; stdout otherwise.")
+        pathlib.Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout."),
     ] = None,
 ) -> None:
     """Print the stack file with every queue drained.

@@ -10,7 +10,8 @@ import typer
 from berth.cli.arguments import EXIT_FAULTS
 
 Output = Annotated[
-    pathlib.Path | None, typer.Option("-o", "--output", help="Write to this file instead of stdout; - is stdout.")
+    pathlib.Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout; - is stdout."),
 ]
 
 

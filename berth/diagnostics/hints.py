@@ -30,11 +30,14 @@ _KEYS_OF_OTHER_TOOLS = {
 
 _REPAIRS: tuple[Callable[[str], str], ...] = (
     lambda value: re.sub("[ _]+", "-", value.strip().lower()),
+    lambda value: re.sub(r"(?<=\w)[ _.]+(?=\w)", "-", value.strip().lower()),
+    lambda value: value.strip("“”\"'"),
     lambda value: re.sub("[*×]", "x", value),
     lambda value: value.removeprefix("v"),
     lambda value: re.sub("^(?:projects/|gs://)([^/]+)/?$", r"\1", value),  # a longer path may name another project
     lambda value: f"roles/{value}",
     lambda value: re.sub(r"^([a-z]+-[a-z]+[0-9]+)-[a-z]$", r"\1", value),
+    lambda value: re.sub(r"^([a-z]+-[a-z]+[0-9]+)([a-z])$", r"\1-\2", value),
     lambda value: f"{value}T00:00:00Z",
 )
 """Changes that make a text valid which people often write for another one."""

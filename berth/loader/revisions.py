@@ -63,7 +63,9 @@ def _commit(revision: str, root: pathlib.Path) -> str:
     if result.returncode:
         in_repository = _git(["rev-parse", "--is-inside-work-tree"], root).returncode == 0
         raise RevisionNotFound(
-            f"no commit '{revision}' in this git repository" if in_repository else f"{root} is not in a git repository"
+            f"no commit '{revision}' in this git repository; name a branch, a tag or a commit of it"
+            if in_repository
+            else f"{root} is not in a git repository"
         )
     return result.stdout.decode().strip()
 

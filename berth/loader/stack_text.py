@@ -18,6 +18,7 @@ WRITE_FLEET = "write 'config:', below it 'berth:fleet:', and below that the flee
 
 _FLEET = "berth:fleet"
 _TEAM = "berth:team"
+_BELOW_FLEET = f"; indent it below '{_FLEET}:' if it belongs to the fleet, or remove it"
 CONFIG_KEYS = (_FLEET, _TEAM)
 _BERTH_PATHS = tuple((kind,) for kind in CONFIG_KEYS)
 _TOP_KEYS = ("config", "encryptedkey", "encryptionsalt", "environment", "secretsprovider")
@@ -65,13 +66,9 @@ class StackText(Struct):
         top = _mapping(document.value)
         unknown_keys = sorted(top.keys() - set(_TOP_KEYS))
         for key in unknown_keys:
-            hint = (
-                did_you_mean(key, _TOP_KEYS)
-                or f"; indent it below '{_FLEET}:' if it belongs to the fleet, or remove it"
-            )
-            message = f"unknown key '{key}' in a stack file{hint}"
+            message = f"unknown key '{key}' in a stack file{_indent_hint(key)}"
             self._fault("unknown-key", document.marks[key].line, message)
-        if "config" in top or not any(did_you_mean(key, ["config"]) for key in unknown_keys):
+        if "config" in top or not any(key in CONFIG_KEYS or did_you_mean(key, ["config"]) for key in unknown_keys):
             self._read_config(_mapping(top.get("config")), document.marks.get("config", _NO_MARK))
 
     def _read_config(self, config: dict[str, object], mark: Mark) -> None:
@@ -141,10 +138,17 @@ def _did_you_mean_fleet(key: str) -> str:
     )
 
 
+def _indent_hint(key: str) -> str:
+    """Return what to do with an unknown key at the top of a stack file. Config keys have a namespace and a colon."""
+    if ":" in key:
+        return "; write it below 'config:'"
+    return did_you_mean(key, _TOP_KEYS) or _BELOW_FLEET
+
+
 def _secret_hint(key: str, value: object) -> str:
     """Return what to do with a key of the fleet that is indented too little, or a text that the fleet may name."""
     if ":" not in key:
-        return f"; indent it below '{_FLEET}:' if it belongs to the fleet, or remove it"
+        return _BELOW_FLEET
     remedy = f"; remove {key}"
     return (
         f"{remedy}, or if it is a kubeconfig, run pulumi config set --secret {key}"

@@ -27,6 +27,10 @@ _UNITS = {
 }
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)%")
 _CPU = re.compile(r"([0-9]{1,9})(m?)")
+_MISTYPED = re.compile(r"([0-9]{1,9})[ _-]*((?:slice|node|host|chip|gpu|core)s?|%)", re.IGNORECASE)
+"""An amount that a person can read, with another space or case than `_COUNTED` and `_SHARE`."""
+_NOTHING = ("none", "None", "no", "nothing")
+"""Words that people write for a limit of 0."""
 _DIGITS = 9
 """Digits of a number without a unit, above which an amount is too large."""
 _MEMORY = re.compile(r"([0-9]{1,15})(Ki|Mi|Gi|Ti)?")
@@ -80,7 +84,17 @@ def _parse_text_amount(value: str, forms: str) -> Amount:
         return _share_amount(value, Fraction(match[1]))
     if value.isdecimal() and value.isascii():
         raise validation_fault("bad-amount", f"'{format_value(value)}' is text; write the number without quotes")
-    raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {forms}")
+    raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {_repaired_amount(value) or forms}")
+
+
+def _repaired_amount(value: str) -> str:
+    """Return what to write for an amount with a typing error such as `2slices`, `8 Chips` or `50 %`; "" if unclear."""
+    match = _MISTYPED.fullmatch(value)
+    if not match:
+        return ""
+    number, unit = match[1], match[2].lower().removesuffix("s").replace("gpu", "GPU")
+    plural = "" if int(number) == 1 else "s"
+    return f"write {number}%" if unit == "%" else f"write {number} {unit}{plural}"
 
 
 def _share_amount(value: str, percent: Fraction) -> Amount:
@@ -90,10 +104,8 @@ def _share_amount(value: str, percent: Fraction) -> Amount:
 
 
 def _parse_limit(value: Any) -> Amount:
-    if isinstance(value, bool):
-        remedy = (
-            "write unlimited, or an amount such as 8" if value else "remove the key: without it nothing is borrowed"
-        )
+    if isinstance(value, bool) or value in _NOTHING:
+        remedy = "write unlimited, or an amount such as 8" if value is True else "write 0, or remove the key"
         raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {remedy}")
     return Amount("unlimited", Fraction(0), value) if value == "unlimited" else _parse_amount(value, _LIMIT_FORMS)
 

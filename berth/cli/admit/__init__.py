@@ -24,11 +24,15 @@ def command(
     ] = None,
     live: Annotated[
         list[pathlib.Path] | None,
-        typer.Option("--live", help="Start from the output of `kubectl get workloads,clusterqueues -A -o json`."),
+        typer.Option(
+            "--live", metavar="FILE", help="Start from the output of `kubectl get workloads,clusterqueues -A -o json`."
+        ),
     ] = None,
     cases: Annotated[
         pathlib.Path | None,
-        typer.Option("--cases", help="Replay recorded decisions of Kueue instead, and count agreements."),
+        typer.Option(
+            "--cases", metavar="FILE", help="Replay recorded decisions of Kueue instead, and count agreements."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

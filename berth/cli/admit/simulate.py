@@ -46,7 +46,13 @@ def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Pa
     No stack is needed if a scenario names one. `live` are files with the output of kubectl, the initial state; such a
     file is also recognized among the arguments, by its content.
     """
-    stacks, jobs = _split_arguments(arguments, root)
+    return run_stacks(*_split_arguments(arguments, root), live, root)
+
+
+def run_stacks(
+    stacks: Sequence[str], jobs: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path
+) -> SimulationResult:
+    """Simulate jobs on one stack, on two to compare, or on the stack that a scenario names."""
     manifests = read_files(jobs, root)
     problems = list(manifests.problems)
     states = [document for document in manifests.documents if is_cluster_state(document)]
@@ -63,7 +69,7 @@ def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Pa
         problems += manifests.without_jobs(_files_with_jobs(manifests.documents, simulations))
     if not (jobs or live or _has_faults(problems)):
         problems.append(
-            Problem(Severity.FAULT, "no-jobs", (), f"no jobs to simulate; write berth admit {arguments[0]} JOBS...")
+            Problem(Severity.FAULT, "no-jobs", (), f"no jobs to simulate; write berth admit {stacks[0]} JOBS...")
         )
     unique = tuple(dict.fromkeys(problems))
     is_complete = all(each.code in NEVER_ADMITTED for each in unique if each.severity == Severity.FAULT)

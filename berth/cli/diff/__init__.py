@@ -65,14 +65,14 @@ def command(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="From kubectl get workloads -A -o json: name the jobs that are hit.",
+            help="From kubectl get workloads -A -o json: adds the jobs that it affects.",
         ),
     ] = None,
 ) -> None:
     """Show what a change does, and to which teams.
 
     Shows who gains and loses quota, which machines are replaced or deleted and why, and which objects change. Exits 3
-    if the change would lose something that the stack file does not allow to be lost.
+    if the change would delete or replace something protected, without `allowDeletion` or `allowReplacement` for it.
     """
     if (new is None) == (revision is None):
         raise typer.BadParameter("write OLD NEW, or STACK --since REV")
@@ -109,24 +109,24 @@ def _print_changes(
         raise typer.Exit(EXIT_FAULTS) from None
     fleet_plans = [each.plan for each in evaluations if each.plan is not None]
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
-    hits = _hit_flavors(fleet_plans, changes, live)
+    affected = _affected_flavors(fleet_plans, changes, live)
     if output_format == "json":
         more_json = {"cost": cost_changes.as_json(*cost_pair)} if cost_pair else {}
-        more_json |= {} if hits is None else {"admittedJobs": admitted.as_json(hits)}
+        more_json |= {} if affected is None else {"admittedJobs": admitted.as_json(affected)}
         typer.echo(format_json({**plain_text.as_json(changes, before.label, after.label), **more_json}))
     elif output_format == "text":
-        parts = [plain_text.text(changes), *([] if hits is None else [admitted.text(hits)])]
+        parts = [plain_text.text(changes), *([] if affected is None else [admitted.text(affected)])]
         typer.echo("\n\n".join([*parts, *([cost_changes.text(*cost_pair)] if cost_pair else [])]))
     else:
-        parts = [markdown.render_markdown(changes), *([] if hits is None else [admitted.markdown(hits)])]
+        parts = [markdown.render_markdown(changes), *([] if affected is None else [admitted.markdown(affected)])]
         typer.echo("\n".join([*parts, *([cost_changes.markdown(*cost_pair)] if cost_pair else [])]), nl=False)
     raise typer.Exit(EXIT_BLOCKED if changes.blocked else EXIT_OK)
 
 
-def _hit_flavors(
+def _affected_flavors(
     plans: Sequence[FleetPlan], changes: Changes, live: pathlib.Path | None
-) -> list[admitted.HitFlavor] | None:
-    """The admitted jobs that are hit, by flavor; None where no file was given."""
+) -> list[admitted.AffectedFlavor] | None:
+    """Return the admitted jobs that the change affects, by flavor; None where no file was given."""
     if live is None:
         return None
     if len(plans) < 2:
@@ -134,7 +134,7 @@ def _hit_flavors(
     from berth.cli.diff import admitted
 
     workloads = admitted.read_workloads(live, plans[0])
-    return list(admitted.hit_flavors(plans[0], plans[1], changes, workloads))
+    return list(admitted.affected_flavors(plans[0], plans[1], changes, workloads))
 
 
 def _evaluate_both(before: StackRevision, after: StackRevision) -> tuple[Evaluation, Evaluation]:

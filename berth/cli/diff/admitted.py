@@ -1,4 +1,4 @@
-"""`berth diff --live FILE`: admitted jobs that a change of capacity hits (kubectl get workloads -A -o json)."""
+"""`berth diff --live FILE`: admitted jobs that a change of capacity affects (kubectl get workloads -A -o json)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from berth.plan.fleet import FleetPlan
 from berth.simulator.fleet import build_simulated_fleet
 from berth.simulator.live import RunningWorkload, read_cluster_state
 
-_HEADING = "Admitted jobs that are hit"
+_HEADING = "Admitted jobs affected"
 _DELETES_NODES = (ChangeKind.DELETED, ChangeKind.REPLACED, ChangeKind.RECREATED)
 
 
@@ -32,7 +32,7 @@ class AdmittedJob(Struct, frozen=True):
     amount: int
 
 
-class HitFlavor(Struct, frozen=True):
+class AffectedFlavor(Struct, frozen=True):
     """A flavor whose admitted jobs lose nodes: `admitted` accelerators now, and `capacity` at most after the change.
 
     `pools` are those whose nodes are deleted or recreated. `jobs` are in the order in which Kueue preempts: the lowest
@@ -58,19 +58,19 @@ def read_workloads(file: pathlib.Path, plan: FleetPlan) -> tuple[RunningWorkload
     return tuple(each for each in state.workloads if each.reserved_at is not None)
 
 
-def hit_flavors(
+def affected_flavors(
     old: FleetPlan, new: FleetPlan, changes: Changes, workloads: Sequence[RunningWorkload]
-) -> Iterator[HitFlavor]:
-    """The flavors that hold more than their new capacity, or whose pools lose nodes."""
+) -> Iterator[AffectedFlavor]:
+    """Yield the flavors that hold more than their new capacity, or whose pools lose nodes."""
     capacities = {flavor.name: flavor.capacity.max for flavor in new.flavors}
-    hit_pools = {change.pool for change in changes.pools if change.what in _DELETES_NODES and change.hit_nodes}
+    affected_pools = {change.pool for change in changes.pools if change.what in _DELETES_NODES and change.hit_nodes}
     for flavor in old.flavors:
         jobs = tuple(_admitted_jobs(workloads, flavor.name, flavor.resource))
         admitted = sum(job.amount for job in jobs)
-        pools = tuple(pool for pool in flavor.pools if pool in hit_pools)
+        pools = tuple(pool for pool in flavor.pools if pool in affected_pools)
         capacity = capacities.get(flavor.name, 0)
         if jobs and (pools or admitted > capacity):
-            yield HitFlavor(flavor.name, flavor.noun, admitted, capacity, pools, jobs)
+            yield AffectedFlavor(flavor.name, flavor.noun, admitted, capacity, pools, jobs)
 
 
 def _admitted_jobs(workloads: Sequence[RunningWorkload], flavor: str, resource: str) -> Iterator[AdmittedJob]:
@@ -87,31 +87,31 @@ def _admitted_jobs(workloads: Sequence[RunningWorkload], flavor: str, resource: 
             yield AdmittedJob(f"{namespace}/{workload.display_name}", workload.job.queue, amount)
 
 
-def lines(hits: Sequence[HitFlavor]) -> Iterator[str]:
-    """A line for each flavor, and one for each of its jobs below it."""
-    for hit in hits:
-        reasons = [f"the nodes of pool {pool} are deleted or recreated" for pool in hit.pools]
-        if hit.admitted > hit.capacity:
-            reasons.append(f"{hit.capacity} remain")
-        yield f"{hit.flavor}: {hit.admitted} {hit.noun} are admitted, and {' and '.join(reasons)}"
-        yield from (f"    {job.job}: {job.amount} (queue {job.queue})" for job in hit.jobs)
+def lines(affected: Sequence[AffectedFlavor]) -> Iterator[str]:
+    """Yield a line for each flavor, and one for each of its jobs below it."""
+    for each in affected:
+        reasons = [f"the nodes of pool {pool} are deleted or recreated" for pool in each.pools]
+        if each.admitted > each.capacity:
+            reasons.append(f"{each.capacity} remain")
+        yield f"{each.flavor}: {each.admitted} {each.noun} are admitted, and {' and '.join(reasons)}"
+        yield from (f"    {job.job}: {job.amount} (queue {job.queue})" for job in each.jobs)
 
 
-def text(hits: Sequence[HitFlavor]) -> str:
-    """A paragraph."""
-    body = [f"  {line}" for line in lines(hits)] or ["  none"]
+def text(affected: Sequence[AffectedFlavor]) -> str:
+    """Return the section of the text output."""
+    body = [f"  {line}" for line in lines(affected)] or ["  none"]
     return "\n".join([_HEADING, *body])
 
 
-def markdown(hits: Sequence[HitFlavor]) -> str:
-    """A list under a heading, never folded."""
+def markdown(affected: Sequence[AffectedFlavor]) -> str:
+    """Return a list under a heading that is never folded."""
     items = [
         f"  - {escape_markdown(line.strip())}" if line.startswith("    ") else f"- {escape_markdown(line)}"
-        for line in lines(hits)
+        for line in lines(affected)
     ]
     return "\n".join([f"**{_HEADING}**\n", *(items or ["none"])]) + "\n"
 
 
-def as_json(hits: Sequence[HitFlavor]) -> list[dict[str, Any]]:
-    """`admittedJobs` of the diff's JSON."""
-    return to_builtins(list(hits))
+def as_json(affected: Sequence[AffectedFlavor]) -> list[dict[str, Any]]:
+    """Return `admittedJobs` of the JSON output."""
+    return to_builtins(list(affected))

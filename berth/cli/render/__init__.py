@@ -17,7 +17,9 @@ def command(
     stack: StackArgument,
     output: Annotated[
         pathlib.Path | None,
-        typer.Option("-o", "--output", help="Write one file for each object into this folder instead of stdout."),
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Write one file for each object into this folder instead of stdout."
+        ),
     ] = None,
     nodes: Annotated[bool, typer.Option("--nodes", help="Print the fleet's nodes for KWOK instead.")] = False,
     reader: Annotated[

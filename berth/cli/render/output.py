@@ -31,7 +31,7 @@ class Content(enum.Enum):
 
 
 class OutputNotEmpty(Exception):
-    """The output folder contains a file that berth did not render; nothing was written."""
+    """The output folder is a file, or contains one that berth did not render; nothing was written."""
 
 
 def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], content: Content = Content.OBJECTS) -> None:
@@ -71,7 +71,9 @@ def _clusters(
 
 
 def _require_no_other_files(folder: pathlib.Path, is_ours: Callable[[str], bool]) -> list[pathlib.Path]:
-    """Return the files of a folder. Raises OutputNotEmpty if `is_ours` is false for the name of one of them."""
+    """Return the files of a folder. Raises OutputNotEmpty for a file, or if `is_ours` is false for the name of one."""
+    if folder.is_file():
+        raise OutputNotEmpty(f"{folder} is a file; choose an empty or a new folder")
     files = sorted(folder.iterdir()) if folder.is_dir() else []
     for file in files:
         if not is_ours(file.name):

@@ -104,7 +104,7 @@ def _simulate(stack: str, jobs: list[str], live: pathlib.Path | None) -> Simulat
     """Simulate jobs, after those of a live cluster if it is given; print the problems, and exit 1 without a result."""
     from berth.cli.admit import simulate
 
-    simulation = simulate.run([stack, *jobs], [live] if live else [], project_root())
+    simulation = simulate.run_stacks([stack], jobs, [live] if live else [], project_root())
     print_problems(simulation.problems)
     if not simulation.stories:
         raise typer.Exit(EXIT_FAULTS)

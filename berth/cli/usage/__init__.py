@@ -19,19 +19,22 @@ def command(
     stack: StackArgument,
     metrics: Annotated[
         list[pathlib.Path] | None,
-        typer.Option("--metrics", metavar="FILE", help="Answers of Prometheus to query_range; repeat for more."),
+        typer.Option("--metrics", metavar="FILE", help="Answers of Prometheus to query_range; repeatable."),
     ] = None,
     prometheus: Annotated[
-        str | None, typer.Option("--prometheus", metavar="URL", help="Ask this Prometheus instead.")
+        str | None, typer.Option("--prometheus", metavar="URL", help="Query this Prometheus instead of reading files.")
     ] = None,
     token_file: Annotated[
-        pathlib.Path | None, typer.Option("--token-file", metavar="FILE", help="A bearer token for the Prometheus.")
+        pathlib.Path | None,
+        typer.Option("--token-file", metavar="FILE", help="A file with a bearer token for Prometheus."),
     ] = None,
-    period: Annotated[str, typer.Option("--last", help="The period that is asked for: 6h, 7d.")] = "7d",
-    queries: Annotated[bool, typer.Option("--queries", help="Print the requests, and ask nothing.")] = False,
-    output_format: Annotated[
-        Literal["text", "json", "csv"], typer.Option("--format", help="How to print it.")
-    ] = "text",
+    period: Annotated[
+        str, typer.Option("--last", metavar="PERIOD", help="The period until now, such as 6h or 7d.")
+    ] = "7d",
+    queries: Annotated[
+        bool, typer.Option("--queries", help="Print the requests to Prometheus without sending them.")
+    ] = False,
+    output_format: Annotated[Literal["text", "json", "csv"], typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
     """Show what each team used of what it is guaranteed.
 

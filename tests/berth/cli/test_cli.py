@@ -436,7 +436,7 @@ def test_a_file_at_the_path_of_the_folder_is_not_overwritten(tmp_path: Path) -> 
     (tmp_path / "notes.txt").write_text("precious", encoding="utf-8")
     done = berth("render", "dev", "-o", str(tmp_path / "notes.txt"))
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr == f"{tmp_path / 'notes.txt'}: cannot be written: File exists\n"
+    assert done.stderr == f"{tmp_path / 'notes.txt'} is a file; choose an empty or a new folder\n"
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "precious"
 
 
@@ -451,7 +451,7 @@ def test_a_folder_with_other_files_is_not_changed(stranger: str, tmp_path: Path)
 
 def test_a_folder_that_cannot_be_created_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    done = berth("render", "dev", "-o", str(tmp_path / "file"))
+    done = berth("render", "dev", "-o", str(tmp_path / "file" / "folder"))
     assert (done.exit_code, "Traceback" in done.stderr) == (1, False)
 
 

@@ -105,8 +105,8 @@ def test_all_other_values_are_left_to_typer(value: object, annotation: Any) -> N
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["check", "dev", "--format", "yaml"], "'yaml' is not one of"),
-        (["split", "dev", "--most", "none"], "Invalid value for '--most'"),
+        (["check", "dev", "--format", "yaml"], "Invalid value for '--format': 'yaml' is not one of"),
+        (["split", "dev", "--most", "none"], "Invalid value for '--most': 'none' should be a valid integer"),
         (["split", "dev", "--most", "0"], "Invalid value for '--most'"),
         (["check"], "Missing argument 'STACK"),
     ],

@@ -188,6 +188,13 @@ def test_what_belongs_to_pulumi_and_to_others_is_passed_over(read: Read) -> None
             ["unknown-key | Pulumi.dev.yaml:1: unknown key 'confg' in a stack file; did you mean 'config'?"],
         ),
         (
+            "pulumi:disable-default-providers: ['*']\nberth:fleet: {}\n",
+            [
+                f"unknown-key | Pulumi.dev.yaml:{line}: unknown key '{key}' in a stack file; write it below 'config:'"
+                for line, key in ((1, "pulumi:disable-default-providers"), (2, "berth:fleet"))
+            ],
+        ),
+        (
             "config:\n  berth:flet: {}\n",
             ["unknown-key | Pulumi.dev.yaml:2: unknown config key 'berth:flet'; did you mean 'berth:fleet'?"],
         ),

@@ -386,6 +386,12 @@ def test_a_page_without_jobs_has_no_timeline_and_faulty_jobs_have_no_page(tmp_pa
     assert "none.yaml" in done.stderr
 
 
+def test_the_name_of_another_stack_is_not_a_file_of_jobs() -> None:
+    """`berth admit` compares two stacks; a page is of one."""
+    done = berth("report", "dev", "--jobs", "local")
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", "no file 'local' [no-file]\n")
+
+
 def test_many_jobs_have_a_table_alone() -> None:
     spells = (StateSpan(LaneState.ADMITTED, 1, 2),)
     few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, Section("t", ("a",), [["b"]]), ()) for n in (80, 81))
@@ -451,7 +457,8 @@ def test_a_page_without_a_change_says_so(history: Path) -> None:
 
 def test_an_unknown_revision_is_told_and_nothing_written(history: Path) -> None:
     done = berth("report", "dev", "--since", "none", "-o", "page.html")
-    assert (done.exit_code, done.stdout, done.stderr) == (1, "", "no commit 'none' in this git repository\n")
+    message = "no commit 'none' in this git repository; name a branch, a tag or a commit of it\n"
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", message)
     assert not (history / "page.html").exists()
 
 

@@ -126,7 +126,8 @@ def test_a_teams_stack_at_a_revision_has_the_platform_of_that_revision(repositor
 @pytest.mark.parametrize("revision", ["nowhere", "main..change"])
 def test_an_unknown_revision_is_reported_in_one_line(repository: Path, revision: str) -> None:
     result = berth("diff", f"{revision}:dev", "dev")
-    assert (result.exit_code, result.stderr) == (1, f"no commit '{revision}' in this git repository\n")
+    message = f"no commit '{revision}' in this git repository; name a branch, a tag or a commit of it\n"
+    assert (result.exit_code, result.stderr) == (1, message)
 
 
 def test_a_revision_outside_a_git_repository_is_an_error(project: Path) -> None:

@@ -72,20 +72,20 @@ def diff(folder: Path, edit: str, *words: str) -> str:
 
 def test_a_shrunk_pool_names_the_jobs_that_hold_it_the_first_to_be_preempted_first(folder: Path) -> None:
     output = diff(folder, SMALLER)
-    section = output[output.index("Admitted jobs that are hit") :]
+    section = output[output.index("Admitted jobs affected") :]
     assert [line.split(":")[0].strip() for line in section.splitlines()[2:]] == [
         f"{NAMESPACE}/{job}" for job in ("new", "old", "important")
     ]
 
 
 def test_a_change_of_no_capacity_hits_none(folder: Path) -> None:
-    assert diff(folder, HIGHER).endswith("Admitted jobs that are hit\n  none\n")
+    assert diff(folder, HIGHER).endswith("Admitted jobs affected\n  none\n")
 
 
 def test_json_and_markdown_have_them_too(folder: Path) -> None:
     (hit,) = json.loads(diff(folder, REPLACED, "--format", "json"))["admittedJobs"]
     assert (hit["flavor"], hit["admitted"], len(hit["jobs"])) == ("l4-spot", 24, 3)
-    assert "**Admitted jobs that are hit**" in diff(folder, REPLACED, "--format", "markdown")
+    assert "**Admitted jobs affected**" in diff(folder, REPLACED, "--format", "markdown")
 
 
 def test_a_file_that_is_no_json_is_a_fault(folder: Path) -> None:
