@@ -55,6 +55,8 @@ class Simulator:
         tree = self.trees[self.workloads[name].queue_state.queue.name]
         self._begin_step(tree)
         workload = self.workloads.pop(name)
+        if workload.is_evicted:  # in a preemption loop: it releases its quota now, and must not do so once more
+            tree.evicted.remove(workload)
         if workload.has_quota():
             self._release_quota(workload)
         else:

@@ -342,3 +342,21 @@ def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() ->
     moves = sim.submit(job("high", "own", 8, priority=1))
     assert [(move.kind, move.workload.job.name) for move in moves][-1] == ("restless", "low")
     assert submitted(sim, job("other", "far", 1))["high"] == "-"
+
+
+@pytest.mark.parametrize("leaves", ["low", "high"])
+def test_a_job_may_leave_while_jobs_preempt_each_other_in_a_loop(leaves: str) -> None:
+    """It releases its quota once, and the jobs that remain use all of it."""
+    sim = simulator(
+        queue("own", 6, "left", reclaim=LOWER_PRIORITY, borrow=LOWER_PRIORITY),
+        queue("near", 0, "left"),
+        queue("far", 2, "all"),
+        cohorts=(cohort("all"), cohort("left", "all")),
+    )
+    submitted(sim, job("low", "near", 1))
+    sim.submit(job("high", "own", 8, priority=1))
+    sim.finish(leaves)
+    rest = "high" if leaves == "low" else "low"
+    assert submitted(sim, job("other", "far", 2)) == {rest: "f", "other": "-" if rest == "high" else "f"}
+    sim.finish(rest)
+    assert submitted(sim, job("late", "far", 6)) == {"other": "f", "late": "f"}
