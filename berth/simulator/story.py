@@ -16,7 +16,7 @@ from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.lenders import QuotaUse
 from berth.simulator.pending_reasons import PendingReason, find_pending_reason
 from berth.simulator.scenario import ScenarioStep, StepKind
-from berth.simulator.scheduler.events import JobEvent, JobEventKind
+from berth.simulator.scheduler.events import JobEvent, JobEventKind, required_checks
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 from berth.simulator.scheduler.workers import WorkerSimulators
@@ -65,7 +65,8 @@ class Preemption(Struct, frozen=True):
 class JobOutcome(Struct, frozen=True):
     """The result of a step for a job: its status, the quota it uses, the jobs it preempted and its own preemption.
 
-    An admitted job with `preempted_by` was preempted and admitted again in the same step.
+    An admitted job with `preempted_by` was preempted and admitted again in the same step. One with `checks_completed`
+    held its quota before, and waited for its admission checks.
     """
 
     job: str
@@ -75,6 +76,7 @@ class JobOutcome(Struct, frozen=True):
     preempted_by: Preemption | None = None
     preempted: tuple[Preemption, ...] = ()
     pending_reason: PendingReason | None = None
+    checks_completed: bool = False
 
 
 class StepResult(Struct, frozen=True):
@@ -198,6 +200,8 @@ def _job_outcome(
         quota_uses=next((event.quota_uses for event in reversed(events) if event.quota_uses), ()),
         preempted_by=next((_preemption(event) for event in reversed(events) if event.kind in _LOST_QUOTA), None),
         preempted=preempted,
+        checks_completed=any(event.kind == JobEventKind.ADMITTED for event in events)
+        and any(True for _ in required_checks(workload)),
     )
     if any(event.kind == JobEventKind.PREEMPTION_LOOP for event in events):
         return replace(outcome, status=JobStatus.PREEMPTION_LOOP)

@@ -70,7 +70,7 @@ class RunFormatter:
                 else ""
             )
             yield prefix + self.describe_uses(outcome.quota_uses, outcome.queue)
-        if outcome.status == JobStatus.ADMITTED and not (outcome.quota_uses or outcome.preempted):
+        if outcome.status == JobStatus.ADMITTED and outcome.checks_completed:
             yield "its admission checks are ready"
         if outcome.pending_reason is not None:
             yield ("now " if outcome.preempted_by is not None and not drained else "") + self.pending_reason(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from berth.cli.admit import output, simulate
+from berth.simulator.text import RunFormatter
 from tests.kueue_workloads import workload_object
 from tests.problem_lines import line_without_code
 
@@ -194,6 +195,7 @@ def test_the_json_has_the_printed_steps(folder: pathlib.Path) -> None:
     assert second["changes"][1]["why"]["code"] == "no-room"
     assert second["changes"][1]["why"]["short"] == [{**tpu, "wants": 24, "free": 16, "ceiling": 24}]
     assert [(row["job"], row["verdict"]) for row in document["standing"]] == [("a", "waits"), ("b", "admitted")]
+    assert document["standing"][1]["text"] == ""  # it has no admission check that could be ready
 
 
 def test_an_admission_check_holds_a_job_until_it_succeeds(tmp_path: pathlib.Path) -> None:
@@ -211,6 +213,8 @@ def test_an_admission_check_holds_a_job_until_it_succeeds(tmp_path: pathlib.Path
         [("b", "admitted")],
         [("a", "admitted")],
     ]
+    told = RunFormatter(each, each.steps[-1]).describe_outcome(each.steps[-1].outcomes[0])
+    assert told == "its admission checks are ready"
 
 
 # --- a live cluster ---------------------------------------------------------------------------------------------------
