@@ -39,13 +39,11 @@ def pytest_collection() -> None:
 def pytest_collection_finish() -> None:
     """Exempt all that collection loaded (providers of Pulumi, 12,000 tests) from every later garbage collection.
 
-    It stays to the end, and reading it again and again takes a large part of the time of the suite. Collections during
-    tests are rarer than Python's default, which costs a tenth of the time of tests of the pure half.
+    It stays to the end, and reading it again and again takes a large part of the time of the suite.
     """
     gc.enable()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.hookimpl(wrapper=True)
