@@ -6,6 +6,7 @@ import pytest
 
 from berth.jobs.pod_set import PodSet
 from berth.plan.nodes import Taint, Toleration
+from berth.simulator.scheduler.events import JobEvent
 from berth.simulator.scheduler.model import (
     ClusterQueue,
     Job,
@@ -327,11 +328,8 @@ def test_a_queue_that_is_removed_keeps_its_jobs_and_its_quota_until_they_end() -
     assert submitted(sim, job("late", "q", 1)) == {"big": "-", "other": "f", "late": "-"}
 
 
-def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() -> None:
-    """`high` needs more than its cohort has, and pushes `low` out; but `low` borrows from nearer, so it is first again.
-
-    Kueue goes on like that for ever (it has a gate against it, PrioritizePreemptorWorkloads, which is off).
-    """
+def preemption_loop() -> tuple[Simulator, list[JobEvent]]:
+    """Return a simulator in which `low` and `high` preempt each other, and the events of the step of `high`."""
     sim = simulator(
         queue("own", 6, "left", reclaim=LOWER_PRIORITY, borrow=LOWER_PRIORITY),
         queue("near", 0, "left"),
@@ -339,7 +337,15 @@ def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() ->
         cohorts=(cohort("all"), cohort("left", "all")),
     )
     submitted(sim, job("low", "near", 1))
-    moves = sim.submit(job("high", "own", 8, priority=1))
+    return sim, sim.submit(job("high", "own", 8, priority=1))
+
+
+def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() -> None:
+    """`high` needs more than its cohort has, and pushes `low` out; but `low` borrows from nearer, so it is first again.
+
+    Kueue goes on like that for ever (it has a gate against it, PrioritizePreemptorWorkloads, which is off).
+    """
+    sim, moves = preemption_loop()
     assert [(move.kind, move.workload.job.name) for move in moves][-1] == ("restless", "low")
     assert submitted(sim, job("other", "far", 1))["high"] == "-"
 
@@ -347,14 +353,7 @@ def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() ->
 @pytest.mark.parametrize("leaves", ["low", "high"])
 def test_a_job_may_leave_while_jobs_preempt_each_other_in_a_loop(leaves: str) -> None:
     """It releases its quota once, and the jobs that remain use all of it."""
-    sim = simulator(
-        queue("own", 6, "left", reclaim=LOWER_PRIORITY, borrow=LOWER_PRIORITY),
-        queue("near", 0, "left"),
-        queue("far", 2, "all"),
-        cohorts=(cohort("all"), cohort("left", "all")),
-    )
-    submitted(sim, job("low", "near", 1))
-    sim.submit(job("high", "own", 8, priority=1))
+    sim, _ = preemption_loop()
     sim.finish(leaves)
     rest = "high" if leaves == "low" else "low"
     assert submitted(sim, job("other", "far", 2)) == {rest: "f", "other": "-" if rest == "high" else "f"}
