@@ -55,10 +55,11 @@ class Row(Struct, frozen=True):
 
 def edited(values: dict[str, Any], path: str, value: str) -> dict[str, Any]:
     """The values of a stack with one edit, as the table writes it."""
-    return fleet_with({path: _parsed(value)}, base=values)
+    return fleet_with({path: parsed(value)}, base=values)
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """The value that the table writes: JSON, a word, or nothing."""
     if text == "<removed>":
         return REMOVED
     try:

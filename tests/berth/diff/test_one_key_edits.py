@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Final
 
 import pytest
 
 from berth.diff.compare import AnyPlan, Changes, compare
 from berth.diff.headline import headline
-from tests.berth.diff.engine_changes import disagreements
-from tests.berth.diff.one_key import evaluate_values, registered
-from tests.berth.diff.one_key_table import ROWS, Row
+from tests.berth.diff.batches import OneEdit, batches
+from tests.berth.diff.one_key import evaluate_values
+from tests.berth.diff.one_key_table import ROWS, Row, parsed
 from tests.berth.diff.schema_edits import all_keys
 
 CALM: Final = ("nothing changes", "no team gains or loses, and nothing is replaced")
@@ -36,13 +37,25 @@ def class_of(changes: Changes) -> str:
 
 
 @every_row
-def test_an_edit_is_as_loud_as_it_is_dangerous_and_the_engine_does_what_the_diff_says(row: Row) -> None:
-    both = plans(row)
-    changes = compare(*both)
+def test_an_edit_is_as_loud_as_it_is_dangerous(row: Row) -> None:
+    changes = compare(*plans(row))
     assert class_of(changes) == row.expected
     assert changes.is_empty == (row.expected == "nothing") or changes.idle
-    before, after = registered(row.stack, row.base), registered(row.stack, row.edited)
-    assert list(disagreements(before, after, changes, both)) == []
+
+
+BY_BASE: Final = [
+    (stack, list(rows))
+    for (stack, _), rows in groupby(sorted(ROWS, key=lambda row: (row.stack, row.given)), lambda r: (r.stack, r.given))
+]
+"""The rows of each stack, with what it is given."""
+
+
+@pytest.mark.parametrize("rows", [pytest.param(rows, id=f"{stack}-{len(rows)}") for stack, rows in BY_BASE])
+def test_the_engine_does_what_the_diff_says(rows: list[Row]) -> None:
+    edits = [OneEdit(row.path, parsed(row.value), row.title) for row in rows]
+    made = batches(rows[0].stack, rows[0].base, edits)
+    assert sum(len(batch.edits) for batch in made) == len(rows)
+    assert [each for batch in made for each in batch.disagreements()] == []
 
 
 def test_the_table_has_every_class_and_enough_rows() -> None:

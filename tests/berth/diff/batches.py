@@ -1,0 +1,100 @@
+"""Edits of one stack in batches: edits whose changes are of different resources share one run of the program.
+
+Whether the engine does what the diff says shows in a batch as it does in each edit alone: no resource is changed by two
+of them, so nothing that one edit does is hidden by another. Two runs of the program for each edit would take minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from berth.diff.compare import AnyPlan, Changes, compare
+from tests.berth.diff.engine_changes import Address, Disagreement, disagreements, reported
+from tests.berth.diff.one_key import evaluate_values, registered
+from tests.small_fleets import fleet_with
+
+Values = Mapping[str, Any]
+
+
+class OneEdit(Struct, frozen=True):
+    """A dotted path and its new value; `title` names the edit in a failure."""
+
+    path: str
+    value: Any
+    title: str
+
+
+class Batch:
+    """Edits that no resource is common to, made one after the other."""
+
+    def __init__(self, stack: str, base: Values) -> None:
+        self.stack, self.base = stack, base
+        self.edits: list[OneEdit] = []
+        self._values: dict[str, Any] = dict(base)
+        self._addresses: set[Address] = set()
+
+    def add(self, edit: OneEdit, addresses: set[Address]) -> bool:
+        """Add the edit if it has nothing to do with those that are here, and say whether it was added."""
+        if self._addresses & addresses or any(_overlap(edit.path, each.path) for each in self.edits):
+            return False
+        values = fleet_with({edit.path: edit.value}, base=self._values)
+        together = self._addresses | addresses
+        if self.edits and _addresses_of(self.stack, self.base, values) != together:
+            return False  # they influence each other
+        self.edits.append(edit)
+        self._values, self._addresses = values, together
+        return True
+
+    def disagreements(self) -> Iterator[tuple[str, Disagreement]]:
+        """What the engine and the diff judge differently, with the edit that is to blame, or all of the batch."""
+        together = list(_disagreements(self.stack, self.base, self._values))
+        for edit in self.edits if together and len(self.edits) > 1 else ():
+            alone = fleet_with({edit.path: edit.value}, base=dict(self.base))
+            found = [(edit.title, each) for each in _disagreements(self.stack, self.base, alone)]
+            together = [each for each in together if each not in [one for _, one in found]]
+            yield from found
+        yield from ((" and ".join(edit.title for edit in self.edits), each) for each in together)
+
+
+def batches(stack: str, base: Values, edits: Iterable[OneEdit]) -> list[Batch]:
+    """Put each edit into the first batch that has nothing to do with it."""
+    made: list[Batch] = []
+    for edit in edits:
+        addresses = _addresses_of(stack, base, fleet_with({edit.path: edit.value}, base=dict(base)))
+        assert addresses is not None, f"{edit.title} has faults"
+        if not any(batch.add(edit, addresses) for batch in made):
+            made.append(Batch(stack, base))
+            made[-1].add(edit, addresses)
+    return made
+
+
+def plans(stack: str, *both: Values) -> list[AnyPlan]:
+    """The plans of a stack with these values; empty if one of them has faults."""
+    evaluated = [evaluate_values(stack, values) for values in both]
+    made = [each.plan_of_any_kind for each in evaluated if not each.faults and each.plan_of_any_kind is not None]
+    return made if len(made) == len(both) else []
+
+
+def _changes(stack: str, before: Values, after: Values) -> Changes | None:
+    both = plans(stack, before, after)
+    return compare(both[0], both[1]) if both else None
+
+
+def _addresses_of(stack: str, before: Values, after: Values) -> set[Address] | None:
+    """What the diff names; None if the edit has faults."""
+    changes = _changes(stack, before, after)
+    return set(reported(changes)) if changes else None
+
+
+def _disagreements(stack: str, before: Values, after: Values) -> Iterator[Disagreement]:
+    old, new = plans(stack, before, after)
+    sides = registered(stack, before), registered(stack, after)
+    return disagreements(*sides, compare(old, new), (old, new))
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether one path is the other, or lies in it."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
