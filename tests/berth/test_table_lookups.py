@@ -114,7 +114,6 @@ WORDS: Final = (
     *("roles/owner", "roles/nobody", "all", "1 slice", "7", "25%", "low", "high", "l4", "v5e", "vision", "train"),
 )
 VERBS: Final = {
-    "check": ["{new}"],
     "plan": ["{new}", "--prices", "prices.yaml"],
     "quota": ["{new}"],
     "render": ["{new}"],
@@ -164,11 +163,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def run(verb: str, words: list[str]) -> None:
+def run(verb: str, words: list[str]) -> int:
     """A verb ends with a status, and without an exception."""
     result = CliRunner().invoke(app, [verb, *words])
     assert result.exception is None or isinstance(result.exception, SystemExit), (verb, repr(result.exception))
     assert result.exit_code in (0, 1, 2, 3)
+    return result.exit_code
 
 
 @pytest.mark.parametrize("stack", [*GKE_STACKS, *ACK_STACKS, *TEAM_STACKS])
@@ -184,5 +184,6 @@ def test_another_word_in_any_place_is_answered_by_every_verb(
         values = edited(file["config"][key], choose.choice(places), choose.choice(WORDS))
         new = folder / f"Pulumi.{stack}.yaml"
         new.write_text(yaml.safe_dump({"config": {**file["config"], key: values}}), encoding="utf-8")
-        for verb, words in VERBS.items():
-            run(verb, [word.format(old=old, new=new) for word in words])
+        is_sound = run("check", [str(new)]) == 0
+        for verb in VERBS if is_sound else choose.sample(sorted(VERBS), 1):  # all of them print the same faults
+            run(verb, [word.format(old=old, new=new) for word in VERBS[verb]])

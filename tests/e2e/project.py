@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
+from typer.testing import CliRunner
+
+from berth.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 BERTH = (sys.executable, "-c", "from berth.cli import main; main()")
@@ -72,6 +76,15 @@ def output(
         raise Failed(
             f"{' '.join(command[:4])} ended with {done.returncode}:\n{_said(done.stdout)}{done.stderr[-4000:]}"
         )
+    return done.stdout
+
+
+def berth(*words: str, folder: Path) -> str:
+    """What a verb prints that runs nothing else, in this process; `Failed` with all that it said when it fails."""
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(app, words)
+    if done.exit_code:
+        raise Failed(f"berth {' '.join(words[:4])} ended with {done.exit_code}:\n{done.output}")
     return done.stdout
 
 

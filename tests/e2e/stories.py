@@ -18,7 +18,7 @@ import yaml
 
 from berth.evaluate import evaluate_config
 from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import BERTH, ROOT, Failed, output
+from tests.e2e.project import ROOT, Failed, berth
 from tests.e2e.queueing import Part, queueing_part
 from tests.e2e.stack import Project, Stack
 
@@ -80,8 +80,8 @@ class Story:
     def jobs(self) -> None:
         """Write the manifest of every job: what `berth workload` prints for the stack."""
         for name, words in self.told["jobs"].items():
-            command = [*BERTH, "workload", self.part.stack, *words.split(), "--name", name]
-            self._file(name).write_text(output(command, self.project.folder), encoding="utf-8")
+            command = ["workload", self.part.stack, *words.split(), "--name", name]
+            self._file(name).write_text(berth(*command, folder=self.project.folder), encoding="utf-8")
 
     def manifests(self) -> list[Path]:
         """Return the files of all jobs."""
@@ -104,7 +104,7 @@ class Story:
             steps.append({kind: str(self._file(value)) if kind == "submit" else value})
         scenario = self.project.folder.parent / "scenario.yaml"
         scenario.write_text(yaml.safe_dump({"stack": self.part.stack, "steps": steps}), encoding="utf-8")
-        document = json.loads(output([*BERTH, "admit", str(scenario), "--json"], self.project.folder))
+        document = json.loads(berth("admit", str(scenario), "--json", folder=self.project.folder))
         return list(_as_foretold(document["steps"], self.resources))
 
     def play(self, cluster: Cluster, stack: Stack) -> Iterator[tuple[str, Places]]:

@@ -177,11 +177,8 @@ def test_what_touches_a_real_stack_is_told_which(project: pathlib.Path, target: 
 
 
 COMMANDS = (
-    "$(shell touch owned)",
-    "$(touch owned)",
-    "`touch owned`",
+    "$(shell touch owned)$(touch owned)`touch owned`$(eval x:=$(shell touch owned))",
     '"; touch owned; "',
-    "$(eval x:=$(shell touch owned))",
 )
 TARGETS = (
     "preview",

@@ -6,12 +6,15 @@ of them, so nothing that one edit does is hidden by another. Two runs of the pro
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
 
 from berth.diff.compare import AnyPlan, Changes, compare
+from berth.evaluate import Evaluation
 from tests.berth.diff.engine_changes import Address, Disagreement, disagreements, reported
 from tests.berth.diff.one_key import evaluate_values, registered
 from tests.small_fleets import fleet_with
@@ -73,9 +76,14 @@ def batches(stack: str, base: Values, edits: Iterable[OneEdit]) -> list[Batch]:
 
 def plans(stack: str, *both: Values) -> list[AnyPlan]:
     """The plans of a stack with these values; empty if one of them has faults."""
-    evaluated = [evaluate_values(stack, values) for values in both]
+    evaluated = [_evaluated(stack, json.dumps(values)) for values in both]
     made = [each.plan_of_any_kind for each in evaluated if not each.faults and each.plan_of_any_kind is not None]
     return made if len(made) == len(both) else []
+
+
+@lru_cache(maxsize=64)
+def _evaluated(stack: str, values: str) -> Evaluation:
+    return evaluate_values(stack, json.loads(values))
 
 
 def _changes(stack: str, before: Values, after: Values) -> Changes | None:

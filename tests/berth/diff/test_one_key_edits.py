@@ -7,25 +7,15 @@ from typing import Final
 
 import pytest
 
-from berth.diff.compare import AnyPlan, Changes, compare
+from berth.diff.compare import Changes, compare
 from berth.diff.headline import headline
-from tests.berth.diff.batches import OneEdit, batches
-from tests.berth.diff.one_key import evaluate_values
+from tests.berth.diff.batches import OneEdit, batches, plans
 from tests.berth.diff.one_key_table import ROWS, Row, parsed
 from tests.berth.diff.schema_edits import all_keys
 
 CALM: Final = ("nothing changes", "no team gains or loses, and nothing is replaced")
 CLASSES: Final = ("nothing", "told", "loud", "blocked")
 every_row = pytest.mark.parametrize("row", [pytest.param(row, id=row.title) for row in ROWS])
-
-
-def plans(row: Row) -> tuple[AnyPlan, AnyPlan]:
-    """The plans before and after the edit of a row."""
-    old, new = (evaluate_values(row.stack, values) for values in (row.base, row.edited))
-    assert [fault.line() for each in (old, new) for fault in each.faults] == []
-    assert old.plan_of_any_kind is not None
-    assert new.plan_of_any_kind is not None
-    return old.plan_of_any_kind, new.plan_of_any_kind
 
 
 def class_of(changes: Changes) -> str:
@@ -38,7 +28,9 @@ def class_of(changes: Changes) -> str:
 
 @every_row
 def test_an_edit_is_as_loud_as_it_is_dangerous(row: Row) -> None:
-    changes = compare(*plans(row))
+    both = plans(row.stack, row.base, row.edited)
+    assert both, "one of them has faults"
+    changes = compare(*both)
     assert class_of(changes) == row.expected
     assert changes.is_empty == (row.expected == "nothing") or changes.idle
 

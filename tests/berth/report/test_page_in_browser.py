@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +197,26 @@ class Visit:
         )
 
 
+Opened = Callable[[str, dict[str, int]], Any]
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Any, files: dict[str, Path]) -> Iterator[Opened]:
+    """Open the page of a stack at a size once, for all tests that only read it; all that is folded is open."""
+    visits: dict[tuple[str, int], Visit] = {}
+
+    def open_once(stack: str, size: dict[str, int]) -> Any:
+        key = stack, size["width"]
+        if key not in visits:
+            visits[key] = Visit(browser, files[stack], size)
+            visits[key].page.evaluate(OPEN_ALL)
+        return visits[key].page
+
+    yield open_once
+    for visit in visits.values():
+        visit.context.close()
+
+
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_page_makes_no_request_and_no_complaint(browser: Any, files: dict[str, Path], stack: str) -> None:
     with Visit(browser, files[stack], DESK) as visit:
@@ -208,27 +228,22 @@ def test_a_page_makes_no_request_and_no_complaint(browser: Any, files: dict[str,
 
 @every_size
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_page_is_no_wider_than_the_screen(
-    browser: Any, files: dict[str, Path], stack: str, size: dict[str, int]
-) -> None:
+def test_a_page_is_no_wider_than_the_screen(opened: Opened, stack: str, size: dict[str, int]) -> None:
     """What is wider scrolls inside its own region."""
-    with Visit(browser, files[stack], size) as visit:
-        visit.page.evaluate(OPEN_ALL)
-        assert visit.page.evaluate("() => document.documentElement.scrollWidth") <= size["width"]
-        assert visit.page.evaluate(SPILLS) == []
+    page = opened(stack, size)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= size["width"]
+    assert page.evaluate(SPILLS) == []
 
 
 @every_view
 @pytest.mark.parametrize("stack", STACKS)
-def test_all_text_stands_out_from_what_is_behind_it(
-    browser: Any, files: dict[str, Path], stack: str, scheme: str
-) -> None:
+def test_all_text_stands_out_from_what_is_behind_it(opened: Opened, stack: str, scheme: str) -> None:
     """WCAG 2, level AA: 4.5 to 1."""
-    with Visit(browser, files[stack], PHONE, scheme) as visit:
-        visit.page.evaluate(OPEN_ALL)
-        contrasts = visit.page.evaluate(CONTRASTS)
-        assert len(contrasts) > 40
-        assert [each for each in contrasts if each[0] < 4.5] == []
+    page = opened(stack, PHONE)
+    page.emulate_media(color_scheme=scheme)
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 40
+    assert [each for each in contrasts if each[0] < 4.5] == []
 
 
 def test_a_page_is_dark_for_who_likes_it_dark(browser: Any, files: dict[str, Path]) -> None:
@@ -322,19 +337,15 @@ def test_jobs_are_drawn_as_long_as_they_were_in(browser: Any, files: dict[str, P
 
 @every_size
 @pytest.mark.parametrize("stack", STACKS)
-def test_no_text_is_cut(browser: Any, files: dict[str, Path], stack: str, size: dict[str, int]) -> None:
+def test_no_text_is_cut(opened: Opened, stack: str, size: dict[str, int]) -> None:
     """Text ends inside the screen, and inside every box that hides what is outside it."""
-    with Visit(browser, files[stack], size) as visit:
-        visit.page.evaluate(OPEN_ALL)
-        assert visit.page.evaluate(CUT) == []
+    assert opened(stack, size).evaluate(CUT) == []
 
 
 @every_size
 @pytest.mark.parametrize("stack", STACKS)
-def test_no_text_covers_another(browser: Any, files: dict[str, Path], stack: str, size: dict[str, int]) -> None:
-    with Visit(browser, files[stack], size) as visit:
-        visit.page.evaluate(OPEN_ALL)
-        assert visit.page.evaluate(OVERLAPS) == []
+def test_no_text_covers_another(opened: Opened, stack: str, size: dict[str, int]) -> None:
+    assert opened(stack, size).evaluate(OVERLAPS) == []
 
 
 @pytest.mark.parametrize("stack", STACKS)
