@@ -1,7 +1,8 @@
 """Edits of one stack in batches: edits whose changes are of different resources share one run of the program.
 
 Whether the engine does what the diff says shows in a batch as it does in each edit alone: no resource is changed by two
-of them, so nothing that one edit does is hidden by another. Two runs of the program for each edit would take minutes.
+of them, and an edit that replaces something is alone, because what depends on it may be replaced, too. So nothing that
+one edit does is hidden by another. A run of the program for each edit would take minutes.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from berth.diff.compare import AnyPlan, Changes, compare
+from berth.diff.compare import AnyPlan, compare
 from berth.evaluate import Evaluation
-from tests.berth.diff.engine_changes import Address, Disagreement, disagreements, reported
+from tests.berth.diff.engine_changes import REPLACED, Address, Disagreement, disagreements, reported
 from tests.berth.diff.one_key import evaluate_values, registered
 from tests.small_fleets import fleet_with
 
@@ -38,15 +39,20 @@ class Batch:
         self.edits: list[OneEdit] = []
         self._values: dict[str, Any] = dict(base)
         self._addresses: set[Address] = set()
+        self._is_alone = False
 
-    def add(self, edit: OneEdit, addresses: set[Address]) -> bool:
+    def add(self, edit: OneEdit, changes: Mapping[Address, str]) -> bool:
         """Add the edit if it has nothing to do with those that are here, and say whether it was added."""
-        if self._addresses & addresses or any(_overlap(edit.path, each.path) for each in self.edits):
+        addresses = set(changes)
+        if self._is_alone or self._addresses & addresses or any(_overlap(edit.path, each.path) for each in self.edits):
+            return False
+        if self.edits and REPLACED in changes.values():
             return False
         values = fleet_with({edit.path: edit.value}, base=self._values)
         together = self._addresses | addresses
-        if self.edits and _addresses_of(self.stack, self.base, values) != together:
+        if self.edits and set(_reported(self.stack, self.base, values) or ()) != together:
             return False  # they influence each other
+        self._is_alone = REPLACED in changes.values()
         self.edits.append(edit)
         self._values, self._addresses = values, together
         return True
@@ -66,11 +72,11 @@ def batches(stack: str, base: Values, edits: Iterable[OneEdit]) -> list[Batch]:
     """Put each edit into the first batch that has nothing to do with it."""
     made: list[Batch] = []
     for edit in edits:
-        addresses = _addresses_of(stack, base, fleet_with({edit.path: edit.value}, base=dict(base)))
-        assert addresses is not None, f"{edit.title} has faults"
-        if not any(batch.add(edit, addresses) for batch in made):
+        changes = _reported(stack, base, fleet_with({edit.path: edit.value}, base=dict(base)))
+        assert changes is not None, f"{edit.title} has faults"
+        if not any(batch.add(edit, changes) for batch in made):
             made.append(Batch(stack, base))
-            made[-1].add(edit, addresses)
+            made[-1].add(edit, changes)
     return made
 
 
@@ -86,15 +92,10 @@ def _evaluated(stack: str, values: str) -> Evaluation:
     return evaluate_values(stack, json.loads(values))
 
 
-def _changes(stack: str, before: Values, after: Values) -> Changes | None:
+def _reported(stack: str, before: Values, after: Values) -> dict[Address, str] | None:
+    """What the diff says of each resource that it names; None if the edit has faults."""
     both = plans(stack, before, after)
-    return compare(both[0], both[1]) if both else None
-
-
-def _addresses_of(stack: str, before: Values, after: Values) -> set[Address] | None:
-    """What the diff names; None if the edit has faults."""
-    changes = _changes(stack, before, after)
-    return set(reported(changes)) if changes else None
+    return reported(compare(both[0], both[1])) if both else None
 
 
 def _disagreements(stack: str, before: Values, after: Values) -> Iterator[Disagreement]:
