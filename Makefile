@@ -117,8 +117,8 @@ e2e: $(INSTALLED) ## deploy the queues of every stack to the cluster in KUBECONF
 	BERTH_E2E=1 $(BIN)/python -m pytest -rA -q tests/e2e -k for_real
 
 bench: $(INSTALLED) ## measure time and memory of a large fleet and of a simulation with many jobs
-	$(BIN)/python -m tests.bench
-	$(BIN)/python -m tests.bench_admission
+	$(BIN)/python -m tests.bench.check_and_render
+	$(BIN)/python -m tests.bench.admission
 
 lock: ## rewrite requirements*.txt from the ranges in pyproject.toml
 	rm -rf build/lock

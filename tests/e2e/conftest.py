@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Cluster
-from tests.e2e.project import Failed, output
-from tests.e2e.stack import Project
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.project import Failed, output
+from tests.e2e.support.stack import Project
 
 NEEDED = ("clusterqueues.kueue.x-k8s.io", "jobsets.jobset.x-k8s.io")
 

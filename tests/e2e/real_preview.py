@@ -28,9 +28,19 @@ from pulumi.runtime.proto import resource_pb2
 
 from berth.cli.preview.tree import as_json
 from berth.engine import Preview, Recorder
-from tests.e2e.comparison import Comparison, Real, compared, report
-from tests.e2e.elsewhere import provide
-from tests.e2e.project import BERTH, ENVIRONMENT, ROOT, Failed, copied, output, stack_files, stack_name, team_files
+from tests.e2e.support.comparison import Comparison, Real, compared, report
+from tests.e2e.support.elsewhere import provide
+from tests.e2e.support.project import (
+    BERTH,
+    ENVIRONMENT,
+    ROOT,
+    Failed,
+    copied,
+    output,
+    stack_files,
+    stack_name,
+    team_files,
+)
 
 
 def first_deployments() -> list[Path]:

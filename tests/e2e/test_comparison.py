@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.e2e import real_preview
-from tests.e2e.comparison import Comparison, Real, compared, report
-from tests.e2e.project import Failed
+from tests.e2e.support.comparison import Comparison, Real, compared, report
+from tests.e2e.support.project import Failed
 
 URN = "urn:pulumi:dev::berth::cloud:index:Thing::a"
 OURS: dict[str, Any] = {

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from tests import hostile
-from tests.e2e import hostile_fleet
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import Failed
+from tests.e2e.support import hostile_fleet
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.project import Failed
 from tests.hostile import Attempt
 
 Manifest = dict[str, Any]

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import BERTH, ROOT, output
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.project import BERTH, ROOT, output
 
 STACK = "stacks/examples/hotswap.yaml"
 QUEUEING = ("ClusterQueue", "LocalQueue", "PriorityClass", "ResourceFlavor", "WorkloadPriorityClass")

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from tests import hostile
-from tests.e2e import hostile_fleet
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import BERTH, ROOT, output
+from tests.e2e.support import hostile_fleet
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.project import BERTH, ROOT, output
 
 FLEET = str(hostile.FOLDER / "fleet.yaml")
 RAY = ("--image", "rayproject/ray:2.52.0", "--", "python", "train.py")

@@ -19,8 +19,8 @@ import yaml
 
 from berth.evaluate import evaluate_stack
 from berth.manifests import worker_access
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import BERTH, ROOT, Failed, output
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.project import BERTH, ROOT, Failed, output
 
 WORKER = "BERTH_E2E_WORKER"
 """Names the context of a second cluster with Kueue and JobSet, whose API server the Kueue of the first one reaches."""

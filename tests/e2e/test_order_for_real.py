@@ -11,10 +11,10 @@ import time
 import pytest
 import yaml
 
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import BERTH, ROOT, Failed, output
-from tests.e2e.queueing import queueing_part
-from tests.e2e.stack import Project
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.project import BERTH, ROOT, Failed, output
+from tests.e2e.support.queueing import queueing_part
+from tests.e2e.support.stack import Project
 from tests.targets import run_make, write_script
 
 LOCAL = ROOT / "Pulumi.local.yaml"

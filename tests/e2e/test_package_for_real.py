@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.comparison import compared
-from tests.e2e.package import Package, as_of_a_stack_file, documented_program, own_resources
-from tests.e2e.project import BERTH, copied, output
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.comparison import compared
+from tests.e2e.support.package import Package, as_of_a_stack_file, documented_program, own_resources
+from tests.e2e.support.project import BERTH, copied, output
 from tests.stack_files import ROOT, fleet_values
 
 pytestmark = pytest.mark.skipif(shutil.which("pulumi") is None, reason="no `pulumi` on PATH")

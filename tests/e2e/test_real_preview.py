@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.project import stack_name
 from tests.e2e.real_preview import compare, first_deployments
+from tests.e2e.support.project import stack_name
 
 pytestmark = pytest.mark.skipif(
     shutil.which("pulumi") is None,

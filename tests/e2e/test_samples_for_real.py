@@ -21,8 +21,8 @@ from berth.jobs.kinds import kinds
 from berth.lint.findings import Finding, lint_documents
 from berth.lint.fleet import LintContext
 from berth.plan.fleet import FleetPlan
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import BERTH, ROOT, Failed, output
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.project import BERTH, ROOT, Failed, output
 
 SAMPLES = ROOT / "tests" / "vendored" / "samples"
 STACK = ROOT / "tests" / "berth" / "lint" / "samples_stack.yaml"

@@ -14,9 +14,9 @@ import pytest
 
 from berth.manifests.fleet import all_manifests
 from berth.manifests.serving.webhooks import PATCH, without_patch
-from tests.e2e import hostile_fleet
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import BERTH, ROOT, Failed, output
+from tests.e2e.support import hostile_fleet
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.project import BERTH, ROOT, Failed, output
 from tests.stack_files import plan
 
 Manifest = dict[str, Any]

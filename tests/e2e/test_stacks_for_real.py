@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from berth.evaluate import evaluate_config
-from tests.e2e.cluster import Cluster
-from tests.e2e.project import ROOT, stack_files, stack_name
-from tests.e2e.queueing import other_guarantee, queueing_part
-from tests.e2e.stack import Project, counted
+from tests.e2e.support.cluster import Cluster
+from tests.e2e.support.project import ROOT, stack_files, stack_name
+from tests.e2e.support.queueing import other_guarantee, queueing_part
+from tests.e2e.support.stack import Project, counted
 from tests.plain import plaintext_secrets
 
 ON_KUEUE = [file for file in stack_files() if "    ack:" not in file.read_text(encoding="utf-8")]

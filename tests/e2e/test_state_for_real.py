@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from berth import outputs
-from tests.e2e.project import ROOT
-from tests.e2e.stack import Project
+from tests.e2e.support.project import ROOT
+from tests.e2e.support.stack import Project
 from tests.plain import plaintext_secrets
 
 PLANTED = "ya29.planted-and-found-again"

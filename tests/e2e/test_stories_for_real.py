@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import BERTH, output
-from tests.e2e.stack import Project
-from tests.e2e.stories import STORIES, Story, pods
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.project import BERTH, output
+from tests.e2e.support.stack import Project
+from tests.e2e.support.stories import STORIES, Story, pods
 
 
 @pytest.mark.parametrize("file", STORIES, ids=lambda file: file.stem)

@@ -29,7 +29,7 @@ from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.yaml_loader import load_table
 from components.gke import node_pool
-from tests.berth.diff.edited import BASE, EDITS, changes, edited, plan, write
+from tests.berth.diff.edits.edited import BASE, EDITS, changes, edited, plan, write
 from tests.stack_files import GKE_STACKS, ROOT, every_stack
 from tests.stack_files import plan as plan_of
 
@@ -238,7 +238,7 @@ def test_false_is_something_that_is_said(before: bool | None, after: bool | None
 
 @cache
 def _provider() -> Mapping[str, list[str]]:
-    return load_table(Path(__file__).parent / "provider_replaces.yaml")
+    return load_table(Path(__file__).parent / "edits" / "provider_replaces.yaml")
 
 
 def _within(path: str, fields: list[str]) -> bool:

@@ -21,7 +21,7 @@ from berth.manifests.workloads.objects import team_stack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.planner.queueing.preemption import reclaim_rules
-from tests.berth.diff.edited import ACK, FLEET, TEAM
+from tests.berth.diff.edits.edited import ACK, FLEET, TEAM
 from tests.stack_files import GKE_STACKS, GOLDEN, plan
 
 on_ack = pytest.mark.parametrize("edit", ACK.edits)

@@ -20,7 +20,7 @@ from berth.plan.allowances import AllowancesPlan
 from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
-from tests.berth.diff.edited import MANAGED
+from tests.berth.diff.edits.edited import MANAGED
 from tests.small_fleets import plan as small_plan
 from tests.stack_files import fleet_values
 from tests.stack_files import plan as plan_of

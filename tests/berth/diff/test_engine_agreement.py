@@ -15,10 +15,10 @@ from typing import Any, Final
 import pytest
 
 from berth.evaluate import Evaluation
-from tests.berth.diff.batches import OneEdit, batches
-from tests.berth.diff.engine_changes import Disagreement
-from tests.berth.diff.one_key import base_values, evaluate_values
-from tests.berth.diff.schema_edits import Edit, SchemaKey, all_keys, generated_edits, root_schema
+from tests.berth.diff.edits.batches import OneEdit, batches
+from tests.berth.diff.edits.engine_changes import Disagreement
+from tests.berth.diff.edits.one_key import base_values, evaluate_values
+from tests.berth.diff.edits.schema_edits import Edit, SchemaKey, all_keys, generated_edits, root_schema
 from tests.small_fleets import fleet_with
 from tests.stack_files import ALL_STACKS
 

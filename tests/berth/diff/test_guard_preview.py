@@ -18,7 +18,7 @@ from berth.diff.guard.preview import GuardReport, check_preview
 from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError, parse_preview, read_preview
 from berth.engine import RecordedResource, run_program
 from berth.yaml_loader import LOADER
-from tests.berth.diff.edited import ACK, TEAM
+from tests.berth.diff.edits.edited import ACK, TEAM
 from tests.small_fleets import plan
 from tests.stack_files import GKE_STACKS, ROOT, fleet_values
 from tests.stack_files import plan as plan_of

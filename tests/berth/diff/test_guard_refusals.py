@@ -13,7 +13,7 @@ from berth.cli import app
 from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import parse_preview
 from berth.diff.guard.text import describe_guarded_change, describe_remedy
-from tests.berth.diff.edited import ACK, TEAM
+from tests.berth.diff.edits.edited import ACK, TEAM
 from tests.stack_files import ROOT
 from tests.stack_files import plan as plan_of
 

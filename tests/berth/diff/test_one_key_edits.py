@@ -9,9 +9,9 @@ import pytest
 
 from berth.diff.compare import Changes, compare
 from berth.diff.headline import headline
-from tests.berth.diff.batches import OneEdit, batches, plans
-from tests.berth.diff.one_key_table import ROWS, Row, parsed
-from tests.berth.diff.schema_edits import all_keys
+from tests.berth.diff.edits.batches import OneEdit, batches, plans
+from tests.berth.diff.edits.one_key_table import ROWS, Row, parsed
+from tests.berth.diff.edits.schema_edits import all_keys
 
 CALM: Final = ("nothing changes", "no team gains or loses, and nothing is replaced")
 CLASSES: Final = ("nothing", "told", "loud", "blocked")
@@ -67,5 +67,5 @@ WITHOUT_EDIT: Final = {
     ("FleetSpec", "teamFiles"), ("AckFleetSpec", "teamFiles"), ("ExistingClusterSpec", "secret"),
     ("AcceleratorPricesSpec", "currency"),
 }  # fmt: skip
-"""The files that teams are written in (a team that moves to another file is no change: tests/berth/diff/edits.txt), and
+"""The files that teams are written in (a team that moves to another file is no change: edits/edits.txt), and
 a name of the stack's own config. A currency changes only together with prices."""

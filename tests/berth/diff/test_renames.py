@@ -12,7 +12,7 @@ from berth.diff.compare import compare
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
-from tests.berth.diff.edited import BASE, changes, edited, plan, write
+from tests.berth.diff.edits.edited import BASE, changes, edited, plan, write
 from tests.stack_files import ROOT
 
 EDIT = "team-called-otherwise"

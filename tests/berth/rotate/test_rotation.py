@@ -16,7 +16,7 @@ from berth.diff.compare import Changes, compare
 from berth.diff.guard.allowances import GuardedAction
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
-from tests.berth.diff.edited import BASE, write
+from tests.berth.diff.edits.edited import BASE, write
 from tests.stack_files import GKE_STACKS
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.diff.markdown import escape_markdown
-from tests.berth.diff.edited import BASE, TEAM, edited, write
+from tests.berth.diff.edits.edited import BASE, TEAM, edited, write
 
 
 def berth(*words: str) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from tests.berth.diff.edited import BASE, plan, write
+from tests.berth.diff.edits.edited import BASE, plan, write
 
 NAMESPACE = "language"
 SMALLER = "max: 12}, capacity: spot → max: 8}, capacity: spot; guaranteed: 12 → guaranteed: 6"

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 
 from tests import fleets, managed_fleets
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 BERTH = [sys.executable, "-c", "from berth.cli import main; main()"]
-DUMP = [sys.executable, "-m", "tests.bench_dump"]
-BARE = [sys.executable, "-m", "tests.bench_bare"]
+DUMP = [sys.executable, "-m", "tests.bench.dump"]
+BARE = [sys.executable, "-m", "tests.bench.bare_sdk"]
 RUNS, LONG = 7, 5
 """How often each is run, unless a run takes more than so many seconds."""
 

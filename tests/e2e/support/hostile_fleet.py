@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests import hostile
-from tests.e2e.cluster import Cluster, until
+from tests.e2e.support.cluster import Cluster, until
 
 Manifest = dict[str, Any]
 _NOT_SERVED = ("ClusterRules", "DaemonSet", "GKENetworkParamSet", "Network", "PodMonitoring")

@@ -15,7 +15,7 @@ import yaml
 
 from berth.evaluate import evaluate_config
 from berth.plan.kueue import ClusterQueuePlan
-from tests.e2e.project import ROOT, Failed, stack_name
+from tests.e2e.support.project import ROOT, Failed, stack_name
 
 FLEET = "berth:fleet"
 _OWN = "example.com/flavor"

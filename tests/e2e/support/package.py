@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from tests.e2e.comparison import Real
-from tests.e2e.project import ENVIRONMENT, copied, output
 from tests.e2e.real_preview import replayed
+from tests.e2e.support.comparison import Real
+from tests.e2e.support.project import ENVIRONMENT, copied, output
 from tests.stack_files import ROOT
 
 PROGRAM = "training"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.project import Failed, output
+from tests.e2e.support.project import Failed, output
 
 SECONDS = 90.0
 """How long anything may take that a controller does by itself."""

@@ -17,12 +17,12 @@ from typing import Any
 import yaml
 
 from berth.evaluate import evaluate_config
-from tests.e2e.cluster import Cluster, until
-from tests.e2e.project import ROOT, Failed, berth
-from tests.e2e.queueing import Part, queueing_part
-from tests.e2e.stack import Project, Stack
+from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.project import ROOT, Failed, berth
+from tests.e2e.support.queueing import Part, queueing_part
+from tests.e2e.support.stack import Project, Stack
 
-STORIES = sorted((Path(__file__).parent / "stories").glob("*.yaml"))
+STORIES = sorted((Path(__file__).parents[1] / "stories").glob("*.yaml"))
 _WHERE = {"admitted": "admitted", "reserved": "reserved", "finished": "finished"}
 """Verdicts of `berth admit`, as far as a cluster tells them apart; all others wait."""
 _SETTLED = 2.0

@@ -46,7 +46,7 @@ def _marks() -> Mapping[str, list[str]]:
 @cache
 def _kubernetes_marks() -> Mapping[str, Mapping[str, list[str]]]:
     """`forceNew` of the Kubernetes provider by kind, from the table that another test compares with the provider's."""
-    return load_table(Path(__file__).parents[3] / "berth" / "diff" / "kinds.yaml")
+    return load_table(Path(__file__).parents[4] / "berth" / "diff" / "kinds.yaml")
 
 
 @cache

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tests.berth.diff.one_key import base_values
-from tests.berth.diff.schema_edits import SchemaKey, keys_of_edit, root_schema
+from tests.berth.diff.edits.one_key import base_values
+from tests.berth.diff.edits.schema_edits import SchemaKey, keys_of_edit, root_schema
 from tests.small_fleets import REMOVED, fleet_with
 
 TABLE: Final = Path(__file__).with_name("one_key_edits.txt")

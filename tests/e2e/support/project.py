@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BERTH = (sys.executable, "-c", "from berth.cli import main; main()")
 """The command `berth` of the code under test."""
 ENVIRONMENT = {

@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from berth.diff.compare import AnyPlan, compare
 from berth.evaluate import Evaluation
-from tests.berth.diff.engine_changes import REPLACED, Address, Disagreement, disagreements, reported
-from tests.berth.diff.one_key import evaluate_values, registered
+from tests.berth.diff.edits.engine_changes import REPLACED, Address, Disagreement, disagreements, reported
+from tests.berth.diff.edits.one_key import evaluate_values, registered
 from tests.small_fleets import fleet_with
 
 Values = Mapping[str, Any]

@@ -12,7 +12,7 @@ from typing import Any
 
 from berth.cli.preview.tree import stand_in_references, stand_in_secrets
 from berth.evaluate import evaluate_stack
-from tests.e2e.project import output
+from tests.e2e.support.project import output
 
 _SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}  # sdk/go/common/resource/sig
 

@@ -34,7 +34,7 @@ from berth.simulator.scheduler.model import (
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.story import gc_paused
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 SIZES = ((40, 8, 2_000), (200, 40, 10_000), (1_000, 200, 50_000))
 """Queues, cohorts, jobs."""
 GI = 2**30
@@ -139,7 +139,7 @@ def main() -> None:
     for mode in ("end", "stay"):
         before = 0.0
         for size in SIZES:
-            command = [sys.executable, "-m", "tests.bench_admission", *map(str, size), mode]
+            command = [sys.executable, "-m", "tests.bench.admission", *map(str, size), mode]
             done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
             line, each = json.loads(done.stdout)
             print(line + (f" ({each / before:.2f} × the line above)" if before else ""), flush=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.e2e.project import ENVIRONMENT, ROOT, copied, output
+from tests.e2e.support.project import ENVIRONMENT, ROOT, copied, output
 
 _COUNT = re.compile(r"^\s+(?:[-+~><=]+ ?)?(\d+) ((?:to )?(?:create|update|delete|replace)d?|unchanged)\s*$")
 Counts = Mapping[str, int]
