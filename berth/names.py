@@ -106,6 +106,12 @@ def is_service_account_id(text: str) -> bool:
     return 6 <= len(text) <= MAX_ACCOUNT_ID and _matches(_RFC_1035, text)
 
 
+COMPUTE_ENGINE_ACCOUNT: Final = "default"
+"""What GKE calls Compute Engine's own account of nodes, which only adopted pools have."""
+NODE_ACCOUNT: Final = COMPUTE_ENGINE_ACCOUNT + r"|[a-z][-a-z0-9]{4,28}[a-z0-9]@[a-z0-9.:-]+\.iam\.gserviceaccount\.com"
+"""Pattern of the accounts that a pool can name."""
+
+
 def node_account_email(owner: str, project: str) -> str:
     """Return the address of the account that Berth creates for nodes; `owner` is a cluster's name or a stack's."""
     return f"{shorten(f'{owner}-nodes', MAX_ACCOUNT_ID)}@{project}.iam.gserviceaccount.com"

@@ -302,7 +302,7 @@ def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         "taints": [
             {"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in pool.taints
         ],
-        "serviceAccount": own_cluster(plan).node_service_account.email,
+        "serviceAccount": pool.service_account or own_cluster(plan).node_service_account.email,
         "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
         "shieldedInstanceConfig": {

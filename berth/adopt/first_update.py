@@ -64,7 +64,7 @@ def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account:
         yield from _field_changes(what, {field: seen[field] for field in _CHANGED_OF_ADOPTED}, plan, "NodePoolPlan")
         return
     yield from _field_changes(what, seen, plan, "NodePoolPlan")
-    account = value_at(resource, "config.serviceAccount")
+    account, planned_account = value_at(resource, "config.serviceAccount"), plan.service_account or planned_account
     if account not in (None, planned_account):
         effect_note = _EFFECT_NOTES[UpdateEffect.REPLACE]
         yield NotAdopted(what, f"config.serviceAccount {account} → {planned_account}{effect_note}")

@@ -9,6 +9,7 @@ from msgspec import Struct
 from berth import catalog
 from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.google.node_accounts import NodeAccounts
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import gpu_config, machine_type, node_labels
 from berth.adopt.pool_settings import (
@@ -67,7 +68,7 @@ def read_pools(
         else:
             with_machines.append(node_pool)
     groups = sorted(_groups(inventory, with_machines), key=lambda group: group.key)
-    return [_group_pool(inventory, stack, group, reserved) for group in groups], reserved
+    return [_group_pool(inventory, stack, group, reserved, not_adopted) for group in groups], reserved
 
 
 def _without_accelerators(inventory: ClusterInventory, node_pool: ApiObject) -> NotAdopted:
@@ -103,20 +104,30 @@ def _is_slice(node_pool: ApiObject) -> bool:
 
 
 def _group_pool(
-    inventory: ClusterInventory, stack: str, group: NodePoolGroup, reserved: ReservationsByKey
+    inventory: ClusterInventory,
+    stack: str,
+    group: NodePoolGroup,
+    reserved: ReservationsByKey,
+    not_adopted: list[NotAdopted],
 ) -> AdoptedPool:
     """Return the pool of a group; one with settings that Berth would not choose keeps them."""
     pool = _adopted_pool(inventory, stack, group.key, group.members, reserved)
     if group.node_pool_name is not None:
         pool.entry["nodePoolName"] = group.node_pool_name
-    if inventory.context is None and any(_has_other_settings(each) for each in group.members):
+    if inventory.context is not None:
+        return pool
+    accounts = NodeAccounts(inventory, stack, group.members)
+    adopted = accounts.must_be_kept or any(_has_other_settings(each) for each in group.members)
+    if adopted:
         kept = {key: value for key, value in pool.entry.items() if key not in _KEPT_BY_ADOPTED}
         pool.entry = {**kept, "adopted": True}
+    pool.entry |= accounts.entry(adopted=adopted)
+    not_adopted += filter(None, [accounts.unnamed(pool.key)])
     return pool
 
 
 _KEPT_BY_ADOPTED = (
-    *("secureBoot", "driverVersion", "confidentialNodes", "maxPodsPerNode", "podRangeName", "serviceAccount", "surge"),
+    *("secureBoot", "driverVersion", "confidentialNodes", "maxPodsPerNode", "podRangeName", "surge"),
     "nodeSystemConfig",
 )
 """Keys of settings that an adopted pool keeps."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from berth import catalog
+from berth.names import COMPUTE_ENGINE_ACCOUNT
 from berth.plan.fleet import PoolPlan
 from berth.plan.teams import TeamPlan
 
@@ -16,8 +17,9 @@ def has_grants(team: TeamPlan) -> bool:
 
 
 def node_account(pool: PoolPlan) -> str | None:
-    """The service account of the pool's own nodes; None where they run as the cluster's account of nodes."""
-    return next((node_pool.service_account for node_pool in pool.node_pools), None)
+    """The service account of the pool's own nodes; None where they run as the cluster's, or as Compute Engine's own."""
+    written = next((node_pool.service_account for node_pool in pool.node_pools), None)
+    return None if written == COMPUTE_ENGINE_ACCOUNT else written
 
 
 def keep_identity_remedy(pool: PoolPlan) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, cast
 
+from berth.names import NODE_ACCOUNT
 from berth.spec.amounts import Bytes, CountField
 from berth.spec.base import (
     ConfidentialType,
@@ -110,7 +111,7 @@ class TaintSpec(Model):
 ServiceAccountEmail = Annotated[
     str,
     Text(
-        r"default|[a-z][-a-z0-9]{4,28}[a-z0-9]@[a-z0-9.:-]+\.iam\.gserviceaccount\.com",
+        NODE_ACCOUNT,
         "the address of a Google service account such as slices@my-project.iam.gserviceaccount.com",
     ),
 ]
