@@ -44,17 +44,20 @@ def command(
     """
     evaluation = evaluate_or_exit(stack, allow_any_kind=True)
     from berth.diff.guard.preview import check_preview
-    from berth.diff.guard.preview_file import PreviewFormatError, parse_preview, refusing_odd_shapes
+    from berth.diff.guard.preview_file import STDIN, PreviewFormatError, parse_preview, refusing_odd_shapes
     from berth.diff.guard.preview_scope import OtherStackError, require_stack
 
     assert evaluation.plan_of_any_kind is not None
-    content = _read(preview)
+    content = _read(preview, evaluation.stack)
     try:
         with refusing_odd_shapes():
             engine_preview = parse_preview(content.decode())
             require_stack(engine_preview, evaluation.stack, project_name())
             result = check_preview(engine_preview, evaluation.plan_of_any_kind)
-    except (PreviewFormatError, OtherStackError) as error:
+    except PreviewFormatError as error:
+        typer.echo(error.line(STDIN if preview == "-" else preview, evaluation.stack), err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+    except OtherStackError as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     output_lines = [format_json(as_json(result, evaluation.stack))] if print_json else lines(result, evaluation.stack)
@@ -63,12 +66,12 @@ def command(
     raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
 
 
-def _read(preview: str) -> bytes:
+def _read(preview: str, stack: str) -> bytes:
     """The content of the file, or of stdin; the fault on stderr, and exit 1, where it cannot be read."""
     if preview == "-":
         content: bytes | Problem = typer.get_binary_stream("stdin").read(MAX_ANSWER_BYTES)
     else:
-        remedy = f"write it with pulumi preview --json > {preview}"
+        remedy = f"write it with `pulumi preview --stack {stack} --json > {preview}`"
         content = read_bytes(pathlib.Path(preview), preview, remedy, remedy, MAX_ANSWER_BYTES)
     if isinstance(content, Problem):
         print_problems([content])

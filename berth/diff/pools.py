@@ -170,12 +170,23 @@ def _field_effects(
     if old_pool is None or new_pool is None:
         return
     yield from effects
+    yield from _unique_by_path(_stated_accounts(old_pool, new_pool))
     if what != ChangeKind.RESIZED and effects:
         return
     known = {f.path for f in effects}
     for change in compare_fields(_without_node_pools(old_pool), _without_node_pools(new_pool)):
         if change.path not in known and not change.path.startswith(_POOL_SIZE_FIELDS):
             yield FieldEffect(change.path, change.path, change.before, change.after, UpdateEffect.UPDATE)
+
+
+def _stated_accounts(old_pool: PoolPlan, new_pool: PoolPlan) -> Iterator[FieldEffect]:
+    """Yield the account that the stack file states of adopted node pools that remain, where it says another."""
+    before = {each.key: each for each in old_pool.node_pools}
+    for after in new_pool.node_pools:
+        if after.key in before and after.adopted:
+            accounts = before[after.key].service_account, after.service_account
+            if accounts[0] != accounts[1]:
+                yield FieldEffect("service_account", "nodeConfig.serviceAccount", *accounts, UpdateEffect.STATED)
 
 
 def _without_node_pools(pool: PoolPlan) -> PoolPlan:

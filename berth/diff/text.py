@@ -24,6 +24,7 @@ UNMANAGED_TEXT = "no longer managed here"
 _EFFECT_NOTES = {
     UpdateEffect.KEPT: " (not applied: the provider keeps the value of a removed setting)",
     UpdateEffect.IGNORED: " (not applied: the provider ignores this change)",
+    UpdateEffect.STATED: " (a statement: the nodes of an adopted pool keep their account)",
     UpdateEffect.NEW_NODES_ONLY: " (for new nodes only)",
     UpdateEffect.REFUSED: " (refused by Google Cloud while the cluster uses it)",
 }

@@ -24,6 +24,8 @@ class UpdateEffect(StrEnum):
     """Nothing: the provider keeps the value of an input that is no longer set."""
     IGNORED = "ignored"
     """Nothing: the provider does not pass the change on."""
+    STATED = "stated"
+    """Nothing: the stack file states what an adopted node pool keeps."""
     UPDATE = "update"
     """An update in place."""
     NEW_NODES_ONLY = "later"
@@ -44,6 +46,7 @@ class UpdateEffect(StrEnum):
 _SEVERITY = {
     UpdateEffect.KEPT: 0,
     UpdateEffect.IGNORED: 0,
+    UpdateEffect.STATED: 0,
     UpdateEffect.UPDATE: 1,
     UpdateEffect.NEW_NODES_ONLY: 2,
     UpdateEffect.REFUSED: 3,

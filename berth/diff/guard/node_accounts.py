@@ -23,22 +23,29 @@ def lost_node_accounts(old: FleetPlan, new: FleetPlan, changed: Iterable[Resourc
     """
     changes = {(change.kind, change.key): change.what for change in changed}
     if changes.get((ResourceKind.NODE_IDENTITY, NODES)) == ChangeKind.DELETED:
-        email = _node_account(old)
+        email = made_node_account(old)
         if email and (pools := [pool.name for pool in new.own_pools if _may_run_as(email, pool, old)]):
-            yield _lost(ResourceKind.NODE_IDENTITY, email, pools)
+            yield lost_account(ResourceKind.NODE_IDENTITY, email, pools)
     kept = _team_accounts(new)
     for email in sorted(_team_accounts(old) - kept):
         if pools := [pool.name for pool in new.own_pools if _written_account(pool) == email]:
-            yield _lost(ResourceKind.TEAM_IDENTITY, email, pools)
+            yield lost_account(ResourceKind.TEAM_IDENTITY, email, pools)
 
 
-def _lost(kind: ResourceKind, email: str, pools: list[str]) -> GuardedChange:
-    return GuardedChange(
-        kind, email, f"pools.{pools[0]}.serviceAccount", GuardedAction.DELETE, parts=tuple(pools), first=True
-    )
+def lost_account(
+    kind: ResourceKind,
+    email: str,
+    pools: list[str],
+    action: GuardedAction = GuardedAction.DELETE,
+    worker: str | None = None,
+) -> GuardedChange:
+    """Return the guarded change of an account as which nodes of these pools run."""
+    key = f"pools.{pools[0]}.serviceAccount"
+    return GuardedChange(kind, email, key, action, parts=tuple(pools), first=True, worker=worker)
 
 
-def _node_account(plan: FleetPlan) -> str | None:
+def made_node_account(plan: FleetPlan) -> str | None:
+    """Return the address of the account that Berth makes for the nodes of a fleet."""
     account = None if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.node_service_account
     return account.email if account is not None else None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from berth.diff.guard.ack_preview import removed_quota_leaves
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
 from berth.diff.guard.classify import classify_urn, plan_of_worker
+from berth.diff.guard.preview_accounts import lost_accounts
 from berth.diff.guard.preview_file import REPLACING_OPS, EnginePreview
 from berth.diff.guard.preview_ranges import refused_ranges
 from berth.diff.guard.preview_scope import unfinished_program
@@ -38,6 +39,8 @@ _PROTECT_ERROR = re.compile(
 )
 _SUMMARY_MESSAGES = ("preview failed", "update failed")
 """Messages with which Pulumi sums up its errors."""
+_REPLACING_KINDS = ("add-replace", "delete-replace", "update-replace")
+"""Kinds of `detailedDiff` that replace a resource."""
 _OFF_INPUT = "deletionProtection"
 WAS_UNPROTECTED = "it was not protected when it was last deployed"
 
@@ -82,6 +85,7 @@ def check_preview(preview: EnginePreview, plan: AnyPlan) -> GuardReport:
         ),
         *_unprotected_clusters(preview.steps, plan),
         *(refused_ranges(preview.steps, plan) if isinstance(plan, FleetPlan) else ()),
+        *(lost_accounts(preview.steps, plan) if isinstance(plan, FleetPlan) else ()),
         *(_guarded_change(str(step["urn"]), action, step, plan, refused) for step, action in steps),
         *(_guarded_change(urn, error.action, {}, plan, refused) for urn, error in refused.items() if urn not in known),
         *(removed_quota_leaves(preview.steps, plan) if isinstance(plan, AckFleetPlan) else ()),
@@ -195,8 +199,27 @@ def _change_of_resource(
 
 
 def _replace_reasons(step: Mapping[str, Any]) -> Iterator[FieldEffect]:
-    for reason in step.get("replaceReasons") or ():
+    """Yield the inputs that replace a resource: as exactly as the provider tells it, else the top-level inputs."""
+    details: Mapping[str, Mapping[str, Any]] = step.get("detailedDiff") or {}
+    exact = [
+        path for path, each in details.items() if str(each.get("kind") or each.get("diffKind")) in _REPLACING_KINDS
+    ]
+    for reason in sorted(path for path in exact if _is_input(path, step)) or step.get("replaceReasons") or ():
         yield FieldEffect(str(reason), str(reason), None, None, UpdateEffect.REPLACE)
+
+
+def _is_input(path: str, step: Mapping[str, Any]) -> bool:
+    """Return whether the program sets a field; one that the provider computes changes because another one does."""
+    return any(_has_path(_state(step, key).get("inputs"), path) for key in ("oldState", "newState"))
+
+
+def _has_path(inputs: object, path: str) -> bool:
+    """Return whether nested inputs have a value at `nodeConfig.taints[0].effect`; below a list it is assumed."""
+    for key in path.partition("[")[0].split("."):
+        if not isinstance(inputs, Mapping) or key not in inputs:
+            return False
+        inputs = cast("Mapping[str, object]", inputs)[key]
+    return True
 
 
 def _merged(changes: Iterable[GuardedChange]) -> list[GuardedChange]:

@@ -32,16 +32,34 @@ HARMLESS_OPS: Final = (
 """Operations that delete nothing in the cloud; `discard` operations only remove resources from the state."""
 _EVENT_KEYS: Final = ("preludeEvent", "resourcePreEvent", "summaryEvent", "diagnosticEvent", "cancelEvent")
 
+STDIN: Final = "stdin"
+"""What faults call the standard input."""
+
 _SPACE: Final = re.compile(r"\s*")
 
 Record = dict[str, Any]
 
 
 class PreviewFormatError(Exception):
-    """The input is not a preview; one line says why."""
+    """The input is not a preview that can be checked; `reason` says why, in one line.
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"this is not the output of `pulumi preview --json`: {reason}")
+    `is_unknown` is whether a newer engine may have written it, so that the same command would print it again.
+    """
+
+    def __init__(self, reason: str, *, is_unknown: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.is_unknown = is_unknown
+
+    def line(self, name: str, stack: str) -> str:
+        """Return the fault of the file `name`, with the command that writes a preview."""
+        if self.is_unknown:
+            return f"{name}: this preview cannot be checked: {self.reason}"
+        file = f" > {name}" if name != STDIN else ""
+        return (
+            f"{name}: not the output of `pulumi preview --json`: {self.reason}; write it with "
+            f"`pulumi preview --stack {stack} --json{file}`"
+        )
 
 
 @contextlib.contextmanager
@@ -133,7 +151,7 @@ def _checked(steps: list[Record], errors: list[str], printed: list[str], counts:
     """Return the preview. Raises PreviewFormatError for an unknown operation, or one that only the summary counts."""
     known_ops = {*REPLACING_OPS, *HARMLESS_OPS, "delete"}
     if unknown := sorted({str(step["op"]) for step in steps} - known_ops):
-        raise PreviewFormatError(f"this version of Berth does not know the operation '{unknown[0]}'")
+        raise PreviewFormatError(f"this version of Berth does not know the operation '{unknown[0]}'", is_unknown=True)
     ops = {str(step["op"]) for step in steps}
     summary: Mapping[str, object] = cast("Mapping[str, object]", counts) if isinstance(counts, Mapping) else {}
     for op, count in summary.items():
@@ -183,4 +201,5 @@ def _event_steps(events: Iterable[Record]) -> Iterator[Record]:
             "oldState": fields.get("old"),
             "newState": fields.get("new"),
             "replaceReasons": fields.get("keys"),
+            "detailedDiff": fields.get("detailedDiff"),
         }

@@ -30,11 +30,7 @@ def describe_guarded_change(change: GuardedChange) -> str:
         with_cluster = " with its cluster" if any(f.path == ResourceKind.CLUSTER for f in change.because) else ""
         action = f"{_PAST_PARTICIPLE[change.action]}{with_cluster}"
         return f"{name} would be {action}, and its guarantee{flavors_suffix} would be lost"
-    reasons = (
-        f"{camel_case(f.path.partition('[')[0])} changes" if f.input else f"{f.path} is replaced"
-        for f in change.because
-    )
-    why = join_words(list(dict.fromkeys(reasons)))
+    why = _reasons(change)
     reason_suffix = f", because {why}" if why else ""
     if change.kind == ResourceKind.POOL and change.action == GuardedAction.DELETE and not change.whole:
         return f"{name} would lose its node pool{'s' if len(change.parts) > 1 else ''} {which}{reason_suffix}"
@@ -42,11 +38,20 @@ def describe_guarded_change(change: GuardedChange) -> str:
     return f"{name} would be {_PAST_PARTICIPLE[change.action]}{also}{reason_suffix}"
 
 
+def _reasons(change: GuardedChange) -> str:
+    """Return `topology changes`, `name and zones change`, or `network is replaced`."""
+    fields = [*dict.fromkeys(camel_case(f.path.partition("[")[0]) for f in change.because if f.input)]
+    changed = [f"{join_words(fields)} change{'s' if len(fields) == 1 else ''}"] if fields else []
+    replaced = [*dict.fromkeys(f.path for f in change.because if not f.input)]
+    verb = "is" if len(replaced) == 1 else "are"
+    return " and ".join([*changed, *([f"{join_words(replaced)} {verb} replaced"] if replaced else [])])
+
+
 def _describe_account(change: GuardedChange) -> str:
     certainty = "may run" if change.kind == ResourceKind.NODE_IDENTITY else "run"
     return (
-        f"service account {change.name} would be deleted, and nodes of {_pools(change)} {certainty} as it: "
-        f"{NODES_WITHOUT_ACCOUNT}"
+        f"service account {change.name} would be {_PAST_PARTICIPLE[change.action]}, and nodes of {_pools(change)} "
+        f"{certainty} as it: {NODES_WITHOUT_ACCOUNT}"
     )
 
 
@@ -80,6 +85,8 @@ def describe_remedy(change: GuardedChange) -> str:
 
 
 def _account_remedy(change: GuardedChange) -> str:
+    if change.action == GuardedAction.REPLACE:
+        return f"undo what replaces the account, or first move {_pools(change)} to another one (berth rotate)"
     if change.kind == ResourceKind.TEAM_IDENTITY:
         return f"keep teams.<team>.identity.impersonate, or first give {_pools(change)} another serviceAccount"
     return (

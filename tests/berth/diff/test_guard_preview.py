@@ -50,7 +50,7 @@ def descriptions(name: str, allowances: Mapping[str, str] | None = None) -> tupl
     return guarded, [guard_text.describe_guarded_change(loss) for loss in judged.losses if loss.allowed]
 
 
-WHY = "because name changes, nodeConfig changes and placementPolicy changes"
+WHY = "because name, nodeConfig and placementPolicy change"
 V5E = f"pool v5e would be replaced (node pools v5e-{{}}), {WHY}"
 
 
@@ -146,16 +146,41 @@ SHAPELESS = [
 @pytest.mark.parametrize("text", ["", "no json", "[]", '{"a": 1}', *SHAPELESS, '{"diagnostics": ["failed"]}'])
 def test_what_is_no_preview_is_told(text: str) -> None:
     """And never taken for one in which nothing is lost."""
-    with pytest.raises(PreviewFormatError, match="pulumi preview --json"):
+    with pytest.raises(PreviewFormatError) as found:
         parse_preview(text)
+    line = found.value.line("preview.json", "prod")
+    assert line.startswith("preview.json: ")
+    assert (
+        line.endswith("; write it with `pulumi preview --stack prod --json > preview.json`") != found.value.is_unknown
+    )
 
 
-def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
-    file = tmp_path / "preview.json"
-    file.write_bytes(b"\xff\xfe{\x00")
-    result = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), str(file)])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\xfe{\x00", "it is not UTF-8"),
+        (b"stack: dev", "it is not JSON"),
+        (b'{"name": "plan"}', "it must be an object with steps"),
+        (b"", "it is empty"),
+    ],
+)
+def test_the_file_and_the_command_that_writes_it_are_told(content: bytes, reason: str, tmp_path: Path) -> None:
+    file, stack = tmp_path / "preview.json", GKE_STACKS["dev"]
+    file.write_bytes(content)
+    result = CliRunner().invoke(app, ["guard", str(stack), str(file)])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "this is not the output of `pulumi preview --json`: it is not UTF-8\n"
+    wanted = f"not the output of `pulumi preview --json`: {reason}; write it with `pulumi preview --stack dev --json"
+    assert result.stderr == f"{file}: {wanted} > {file}`\n"
+    result = CliRunner().invoke(app, ["guard", str(stack), "-"], input=content)
+    assert result.stderr == f"stdin: {wanted}`\n"
+
+
+def test_an_operation_of_a_newer_engine_is_not_written_again() -> None:
+    with pytest.raises(PreviewFormatError) as found:
+        parse_preview('{"steps": [{"op": "obliterate", "urn": "u"}]}')
+    assert found.value.line("p.json", "prod") == (
+        "p.json: this preview cannot be checked: this version of Berth does not know the operation 'obliterate'"
+    )
 
 
 def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence() -> None:

@@ -87,13 +87,19 @@ def guard(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[i
             "the preview is of stack 'dev' of project 'web', not of stack 'dev' of project 'berth'; "
             "run `pulumi preview --stack dev --json` in the folder of this project\n",
         ),
-        ("dev-bucket", 1, "this is not the output of `pulumi preview --json`: 'dev-bucket' is not a URN\n"),
+        (
+            "dev-bucket",
+            1,
+            "{file}: not the output of `pulumi preview --json`: 'dev-bucket' is not a URN; write it with `pulumi "
+            "preview --stack dev --json > {file}`\n",
+        ),
     ],
 )
 def test_a_preview_of_another_stack_is_refused(
     form: Any, urn: str, status: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert guard(form(urn), tmp_path, monkeypatch) == (status, message)
+    told = message.replace("{file}", str(tmp_path / "preview.json"))
+    assert guard(form(urn), tmp_path, monkeypatch) == (status, told)
 
 
 def test_an_error_about_another_stack_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from berth.diff.compare import compare
 from berth.diff.guard import text
 from berth.diff.headline import headline
+from berth.diff.text import describe_effect
 from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.rules.gke.node_accounts import account_contradictions
@@ -111,10 +112,33 @@ def test_the_account_of_a_team_as_which_nodes_run_is_not_deleted() -> None:
     assert accounts_lost(old, fleet({"serviceAccount": OTHER})) == []
 
 
-def test_the_account_of_an_adopted_pool_is_a_statement_that_changes_nothing() -> None:
-    changes = compare(fleet(ADOPTED), fleet({**ADOPTED, "serviceAccount": OTHER}))
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        (ADOPTED, {**ADOPTED, "serviceAccount": OTHER}, f"serviceAccount – → {OTHER}"),
+        ({**ADOPTED, "serviceAccount": OTHER}, ADOPTED, f"serviceAccount {OTHER} → –"),
+        (
+            {**ADOPTED, "serviceAccount": OTHER},
+            {**ADOPTED, "serviceAccount": "default"},
+            f"serviceAccount {OTHER} → default",
+        ),
+    ],
+)
+def test_the_account_of_an_adopted_pool_is_a_statement_that_changes_nothing(
+    old: dict[str, Any], new: dict[str, Any], shown: str
+) -> None:
+    changes = compare(fleet(old), fleet(new))
     (pool,) = changes.pools
-    assert (pool.what, pool.fields, pool.hit_nodes, changes.things, changes.losses) == ("changed", (), 0, (), ())
+    assert (pool.what, pool.hit_nodes, changes.things, changes.losses) == ("changed", 0, (), ())
+    note = "(a statement: the nodes of an adopted pool keep their account)"
+    assert [describe_effect(field) for field in pool.fields] == [f"{shown} {note}"]
+
+
+def test_an_account_that_replaces_the_pool_is_no_statement() -> None:
+    changes = compare(fleet({"serviceAccount": OTHER}), fleet({"serviceAccount": OWN}))
+    assert [(field.path, field.does) for pool in changes.pools for field in pool.fields] == [
+        ("service_account", "replace")
+    ]
 
 
 # --- what GKE answers -------------------------------------------------------------------------------------------------
