@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any, cast
 
 from msgspec import Struct
@@ -14,11 +15,20 @@ StackEntry = dict[str, Any]
 """An entry of the stack file."""
 
 
+class Fate(StrEnum):
+    """What becomes of something after adoption; the value is the heading of its lines."""
+
+    LEFT = "not adopted, or assumed"
+    CHANGED = "changed by the first `pulumi up`"
+    CREATED = "created by the first `pulumi up`"
+
+
 class NotAdopted(Struct, frozen=True):
-    """Something that is not adopted, or is changed: its name, and the reason or the result."""
+    """Something that is not adopted, or is changed or created: its name, and the reason or the result."""
 
     subject: str
     reason: str
+    fate: Fate = Fate.LEFT
 
     def line(self) -> str:
         """Return both in one line."""

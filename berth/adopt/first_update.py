@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from berth.adopt import rest_fields
-from berth.adopt.api_objects import ApiObject, NotAdopted, mapping_at, name_of, namespace_of, value_at
+from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, mapping_at, name_of, namespace_of, value_at
 from berth.adopt.controllers import CONTROLLERS
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kubernetes.server_defaults import without_defaults
@@ -67,7 +67,7 @@ def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account:
     account, planned_account = value_at(resource, "config.serviceAccount"), plan.service_account or planned_account
     if account not in (None, planned_account):
         effect_note = _EFFECT_NOTES[UpdateEffect.REPLACE]
-        yield NotAdopted(what, f"config.serviceAccount {account} → {planned_account}{effect_note}")
+        yield NotAdopted(what, f"config.serviceAccount {account} → {planned_account}{effect_note}", Fate.CHANGED)
     yield from _unsupported(what, rest_fields.NODE_POOL, resource)
 
 
@@ -79,7 +79,7 @@ def _field_changes(what: str, seen: Mapping[str, object], plan: object, kind: st
         if after is None or (not before and not after) or str(before).casefold() == str(after).casefold():
             continue  # fields that are not written stay as they are
         effect_note = _EFFECT_NOTES.get(find_update_rule(kind, FieldChange(field, before, after)).does, "")
-        yield NotAdopted(what, f"{field} {format_change(before, after)}{effect_note}")
+        yield NotAdopted(what, f"{field} {format_change(before, after)}{effect_note}", Fate.CHANGED)
 
 
 def _planned_value(plan: object, path: str) -> object:
@@ -91,9 +91,8 @@ def _planned_value(plan: object, path: str) -> object:
 def _unsupported(what: str, kind: str, resource: ApiObject) -> Iterator[NotAdopted]:
     for path, observed in rest_fields.unsupported_fields(kind, resource):
         if (fixed_field := rest_fields.fixed_field(kind, path)) is not None:
-            yield NotAdopted(
-                what, f"{path} {format_change(observed, fixed_field.value)}{_EFFECT_NOTES.get(fixed_field.does, '')}"
-            )
+            effect_note = _EFFECT_NOTES.get(fixed_field.does, "")
+            yield NotAdopted(what, f"{path} {format_change(observed, fixed_field.value)}{effect_note}", Fate.CHANGED)
         else:
             yield NotAdopted(what, f"{path} is {format_value(observed)}, which a stack file cannot express")
 
@@ -109,11 +108,16 @@ def _object_changes(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[No
             continue
         planned = cast("dict[str, Any]", manifest)
         wanted[str(planned["kind"]), namespace_of(planned), name_of(planned)] = planned
+    labels: dict[str, list[tuple[str, str, str]]] = {}
     for key, manifest in wanted.items():
         if key in existing:
             what = " ".join((key[0], "/".join(filter(None, key[1:]))))
-            yield from (NotAdopted(what, line) for line in _manifest_changes(existing[key], manifest))
-    yield from _grouped_by_kind((key for key in wanted if key not in existing), "does not exist and will be created")
+            yield from (NotAdopted(what, line, Fate.CHANGED) for line in _manifest_changes(existing[key], manifest))
+            if missing := _missing_labels(existing[key], manifest):
+                labels.setdefault(missing, []).append(key)
+    for missing, keys in labels.items():
+        yield from _grouped_by_kind(keys, f"labels added: {missing}", Fate.CHANGED)
+    yield from _grouped_by_kind((key for key in wanted if key not in existing), "in no answer", Fate.CREATED)
     others = {key: _why_left(key, plan) for key in existing if key not in wanted}
     for reason in dict.fromkeys(filter(None, others.values())):
         yield from _grouped_by_kind((key for key, why in others.items() if why == reason), reason)
@@ -133,26 +137,28 @@ def _why_left(key: tuple[str, str, str], plan: FleetPlan) -> str:
 
 
 def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield fields that change; labels are reported once, because the first import adds them to everything."""
+    """Yield fields that change, without labels."""
     kind = str(live["kind"])
-    labels = mapping_at(live["metadata"], "labels")
-    missing = [k for k, v in mapping_at(manifest["metadata"], "labels").items() if labels.get(k) != v]
-    if missing:
-        yield f"gets labels: {', '.join(missing)}"
     before, after = (without_defaults(kind, _written(each)) for each in (live, manifest))
     keys = {**before, **after}
     for change in compare_fields({key: before.get(key) for key in keys}, {key: after.get(key) for key in keys}):
         yield f"{change.path} {format_change(change.before, change.after)}"
 
 
+def _missing_labels(live: ApiObject, manifest: Mapping[str, Any]) -> str:
+    """Return the labels that an object gets; the first update adds them to everything, so kinds share a line."""
+    labels = mapping_at(live["metadata"], "labels")
+    return ", ".join(k for k, v in sorted(mapping_at(manifest["metadata"], "labels").items()) if labels.get(k) != v)
+
+
 def _written(resource: Mapping[str, Any]) -> dict[str, object]:
     return {key: value for key, value in resource.items() if key not in (*_SERVER_SET, "apiVersion", "kind")}
 
 
-def _grouped_by_kind(keys: Iterable[tuple[str, str, str]], why: str) -> Iterator[NotAdopted]:
+def _grouped_by_kind(keys: Iterable[tuple[str, str, str]], why: str, fate: Fate = Fate.LEFT) -> Iterator[NotAdopted]:
     kinds: dict[str, list[str]] = {}
     for kind, namespace, name in keys:
         kinds.setdefault(kind, []).append("/".join(filter(None, (namespace, name))))
     for kind, names in sorted(kinds.items()):
         some = ", ".join(sorted(names)[:_MAX_NAMES]) + (f", … ({len(names)} in all)" if len(names) > _MAX_NAMES else "")
-        yield NotAdopted(f"{kind} {some}", why)
+        yield NotAdopted(f"{kind} {some}", why, fate)

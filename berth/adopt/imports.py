@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from berth.adopt.api_objects import NotAdopted, StackEntry
+from berth.adopt.api_objects import Fate, NotAdopted, StackEntry
 from berth.adopt.google.import_ids import ImportIds
 from berth.adopt.inventory import ClusterInventory
 from berth.plan.fleet import FleetPlan
@@ -86,7 +86,21 @@ def not_imported(registered: Sequence[RegisteredResource], imported: Mapping[str
     imported_names = {(e["type"], e["logicalName"]) for content in imported.values() for e in content["resources"]}
     rest = [o for o in registered if o.type.startswith("gcp:") and o.custom and (o.type, o.name) not in imported_names]
     for kind, count in sorted(Counter(resource.type.rpartition(":")[2] for resource in rest).items()):
-        yield NotAdopted(f"{kind} ({count})", "is in no answer: the first `pulumi up` creates it")
+        one, many = _NOUNS.get(kind, (kind, kind))
+        yield NotAdopted(f"{count} {one if count == 1 else many}", "in no answer", Fate.CREATED)
+
+
+_NOUNS = {
+    "Account": ("service account", "service accounts"),
+    "AlertPolicy": ("alert policy", "alert policies"),
+    "BucketIAMMember": ("role on a bucket", "roles on buckets"),
+    "Dashboard": ("dashboard", "dashboards"),
+    "IAMMember": ("role", "roles"),
+    "NodePool": ("node pool", "node pools"),
+    "SecretIamMember": ("role on a secret", "roles on secrets"),
+    "Service": ("enabled API", "enabled APIs"),
+}
+"""What people call the kinds that often are in no answer."""
 
 
 def _provider_name(resource: RegisteredResource) -> str:

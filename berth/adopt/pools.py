@@ -56,26 +56,26 @@ def read_pools(
     for node_pool in inventory.node_pools:
         if node_pool["name"] == SYSTEM_POOL and not inventory.keeps_cluster:
             continue
-        if node_pool["name"] == _DEFAULT_POOL and inventory.manages_cluster:
-            not_adopted.append(
-                NotAdopted(
-                    f"node pool {_DEFAULT_POOL}",
-                    "the first `pulumi up` would delete it: fix the state (docs/adopt.md)",
-                )
-            )
         if _machine_of(node_pool) is None:
             not_adopted.append(_without_accelerators(inventory, node_pool))
-        else:
-            with_machines.append(node_pool)
+            continue
+        with_machines.append(node_pool)
+        if _is_deleted_default(inventory, node_pool):
+            not_adopted.append(NotAdopted(f"node pool {_DEFAULT_POOL}", _DELETED))
     groups = sorted(_groups(inventory, with_machines), key=lambda group: group.key)
     return [_group_pool(inventory, stack, group, reserved, not_adopted) for group in groups], reserved
 
 
+_DELETED = "the first `pulumi up` would delete it: fix the state after the import (docs/adopt.md, step 3)"
+
+
+def _is_deleted_default(inventory: ClusterInventory, node_pool: ApiObject) -> bool:
+    return node_pool["name"] == _DEFAULT_POOL and inventory.manages_cluster
+
+
 def _without_accelerators(inventory: ClusterInventory, node_pool: ApiObject) -> NotAdopted:
     kind = value_at(node_pool, "config.machineType")
-    remedy = (
-        "ignored" if not inventory.keeps_cluster else "it stays with the cluster, whose pods without them run there"
-    )
+    remedy = _DELETED if _is_deleted_default(inventory, node_pool) else "it stays, and so does what runs there"
     return NotAdopted(f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; {remedy}")
 
 

@@ -68,7 +68,9 @@ def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) 
     queued = bool(inventory.objects_of_kind("ClusterQueue"))
     for name in sorted(name for name in pod_priorities if not name.startswith(("system-", "gmp-"))):
         if not queued or abs(int(pod_priorities[name].get("value") or 0)) > _MAX_PRIORITY:
-            not_adopted.append(NotAdopted(f"PriorityClass {name}", "no WorkloadPriorityClass has its name; ignored"))
+            not_adopted.append(
+                NotAdopted(f"PriorityClass {name}", "no WorkloadPriorityClass has its name; it stays as it is")
+            )
         else:
             result[name] = _priority_entry(pod_priorities[name], pod_priorities[name])
     return result
@@ -88,6 +90,9 @@ def _priority_entry(priority_class: ApiObject, pod_priority: ApiObject) -> Stack
 # --- quotas -----------------------------------------------------------------------------------------------------------
 
 
+_LOST_QUOTA = "that quota is not adopted; to keep it in the stack, write a pool with this flavor"
+
+
 def quota_entries(
     resource: ApiObject, known: PoolsByFlavor, in_cohort: bool, not_adopted: list[NotAdopted]
 ) -> tuple[list[StackEntry], StackEntry]:
@@ -99,9 +104,7 @@ def quota_entries(
     for name, resources in _iter_flavor_quotas(resource):
         if name not in known:
             who = f"{resource['kind']} {name_of(resource)}"
-            not_adopted.append(
-                NotAdopted(who, f"its flavor '{name}' selects no pool's nodes; that quota is not adopted")
-            )
+            not_adopted.append(NotAdopted(who, f"its flavor '{name}' selects no pool's nodes; {_LOST_QUOTA}"))
             continue
         entries.append({"flavor": name} | _quota_entry(resources, known[name], in_cohort))
     rates = [entry.get("perAccelerator") for entry in entries]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from berth.adopt.api_objects import NotAdopted
+from berth.adopt.api_objects import Fate, NotAdopted
 from berth.adopt.google.monitoring import MonitoringResource
 from berth.adopt.inventory import ClusterInventory
 
@@ -20,4 +20,4 @@ def display_name_changes(inventory: ClusterInventory, registered: Sequence[Monit
         email = f"{resource.inputs.get('accountId')}@{inventory.project}.iam.gserviceaccount.com"
         before, after = names.get(email), str(resource.inputs.get("displayName", ""))
         if before is not None and before != after:
-            yield NotAdopted(f"service account {email}", f"the first `pulumi up` sets its display name '{after}'")
+            yield NotAdopted(f"service account {email}", f"its display name becomes '{after}'", Fate.CHANGED)

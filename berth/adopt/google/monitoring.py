@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 
 from berth.adopt.api_objects import (
     ApiObject,
+    Fate,
     NotAdopted,
     StackEntry,
     labels_of,
@@ -27,6 +28,7 @@ from berth.adopt.google.alert_policies import (
 from berth.adopt.inventory import ClusterInventory
 from berth.monitoring.dashboards import alert_keys
 from berth.monitoring.metrics import IN_CLUSTER, MANAGED
+from berth.monitoring.recordings import PRICE
 from berth.names import MANAGED_BY_LABEL
 from berth.plan.monitoring import PROMETHEUS_NAMESPACE, MonitoringPlan
 from berth.text import abbreviate_names
@@ -37,6 +39,14 @@ _KUEUE_MONITOR = "berth-kueue"
 _ALERT, _DASHBOARD = "gcp:monitoring/alertPolicy:AlertPolicy", "gcp:monitoring/dashboard:Dashboard"
 _SERVER_FIELDS = ("name", "etag", "labels")
 """Fields of a dashboard that Google sets, or that Berth does not."""
+
+
+def _rules(inventory: ClusterInventory) -> Iterator[ApiObject]:
+    """Yield the alerting and recording rules of managed Prometheus, and of a Prometheus operator."""
+    for kind in ("ClusterRules", "PrometheusRule"):
+        for resource in inventory.objects_of_kind(kind):
+            for group in list_at(mapping_at(resource, "spec"), "groups"):
+                yield from list_at(group, "rules")
 
 
 class MonitoringResource(Protocol):
@@ -72,6 +82,14 @@ def monitoring_section(inventory: ClusterInventory, stack: str, not_adopted: lis
                 f"Deployment {abbreviate_names(foreign)}",
                 f"a Prometheus operator that is not the Helm release {PROMETHEUS_CHART} in {PROMETHEUS_NAMESPACE}; it "
                 "stays, and Berth adds no rules or dashboards to it",
+            )
+        )
+    if any(rule.get("record") == PRICE for rule in _rules(inventory)):
+        not_adopted.append(
+            NotAdopted(
+                "monitoring.prices",
+                "the cluster's recording rules have prices, which are not read; write them, or the first `pulumi up` "
+                "removes the rules",
             )
         )
     alerts = alert_entries(policies, cluster, MANAGED) if policies else _in_cluster_alerts(inventory, cluster)
@@ -180,7 +198,7 @@ def monitoring_changes(inventory: ClusterInventory, registered: Sequence[Monitor
         else:
             continue
         used |= {str(each["name"]) for each in candidates}
-        yield from (NotAdopted(f"{noun} '{candidates[0]['displayName']}'", line) for line in lines)
+        yield from (NotAdopted(f"{noun} '{candidates[0]['displayName']}'", line, Fate.CHANGED) for line in lines)
         if len(candidates) > 1:
             names = abbreviate_names([str(each["name"]) for each in candidates])
             yield NotAdopted(

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import yaml
 
-from berth.adopt.api_objects import InvalidInventory, NotAdopted, StackEntry, mapping_at, name_of, namespace_of
+from berth.adopt.api_objects import Fate, InvalidInventory, NotAdopted, StackEntry, mapping_at, name_of, namespace_of
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import format_duration
 from berth.diff.fields import compare_fields
@@ -93,7 +93,8 @@ def configuration_changes(inventory: ClusterInventory, plan: FleetPlan) -> Itera
     keys = [key for key in {**observed, **planned} if key not in _SET_BY_CHART]
     before, after = ({key: _without_v1beta1(each).get(key) for key in keys} for each in (observed, planned))
     for change in compare_fields(before, after):
-        yield NotAdopted("kueue", f"its Configuration: {change.path} {format_change(change.before, change.after)}")
+        line = f"its Configuration: {change.path} {format_change(change.before, change.after)}"
+        yield NotAdopted("kueue", line, Fate.CHANGED)
 
 
 def _planned(plan: FleetPlan) -> StackEntry | None:

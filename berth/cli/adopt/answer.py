@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 from msgspec import Struct
 
-from berth.adopt.api_objects import InvalidInventory, NotAdopted
+from berth.adopt.api_objects import Fate, InvalidInventory, NotAdopted
 from berth.adopt.first_update import first_update_changes
 from berth.adopt.google.display_names import display_name_changes
 from berth.adopt.google.monitoring import absent_alerts, monitoring_changes
@@ -68,7 +68,7 @@ def run(
         output_files[f"{stack}.{provider}.import.json"] = json.dumps(content, indent=2) + "\n"
     with _reporting_bad_input():
         changes = [
-            *first_update_changes(inventory, evaluation.plan),
+            *_not_told(first_update_changes(inventory, evaluation.plan), adopted.not_adopted),
             *configuration_changes(inventory, evaluation.plan),
             *other_rights(inventory, evaluation.plan),
             *display_name_changes(inventory, resources),
@@ -77,6 +77,12 @@ def run(
     return AdoptionResult(
         output_files, (*adopted.not_adopted, *changes, *not_imported(resources, files_by_provider)), ()
     )
+
+
+def _not_told(changes: Sequence[NotAdopted], told: Sequence[NotAdopted]) -> Iterator[NotAdopted]:
+    """Yield the changes without objects that stay and have a line already."""
+    subjects = {each.subject for each in told}
+    yield from (each for each in changes if each.fate != Fate.LEFT or each.subject not in subjects)
 
 
 def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, AdoptedFleet, Evaluation]:
@@ -152,6 +158,10 @@ def lines(result: AdoptionResult) -> Iterator[str]:
         importable = sum("id" in each for each in entries)
         summary = f"{pluralize(importable, 'resource')} to import" if name.endswith(".json") else "written"
         yield f"{name}: {summary}"
-    if result.not_adopted:
-        yield f"not adopted, assumed, or changed by the first `pulumi up` ({len(result.not_adopted)}):"
-        yield from (f"  {each.line()}" for each in result.not_adopted)
+    for fate in Fate:
+        told = [each.line() for each in result.not_adopted if each.fate == fate]
+        if told:
+            yield f"{fate.value} ({len(told)}):"
+            yield from (f"  {line}" for line in told)
+    if not result.faults:
+        yield "next: read these lines, then import the resources (docs/adopt.md, step 3)"

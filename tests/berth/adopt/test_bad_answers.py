@@ -19,6 +19,7 @@ ASK = (
     "give the answer of gcloud container clusters describe, container node-pools list, or another command of "
     "docs/adopt.md, each with --format json, or kubectl get with -o json"
 )
+KEPT = "that quota is not adopted; to keep it in the stack, write a pool with this flavor"
 Edit = Callable[[dict[str, Any]], None]
 
 
@@ -175,11 +176,11 @@ def _cpu_pool(answers: dict[str, Any]) -> None:
 LEFT: dict[str, tuple[Edit, list[str]]] = {
     "a queue with a flavor that nobody defines": (
         _unknown_flavor,
-        ["ClusterQueue vision-urgent: its flavor 'l40s' selects no pool's nodes; that quota is not adopted"],
+        [f"ClusterQueue vision-urgent: its flavor 'l40s' selects no pool's nodes; {KEPT}"],
     ),
     "a queue without a door": (
         _no_door,
-        ["ClusterQueue language-batch: no LocalQueue uses it; ignored"],
+        ["ClusterQueue language-batch: no LocalQueue uses it; it stays as it is"],
     ),
     "a flavor that is not there": (
         _no_flavor,
@@ -189,15 +190,18 @@ LEFT: dict[str, tuple[Edit, list[str]]] = {
                 line
                 for queue in ("language-train", "speech-train", "vision-train")
                 for line in (
-                    f"ClusterQueue {queue}: its flavor 'v5e' selects no pool's nodes; that quota is not adopted",
-                    f"ClusterQueue {queue}: none of its flavors has a pool; ignored",
+                    f"ClusterQueue {queue}: its flavor 'v5e' selects no pool's nodes; {KEPT}",
+                    f"ClusterQueue {queue}: none of its flavors has a pool; it stays as it is",
                 )
             ),
         ],
     ),
     "an ordinary node pool": (
         _cpu_pool,
-        ["node pool workers: 'e2-standard-4' has no accelerators that Berth knows; ignored"],
+        [
+            "node pool workers: 'e2-standard-4' has no accelerators that Berth knows; it stays, and so does what runs "
+            "there"
+        ],
     ),
     "no range of nodes": (
         _without("subnets.json"),

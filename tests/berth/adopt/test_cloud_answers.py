@@ -231,8 +231,7 @@ def test_the_display_name_that_an_account_gets_is_told() -> None:
 
     assert told(DEV, lambda _: None) == []
     assert told(DEV, edit) == [
-        f"service account dev-nodes@{PROJECT}.iam.gserviceaccount.com: the first `pulumi up` sets its display name "
-        "'Nodes of cluster dev'"
+        f"service account dev-nodes@{PROJECT}.iam.gserviceaccount.com: its display name becomes 'Nodes of cluster dev'"
     ]
 
 
