@@ -148,8 +148,13 @@ def _set_flow_style(node: Any, depth: int) -> int:
     pairs: list[Any] = node.value
     children: list[Any] = [each for pair in pairs for each in pair] if node.id == "mapping" else pairs
     length = sum(_set_flow_style(each, depth + 1) + 2 for each in children)
-    plain = node.id == "sequence" and all(each.id == "scalar" for each in children)
+    is_plain = all(each.id == "scalar" for each in children)
     node.flow_style = (
-        (length <= _LINE_WIDTH and depth > _SECTION_DEPTH) or not children or (depth == _SECTION_DEPTH - 1 and plain)
+        (
+            length <= _LINE_WIDTH
+            and (depth > _SECTION_DEPTH or (depth == _SECTION_DEPTH and len(pairs) == 1 and is_plain))
+        )
+        or not children
+        or (depth == _SECTION_DEPTH - 1 and node.id == "sequence" and is_plain)
     )
     return length
