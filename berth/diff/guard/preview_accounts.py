@@ -1,7 +1,7 @@
 """Service accounts that a preview deletes or replaces while nodes run as them.
 
-A preview lists only the resources that change, so of an unchanged node pool it does not say which account its nodes run
-as: the stack file does. Where neither says it, an adopted pool counts as one that may run as the account of nodes.
+A preview does not list every resource that stays as it is. Of a node pool that is not in it, the stack file says which
+account its nodes run as. Where neither says it, an adopted pool counts as one that may run as the account of nodes.
 """
 
 from __future__ import annotations

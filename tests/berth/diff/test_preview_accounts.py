@@ -15,7 +15,9 @@ from berth.diff.guard import text
 from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.plan.fleet import FleetPlan
+from tests.berth.diff.edits.edited import MANAGED
 from tests.berth.diff.test_node_accounts import ADOPTED, OTHER, OWN, STACK, fleet
+from tests.small_fleets import own_cluster
 from tests.small_fleets import plan as plan_of
 from tests.stack_files import GKE_STACKS, fleet_values
 
@@ -138,6 +140,26 @@ def test_guard_and_diff_say_the_same(before: dict[str, Any], after: dict[str, An
     (of_guard,) = check_preview(read_preview({"steps": [step]}), new).blocked
     assert text.describe_guarded_change(of_guard) == text.describe_guarded_change(of_diff)
     assert text.describe_remedy(of_guard) == text.describe_remedy(of_diff)
+
+
+def test_the_account_of_a_worker_is_of_the_workers_own_pools() -> None:
+    manager = MANAGED.plan(None)
+    assert isinstance(manager, FleetPlan)
+    worker = next(each for each in manager.workers if each.made_here and each.plan.own_pools)
+    urn = f"{_URN}berth:gke:NodeServiceAccount$gcp:serviceaccount/account:Account::{worker.name}/nodes-account"
+    email = own_cluster(worker.plan).node_service_account.email
+    step = {"op": "replace", "urn": urn, "oldState": {"outputs": {"email": email}}}
+    (loss,) = check_preview(read_preview({"steps": [step]}), manager).blocked
+    assert (loss.name, loss.worker) == (email, worker.name)
+    assert loss.parts == tuple(pool.name for pool in worker.plan.own_pools)
+    first = worker.plan.own_pools[0]
+    gone = [
+        {"op": "replace", "urn": f"{_URN}gcp:container/nodePool:NodePool::{worker.name}/{each.key}-pool"}
+        for each in first.node_pools
+    ]
+    losses = check_preview(read_preview({"steps": [step, *gone]}), manager).blocked
+    (rest,) = [each.parts for each in losses if each.name == email] or [()]
+    assert first.name not in rest
 
 
 # --- recorded with the real engine, without the look-up that refuses the first three ----------------------------------
