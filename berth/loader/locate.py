@@ -43,6 +43,22 @@ def display_path(file: pathlib.Path, root: pathlib.Path) -> str:
     return str(file)
 
 
+def project_of(located: LocatedStack, root: pathlib.Path) -> pathlib.Path:
+    """Return the directory of the Pulumi.yaml that the stack file belongs to, the nearest above it; else `root`.
+
+    A file of another checkout has the team files of that checkout, not those of `root`.
+    """
+    here, own = pathlib.Path(os.path.abspath(root)), pathlib.Path(os.path.abspath(located.file))
+    if located.by_name:
+        return root
+    for folder in own.parents:
+        if folder == here:
+            return root
+        if (folder / "Pulumi.yaml").is_file():
+            return folder
+    return root
+
+
 def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
     """Return the fault `no-file`, with the nearest stack or example, or with all stacks."""
     if not located.by_name:

@@ -9,7 +9,7 @@ from typing import cast
 from msgspec import Struct
 
 from berth.diagnostics import Problem, Severity
-from berth.loader.locate import locate, missing_file_fault, missing_project_fault
+from berth.loader.locate import locate, missing_file_fault, missing_project_fault, project_of
 from berth.loader.positions import SourceMap, sort_by_place
 from berth.loader.stack_text import CONFIG_KEYS, MOVE_TEAMS, WRITE_FLEET, StackText
 from berth.loader.team_defaults import KEY, with_team_defaults
@@ -52,7 +52,8 @@ def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[P
     stack_text = StackText.read(text, located.display_path)
     if stack_text.fleet is None:
         return None, sort_by_place(stack_text.faults)
-    return _merge_team_files(located.stack, located.file, stack_text.fleet, root, stack_text)
+    teams = TeamFiles(project_of(located, root), root)
+    return _merge_team_files(located.stack, located.file, stack_text.fleet, teams, stack_text)
 
 
 def read_config(
@@ -73,12 +74,12 @@ def read_config(
     text = read_text(file, file.name, MOVE_TEAMS)
     stack_text = StackText() if isinstance(text, Problem) else StackText.read(text, file.name)
     if stack_text.faults or stack_text.config_key != config_key or not _is_identical(fleet, stack_text.fleet):
-        return _merge_team_files(stack, None, fleet, root, StackText(config_key=config_key))
-    return _merge_team_files(stack, file, fleet, root, stack_text)
+        return _merge_team_files(stack, None, fleet, TeamFiles(root, root), StackText(config_key=config_key))
+    return _merge_team_files(stack, file, fleet, TeamFiles(root, root), stack_text)
 
 
 def _merge_team_files(
-    stack: str, file: pathlib.Path | None, fleet: dict[str, object], root: pathlib.Path, stack_text: StackText
+    stack: str, file: pathlib.Path | None, fleet: dict[str, object], files: TeamFiles, stack_text: StackText
 ) -> tuple[StackFile, list[Problem]]:
     if stack_text.config_key != CONFIG_KEYS[0]:
         source_map = SourceMap(stack_text.display_path, stack_text.key_mark)
@@ -86,8 +87,7 @@ def _merge_team_files(
         return read, sort_by_place(stack_text.faults)
     teams = fleet.get("teams")
     own_teams = cast("dict[str, object]", teams) if isinstance(teams, dict) else {}
-    files = TeamFiles(root, own_teams, SourceMap(stack_text.display_path, stack_text.key_mark))
-    files.read(fleet.get("teamFiles"))
+    files.read(fleet.get("teamFiles"), own_teams, SourceMap(stack_text.display_path, stack_text.key_mark))
     if files.teams and (own_teams or not teams):  # teams that are not a mapping are refused by the spec
         fleet = {**fleet, "teams": own_teams | files.teams}
     written = fleet if KEY in fleet else None

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean
 from berth.loader.document import YamlDocument, parse
+from berth.loader.locate import display_path
 from berth.loader.positions import Marks, SourceMap
 from berth.loader.text_file import read_text
 
@@ -27,24 +28,27 @@ _REMEDY = "move its teams to several files"
 class TeamFiles(Struct):
     """The teams read from files, their positions, and the faults.
 
-    `stack_teams` are the teams of the stack file, and `source_map` has their positions.
+    `root` has the Pulumi.yaml that the patterns belong to, and files are called as seen from `caller`. `stack_teams`
+    are the teams of the stack file, and `source_map` has their positions.
     """
 
     root: pathlib.Path
-    stack_teams: Mapping[str, object]
-    source_map: SourceMap
+    caller: pathlib.Path
+    stack_teams: Mapping[str, object] = field(default_factory=dict[str, object])
+    source_map: SourceMap = field(default_factory=SourceMap)
     teams: dict[str, object] = field(default_factory=dict[str, object])
     sources: dict[str, tuple[str, Marks]] = field(default_factory=dict[str, tuple[str, Marks]])
     faults: list[Problem] = field(default_factory=list[Problem])
     _read_paths: set[str] = field(default_factory=set[str])
     _real_folders: dict[str, str] = field(default_factory=dict[str, str])
 
-    def read(self, patterns: object) -> None:
+    def read(self, patterns: object, stack_teams: Mapping[str, object], source_map: SourceMap) -> None:
         """Add the teams of every file that matches a pattern; a file that matches twice is read once.
 
         Anything but a list of strings is left for the spec to refuse. Faults: `no-team-file`, `outside-root`,
         `bad-team-file`, `duplicate-team`, and those of `read_text` and `parse`.
         """
+        self.stack_teams, self.source_map = stack_teams, source_map
         listed = cast("list[object]", patterns) if isinstance(patterns, list) else []
         for index, pattern in enumerate(listed):
             if isinstance(pattern, str):
@@ -83,10 +87,11 @@ class TeamFiles(Struct):
             self._fault_at_path("outside-root", path, message)
         elif real not in self._read_paths:
             self._read_paths.add(real)
-            self._read_file(name)
+            shown = name if self.root == self.caller else display_path(self.root / name, self.caller)
+            self._read_file(self.root / name, shown)
 
-    def _read_file(self, name: str) -> None:
-        text = read_text(self.root / name, name, _REMEDY)
+    def _read_file(self, file: pathlib.Path, name: str) -> None:
+        text = read_text(file, name, _REMEDY)
         if isinstance(text, Problem):
             self.faults.append(text)
             return

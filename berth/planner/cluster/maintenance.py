@@ -10,8 +10,9 @@ from berth.plan.gke import AutoProvisioningPlan, MaintenanceExclusion, Maintenan
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import accelerator_types
 from berth.rules.gke.capacity import can_auto_repair
+from berth.rules.gke.maintenance import is_too_narrow
 from berth.rules.gke.pool_request import PoolRequest
-from berth.spec.cluster import END_OF_SUPPORT, AutoProvisioningSpec
+from berth.spec.cluster import END_OF_SUPPORT, AutoProvisioningSpec, MaintenanceWindowSpec
 
 
 def auto_provisioning_plan(
@@ -77,7 +78,7 @@ def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
     path: FieldPath = ("cluster", "maintenance")
     window = spec.window
     if window:
-        _check_end_after_start(context, window.start, window.end, (*path, "window"))
+        _check_window(context, window, (*path, "window"))
     names: set[str] = set()
     if window and spec.daily_start:
         message = f"'{spec.daily_start}' cannot be combined with a recurring window; remove dailyStart"
@@ -109,7 +110,20 @@ def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
     )
 
 
-def _check_end_after_start(context: PlanningContext, start: str, end: str, path: FieldPath) -> None:
+def _check_window(context: PlanningContext, window: MaintenanceWindowSpec, path: FieldPath) -> None:
+    if _check_end_after_start(context, window.start, window.end, path) and is_too_narrow(
+        window.start, window.end, window.recurrence
+    ):
+        message = (
+            f"'{window.recurrence}' from {window.start} to {window.end} leaves GKE less than 48 hours for maintenance "
+            "in 32 days, in windows of at least 4 hours; write a later end or more days, such as 6 hours with "
+            "FREQ=WEEKLY;BYDAY=SA,SU"
+        )
+        context.problems.fault("maintenance-window", path, message)
+
+
+def _check_end_after_start(context: PlanningContext, start: str, end: str, path: FieldPath) -> bool:
     if start >= end:
         message = f"'{end}' is not after the start, {start}; write a later end"
         context.problems.fault("bad-value", (*path, "end"), message)
+    return start < end

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -70,10 +71,11 @@ def process(words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
 
 
 def project(folder: Path, stack: str, old: str = "", new: str = "") -> Path:
-    """Return a folder with a Pulumi.yaml and one stack file, with something in it replaced."""
+    """Return the stack file of a folder with a Pulumi.yaml and all team files, with something in the stack replaced."""
     text = GKE_STACKS[stack].read_text(encoding="utf-8")
     assert old in text
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    shutil.copytree(ROOT / "stacks/teams", folder / "stacks/teams", dirs_exist_ok=True)
     file = folder / f"Pulumi.{stack}.yaml"
     file.write_text(text.replace(old, new), encoding="utf-8")
     return file

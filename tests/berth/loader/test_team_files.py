@@ -194,6 +194,41 @@ def test_a_team_file_is_checked_like_the_stack_file(fleet: Read, write: Write, t
     assert fleet("teamFiles: [t/a.yaml]")[1] == faults
 
 
+def test_a_stack_file_of_another_checkout_has_its_own_team_files(write: Write, tmp_path: pathlib.Path) -> None:
+    """`berth diff base/Pulumi.dev.yaml dev`, with two checkouts of a pull request, must not read one of them twice."""
+    stack = "config: {berth:fleet: {teamFiles: ['t.yaml']}}"
+    for checkout, team in (("here", "ours"), ("here/base", "nested"), ("elsewhere", "theirs")):
+        write("name: berth", f"{checkout}/Pulumi.yaml")
+        write(f"teams:\n  {team}: {{}}\n", f"{checkout}/t.yaml")
+        write(stack, f"{checkout}/Pulumi.dev.yaml")
+        write(stack, f"{checkout}/stacks/examples/one.yaml")
+    here = tmp_path / "here"
+    for name, place in [
+        ("dev", "t.yaml:2"),
+        (str(here / "stacks/examples/one.yaml"), "t.yaml:2"),
+        (str(here / "base/Pulumi.dev.yaml"), "base/t.yaml:2"),
+        (str(here / "base/stacks/examples/one.yaml"), "base/t.yaml:2"),
+        (str(tmp_path / "elsewhere/Pulumi.dev.yaml"), f"{tmp_path}/elsewhere/t.yaml:2"),
+    ]:
+        result, problems = read_stack(name, here)
+        assert result is not None
+        assert problems == []
+        assert {result.source_map.place_of(("teams", team)) for team in ("ours", "nested", "theirs")} >= {place}
+
+
+def test_a_stack_file_outside_every_project_has_the_team_files_of_this_one(
+    write: Write, tmp_path: pathlib.Path
+) -> None:
+    """A copy of a stack file, as other tools write it, is read as if it were in the project."""
+    write("teams: {ours: {}}", "here/t.yaml")
+    (tmp_path / "Pulumi.yaml").unlink()
+    copy = write("config: {berth:fleet: {teamFiles: ['t.yaml']}}", "elsewhere/copy.yaml")
+    result, problems = read_stack(str(copy), tmp_path / "here")
+    assert result is not None
+    assert problems == []
+    assert result.fleet == {"teamFiles": ["t.yaml"], "teams": {"ours": {}}}
+
+
 def test_a_thousand_team_files_are_read_with_their_places(write: Write, tmp_path: pathlib.Path) -> None:
     """Large fleets keep one file for each team."""
     queue = "\n".join(

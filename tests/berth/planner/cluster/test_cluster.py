@@ -197,7 +197,7 @@ def test_a_driver_brings_its_api() -> None:
 
 
 def test_maintenance_is_what_is_written() -> None:
-    window = {"start": "2026-11-28T02:00:00Z", "end": "2026-11-28T10:00:00Z", "recurrence": "FREQ=WEEKLY;BYDAY=SA"}
+    window = {"start": "2026-11-28T02:00:00Z", "end": "2026-11-28T14:00:00Z", "recurrence": "FREQ=WEEKLY;BYDAY=SA"}
     result = cluster({"cluster.maintenance.window": window}).maintenance
     assert result is not None
     assert (result.start, result.end, result.recurrence) == (window["start"], window["end"], window["recurrence"])
