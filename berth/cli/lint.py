@@ -26,6 +26,9 @@ from berth.evaluate import Evaluation
 from berth.lint.findings import Finding, lint_documents
 from berth.lint.fleet import LintContext
 
+VERSION = 1
+"""Version of the JSON of `berth lint`."""
+
 EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
 
 
@@ -93,6 +96,7 @@ def lines(result: LintResult) -> Iterator[Problem | str]:
 def as_json(result: LintResult) -> dict[str, Any]:
     """Return the result as JSON values: `objects` with their problems, and the problems of files."""
     return {
+        "version": VERSION,
         "objects": [
             {
                 "kind": each.kind,
@@ -100,7 +104,7 @@ def as_json(result: LintResult) -> dict[str, Any]:
                 "namespace": each.namespace,
                 "place": each.location,
                 "queue": each.queue or None,
-                "takes": each.admission or None,
+                "admission": each.admission or None,
                 "sound": not each.faults,
                 "problems": [problem_as_json(object_problem) for object_problem in each.problems],
             }

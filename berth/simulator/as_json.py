@@ -16,7 +16,7 @@ def run_to_json(run: SimulationRun) -> dict[str, Any]:
     return {
         "stack": run.fleet.name,
         "steps": [_step_to_json(moment, RunFormatter(run, moment)) for moment in run.steps],
-        "standing": [_outcome_to_json(row, RunFormatter(run)) for row in run.unfinished],
+        "unfinished": [_outcome_to_json(row, RunFormatter(run)) for row in run.unfinished],
     }
 
 
@@ -28,20 +28,20 @@ def comparison_to_json(old: SimulationRun, new: SimulationRun) -> dict[str, Any]
 
 def _step_to_json(step: StepResult, formatter: RunFormatter) -> dict[str, Any]:
     outcomes = [_outcome_to_json(row, formatter) for row in step.outcomes]
-    return {"step": step.number, "kind": step.kind, "said": step.text, "changes": outcomes}
+    return {"step": step.number, "kind": step.kind, "text": step.text, "changes": outcomes}
 
 
 def _outcome_to_json(outcome: JobOutcome, formatter: RunFormatter) -> dict[str, Any]:
-    entry: dict[str, Any] = {"job": formatter.job_name(outcome.job), "queue": outcome.queue, "verdict": outcome.status}
+    entry: dict[str, Any] = {"job": formatter.job_name(outcome.job), "queue": outcome.queue, "status": outcome.status}
     entry |= {"text": formatter.describe_outcome(outcome)}
     if outcome.quota_uses:
-        entry["takes"] = [_use_to_json(take) for take in outcome.quota_uses]
+        entry["quotaUses"] = [_use_to_json(use) for use in outcome.quota_uses]
     if outcome.preempted_by is not None:
-        entry["pushedOut"] = _preemption_to_json(outcome.preempted_by, formatter)
+        entry["preemptedBy"] = _preemption_to_json(outcome.preempted_by, formatter)
     if outcome.preempted:
-        entry["pushes"] = [_preemption_to_json(loss, formatter) for loss in outcome.preempted]
+        entry["preempted"] = [_preemption_to_json(loss, formatter) for loss in outcome.preempted]
     if outcome.pending_reason is not None:
-        entry["why"] = _reason_to_json(outcome.pending_reason, formatter)
+        entry["pendingReason"] = _reason_to_json(outcome.pending_reason, formatter)
     return entry
 
 
@@ -51,7 +51,7 @@ def _use_to_json(quota_use: QuotaUse) -> dict[str, Any]:
         "amount": quota_use.amount,
         "guaranteed": quota_use.guaranteed,
         "borrowed": quota_use.borrowed,
-        "from": list(quota_use.lenders),
+        "lenders": list(quota_use.lenders),
     }
     return {"flavor": flavor, "resource": resource, **amounts}
 
@@ -60,8 +60,8 @@ def _preemption_to_json(preemption: Preemption, formatter: RunFormatter) -> dict
     preemptor = formatter.job_name(preemption.preemptor) if preemption.preemptor else None
     return {
         "job": formatter.job_name(preemption.job),
-        "by": preemptor,
-        "byQueue": preemption.preemptor_queue,
+        "preemptor": preemptor,
+        "preemptorQueue": preemption.preemptor_queue,
         "reason": preemption.reason,
     }
 
@@ -71,14 +71,15 @@ def _reason_to_json(pending_reason: PendingReason, formatter: RunFormatter) -> d
         {
             "flavor": s.flavor_resource[0],
             "resource": s.flavor_resource[1],
-            "wants": s.requested,
+            "requested": s.requested,
             "free": s.free,
             "ceiling": s.ceiling,
         }
         for s in pending_reason.shortages
     ]
     other_jobs = [formatter.job_name(name) for name in pending_reason.other_jobs]
-    entry = {"code": pending_reason.code, "short": shortages, "others": other_jobs, "names": list(pending_reason.names)}
+    entry: dict[str, Any] = {"code": pending_reason.code, "shortages": shortages, "otherJobs": other_jobs}
+    entry |= {"names": list(pending_reason.names)}
     workers = [{"worker": name, **_reason_to_json(reason, formatter)} for name, reason in pending_reason.workers]
     return entry | ({"workers": workers} if workers else {})
 
@@ -86,7 +87,7 @@ def _reason_to_json(pending_reason: PendingReason, formatter: RunFormatter) -> d
 def _difference_to_json(difference: JobDifference, old: RunFormatter, new: RunFormatter) -> dict[str, Any]:
     return {
         "step": difference.step_number,
-        "said": difference.step_text,
+        "text": difference.step_text,
         "job": old.job_name(difference.job),
         "old": _outcome_to_json(difference.old, old) if difference.old else None,
         "new": _outcome_to_json(difference.new, new) if difference.new else None,

@@ -108,7 +108,7 @@ def _run(queues: int, cohorts: int, jobs: int, stay: bool) -> tuple[str, float]:
     held = sum(work.has_quota() for work in simulator.workloads.values())
     lost = sum(work.eviction_count for work in simulator.workloads.values())
     what = f"{queues:>5,} queues {cohorts:>4} cohorts {jobs:>7,} jobs {'stay' if stay else 'end ':>4}"
-    state = f"{held:>6,} of {len(simulator.workloads):>6,} hold, {lost:>6,} pushed out"
+    state = f"{held:>6,} of {len(simulator.workloads):>6,} hold, {lost:>6,} preempted"
     each = 1000 * spent / steps
     more = _more(simulator, queues, jobs, rng)
     return f"{what} {spent:7.2f} s CPU {_memory():5.0f} MB   {more}   {state}   {each:5.2f} ms a step", each

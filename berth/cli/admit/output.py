@@ -16,6 +16,9 @@ from berth.simulator.story import JobOutcome, JobStatus, SimulationRun, StepResu
 from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter, status_text
 from berth.text import pluralize
 
+VERSION = 1
+"""Version of the JSON of `berth admit`."""
+
 
 def text(result: SimulationResult) -> str:
     """Return a run as a table with totals, or the differences between two runs; "" without a run."""
@@ -106,8 +109,8 @@ def as_json(result: SimulationResult) -> dict[str, Any]:
     """Return a run, or the differences between two runs, as JSON values (docs/admission.md)."""
     problems = [problem_as_json(each) for each in result.problems]
     if not result.stories:
-        return {"problems": problems}
+        return {"version": VERSION, "problems": problems}
     simulation_json = (
         run_to_json(result.stories[0]) if len(result.stories) == 1 else comparison_to_json(*result.stories)
     )
-    return {**simulation_json, "problems": problems}
+    return {"version": VERSION, **simulation_json, "problems": problems}

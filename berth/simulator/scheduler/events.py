@@ -22,11 +22,11 @@ class JobEventKind(StrEnum):
     """It was admitted."""
     RESERVED = "reserved"
     """It holds its quota, and an admission check is pending."""
-    PREEMPTED = "pushed out"
+    PREEMPTED = "preempted"
     """Another job preempted it."""
     DRAINED = "drained"
     """It was evicted because its queue was stopped."""
-    PREEMPTION_LOOP = "restless"
+    PREEMPTION_LOOP = "preemption-loop"
     """It and other jobs preempt each other in an endless loop."""
 
 

@@ -153,7 +153,7 @@ def test_kubernetes_may_make_up_the_name(folder: pathlib.Path, base: str) -> Non
 def test_json_says_the_same_and_exits_the_same(folder: pathlib.Path) -> None:
     edited(folder, BROKEN["jobset: more slices than the ceiling"])
     document = json.loads("\n".join(lint("jobset.yaml", "job.yaml", "--json", exit_code=1)))
-    assert document["problems"] == []
+    assert (document["version"], document["problems"]) == (1, [])
     broken, sound = document["objects"]
     (problem,) = broken.pop("problems")
     assert broken == {
@@ -162,9 +162,9 @@ def test_json_says_the_same_and_exits_the_same(folder: pathlib.Path) -> None:
         "namespace": "vision",
         "place": "jobset.yaml:1",
         "queue": "vision/train",
-        "takes": None,
+        "admission": None,
         "sound": False,
     }
     assert (problem["severity"], problem["code"], problem["place"]) == ("fault", "above-ceiling", "jobset.yaml:26:42")
     assert problem["path"].startswith("spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources")
-    assert (sound["sound"], sound["takes"], sound["problems"]) == (True, "4 L4 of l4", [])
+    assert (sound["sound"], sound["admission"], sound["problems"]) == (True, "4 L4 of l4", [])

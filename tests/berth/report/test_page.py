@@ -372,7 +372,7 @@ def test_a_page_shows_who_gets_in_and_when(tmp_path: Path) -> None:
     for step in document["steps"]:
         for row in step["changes"]:
             assert f"{row['job']}\n" in read.words
-            assert f"\n{status_text(JobStatus(row['verdict']))}\n" in read.words
+            assert f"\n{status_text(JobStatus(row['status']))}\n" in read.words
     lanes = story_timeline(answer.stories[0]).lanes
     assert [lane.job for lane in lanes] == ["first", "<b>"]
     assert [(s.state, s.start, s.end) for s in lanes[1].spans][-1][2] == 3  # it is finished then

@@ -184,18 +184,18 @@ def test_a_step_can_change_the_stack(folder: pathlib.Path) -> None:
 def test_the_json_has_the_printed_steps(folder: pathlib.Path) -> None:
     scenario(folder, "a vision/train 3", "b speech/train 1")
     document: dict[str, Any] = json.loads(json.dumps(output.as_json(simulate.run(["scenario.yaml"], [], folder))))
-    assert document["stack"] == "stack" and document["problems"] == []
+    assert (document["version"], document["stack"]) == (1, "stack") and document["problems"] == []
     first, second = document["steps"]
     tpu = {"flavor": "v5e", "resource": "google.com/tpu"}
-    assert first["changes"][0]["takes"] == [
-        {**tpu, "amount": 24, "guaranteed": 8, "borrowed": 16, "from": ["speech-train"]}
+    assert first["changes"][0]["quotaUses"] == [
+        {**tpu, "amount": 24, "guaranteed": 8, "borrowed": 16, "lenders": ["speech-train"]}
     ]
-    loss = {"job": "a", "by": "b", "byQueue": "speech-train", "reason": "InCohortReclamation"}
-    assert second["changes"][0]["pushes"] == [loss] and second["changes"][1]["pushedOut"] == loss
-    assert second["changes"][1]["why"]["code"] == "no-room"
-    assert second["changes"][1]["why"]["short"] == [{**tpu, "wants": 24, "free": 16, "ceiling": 24}]
-    assert [(row["job"], row["verdict"]) for row in document["standing"]] == [("a", "waits"), ("b", "admitted")]
-    assert document["standing"][1]["text"] == ""  # it has no admission check that could be ready
+    loss = {"job": "a", "preemptor": "b", "preemptorQueue": "speech-train", "reason": "InCohortReclamation"}
+    assert second["changes"][0]["preempted"] == [loss] and second["changes"][1]["preemptedBy"] == loss
+    assert second["changes"][1]["pendingReason"]["code"] == "no-room"
+    assert second["changes"][1]["pendingReason"]["shortages"] == [{**tpu, "requested": 24, "free": 16, "ceiling": 24}]
+    assert [(row["job"], row["status"]) for row in document["unfinished"]] == [("a", "pending"), ("b", "admitted")]
+    assert document["unfinished"][1]["text"] == ""  # it has no admission check that could be ready
 
 
 def test_an_admission_check_holds_a_job_until_it_succeeds(tmp_path: pathlib.Path) -> None:

@@ -86,9 +86,9 @@ def test_admit_says_of_each_worker_why(tmp_path: Path) -> None:
 
 def test_admit_says_so_to_programs(tmp_path: Path) -> None:
     _, result = berth(tmp_path, "admit", job("trainers", "train", "nvidia.com/gpu", 2, 8), words=("--json",))
-    (row,) = json.loads(result)["standing"]
-    assert (row["verdict"], row["why"]["code"]) == ("never", "never-worker")
-    assert [(w["worker"], w["code"], w["short"][0]["ceiling"]) for w in row["why"]["workers"]] == [
+    (row,) = json.loads(result)["unfinished"]
+    assert (row["status"], row["pendingReason"]["code"]) == ("never-admitted", "never-worker")
+    assert [(w["worker"], w["code"], w["shortages"][0]["ceiling"]) for w in row["pendingReason"]["workers"]] == [
         ("central", "never-fits", 8),
         ("east", "never-fits", 8),
     ]

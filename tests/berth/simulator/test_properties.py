@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from berth.plan.kueue import QuotaLimits
+from berth.simulator.scheduler.events import JobEventKind
 from berth.simulator.scheduler.model import (
     ANY,
     LOWER_OR_NEWER_EQUAL,
@@ -193,7 +194,7 @@ def test_in_a_strict_queue_nobody_passes_whoever_waits_before_it(run: Run) -> No
     """Who got in stands before all that wait: by priority, then by arrival. But for those that were just pushed out."""
 
     def look(simulator: Simulator) -> None:
-        pushed = any(move.kind in ("pushed out", "restless") for move in simulator.events)
+        pushed = any(move.kind in (JobEventKind.PREEMPTED, JobEventKind.PREEMPTION_LOOP) for move in simulator.events)
         for work in [move.workload for move in simulator.events if move.kind == "admitted" and not pushed]:
             waiting = [
                 w

@@ -346,7 +346,7 @@ def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() ->
     Kueue goes on like that for ever (it has a gate against it, PrioritizePreemptorWorkloads, which is off).
     """
     sim, moves = preemption_loop()
-    assert [(move.kind, move.workload.job.name) for move in moves][-1] == ("restless", "low")
+    assert [(move.kind, move.workload.job.name) for move in moves][-1] == ("preemption-loop", "low")
     assert submitted(sim, job("other", "far", 1))["high"] == "-"
 
 

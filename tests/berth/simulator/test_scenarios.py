@@ -119,7 +119,7 @@ def test_two_stacks_are_compared_job_by_job() -> None:
     answer = simulated("hotswap-32", old, new)
     (difference,) = output.as_json(answer)["differences"]
     assert (difference["step"], difference["job"]) == (2, "low-jax-trillium")
-    assert (difference["old"]["verdict"], difference["new"]["verdict"]) == (JobStatus.PREEMPTED, JobStatus.ADMITTED)
+    assert (difference["old"]["status"], difference["new"]["status"]) == (JobStatus.PREEMPTED, JobStatus.ADMITTED)
     assert output.text(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]
     same = simulated("hotswap-32", old, old)
     assert output.text(same) == "Every job has the same result under hotswap-32.stack and hotswap-32.stack."

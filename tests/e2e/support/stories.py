@@ -24,7 +24,7 @@ from tests.e2e.support.stack import Project, Stack
 
 STORIES = sorted((Path(__file__).parents[1] / "stories").glob("*.yaml"))
 _WHERE = {"admitted": "admitted", "reserved": "reserved", "finished": "finished"}
-"""Verdicts of `berth admit`, as far as a cluster tells them apart; all others wait."""
+"""Status in `berth admit` → state in a cluster, which tells no others apart: all others wait."""
 _SETTLED = 2.0
 """Seconds for which all must stay as foretold: a wait is seen by nothing happening."""
 
@@ -163,14 +163,14 @@ def _as_foretold(steps: list[dict[str, Any]], resources: set[str]) -> Iterator[P
     places: dict[str, Place] = {}
     for step in steps:
         for change in step["changes"]:
-            state = _WHERE.get(change["verdict"], "waits")
-            if "takes" in change:
-                takes = {t["flavor"]: t["amount"] for t in change["takes"] if t["resource"] in resources}
+            state = _WHERE.get(change["status"], "waits")
+            if "quotaUses" in change:
+                takes = {t["flavor"]: t["amount"] for t in change["quotaUses"] if t["resource"] in resources}
                 places[change["job"]] = Place(state, tuple(sorted(takes.items())))
             elif state in ("admitted", "reserved"):  # it has what it had
                 places[change["job"]] = replace(places[change["job"]], state=state)
             else:
-                lost = change.get("pushedOut", {}).get("reason", "") if state == "waits" else ""
+                lost = change.get("preemptedBy", {}).get("reason", "") if state == "waits" else ""
                 places[change["job"]] = Place(state, pushed=lost)
         yield dict(places)
 
