@@ -91,7 +91,7 @@ def allowed(module: str, imported: str) -> bool:
     return any(within(imported, each) for each in {room, *ROOMS[room]})
 
 
-def test_a_module_imports_only_what_its_room_may() -> None:
+def test_a_module_imports_only_what_its_package_may() -> None:
     """A new room needs a row in the table of docs/architecture.md."""
     tops = {"berth", "components", "stacks"}
     assert {module: imports(module) for module in tops if imports(module)} == {}
@@ -111,7 +111,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         pytest.fail(" → ".join(error.args[1]))
 
 
-def test_every_row_of_the_table_is_a_room() -> None:
+def test_every_row_of_the_table_is_a_package() -> None:
     assert [room for room in ROOMS if not any(within(module, room) for module in FILES)] == []
     assert len(ROOMS) > 30
 
@@ -394,7 +394,7 @@ def test_check_loads_nothing_that_it_does_not_need() -> None:
     assert verbs == {"check"}
 
 
-def test_every_source_file_is_in_a_room_that_the_design_names() -> None:
+def test_every_source_file_is_in_a_package_of_the_architecture_page() -> None:
     """Beside the rooms there is only what tools demand, scripts that Make runs, and rules shown in docs."""
     tops = {file.relative_to(ROOT).parts[0] for file in ROOT.rglob("*.py") if not hidden(file)}
     assert tops <= {"__main__.py", "berth", "components", "docs", "packages", "scripts", "stacks", "tests"}

@@ -16,7 +16,7 @@ LIMITS = st.integers(8, 253)
 
 
 @given(text=TEXT, limit=LIMITS)
-def test_a_name_within_the_limit_is_left_alone(text: str, limit: int) -> None:
+def test_a_name_within_the_limit_is_unchanged(text: str, limit: int) -> None:
     assert names.shorten(text[:limit], limit) == text[:limit]
 
 
@@ -48,7 +48,7 @@ def test_shortening_is_the_same_in_every_release() -> None:
     assert names.shorten("trillium-training-pool-us-central1-a-4x4-0", 40) == "trillium-training-pool-us-central-fdbdb4"
 
 
-def test_a_limit_without_room_is_refused() -> None:
+def test_a_limit_below_the_minimum_is_rejected() -> None:
     with pytest.raises(ValueError, match="no room"):
         names.shorten("anything", 7)
 
@@ -78,7 +78,7 @@ def test_a_predicate_takes_what_its_api_takes(
     assert [text for text in bad if predicate(text)] == []
 
 
-def test_labels_tell_who_keeps_an_object_and_whose_it_is() -> None:
+def test_labels_name_the_manager_and_the_team_of_an_object() -> None:
     assert names.berth_labels() == {"app.kubernetes.io/managed-by": "berth"}
     assert names.berth_labels("vision") == {"app.kubernetes.io/managed-by": "berth", "berth.dev/team": "vision"}
     assert all(names.is_label_key(key) for key in names.berth_labels("vision"))

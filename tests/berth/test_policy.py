@@ -134,7 +134,7 @@ HEAD = "from berth.policy import fault\n"
         ("def rule(plan, more): ...\n", "", "'rule' must have one parameter, the plan; begin names of helpers with _"),
     ],
 )
-def test_a_policy_that_cannot_be_asked_is_a_fault_in_it(
+def test_a_policy_that_cannot_run_is_a_fault(
     tmp_path: pathlib.Path, policy: str | None, line: str, message: str
 ) -> None:
     """Never a traceback, and never a fleet that passes because nobody judged it."""
@@ -147,7 +147,7 @@ def test_a_policy_that_cannot_be_asked_is_a_fault_in_it(
     assert problem["message"].startswith(message)
 
 
-def test_a_fleet_that_is_refused_anyway_is_not_judged(tmp_path: pathlib.Path) -> None:
+def test_policies_do_not_run_on_a_fleet_with_faults(tmp_path: pathlib.Path) -> None:
     assert checked(tmp_path, GOOD.replace("g2-standard-24", "g2-standard-25"), tmp_path / "none.py")["problems"] == []
 
 

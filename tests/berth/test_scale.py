@@ -64,7 +64,7 @@ def test_the_planner_and_the_validation_build_one_quota_tree_each(stack: str, mo
     assert len(grown) == 2 * (1 + len(plan.workers))
 
 
-def test_what_objects_share_is_written_once(managed: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_parts_of_objects_are_written_once(managed: FleetPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the whole is what each cluster would be by itself."""
     plans = {"manager": managed} | {f"worker-{worker.name}": worker.plan for worker in managed.workers}
     objects = [(name, list(all_manifests(plan))) for name, plan in plans.items()]

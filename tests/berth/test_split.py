@@ -85,7 +85,7 @@ def test_queues_of_one_cohort_stay_together_and_nothing_is_lost(tmp_path: pathli
 
 
 @every_stack
-def test_a_whole_tree_of_cohorts_and_whoever_shares_a_queue_is_one_part(stack: str) -> None:
+def test_queues_of_a_cohort_tree_and_of_shared_local_queues_form_one_part(stack: str) -> None:
     fleet_plan = plan(stack)
     where = {name: n for n, part in enumerate(indivisible_groups(fleet_plan)) for name in part.cluster_queues}
     home = {team: n for n, part in enumerate(indivisible_groups(fleet_plan)) for team in part.teams}

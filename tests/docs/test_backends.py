@@ -18,7 +18,7 @@ def test_the_page_holds_the_table() -> None:
     assert "\n".join(markdown_table()) in page
 
 
-def test_a_row_says_both_sides_and_a_loss_whose_it_is_and_why() -> None:
+def test_a_row_has_both_schedulers_and_the_reason_of_a_loss() -> None:
     for row in concepts():
         assert row.concept and row.kueue and row.ack
         assert (row.loss is None) == (row.lost_on is None) == (row.because == "")

@@ -57,7 +57,7 @@ def test_every_edit_of_the_page_is_sound_and_every_command_answers(project: path
     assert "robotics" in answers["berth diff dev --since HEAD"]
 
 
-def test_what_the_page_says_of_its_edits_is_so(project: pathlib.Path) -> None:
+def test_the_edits_of_the_page_have_the_documented_effects(project: pathlib.Path) -> None:
     """12 spot GPUs go from one team to the other; the second pool leaves 16 chips that nobody is promised."""
     stack = yaml.safe_load((project / "Pulumi.dev.yaml").read_text(encoding="utf-8"))
     for language, block in BLOCKS:

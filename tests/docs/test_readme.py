@@ -21,7 +21,7 @@ def test_every_example_is_in_the_table_and_has_what_an_operator_sees() -> None:
     assert sorted(re.findall(r"^\*\*([\w-]+)\.\*\* \S", section, flags=re.MULTILINE)) == EXAMPLES
 
 
-def test_nobody_is_told_to_install_a_package_of_the_public_index() -> None:
+def test_no_page_installs_from_the_public_index() -> None:
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         text = page.read_text(encoding="utf-8")
         assert re.findall(r"(?<!Do not run `)pip install '?berth", text) == [], page.name

@@ -21,7 +21,7 @@ PROVIDER = "urn:pulumi:local::berth::pulumi:providers:kubernetes::kubernetes"
 
 
 @pytest.mark.skipif(shutil.which("pulumi") is None, reason="no `pulumi` on PATH")
-def test_a_kubeconfig_is_encrypted_wherever_the_engine_keeps_it(project: Project) -> None:
+def test_a_kubeconfig_is_encrypted_in_state_and_outputs(project: Project) -> None:
     """No cluster is needed: of the stack only the provider is made, which is told how to reach one."""
     file = yaml.safe_load((ROOT / "Pulumi.local.yaml").read_text(encoding="utf-8"))
     file["config"]["berth:fleet"]["cluster"] = {"existing": {"secret": "kubeconfig"}}

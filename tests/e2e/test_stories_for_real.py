@@ -22,7 +22,7 @@ def test_berth_admit_foretells_what_a_story_tells(file: Path, project: Project) 
 
 
 @pytest.mark.parametrize("file", STORIES, ids=lambda file: file.stem)
-def test_a_story_happens_as_foretold(file: Path, cluster: Cluster, project: Project) -> None:
+def test_a_story_happens_as_simulated(file: Path, cluster: Cluster, project: Project) -> None:
     story = Story(file, project, cluster.context)
     before = cluster.objects()
     stack = project.stack(story.part.stack, story.files[0].text())

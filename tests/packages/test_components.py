@@ -241,7 +241,7 @@ def test_an_existing_cluster_is_reached_by_the_callers_kubeconfig_or_provider() 
 # --- the parts --------------------------------------------------------------------------------------------------------
 
 
-def test_a_cluster_alone() -> None:
+def test_a_cluster_without_other_components() -> None:
     made = component("Cluster", {"project": "acme-ml", "region": "us-central1", "releaseChannel": "rapid"}, False)
     cluster = made.only_resource("container/cluster:Cluster").inputs
     assert cluster["releaseChannel"] == {"channel": "RAPID"}

@@ -181,7 +181,7 @@ def test_a_fleet_without_a_quota_tree_has_no_tree_to_draw(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("words", ["diff {} dev", "diff dev {}"])
-def test_a_fleet_on_ack_is_compared_with_none_on_google_cloud(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ack_fleet_cannot_be_compared_with_a_gke_fleet(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     status, out, err = berth(words.format(FILE), monkeypatch)
     assert (status, out) == (1, "")
     assert "one is a fleet on" in err

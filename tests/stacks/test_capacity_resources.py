@@ -146,7 +146,7 @@ def made(pool: dict[str, Any], **provisioning: Any) -> Any:
         ),
     ],
 )
-def test_queued_nodes_that_gke_makes_are_known_by_their_taint_alone(
+def test_auto_provisioned_queued_nodes_are_selected_by_their_taint(
     pool: dict[str, Any], wanted: dict[str, str]
 ) -> None:
     """The queued label is Berth's on pools of its own; to select it would wait for nodes that never come."""

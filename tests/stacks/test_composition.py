@@ -95,7 +95,7 @@ def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(st
 
 
 @every_stack
-def test_what_kueue_keeps_while_it_is_named_goes_after_what_names_it(stack: str) -> None:
+def test_referenced_kueue_objects_are_deleted_last(stack: str) -> None:
     """Flavors, checks and topologies in use stay until they are not; an engine that asks too early waits in vain."""
     for prefix, item in clusters(stack):
         made = {r.name: r for r in in_cluster(resources(stack, True), prefix, stack)}

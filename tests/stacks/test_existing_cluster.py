@@ -98,7 +98,7 @@ def test_labels_of_the_nodes_may_be_other_than_gkes() -> None:
     assert fleet_plan.node_labels == {"nvidia.com/gpu.product": "NVIDIA-L4"}
 
 
-def test_the_name_servers_of_the_cluster_can_be_asked() -> None:
+def test_pods_reach_the_dns_of_the_cluster() -> None:
     cluster = {"existing": {"context": "x", "serviceCidrBlock": "10.200.0.0/16"}}
     for value, expected in ((local(), "10.96.0.0/12"), (local(cluster=cluster), "10.200.0.0/16")):
         assert {team.isolation.service_range for team in planned(value).teams} == {expected}
@@ -131,7 +131,7 @@ def test_a_kubeconfig_in_the_config_stays_a_secret(preview: bool) -> None:
     assert TOKEN not in "".join(map(str, result.resources)) + str(result.exports)
 
 
-def test_a_kubeconfig_that_is_not_in_the_config_is_asked_for() -> None:
+def test_a_missing_kubeconfig_secret_is_a_fault() -> None:
     with pytest.raises(Exception, match="pulumi config set --secret berth:kubeconfig"):
         ran(local(cluster={"existing": {"secret": "kubeconfig"}}), preview=True)
 

@@ -82,6 +82,6 @@ def test_names_have_the_pattern_of_the_api() -> None:
     assert violation == ["name: 'Dev_Network' does not match [a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"]
 
 
-def test_a_dashboard_is_held_to_the_api_as_it_is_written() -> None:
+def test_a_written_dashboard_matches_the_api() -> None:
     violation = violations("gcp:monitoring/dashboard:Dashboard", {"dashboardJson": '{"displayName": 4, "mosaic": {}}'})
     assert violation == ["displayName: 4 is not string", "mosaic: unknown field"]

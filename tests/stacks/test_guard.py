@@ -23,7 +23,7 @@ def deleted(made: Iterable[RecordedResource]) -> dict[str, Any]:
 
 
 @every_stack
-def test_whatever_the_program_protects_is_something_to_the_guard(stack: str) -> None:
+def test_the_guard_knows_every_protected_kind(stack: str) -> None:
     """A kind that is protected without a row of the table would be lost unsaid where a preview goes through."""
     protected = [each for each in run_stack(stack, False).resources if each.protect]
     judged = check_preview(read_preview(deleted(protected)), plan(stack))

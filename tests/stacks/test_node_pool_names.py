@@ -138,7 +138,7 @@ def names(fleet: FleetPlan) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("form", ["block", "flow"])
-def test_a_pool_beside_the_old_one_has_node_pools_of_its_own(form: str, project: Path) -> None:
+def test_a_rotated_pool_has_its_own_node_pools(form: str, project: Path) -> None:
     """In a stack file that writes the pool in lines, or on one; `adopted` stays with the old node pools too."""
     file = project / "Pulumi.lab.yaml"
     text = file.read_text(encoding="utf-8")

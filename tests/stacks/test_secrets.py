@@ -75,7 +75,7 @@ def test_nothing_that_is_recorded_tells_a_secret(stack: str) -> None:
 
 
 @every_file
-def test_a_kubeconfig_is_exported_as_a_secret_alone(stack: str) -> None:
+def test_a_kubeconfig_is_exported_only_as_a_secret(stack: str) -> None:
     """That of a GKE cluster, created or existing, for the teams' stacks; nobody exports another."""
     plan = evaluation(stack).plan
     is_gke = plan is not None and isinstance(plan.cluster, ClusterPlan | ExistingGkeClusterPlan)
@@ -142,5 +142,5 @@ def test_what_should_be_found_is_found(value: object) -> None:
         [1, 2.5, True],
     ],
 )
-def test_what_is_no_secret_is_left_alone(value: object) -> None:
+def test_a_plain_value_is_not_redacted(value: object) -> None:
     assert list(plaintext_secrets(value)) == []

@@ -63,14 +63,14 @@ def test_kinds_of_other_hands_are_queued_when_they_are_written_and_noted(
     assert notes == text
 
 
-def test_of_a_kueue_that_somebody_else_set_up_every_kind_of_job_may_be_sent() -> None:
+def test_an_existing_kueue_accepts_every_kind_of_job() -> None:
     (worker,) = small.plan(managed(existing=True)).workers
     assert worker.plan.manager_access is not None
     groups = {framework.rpartition("/")[0] for framework in JOB_FRAMEWORKS}
     assert worker.plan.manager_access.job_kinds.keys() == groups
 
 
-def test_a_queue_open_to_namespaces_that_nobody_makes_on_workers_is_noted() -> None:
+def test_a_queue_open_to_namespaces_that_workers_lack_gets_a_note() -> None:
     fleet = managed()
     fleet["clusterQueues"] = {
         "open": {"teams": ["vision"], "namespaces": "all", "flavors": [{"pool": "l4", "guaranteed": 4}]}

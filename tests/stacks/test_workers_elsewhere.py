@@ -153,7 +153,7 @@ def test_a_worker_by_profile_has_no_account_and_no_kubeconfig() -> None:
 
 
 @both_modes
-def test_no_secret_is_said_anywhere(preview: bool) -> None:
+def test_no_secret_is_printed(preview: bool) -> None:
     result = program(preview)
     assert TOKEN not in repr(result)
     assert "lab.example" not in repr(result) and "platform.example" not in repr(result)

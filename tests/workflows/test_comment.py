@@ -145,12 +145,12 @@ def test_an_archive_that_unpacks_to_much_is_read_no_further_than_a_comment_goes(
         ("| team | **8** |\n### x `y`", "| team | **8** |\n### x `y`"),
     ],
 )
-def test_text_is_to_be_read_and_nothing_else(written: str, shown: str) -> None:
+def test_text_is_escaped(written: str, shown: str) -> None:
     """`~` stands for a space without width."""
     assert comment.neutralize(written).replace("\u200b", "~") == shown
 
 
-def test_gh_is_asked_and_its_refusal_ends_the_script(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def test_an_error_of_gh_ends_the_script(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     tool = tmp_path / "gh"
     tool.write_text(f"#!{sys.executable}\nimport sys\nsys.exit(sys.argv[1:] != ['api', 'fine'])\n", encoding="utf-8")
     tool.chmod(0o755)

@@ -12,7 +12,7 @@ from tests.stack_files import ROOT
 from tests.targets import commit_all, replace_in_stack, run_make, write_script
 
 
-def test_a_change_is_told_stack_by_stack(project: pathlib.Path) -> None:
+def test_a_comment_has_a_section_per_stack(project: pathlib.Path) -> None:
     """A changed stack by its diff, a new one by its plan; the list is words or JSON."""
     shutil.copy(ROOT / "stacks" / "examples" / "multislice.yaml", project / "Pulumi.prod.yaml")
     replace_in_stack(project, "guaranteed: 1 slice, borrow: 2 slices", "guaranteed: 1 slice, borrow: 1 slice")
@@ -45,7 +45,7 @@ def test_what_is_refused_is_marked_in_the_pull_request_and_told(project: pathlib
     assert comment.startswith("## Stack dev\n\nRefused:\n\n```\nPulumi.dev.yaml:18: pools.v5e.topology: '2x5'")
 
 
-def test_a_fleet_on_ack_and_a_teams_own_stack_are_told_too(project: pathlib.Path) -> None:
+def test_the_comment_covers_ack_fleets_and_team_stacks(project: pathlib.Path) -> None:
     examples = ROOT / "stacks" / "examples"
     shutil.copy(examples / "ack-fleet.yaml", project / "Pulumi.hz.yaml")
     shutil.copy(examples / "batch-platform.yaml", project / "Pulumi.batch.yaml")
@@ -81,7 +81,7 @@ def with_a_policy(project: pathlib.Path) -> pathlib.Path:
     return rule
 
 
-def test_a_pull_request_is_judged_by_the_policies_of_its_base(project: pathlib.Path) -> None:
+def test_a_pull_request_is_checked_by_the_policies_of_its_base(project: pathlib.Path) -> None:
     rule = with_a_policy(project)
     rule.write_text(RULE.replace("nobody owns it", "never mind").replace("fault", "warning"), encoding="utf-8")
     done = run_make(project, "diff-comment", SINCE="HEAD", POLICIES='["rules/owner.py"]')
@@ -97,7 +97,7 @@ def test_a_policy_that_the_base_lacks_lets_nothing_pass(project: pathlib.Path) -
     assert done.returncode != 0
 
 
-def test_policies_are_asked_of_fleets_with_kueue_alone(project: pathlib.Path) -> None:
+def test_policies_run_only_on_fleets_with_kueue(project: pathlib.Path) -> None:
     with_a_policy(project)
     shutil.copy(ROOT / "stacks" / "examples" / "ack-fleet.yaml", project / "Pulumi.hz.yaml")
     done = run_make(project, "diff-comment", STACKS="hz", SINCE="HEAD", POLICIES="rules/owner.py")
@@ -153,7 +153,7 @@ def test_a_guarded_preview_ends_as_the_guard_or_the_engine(
     assert not status or f"Error {status}" in done.stderr
 
 
-def test_a_preview_is_judged_by_the_policies_of_its_base(project: pathlib.Path) -> None:
+def test_a_preview_is_checked_by_the_policies_of_its_base(project: pathlib.Path) -> None:
     rule = with_a_policy(project)
     rule.write_text(RULE.replace("fault", "warning"), encoding="utf-8")
     write_script(project / "bin" / "pulumi", f"echo '{PREVIEW}'")
@@ -170,7 +170,7 @@ def test_drift_is_what_a_refreshing_preview_would_change(project: pathlib.Path) 
 
 
 @pytest.mark.parametrize("target", ["preview-guarded", "deploy", "drift", "up"])
-def test_what_touches_a_real_stack_is_told_which(project: pathlib.Path, target: str) -> None:
+def test_targets_that_change_a_stack_print_its_name(project: pathlib.Path, target: str) -> None:
     done = run_make(project, target)
     assert "STACK is missing; write make" in done.stdout
     assert "Error 2" in done.stderr

@@ -43,7 +43,7 @@ def test_queues_run_empty_before_anything_is_destroyed(tools: pathlib.Path) -> N
     assert "state: drained" in (tools / FILE).read_text(encoding="utf-8")
 
 
-def test_controllers_go_last_and_only_when_asked(tools: pathlib.Path) -> None:
+def test_controllers_are_removed_last_and_only_on_request(tools: pathlib.Path) -> None:
     run_make(tools, "down", STACK="dev", UNINSTALL="kueue jobset", WAIT="5s")
     assert "--timeout 5s" in calls(tools)[2]
     assert calls(tools)[4:] == [
@@ -92,7 +92,7 @@ def test_a_queue_that_is_gone_is_empty(tools: pathlib.Path) -> None:
     assert calls(tools)[5].startswith("pulumi destroy")
 
 
-def test_a_protected_stack_is_left_alone(tools: pathlib.Path) -> None:
+def test_a_protected_stack_is_not_destroyed(tools: pathlib.Path) -> None:
     replace_in_stack(tools, "    protect: false\n", "")
     done = run_make(tools, "down", STACK="dev")
     assert "write allowDeletion: {cluster: <why>, reservations.l4: <why>," in done.stderr

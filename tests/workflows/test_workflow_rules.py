@@ -79,7 +79,7 @@ def test_a_job_does_nothing_until_it_was_set_up_and_ends_some_time(name: str) ->
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_runs_that_would_meet_each_other_are_kept_apart(name: str) -> None:
+def test_concurrent_runs_are_serialized(name: str) -> None:
     file, _, _ = name.partition(":")
     group = JOBS[name].get("concurrency") or READ[file]["concurrency"]
     assert group["group"].startswith("berth-")

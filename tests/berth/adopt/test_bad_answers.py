@@ -139,7 +139,7 @@ def _texts(edit: Edit) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("claim", CASES)
-def test_what_cannot_be_adopted_is_told_line_by_line(claim: str) -> None:
+def test_what_cannot_be_adopted_is_one_line_each(claim: str) -> None:
     edit, lines = CASES[claim]
     with pytest.raises(InvalidInventory) as refused:
         read_inventory(_texts(edit))
@@ -214,7 +214,7 @@ LEFT: dict[str, tuple[Edit, list[str]]] = {
 
 
 @pytest.mark.parametrize("claim", LEFT)
-def test_what_is_left_out_is_told(claim: str) -> None:
+def test_omitted_entries_are_reported(claim: str) -> None:
     """The rest is adopted, and the file is one that can be planned."""
     edit, lines = LEFT[claim]
     adopted = adopt(read_inventory(_texts(edit)), "dev")

@@ -218,7 +218,7 @@ ODD: dict[str, Edit] = {
 
 
 @pytest.mark.parametrize("claim", ODD)
-def test_an_odd_shape_is_read_or_told_and_is_never_a_traceback(claim: str) -> None:
+def test_an_unusual_shape_is_read_or_reported_without_traceback(claim: str) -> None:
     try:
         adopt_inventory(read_inventory(texts(ODD[claim])), "reservations")
     except InvalidInventory as refused:

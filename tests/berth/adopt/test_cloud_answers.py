@@ -158,7 +158,7 @@ STAYS: dict[str, tuple[str, Edit, str]] = {
 
 
 @pytest.mark.parametrize("claim", STAYS)
-def test_rights_that_berth_does_not_grant_stay_and_are_told(claim: str) -> None:
+def test_permissions_that_berth_does_not_grant_are_kept_and_listed(claim: str) -> None:
     stack, edit, line = STAYS[claim]
     _, _, evaluation, here = adopted(stack, edit)
     assert evaluation.plan is not None
@@ -218,14 +218,14 @@ def test_the_account_that_somebody_else_made_for_a_team_is_adopted() -> None:
     assert {"speech/runner", f"projects/{PROJECT}/serviceAccounts/{email}"} <= ids(evaluation, here)
 
 
-def test_an_account_whose_pods_get_no_token_keeps_that() -> None:
+def test_an_account_without_automounted_token_keeps_that_setting() -> None:
     account = service_account("speech", "runner", f"speech-jobs@{PROJECT}.iam.gserviceaccount.com")
     account["automountServiceAccountToken"] = False
     fleet, _, _, _ = adopted(DEV, accounts(account))
     assert "automountServiceAccountToken" not in fleet["teams"]["speech"]["identity"]
 
 
-def test_the_display_name_that_an_account_gets_is_told() -> None:
+def test_a_changed_display_name_of_an_account_is_listed() -> None:
     def edit(answers: Answers) -> None:
         answers["accounts.json"][0]["displayName"] = "Nodes of the ML team"
 
@@ -374,7 +374,7 @@ TOLD: dict[str, tuple[Edit, list[str]]] = {
 
 
 @pytest.mark.parametrize("claim", TOLD)
-def test_what_changes_or_stays_of_monitoring_is_told(claim: str) -> None:
+def test_changed_and_kept_monitoring_is_listed(claim: str) -> None:
     edit, expected = TOLD[claim]
     assert told(DEV, edit) == expected
 
@@ -497,7 +497,7 @@ def test_the_accelerator_of_a_reservation_is_read_in_every_form(form: str) -> No
         "https://www.googleapis.com/compute/v1/projects/acme-ml-dev/zones/us-central1-a/reservations/dev-l4",
     ],
 )
-def test_a_pool_names_its_reservation_in_every_form(form: str) -> None:
+def test_a_pool_accepts_every_form_of_a_reservation_name(form: str) -> None:
     """With the types of its machines as URLs too; the stack file is the same."""
 
     def edit(answers: Answers) -> None:
@@ -603,7 +603,7 @@ FUTURE: dict[str, tuple[Edit, bool, str]] = {
 
 
 @pytest.mark.parametrize("claim", FUTURE)
-def test_a_request_that_differs_is_told(claim: str) -> None:
+def test_a_different_request_is_reported(claim: str) -> None:
     edit, is_adopted, reason = FUTURE[claim]
     fleet, left, _, _ = adopted("reservations", edit)
     assert ("december" in fleet["reservations"]) is is_adopted

@@ -59,7 +59,7 @@ def test_nothing_is_ever_overwritten(folder: Path) -> None:
     assert not (folder / "Pulumi.moved.yaml").exists()
 
 
-def test_an_answer_that_was_cut_is_told(folder: Path) -> None:
+def test_a_truncated_answer_is_reported(folder: Path) -> None:
     text = (HERE / "objects.json").read_text(encoding="utf-8")
     cut = text.replace('"spec": {"clusterQueue": "serving-queue"}', '"spec": {}')
     assert cut != text
@@ -72,7 +72,7 @@ def test_an_answer_that_was_cut_is_told(folder: Path) -> None:
     )
 
 
-def test_a_file_that_is_not_there_is_told(folder: Path) -> None:
+def test_a_missing_file_is_reported(folder: Path) -> None:
     result = CliRunner().invoke(app, ["adopt", "moved", "no.json", str(folder)])
     assert result.exit_code == 1
     remedy = "write it with --format json of gcloud, or -o json of kubectl"
@@ -88,7 +88,7 @@ def test_a_name_that_no_stack_has_is_refused(folder: Path) -> None:
     assert list(folder.glob("*.import.json")) == []
 
 
-def test_a_folder_without_the_program_is_told(folder: Path) -> None:
+def test_a_folder_without_the_program_is_reported(folder: Path) -> None:
     """Its Pulumi.yaml may be anybody's."""
     (folder / "__main__.py").unlink()
     result = CliRunner().invoke(app, ["adopt", "moved", *FILES])

@@ -56,7 +56,7 @@ def test_every_resource_becomes_the_one_that_the_program_registers(stack: str) -
 
 
 @every_stack
-def test_everything_that_is_there_is_imported_once(stack: str) -> None:
+def test_every_existing_resource_is_imported_once(stack: str) -> None:
     """Counted from the answers: each node pool, reservation and object of Berth's, by the last part of its id."""
     here, _, imported = _made(stack)
     ids = [

@@ -119,7 +119,7 @@ def test_equal_slices_are_one_pool_with_a_pattern(folder: Path) -> None:
     }
 
 
-def test_a_pool_whose_pods_have_a_range_of_their_own_keeps_it() -> None:
+def test_a_pool_keeps_its_own_pod_range() -> None:
     """As a key where Berth's settings of creation are the pool's, and by `adopted` where they are not."""
     here = {name: json.loads(text) for name, text in files(plan("dws"), noise=True).items()}
     for pool in here["node-pools.json"]:

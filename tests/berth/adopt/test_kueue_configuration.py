@@ -100,12 +100,12 @@ def test_only_gates_that_no_other_key_turns_on_are_written() -> None:
     assert adopted(text)[0]["featureGates"] == {"LocalQueueMetrics": True}
 
 
-def test_settings_of_the_process_that_berth_fixes_are_told() -> None:
+def test_overridden_process_settings_are_listed() -> None:
     _, lines = adopted(CHART.replace("qps: 300", "qps: 50"))
     assert "kueue: its Configuration: clientConnection.qps 50 → 300" in lines
 
 
-def test_without_the_answer_it_is_said_that_berths_own_comes() -> None:
+def test_without_the_answer_berths_own_is_announced() -> None:
     assert adopted(None) == (
         {},
         [
@@ -121,7 +121,7 @@ def test_without_the_answer_it_is_said_that_berths_own_comes() -> None:
         ("just text", "controller_manager_config.yaml is not an object; fix it in the cluster"),
     ],
 )
-def test_a_configuration_that_nobody_can_read_is_refused(text: str, message: str) -> None:
+def test_an_unreadable_configuration_is_rejected(text: str, message: str) -> None:
     with pytest.raises(InvalidInventory, match=message):
         adopt_inventory(inventory(text), "dev")
 

@@ -144,7 +144,7 @@ def test_the_first_update_after_adoption_changes_nothing_but_what_helm_installed
 
 
 @pytest.mark.parametrize("stack", [stack for stack in EXAMPLES if stack != "dev"])  # see the next test
-def test_what_lies_inside_is_adopted_alone(stack: str) -> None:
+def test_only_resources_inside_the_cluster_are_adopted(stack: str) -> None:
     """Queues, cohorts and priorities as they were, flavors with their labels; nothing is made in Google Cloud."""
     original = plan(stack)
     evaluation = drain.evaluate_drained(

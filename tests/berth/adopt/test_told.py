@@ -61,7 +61,7 @@ def test_objects_of_a_kind_that_get_labels_share_a_line() -> None:
     assert f"({len(queues)} in all)" in line
 
 
-def test_prices_in_recording_rules_are_told() -> None:
+def test_a_change_of_prices_in_recording_rules_is_listed() -> None:
     def edit(answers: Any) -> None:
         rules = [{"record": "berth:accelerator:price_per_hour", "expr": "vector(1)"}]
         spec = {"groups": [{"name": "berth", "rules": rules}]}
@@ -80,7 +80,7 @@ def test_prices_in_recording_rules_are_told() -> None:
     assert [each for each in told(lambda _: None) if each.startswith("monitoring")] == []
 
 
-def test_a_default_pool_is_told_once_whatever_its_machines_are() -> None:
+def test_a_default_pool_is_reported_once_for_any_machine() -> None:
     deleted = "the first `pulumi up` would delete it: fix the state after the import (docs/adopt.md, step 3)"
 
     def renamed(name: str) -> Any:

@@ -69,7 +69,7 @@ def test_the_fleet_that_the_cases_break_is_sound(folder: pathlib.Path, base: str
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_a_broken_fleet_is_told_line_by_line(folder: pathlib.Path, evaluations: list[Evaluation], name: str) -> None:
+def test_each_fault_of_a_fleet_is_one_line(folder: pathlib.Path, evaluations: list[Evaluation], name: str) -> None:
     """All faults at once and nothing that follows from them, each with its place, the wrong value and a remedy."""
     case = EDITS[name]
     cases.write(folder, cases.edited(case))
@@ -83,7 +83,7 @@ def test_a_broken_fleet_is_told_line_by_line(folder: pathlib.Path, evaluations: 
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_file_that_is_no_fleet_is_told_where_and_why(folder: pathlib.Path, name: str) -> None:
+def test_a_file_that_is_not_a_fleet_is_reported_with_place_and_reason(folder: pathlib.Path, name: str) -> None:
     """Whatever a file holds, it is answered in a line."""
     content, lines = WHOLE[name]
     (folder / "Pulumi.bad.yaml").write_bytes(content)
@@ -91,7 +91,7 @@ def test_a_file_that_is_no_fleet_is_told_where_and_why(folder: pathlib.Path, nam
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_stack_that_is_not_there_is_told_with_what_is(folder: pathlib.Path, stack: str) -> None:
+def test_an_unknown_stack_is_reported_with_the_existing_ones(folder: pathlib.Path, stack: str) -> None:
     """A near miss where there is one, else what there is."""
     cases.stacks(folder)
     assert [line for line in check(folder, stack) if ": warning: " not in line] == STACKS[stack]

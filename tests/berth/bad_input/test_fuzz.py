@@ -154,7 +154,7 @@ def test_an_undamaged_fleet_has_a_plan_and_no_fault(folder: pathlib.Path, name: 
 
 @settings(many, max_examples=200)
 @given(st.sampled_from(sorted(FLEETS)), st.data())
-def test_a_damaged_fleet_is_answered_in_words(folder: pathlib.Path, name: str, data: st.DataObject) -> None:
+def test_a_damaged_fleet_gives_faults_and_no_traceback(folder: pathlib.Path, name: str, data: st.DataObject) -> None:
     """As the engine hands it over: values, without lines."""
     answers_in_words(evaluate_config("dev", damaged(FLEETS[name], data), folder))
 
@@ -214,7 +214,7 @@ def torn(text: str, data: st.DataObject) -> str:
 
 @settings(many, max_examples=100)
 @given(st.sampled_from(sorted(TEXTS)), st.data())
-def test_a_torn_file_is_answered_in_words(folder: pathlib.Path, name: str, data: st.DataObject) -> None:
+def test_a_truncated_file_gives_faults_and_no_traceback(folder: pathlib.Path, name: str, data: st.DataObject) -> None:
     """What is left may be no YAML at all."""
     file = folder / "Pulumi.torn.yaml"
     file.write_text(torn(TEXTS[name], data), encoding="utf-8")

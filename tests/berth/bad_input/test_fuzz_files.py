@@ -187,7 +187,7 @@ def test_an_undamaged_file_is_read(project: pathlib.Path, name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 @settings(many, max_examples=EXAMPLES)
 @given(st.data())
-def test_damaged_values_end_in_words(project: pathlib.Path, name: str, data: st.DataObject) -> None:
+def test_damaged_values_give_faults_and_no_traceback(project: pathlib.Path, name: str, data: st.DataObject) -> None:
     kind = KINDS[name]
     value = damage(kind.value, data)
     dump: Callable[[Any], str] = json.dumps if kind.suffix == ".json" else _as_yaml
@@ -201,7 +201,7 @@ def _as_yaml(value: Any) -> str:
 @pytest.mark.parametrize("name", KINDS)
 @settings(many, max_examples=EXAMPLES)
 @given(st.data())
-def test_torn_texts_end_in_words(project: pathlib.Path, name: str, data: st.DataObject) -> None:
+def test_truncated_texts_give_faults_and_no_traceback(project: pathlib.Path, name: str, data: st.DataObject) -> None:
     kind = KINDS[name]
     text = json.dumps(kind.value, indent=1) if kind.suffix == ".json" else _as_yaml(kind.value)
     ends_in_words(project, kind, torn(text, data).replace("\x00", ""))

@@ -128,7 +128,7 @@ def test_the_single_host_topology_is_the_only_slice_of_one_host(tpu: hw.Machine)
 
 
 @pytest.mark.parametrize("tpu", TPUS, ids=lambda tpu: tpu.name)
-def test_topologies_come_in_ascending_chips_and_once(tpu: hw.Machine) -> None:
+def test_topologies_are_unique_and_ascend_by_chips(tpu: hw.Machine) -> None:
     """They are printed in messages, and the next larger one is found by position."""
     chips = [shape(tpu.name, topology).chips for topology in hw.slice_topologies(tpu)]
     assert chips == sorted(chips)
@@ -226,7 +226,7 @@ def test_the_boot_disk_is_balanced_and_of_the_kind_the_machine_takes(name: str, 
         ("g4-standard-6", "nvidia.com/gpu", "RTX PRO 6000 eighths"),
     ],
 )
-def test_a_count_is_said_in_people_s_words(name: str, resource: str, noun: str) -> None:
+def test_a_count_is_printed_with_its_unit(name: str, resource: str, noun: str) -> None:
     """The plan says `24 v5e chips`, and does not call an eighth of a GPU a GPU."""
     assert (machine(name).resource, machine(name).noun) == (resource, noun)
 

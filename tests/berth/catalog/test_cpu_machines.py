@@ -57,7 +57,7 @@ def test_memory_is_what_the_price_of_a_machine_pays_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("machine", cpu_machine_types().values(), ids=list(cpu_machine_types()))
-def test_cores_and_memory_fit_on_a_node_beside_the_system(machine: catalog.Machine) -> None:
+def test_cores_and_memory_fit_on_a_node_with_system_pods(machine: catalog.Machine) -> None:
     """The reservation of GKE's page, added up in another way; DaemonSets have at least 0.5 core and 1 GiB."""
     if machine.accelerators == 0:
         assert machine.vcpu == 1

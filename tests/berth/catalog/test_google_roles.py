@@ -34,7 +34,7 @@ def test_every_role_with_such_a_permission_is_in_the_table() -> None:
     assert google_roles().privilege("roles/dataflow.serviceAgent") == AGENT_EFFECT
 
 
-def test_no_role_is_listed_twice() -> None:
+def test_roles_are_unique() -> None:
     roles = google_roles()
     listed = [role for group in GROUPS for role in group.roles] + [*roles.workload, *roles.nodes, *roles.broad]
     assert sorted(listed) == sorted(set(listed))

@@ -118,7 +118,7 @@ def test_teams_cost_what_their_accelerators_cost_one_by_one(stack: str) -> None:
     assert list(values) == [team["name"] for team in read["teams"]]
 
 
-def test_a_reservation_is_paid_for_whole_whatever_the_pools_take() -> None:
+def test_a_reservation_is_paid_for_whether_pools_use_it_or_not() -> None:
     """Each reservation of the fleet's own project, with its pools, costs its count: standing or not."""
     prices = list_of("reservations")
     document, read = as_printed("reservations", prices), plan_json("reservations")
@@ -163,7 +163,7 @@ def test_the_system_pool_costs_its_nodes_in_all_zones() -> None:
 
 
 @every_stack
-def test_what_has_no_price_is_named_wherever_it_is_missing(stack: str) -> None:
+def test_every_machine_without_a_price_is_named(stack: str) -> None:
     """Each machine in turn: it is in `unpriced`, so are the flavors of its pools for those who use them."""
     prices, read = list_of(stack), plan_json(stack)
     for pool in read["pools"]:
@@ -184,7 +184,7 @@ def test_a_price_of_nothing_is_a_price() -> None:
     assert result["fleet"] == {"committed": 0, "ceiling": 0, "unpriced": []}
 
 
-def test_a_missing_price_is_told_with_what_may_have_been_meant() -> None:
+def test_a_missing_price_has_a_suggestion() -> None:
     result = fleet_cost(plan("dev"), table({("g2-standart-24", "spot"): "1"}))
     assert list(cost_text.missing_price_lines(result)) == [
         "prices.yaml has no price for g2-standard-24 on-demand; not counted: l4-on-demand; did you mean "
@@ -301,7 +301,7 @@ def test_amounts_are_numbers_in_json(stack: str) -> None:
     assert list(Draft202012Validator(shape).iter_errors(as_printed(stack, list_of(stack)))) == []
 
 
-def test_a_compute_class_costs_its_dearest_way_and_lacks_a_price_when_any_of_them_does() -> None:
+def test_a_compute_class_costs_its_most_expensive_rule_and_needs_every_price() -> None:
     of_class = {("a3-highgpu-8g", "reservation"): "40", ("a3-highgpu-8g", "spot"): "30"}
     lacking = fleet_cost(plan("dws-autoprovisioned"), table(of_class))
     (row,) = (m for m in lacking.machines if m.name == "h100" and m.kind == "pool")

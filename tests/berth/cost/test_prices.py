@@ -129,7 +129,7 @@ def test_prices_are_exact_by_machine_type_and_capacity_model(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_broken_table_is_told_at_its_line_and_never_half_read(case: str, tmp_path: Path) -> None:
+def test_a_broken_table_is_reported_with_its_line_and_not_used(case: str, tmp_path: Path) -> None:
     old, new, lines = BROKEN[case]
     assert TABLE.count(old) == 1
     file = written(tmp_path, TABLE.replace(old, new))
@@ -148,7 +148,7 @@ def test_a_table_that_is_not_there_or_a_folder_is_one_fault(tmp_path: Path) -> N
     assert line_without_code(folder) == f"{tmp_path}: is a directory, not a file; name a YAML file"
 
 
-def test_the_command_refuses_a_broken_table_before_anything_else(tmp_path: Path) -> None:
+def test_the_command_rejects_a_broken_table_first(tmp_path: Path) -> None:
     file = written(tmp_path, TABLE.replace("4.80", "lots"))
     done = CliRunner().invoke(app, ["plan", str(GKE_STACKS["dev"]), "--prices", str(file)])
     assert (done.exit_code, done.stdout) == (1, "")

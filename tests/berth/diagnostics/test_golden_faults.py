@@ -150,7 +150,7 @@ def test_every_code_has_a_row_and_every_row_a_code() -> None:
     assert explanations().keys() - CHECKED.keys() == _all() - _of_check(), "write its row"
 
 
-def test_no_table_of_berth_has_a_key_twice() -> None:
+def test_table_keys_are_unique() -> None:
     """PyYAML takes the last one without a word: a merged row would get the text of another."""
     tables = sorted((ROOT / "berth").rglob("*.yaml"))
     assert [f"{file.name}: {key}" for file in tables for key in _doubled_keys(yaml.compose(file.read_text()))] == []

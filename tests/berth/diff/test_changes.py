@@ -232,7 +232,7 @@ def test_nodes_that_were_made_public_stay_it_until_the_file_says_private() -> No
         (True, None, UpdateEffect.KEPT),
     ],
 )
-def test_false_is_something_that_is_said(before: bool | None, after: bool | None, does: str) -> None:
+def test_false_is_a_value(before: bool | None, after: bool | None, does: str) -> None:
     assert find_update_rule("NodePoolPlan", FieldChange("network.private_nodes", before, after)).does == does
 
 

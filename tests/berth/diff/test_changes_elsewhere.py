@@ -48,7 +48,7 @@ def test_what_is_compared_with_itself_changes_nothing() -> None:
 
 
 @on_ack
-def test_every_edit_of_a_fleet_changes_something_and_names_it(edit: str) -> None:
+def test_every_edit_of_a_fleet_gives_a_change_that_names_it(edit: str) -> None:
     changes = ACK.changes(edit)
     assert not changes.is_empty
     assert all(pool.fields or pool.nodes[0] != pool.nodes[1] or pool.hit_nodes for pool in changes.pools)

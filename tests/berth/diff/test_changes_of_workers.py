@@ -47,7 +47,7 @@ def plan(edit: str | None = None) -> FleetPlan:
 
 
 @every_edit
-def test_the_shares_told_are_the_difference_of_the_queues_of_workers(edit: str) -> None:
+def test_the_listed_shares_are_the_differences_of_the_workers_queues(edit: str) -> None:
     result = {
         (each.worker, share.queue, share.flavor, share.noun): share.guaranteed.delta
         for each in changes(edit).workers
@@ -73,7 +73,7 @@ def _is_moved(old: WorkerPlan, new: WorkerPlan) -> bool:
 
 
 @every_edit
-def test_every_object_of_every_cluster_that_differs_is_told(edit: str) -> None:
+def test_every_object_that_differs_in_any_cluster_is_listed(edit: str) -> None:
     """Counted from what `berth render` prints of each cluster. An object of a worker elsewhere is another object."""
     before, after = _objects(None), _objects(edit)
     moved = {w.name for w in plan().workers for o in plan(edit).workers if w.name == o.name and _is_moved(w, o)}
@@ -206,7 +206,7 @@ def test_a_refusal_of_the_engine_names_the_worker() -> None:
     assert [guard_text.describe_guarded_change(loss) for loss in judged.blocked] == ["pool east/h100 would be replaced"]
 
 
-def test_whatever_of_the_example_is_protected_has_a_name_and_an_allowance_in_the_stack_file() -> None:
+def test_every_protected_resource_of_the_example_has_a_name_and_an_allowance() -> None:
     """The names are those that the real program registers; every remedy is what the planner takes for an allowance."""
     resource = program_of("multikueue", False).resources
     steps = [{"op": "delete", "urn": one.urn, "oldState": {"protect": True, "inputs": one.inputs}} for one in resource]

@@ -85,7 +85,7 @@ V5E = f"pool v5e would be replaced (node pools v5e-{{}}), {WHY}"
         ),
     ],
 )
-def test_a_recorded_preview_is_judged_as_the_engine_will(
+def test_a_recorded_preview_gives_the_engines_decision(
     preview: str, allowances: Mapping[str, str], guarded: list[str], allowed: list[str]
 ) -> None:
     assert descriptions(preview, allowances) == (guarded, allowed)
@@ -144,7 +144,7 @@ SHAPELESS = [
 
 
 @pytest.mark.parametrize("text", ["", "no json", "[]", '{"a": 1}', *SHAPELESS, '{"diagnostics": ["failed"]}'])
-def test_what_is_no_preview_is_told(text: str) -> None:
+def test_a_file_that_is_not_a_preview_is_reported(text: str) -> None:
     """And never taken for one in which nothing is lost."""
     with pytest.raises(PreviewFormatError) as found:
         parse_preview(text)
@@ -164,7 +164,7 @@ def test_what_is_no_preview_is_told(text: str) -> None:
         (b"", "it is empty"),
     ],
 )
-def test_the_file_and_the_command_that_writes_it_are_told(content: bytes, reason: str, tmp_path: Path) -> None:
+def test_the_fault_names_the_file_and_the_command_that_writes_it(content: bytes, reason: str, tmp_path: Path) -> None:
     file, stack = tmp_path / "preview.json", GKE_STACKS["dev"]
     file.write_bytes(content)
     result = CliRunner().invoke(app, ["guard", str(stack), str(file)])
@@ -183,7 +183,7 @@ def test_an_operation_of_a_newer_engine_is_not_written_again() -> None:
     )
 
 
-def test_a_queue_of_which_only_the_refusal_is_known_is_told_in_a_whole_sentence() -> None:
+def test_a_queue_known_only_from_its_condition_gets_a_full_sentence() -> None:
     urn = "urn:pulumi:dev::berth::kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::a-b-cluster-queue"
     refusal = f'resource "{urn}" cannot be deleted'
     (loss,) = check_preview(
@@ -301,7 +301,7 @@ def preview_of(edit: str, *replaced: str) -> dict[str, Any]:
         ("pod-range-changed-and-allowed-at-once", (":ManagedKubernetes",), []),
     ],
 )
-def test_a_preview_of_a_fleet_on_ack_is_judged_in_the_words_of_diff(
+def test_a_preview_of_an_ack_fleet_is_blocked_in_the_words_of_diff(
     edit: str, replaced: tuple[str, ...], descriptions: list[str]
 ) -> None:
     judged = check_preview(read_preview(preview_of(edit, *replaced)), ACK.plan(edit))

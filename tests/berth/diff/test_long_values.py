@@ -11,7 +11,7 @@ def test_a_long_list_is_shown_to_its_last_entry() -> None:
     assert format_change(roles[:-1], roles).endswith("roles/number.39, roles/owner]")
 
 
-def test_of_long_texts_what_differs_is_shown_whole() -> None:
+def test_the_difference_of_long_texts_is_shown_in_full() -> None:
     before, after = "a" * 100 + "x" * 200 + "b" * 100, "a" * 100 + "y" * 300 + "b" * 100
     assert format_change(before, after) == (f"…{'a' * 32}{'x' * 200}{'b' * 32}… → …{'a' * 32}{'y' * 300}{'b' * 32}…")
     assert format_change("a" * 200, "a" * 201) == f"…{'a' * 32} → …{'a' * 33}"

@@ -84,7 +84,7 @@ def test_the_account_of_nodes_that_remain_is_not_deleted(
     assert accounts_lost(old, new) == lost
 
 
-def test_what_breaks_and_what_to_write_is_told() -> None:
+def test_a_fault_has_the_problem_and_the_remedy() -> None:
     result = compare(fleet(), fleet(ADOPTED))
     (loss,) = result.blocked
     assert text.describe_guarded_change(loss) == (

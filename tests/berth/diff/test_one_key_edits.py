@@ -27,7 +27,7 @@ def class_of(changes: Changes) -> str:
 
 
 @every_row
-def test_an_edit_is_as_loud_as_it_is_dangerous(row: Row) -> None:
+def test_an_edit_has_the_class_of_its_danger(row: Row) -> None:
     both = plans(row.stack, row.base, row.edited)
     assert both, "one of them has faults"
     changes = compare(*both)

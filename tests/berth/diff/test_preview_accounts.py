@@ -209,7 +209,7 @@ def test_a_field_that_follows_from_another_is_no_reason() -> None:
     ]
 
 
-def test_what_would_be_replaced_and_what_to_do_is_told() -> None:
+def test_a_replacement_is_listed_with_its_remedy() -> None:
     (loss,) = check_preview(read_preview({"steps": [account("replace")]}), fleet(ADOPTED)).blocked
     assert text.describe_guarded_change(loss) == (
         f"service account {OWN} would be replaced, and nodes of pool v5e may run as it: {BREAKS}"

@@ -88,7 +88,7 @@ def test_a_second_rename_keeps_the_first_name(tmp_path: Path) -> None:
     assert "language" in [place.name for team in again.teams for place in team.namespaces]
 
 
-def test_whoever_forgets_what_it_was_called_is_told_of_the_loss(tmp_path: Path) -> None:
+def test_a_rename_without_its_old_name_is_reported_as_a_loss(tmp_path: Path) -> None:
     """`formerly` taken out is another pool and another team, however the name stays."""
     texts = {
         name: text.replace("formerly: l4-spot, ", "").replace("        formerly: language\n", "")

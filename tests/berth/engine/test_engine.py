@@ -57,7 +57,7 @@ def test_a_resource_without_explicit_provider_is_refused_where_the_stack_says_so
     assert "default provider for 'cloud' disabled; 'urn:pulumi:dev::berth::cloud:index:Thing::a' must use" in line
 
 
-def test_every_fault_is_told_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     def build() -> None:
         Thing("cloud:index:Thing", "a")
         Thing("cloud:index:Thing", "b")
@@ -103,7 +103,7 @@ def test_a_provider_reaches_everything_under_the_component_it_is_given_to() -> N
     assert named(result, "outer").provider is None
 
 
-def test_what_only_the_cloud_can_know_is_unknown_in_a_preview() -> None:
+def test_outputs_of_the_cloud_are_unknown_in_a_preview() -> None:
     def build() -> None:
         one = Thing("cloud:index:Thing", "one", {"size": 2})
         Thing("cloud:index:Thing", "two", {"id_": one.id, "made": one.made, "list": [1, one.made], "text": "[unknown]"})
@@ -148,7 +148,7 @@ def test_a_service_accounts_address_is_known_before_it_exists() -> None:
     }
 
 
-def test_nothing_is_known_of_what_stands_behind_a_provider_that_cannot_be_configured_yet() -> None:
+def test_resources_of_an_unconfigured_provider_are_unknown() -> None:
     """The engine does not ask such a provider: with a kubeconfig to come, even a stated name comes back unknown."""
 
     def build() -> None:
@@ -205,7 +205,7 @@ def test_a_resource_that_is_read_is_recorded_as_read() -> None:
     assert (one.read, one.import_id) == (True, "its-id")
 
 
-def test_a_provider_is_not_asked_unless_somebody_answers() -> None:
+def test_a_provider_function_needs_a_mock() -> None:
     def build() -> None:
         pulumi.export("zone", pulumi.runtime.invoke_output("cloud:index:getZone", {"n": 1}).apply(lambda r: r["name"]))
 

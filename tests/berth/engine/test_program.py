@@ -126,12 +126,12 @@ def test_the_project_that_this_is_runs_on_the_modules_that_are_loaded() -> None:
     assert sys.modules["berth.evaluate"] is before
 
 
-def test_a_fault_in_a_module_is_told_with_its_place_and_no_traceback(tmp_path: Path) -> None:
+def test_an_error_in_a_module_has_its_location_and_no_traceback(tmp_path: Path) -> None:
     root = project(tmp_path, "import hands\nhands.build()\n", hands="def build():\n    raise KeyError('x')\n")
     assert failure(root) == "hands.py:2: KeyError: 'x'"
 
 
-def test_an_error_that_is_its_own_cause_is_told_once(tmp_path: Path) -> None:
+def test_an_error_that_is_its_own_cause_is_printed_once(tmp_path: Path) -> None:
     """The SDK raises the error of a provider's function from itself."""
     loop = "error = OSError('nobody answers')\nerror.__cause__ = error\nraise error\n"
     assert failure(project(tmp_path, loop)) == "__main__.py:3: OSError: nobody answers"
@@ -174,14 +174,14 @@ pulumi.export("late", pulumi.Output.from_input(1).apply(later))
     assert run_program(project(tmp_path, main), "dev", {}).exports == {"late": 2}
 
 
-def test_a_fault_is_told_with_its_traceback_to_who_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_has_its_traceback_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BERTH_TRACEBACK", "1")
     output = failure(project(tmp_path, "1 / 0\n")).splitlines()
     assert output[0] == "__main__.py:1: ZeroDivisionError: division by zero"
     assert output[1] == "Traceback (most recent call last):"
 
 
-def test_a_fault_in_an_apply_is_told_with_the_line_of_the_apply(tmp_path: Path) -> None:
+def test_an_error_in_an_apply_names_the_line_of_the_apply(tmp_path: Path) -> None:
     """However many resources wait for it: asyncio keeps a traceback for the first of them only."""
     main = """
 import pulumi
@@ -197,7 +197,7 @@ pulumi.export("wrong", wrong)
     assert failure(project(tmp_path, main)) == "__main__.py:7: KeyError: 'b'"
 
 
-def test_a_fault_in_a_library_is_told_with_the_line_that_called_it(tmp_path: Path) -> None:
+def test_an_error_in_a_library_names_the_calling_line(tmp_path: Path) -> None:
     packages = tmp_path / ".venv" / "lib" / "site-packages"
     packages.mkdir(parents=True)
     (packages / "installed.py").write_text("def fail():\n    raise ValueError('deep')\n")
@@ -205,19 +205,19 @@ def test_a_fault_in_a_library_is_told_with_the_line_that_called_it(tmp_path: Pat
     assert failure(project(tmp_path, main)) == "__main__.py:4: ValueError: deep"
 
 
-def test_a_program_that_does_not_parse_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_syntax_error_of_the_program_is_reported_with_its_line(tmp_path: Path) -> None:
     assert (
         failure(project(tmp_path, "import hands\n", hands="\n\ndef (\n")) == "hands.py:3: SyntaxError: invalid syntax"
     )
 
 
-def test_a_missing_module_is_told_where_it_is_imported(tmp_path: Path) -> None:
+def test_a_missing_module_is_reported_at_its_import(tmp_path: Path) -> None:
     assert failure(project(tmp_path, "\nimport nowhere\n")) == (
         "__main__.py:2: ModuleNotFoundError: No module named 'nowhere'"
     )
 
 
-def test_an_error_in_words_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_clear_error_is_unchanged(tmp_path: Path) -> None:
     main = "import pulumi\nraise pulumi.RunError('Pulumi.dev.yaml:3: no such pool')\n"
     assert failure(project(tmp_path, main)) == "Pulumi.dev.yaml:3: no such pool"
 
@@ -249,7 +249,7 @@ def test_a_folder_that_is_no_project_is_refused(tmp_path: Path, text: str | None
     assert failure(tmp_path).startswith(f"{tmp_path / 'Pulumi.yaml'}: {output}")
 
 
-def test_a_team_of_a_file_and_of_a_config_without_a_file_is_told_in_good_english() -> None:
+def test_a_team_defined_in_a_file_and_in_a_config_is_one_clear_sentence() -> None:
     """A program has only the values of its configuration, without their lines."""
     values = fleet_values("dev")
     assert values["teamFiles"]

@@ -35,7 +35,7 @@ def test_children_inherit_what_the_engine_lets_them_inherit() -> None:
     assert child.deleted_with == "urn:pulumi:dev::berth::cloud:index:Thing::cluster"
 
 
-def test_an_alias_is_the_one_urn_it_stands_for() -> None:
+def test_an_alias_is_one_urn() -> None:
     def build() -> None:
         old = Fleet("old")
         aliases: list[pulumi.Input[str | pulumi.Alias]] = [

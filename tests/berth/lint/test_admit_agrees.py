@@ -135,7 +135,7 @@ def test_the_verdict_and_the_words_are_the_same(folder: pathlib.Path, title: str
 
 
 @pytest.mark.parametrize("title", NEWCOMERS)
-def test_every_newcomer_is_told_what_is_wrong(folder: pathlib.Path, title: str) -> None:
+def test_every_common_mistake_has_a_clear_fault(folder: pathlib.Path, title: str) -> None:
     """`BERTH_GOLDEN=write` writes the lines into the table."""
     stack, text, expected = NEWCOMERS[title]
     (folder / "job.yaml").write_text(text, encoding="utf-8")

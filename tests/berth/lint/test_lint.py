@@ -68,12 +68,12 @@ def test_the_fleet_is_sound(folder: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("base", SOUND)
-def test_what_is_sound_is_said_with_what_it_takes(folder: pathlib.Path, base: str) -> None:
+def test_a_valid_job_is_printed_with_its_amounts(folder: pathlib.Path, base: str) -> None:
     assert lint(f"{base}.yaml", exit_code=0) == SOUND[base]
 
 
 @pytest.mark.parametrize("claim", BROKEN)
-def test_what_can_never_run_is_told_at_its_place(folder: pathlib.Path, claim: str) -> None:
+def test_a_job_that_can_never_run_is_reported_at_its_line(folder: pathlib.Path, claim: str) -> None:
     """All reasons at once, each with file, line and column of the value, and a remedy."""
     file = edited(folder, BROKEN[claim])
     assert lint(file, exit_code=1) == list(BROKEN[claim].lines)

@@ -43,7 +43,7 @@ def sentences(manifest: str) -> str:
 TWO_SLICES = {"teams.vision.queues.train.flavors": [{"pool": "v5e", "guaranteed": "1 slice", "borrow": "2 slices"}]}
 
 
-def test_a_team_with_rights_is_told_that_they_do_not_apply(folder: Path) -> None:
+def test_permissions_of_a_team_that_do_not_apply_are_reported(folder: Path) -> None:
     manifest, text = made(folder, {**TWO_SLICES, "teams.vision.identity": ROLES})
     remedy = "give them to an account of the pool's own nodes (pools.v5e.serviceAccount)"
     assert f"act as the nodes' service account, without the team's rights: {remedy}." in sentences(manifest)

@@ -68,7 +68,7 @@ def test_no_file_is_left_without_a_verdict_and_no_verdict_is_open() -> None:
         assert re.match(r"[\w./-]+\.yaml:\d+(:\d+)?: (warning: )?[A-Za-z]+/[\w.-]+: .{20,}", line), line
 
 
-def test_every_object_with_a_queue_of_the_samples_is_judged() -> None:
+def test_every_queued_object_of_the_samples_is_checked() -> None:
     table = TABLE.read_text(encoding="utf-8")
     queued = [
         (file.relative_to(SAMPLES).as_posix(), f"{each['kind']}/{each['metadata'].get('name', '')}")
@@ -135,7 +135,7 @@ def test_pods_of_an_unknown_kind_start_outside_all_quota_where_kueue_does_not_ma
     )
 
 
-def test_a_workflow_beside_other_jobs_is_not_passed_over(folder: pathlib.Path) -> None:
+def test_a_workflow_among_other_jobs_is_read(folder: pathlib.Path) -> None:
     """Its containers are single ones in templates; it is reported even without a queue."""
     edited(folder, "kueue/pod-based-workloads-workflow-single-queue.yaml", ("kueue.x-k8s.io/queue-name", "team"))
     text = "".join(

@@ -42,7 +42,7 @@ def test_a_stack_is_named_by_its_name_or_by_the_path_of_its_file(
         assert result.source_map.place_of(("project",)) == f"{file.relative_to(tmp_path)}:3"
 
 
-def test_a_path_that_is_not_here_is_looked_for_beside_pulumi_yaml(write: Write, tmp_path: pathlib.Path) -> None:
+def test_a_relative_path_is_also_resolved_from_the_project_folder(write: Write, tmp_path: pathlib.Path) -> None:
     """The verbs may be called from any folder of the project."""
     write(FLEET, "stacks/examples/ack.yaml")
     result, _ = read_stack("stacks/examples/ack.yaml", tmp_path)
@@ -137,12 +137,12 @@ def test_a_file_that_may_not_be_read_says_so(
         ("\udcff\udcfea", "Pulumi.dev.yaml:1:1: begins with a byte order mark (UTF-16); save it as UTF-8 without one"),
     ],
 )
-def test_what_is_no_text_names_its_place(read: Read, text: str, line: str) -> None:
+def test_a_value_that_is_not_text_has_its_place(read: Read, text: str, line: str) -> None:
     """Editors hide all of these."""
     assert read(text) == (None, [f"bad-text | {line}"])
 
 
-def test_a_file_of_ten_megabytes_is_answered_at_once(read: Read) -> None:
+def test_a_file_of_ten_megabytes_is_rejected_quickly(read: Read) -> None:
     """A mistaken path must not cost a minute of parsing."""
     start = time.process_time()
     remedy = "move teams to their own files and list these under 'teamFiles'"
@@ -219,7 +219,7 @@ def test_a_file_without_a_fleet_says_what_to_write(read: Read, text: str, faults
 INDENT = "indent it below 'berth:fleet:' if it belongs to the fleet, or remove it"
 
 
-def test_strange_keys_beside_a_fleet_are_faults_and_the_fleet_is_read(read: Read) -> None:
+def test_unknown_keys_beside_a_fleet_are_faults_and_the_fleet_is_read(read: Read) -> None:
     """A key that nobody reads is a wish that nobody grants."""
     result, faults = read("zone: a\n1: b\nconfig:\n  berth:pools: {}\n  berth:fleet: {a: 1}\n  berth:fleet: {a: 2}\n")
     assert result is not None
@@ -305,7 +305,7 @@ def test_problems_are_sorted_by_line_as_a_number() -> None:
     assert [p.path for p in sort_by_place(items)] == [("a", 9), ("a", 10)]
 
 
-def test_a_stack_file_beside_no_pulumi_yaml_says_which_file_is_missing(write: Write, tmp_path: pathlib.Path) -> None:
+def test_a_stack_file_without_a_pulumi_yaml_names_the_missing_file(write: Write, tmp_path: pathlib.Path) -> None:
     """A file named by its path is read anywhere; a stack named by its name belongs to a project."""
     write(FLEET)
     (tmp_path / "Pulumi.yaml").unlink()

@@ -83,7 +83,7 @@ def test_a_team_written_twice_names_both_places(fleet: Read, write: Write) -> No
     assert result.source_map.place_of(("teams", "vision", "x")) == "Pulumi.dev.yaml:4"
 
 
-def test_a_file_that_matches_twice_is_read_once(fleet: Read, write: Write, tmp_path: pathlib.Path) -> None:
+def test_a_file_that_matches_two_patterns_is_read_once(fleet: Read, write: Write, tmp_path: pathlib.Path) -> None:
     """A pattern and one of its files beside it, or a link, is no second team."""
     write("teams: {nlp: {}}", "t/nlp.yaml")
     (tmp_path / "t/same.yaml").symlink_to("nlp.yaml")

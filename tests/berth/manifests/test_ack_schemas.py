@@ -80,7 +80,7 @@ def rendered() -> list[dict[str, Any]]:
     return [*(manifest for manifest in values if manifest["kind"] in OWN), typing.cast("Any", training_job(jobs))]
 
 
-def test_every_rendered_object_has_fields_of_its_kind_alone() -> None:
+def test_every_rendered_object_has_only_fields_of_its_kind() -> None:
     assert [fault for manifest in rendered() for fault in faults(manifest)] == []
 
 

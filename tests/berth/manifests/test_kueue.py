@@ -88,7 +88,7 @@ def test_a_cluster_queue_says_what_its_plan_says() -> None:
     }
 
 
-def test_resources_stand_in_the_order_of_the_covered_resources() -> None:
+def test_resources_are_in_the_order_of_the_covered_resources() -> None:
     """Kueue's webhook refuses any other order."""
     for group in spec(kueue.cluster_queue(plans.queue()))["resourceGroups"]:
         assert {tuple(each["name"] for each in flavor["resources"]) for flavor in group["flavors"]} == {
@@ -96,7 +96,7 @@ def test_resources_stand_in_the_order_of_the_covered_resources() -> None:
         }
 
 
-def test_flavors_stand_in_the_order_of_preference() -> None:
+def test_flavors_are_in_order_of_preference() -> None:
     group = spec(kueue.cluster_queue(plans.queue()))["resourceGroups"][0]
     assert [flavor["name"] for flavor in group["flavors"]] == ["v5e", "v5e-spot"]
 
@@ -189,7 +189,7 @@ def test_a_toleration_of_any_effect_names_none() -> None:
     assert kueue.toleration(anything) == {"operator": "Exists"}
 
 
-def test_a_topologys_levels_stand_from_the_widest_to_the_host() -> None:
+def test_the_levels_of_a_topology_go_from_the_widest_to_the_host() -> None:
     assert spec(kueue.topology(plans.TOPOLOGY)) == {
         "levels": [{"nodeLabel": "cloud.google.com/gce-topology-block"}, {"nodeLabel": "kubernetes.io/hostname"}]
     }
@@ -243,7 +243,7 @@ def test_a_root_cohort_has_no_limits() -> None:
     assert "Limit" not in json.dumps(kueue.cohort(root))
 
 
-def test_a_queue_says_who_else_must_consent_and_whose_turn_it_is() -> None:
+def test_a_queue_has_its_admission_checks_and_its_strategy() -> None:
     """Checks in the strategy's list: the list of older versions is dropped in silence, and the check never runs."""
     made = spec(kueue.cluster_queue(plans.full_queue()))
     assert made["admissionChecksStrategy"] == {
@@ -268,7 +268,7 @@ def test_a_door_can_be_closed_by_itself() -> None:
     }
 
 
-def test_queued_capacity_is_asked_for_thrice_and_for_accelerators_alone() -> None:
+def test_queued_capacity_has_3_attempts_and_covers_only_accelerators() -> None:
     """The defaults of the Dynamic Workload Scheduler: a workload without accelerators passes the check at once."""
     plan = ProvisioningConfigPlan(name="dws-config", managed_resources=("nvidia.com/gpu",))
     assert spec(kueue.provisioning_request_config(plan)) == {
@@ -323,7 +323,7 @@ def test_only_the_default_priority_says_that_it_is_one() -> None:
 
 
 @pytest.mark.parametrize(("preempts", "policy"), [(True, "PreemptLowerPriority"), (False, "Never")])
-def test_whether_pods_are_pushed_out_is_the_priority_classs_to_say(preempts: bool, policy: str) -> None:
+def test_the_priority_class_decides_whether_pods_are_preempted(preempts: bool, policy: str) -> None:
     assert kueue.priority_class(plans.priority(preempts=preempts))["preemptionPolicy"] == policy
 
 
@@ -347,7 +347,7 @@ def test_manifests_come_in_the_order_in_which_they_may_be_applied() -> None:
     assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [2] * 13
 
 
-def test_what_is_named_comes_before_what_names_it() -> None:
+def test_referenced_objects_come_first() -> None:
     kinds = [str(manifest["kind"]) for manifest in manifests.all_manifests(plans.full_fleet())]
     assert list(dict.fromkeys(kinds)) == [
         "PriorityClass",

@@ -135,7 +135,7 @@ def test_a_service_account_names_the_google_account_with_its_project() -> None:
     }
 
 
-def test_a_service_account_that_impersonates_nobody_is_not_annotated() -> None:
+def test_a_service_account_without_a_google_account_has_no_annotation() -> None:
     direct = plans.team(impersonates=False)
     (account,) = (m for role, m in tenancy.namespace_manifests(direct, HOME) if role == "service-account")
     assert "annotations" not in cast("Manifest", account["metadata"])
@@ -180,11 +180,11 @@ def _in(block: Any, address: str) -> bool:
         ("169.254.169.254", 22, "TCP", False),
     ],
 )
-def test_a_pod_reaches_what_training_needs_and_nothing_else(address: str, port: int, protocol: str, open: bool) -> None:
+def test_a_pod_reaches_only_what_training_needs(address: str, port: int, protocol: str, open: bool) -> None:
     assert reaches(inside("NetworkPolicy"), address, port, protocol) is open
 
 
-def test_a_range_that_is_asked_for_is_reached_on_its_ports() -> None:
+def test_a_requested_range_is_reachable_on_its_ports() -> None:
     plan = replace(plans.ISOLATION, egress=(EgressPlan(cidr="10.9.0.0/24", ports=(5432, 6379)),))
     policy = cast("Manifest", isolation.network_policy(plan, "vision", ["vision"], {}))
     assert reaches(policy, "10.9.0.7", 6379)
@@ -273,7 +273,7 @@ def test_a_teams_people_make_jobs_and_no_bare_pods() -> None:
 
 
 @pytest.mark.parametrize("role", [roles.SUBMITTER, roles.VIEWER, roles.OWNER])
-def test_nobody_reads_secrets_or_gives_rights(role: str) -> None:
+def test_no_role_reads_secrets_or_grants_permissions(role: str) -> None:
     verbs = ("get", "list", "watch", "create", "update", "patch", "delete", "bind", "escalate", "impersonate", "*")
     assert not any(may(role, verb, "", "secrets") for verb in verbs)
     assert not any(may(role, verb, roles.RBAC_GROUP, "clusterroles") for verb in verbs[3:])

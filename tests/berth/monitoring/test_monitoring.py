@@ -145,7 +145,7 @@ def test_a_metric_or_a_label_that_does_not_exist_is_refused() -> None:
         render_query("sum(<kueue_pending_workloads_bucket>)", MANAGED, "dev")
 
 
-def test_a_histogram_is_asked_for_by_its_series() -> None:
+def test_a_histogram_is_queried_by_its_series() -> None:
     assert find_metric("kueue_admission_wait_time_seconds_bucket").name == "kueue_admission_wait_time_seconds"
     with pytest.raises(KeyError):
         find_metric("kueue_admission_wait_time_seconds")
@@ -321,7 +321,7 @@ def only_of(plan: MonitoringPlan) -> BackendPlan:
 BOTH = {"monitoring": {"backends": ["managed", "in-cluster"]}}
 
 
-def test_both_backends_have_the_dashboards_of_each_alone() -> None:
+def test_both_backends_have_the_dashboards_of_each_backend() -> None:
     both = watched(run_planner(fleet_with(BOTH)).plan)
     for name in ("managed", "in-cluster"):
         alone = only_of(watched(run_planner(fleet_with({"monitoring": {"backends": [name]}})).plan))

@@ -145,7 +145,7 @@ def test_pools_carry_the_labels_and_taints_of_e1() -> None:
         assert node_pool.taints[0] == Taint(key=taints[name], value="true", effect="NoSchedule")
 
 
-def test_the_reserved_pool_stands_where_its_reservation_is() -> None:
+def test_the_reserved_pool_has_the_zone_of_its_reservation() -> None:
     """E.1: four machines of two L4 in us-central1-c, consumed by name; a fixed pool of four nodes."""
     batch = plan(BATCH)
     (reservation,) = batch.reservations
@@ -228,7 +228,7 @@ def test_the_queue_of_multislice_holds_24_chips_and_the_hosts_that_go_with_them(
 
 
 @pytest.mark.parametrize("stack", [MULTISLICE, AUTOPILOT])
-def test_a_jobset_without_a_class_is_not_pushed_out_by_the_lowest(stack: str) -> None:
+def test_the_lowest_class_does_not_preempt_a_jobset_without_a_class(stack: str) -> None:
     """A.4: a class of 100 outranks every JobSet that names none, so there is a default above it."""
     values = {p.name: (p.value, p.default) for p in plan(stack).priorities}
     assert values["low-priority"] == (100, False)
@@ -243,7 +243,7 @@ def test_on_autopilot_gke_makes_the_nodes() -> None:
     assert fleet_plan.pools[0].accelerators == Bounds(min=24, max=24)
 
 
-def test_nobody_typed_what_can_be_derived() -> None:
+def test_derived_values_are_not_in_stack_files() -> None:
     """The promise of the stack file: no host count, chip count, node label of GKE's, toleration or cpu quota in it."""
     assert set(fleet_values(MULTISLICE)["pools"]["nodepool"]) == {"machineType", "topology", "slices", "zone", "flavor"}
     assert fleet_values(MULTISLICE)["teams"]["multislice"]["queues"]["train"]["flavors"] == [

@@ -77,7 +77,7 @@ def test_a_region_and_a_project_say_what_is_short() -> None:
     ) in result.output.splitlines()
 
 
-def test_cloud_quotas_says_what_is_short_of_a_family() -> None:
+def test_cloud_quotas_reports_shortage_of_a_family() -> None:
     result = run("multikueue", *have("quota_infos"))
     short = [line.split() for line in result.output.splitlines() if "short by" in line]
     assert result.exit_code == 1
@@ -88,7 +88,7 @@ def test_cloud_quotas_says_what_is_short_of_a_family() -> None:
     assert "--dimensions=region=us-east5,gpu_family=NVIDIA_H100" in result.output
 
 
-def test_service_usage_has_enough_but_for_all_gpus_together() -> None:
+def test_service_usage_lacks_only_the_quota_of_all_gpus() -> None:
     """By hand: 56 + 72 + 28 + 8 GPUs against 160."""
     result = run("batch-platform", *have("service_usage"))
     assert result.exit_code == 1

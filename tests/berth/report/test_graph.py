@@ -73,7 +73,7 @@ def test_the_ceiling_of_a_queue_is_its_teams_where_the_team_has_no_other(stack: 
 
 
 @every_stack
-def test_every_box_stands_below_its_parent(stack: str) -> None:
+def test_every_box_is_below_its_parent(stack: str) -> None:
     read, drawn = plan_json(stack), quota_tree_boxes(plan(stack))
     parents = {("cohort", c["name"]): c["parent"] for c in read["cohorts"]}
     parents |= {("queue", q["name"]): q["cohort"] for q in read["clusterQueues"]}
@@ -137,7 +137,7 @@ def forests(draw: st.DrawFn) -> list[TreeBox]:
 
 @settings(max_examples=60, deadline=None)
 @given(forests())
-def test_no_box_touches_another_and_children_stand_to_the_right(forest: list[TreeBox]) -> None:
+def test_no_boxes_overlap_and_children_are_to_the_right(forest: list[TreeBox]) -> None:
     placed = place_boxes(forest)
     assert [p.box for p in placed] == forest
     assert [(a.box.name, b.box.name) for a, b in combinations(placed, 2) if not apart(a, b)] == []
@@ -160,7 +160,7 @@ def test_a_box_is_in_the_middle_of_those_below_it(forest: list[TreeBox]) -> None
             assert min(c.y for c in children) <= middle <= max(c.y + c.height for c in children)
 
 
-def test_a_tree_as_deep_as_it_is_long_is_drawn_too() -> None:
+def test_a_tree_with_one_cohort_per_level_is_drawn() -> None:
     chain = [TreeBox("cohort", f"c{i}", (), i - 1 if i else None, i) for i in range(3000)]
     assert len(place_boxes(chain)) == 3000
 
@@ -191,7 +191,7 @@ def test_the_picture_holds_all_its_boxes_and_each_box_its_text(stack: str) -> No
     assert len(list(root.iter(f"{SVG}path"))) == sum(box.parent is not None for box in quota_tree_boxes(plan(stack)))
 
 
-def test_a_picture_asks_nobody_for_anything_and_runs_nothing() -> None:
+def test_a_picture_loads_nothing_and_has_no_script() -> None:
     text = tree_svg([TreeBox("queue", HOSTILE, (), None, 0)], HOSTILE)
     root = ElementTree.fromstring(text)
     kinds = {element.tag.removeprefix(SVG) for element in root.iter()}
@@ -213,7 +213,7 @@ def test_golden_of_a_graph(stack: str, form: str, ending: str) -> None:
     assert_golden(done.stdout, HERE / "golden" / f"{stack}.{ending}")
 
 
-def test_a_graph_is_written_to_a_file_or_told_why_not(tmp_path: Path) -> None:
+def test_a_graph_is_written_to_a_file_or_the_error_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "tree.svg"
     done = berth("graph", str(GKE_STACKS["dev"]), "--format", "svg", "-o", str(file))
     assert (done.exit_code, done.stdout) == (0, f"{file}: written\n")

@@ -92,7 +92,7 @@ any_stack = pytest.mark.parametrize("stack", list(ALL_STACKS))
 
 
 @any_stack
-def test_a_page_asks_nobody_for_anything_and_runs_nothing(stack: str) -> None:
+def test_a_page_loads_nothing_and_has_no_script(stack: str) -> None:
     text = render_page(evaluation(stack))
     read = Read(text)
     tags = {tag for tag, _ in read.elements}
@@ -267,7 +267,7 @@ def test_a_tree_of_very_many_queues_has_sentences_and_no_square(monkeypatch: pyt
 # --- names stay names -------------------------------------------------------------------------------------------------
 
 
-def test_whatever_a_stack_file_says_is_text(tmp_path: Path) -> None:
+def test_values_of_a_stack_file_are_escaped(tmp_path: Path) -> None:
     """A faulty stack has a page too, and its messages repeat what was written."""
     hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
     file = project(tmp_path, DEV.replace("topology: 2x4", f'topology: "{hostile}"'))
@@ -286,7 +286,7 @@ def test_faults_are_printed_too_when_the_page_is_a_file(tmp_path: Path) -> None:
     assert "pools.v5e.topology" in done.stderr
 
 
-def test_a_stack_whose_frame_is_not_understood_has_a_page_of_its_faults(tmp_path: Path) -> None:
+def test_the_report_of_an_unreadable_stack_is_a_page_of_faults(tmp_path: Path) -> None:
     done = berth("report", str(project(tmp_path, "config: [")))
     assert done.exit_code == 1
     read = Read(done.stdout)
@@ -322,7 +322,7 @@ def test_a_fleet_without_a_quota_tree_has_a_page_without_tree_and_preemption() -
     )
 
 
-def test_a_teams_own_stack_has_a_page_of_its_workloads_and_of_its_queues_alone() -> None:
+def test_the_report_of_a_team_stack_has_only_its_workloads_and_queues() -> None:
     result = evaluation("team-a").team_stack_plan
     assert result is not None
     read = Read(render_page(evaluation("team-a")))
@@ -336,7 +336,7 @@ def test_a_teams_own_stack_has_a_page_of_its_workloads_and_of_its_queues_alone()
 
 
 @pytest.mark.parametrize("stack", ["ack-fleet", "team-a"])
-def test_prices_of_google_clouds_machines_are_refused_for_stacks_without_any(stack: str, tmp_path: Path) -> None:
+def test_prices_of_google_clouds_machines_are_rejected_for_stacks_without_them(stack: str, tmp_path: Path) -> None:
     prices = tmp_path / "prices.yaml"
     prices.write_text("currency: EUR\nhourly: {g2-standard-24: {spot: 1}}\n", encoding="utf-8")
     for words in (
@@ -359,7 +359,7 @@ steps:
 """
 
 
-def test_a_page_shows_who_gets_in_and_when(tmp_path: Path) -> None:
+def test_a_page_shows_admitted_jobs_and_their_steps(tmp_path: Path) -> None:
     """A row of the table for each line of `berth admit`, and a lane for each job."""
     jobs = tmp_path / "jobs.yaml"
     jobs.write_text(SCENARIO.replace("stack: dev\n", ""), encoding="utf-8")
@@ -392,7 +392,7 @@ def test_the_name_of_another_stack_is_not_a_file_of_jobs() -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (1, "", "no file 'local' [no-file]\n")
 
 
-def test_many_jobs_have_a_table_alone() -> None:
+def test_many_jobs_have_only_a_table() -> None:
     spells = (StateSpan(LaneState.ADMITTED, 1, 2),)
     few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, Section("t", ("a",), [["b"]]), ()) for n in (80, 81))
     assert few.is_drawable
@@ -455,7 +455,7 @@ def test_a_page_without_a_change_says_so(history: Path) -> None:
     assert "nothing changes" in Read(berth("report", "dev", "--since", "HEAD").stdout).words
 
 
-def test_an_unknown_revision_is_told_and_nothing_written(history: Path) -> None:
+def test_an_unknown_revision_is_reported_and_nothing_is_written(history: Path) -> None:
     done = berth("report", "dev", "--since", "none", "-o", "page.html")
     message = "no commit 'none' in this git repository; name a branch, a tag or a commit of it\n"
     assert (done.exit_code, done.stdout, done.stderr) == (1, "", message)
@@ -486,7 +486,7 @@ def test_a_page_is_written_to_a_file(tmp_path: Path) -> None:
     assert re.search(r"<footer><p>Made on \d{4}-\d\d-\d\d by Berth [\d.]+", page)
 
 
-def test_a_legend_explains_what_its_picture_has_and_nothing_else() -> None:
+def test_a_legend_has_exactly_the_colours_of_its_picture() -> None:
     oversubscribed = [
         stack
         for stack in GKE_STACKS

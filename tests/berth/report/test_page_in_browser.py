@@ -237,7 +237,7 @@ def test_a_page_is_no_wider_than_the_screen(opened: Opened, stack: str, size: di
 
 @every_view
 @pytest.mark.parametrize("stack", STACKS)
-def test_all_text_stands_out_from_what_is_behind_it(opened: Opened, stack: str, scheme: str) -> None:
+def test_all_text_has_enough_contrast(opened: Opened, stack: str, scheme: str) -> None:
     """WCAG 2, level AA: 4.5 to 1."""
     page = opened(stack, PHONE)
     page.emulate_media(color_scheme=scheme)
@@ -445,7 +445,7 @@ def test_the_timeline_uses_the_width(browser: Any, files: dict[str, Path], size:
 
 
 @every_size
-def test_a_label_is_beside_its_own_bar(browser: Any, files: dict[str, Path], size: dict[str, int]) -> None:
+def test_a_label_is_next_to_its_bar(browser: Any, files: dict[str, Path], size: dict[str, int]) -> None:
     with Visit(browser, files["dev"], size) as visit:
         for bar in visit.page.locator(".bar").all():
             label, track, figure = (bar.locator(f".{part}").bounding_box() for part in ("label", "track", "figure"))

@@ -83,7 +83,7 @@ def test_the_page_draws_every_sample_of_the_hour(tmp_path: pathlib.Path) -> None
     assert all(note.split(":")[0] in page for note in view.notes[:1])
 
 
-def test_many_rows_are_a_table_alone() -> None:
+def test_many_rows_have_only_a_table() -> None:
     many = replace(VIEW, rows=(ROW,) * (MAX_ROWS + 1))
     assert not many.is_drawable
     assert "usage-plot" not in render_page(evaluation("dev"), usage=many)

@@ -53,7 +53,7 @@ def walked(project: Path, *words: str) -> Iterator[Changes]:
         before = after
 
 
-def test_a_new_pool_comes_beside_the_old_one_which_goes_last(project: Path) -> None:
+def test_a_rotation_adds_the_new_pool_first_and_removes_the_old_one_last(project: Path) -> None:
     steps = list(walked(project, "v5e", "--set", "topology=4x4", "--set", "slices=3"))
     assert [[f"{pool.pool} {pool.what}" for pool in step.pools] for step in steps] == [
         ["v5e-next added"],
@@ -125,7 +125,7 @@ def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
         (("l4-reserved",), "no change of l4-reserved is given; write --set KEY=VALUE, such as --set topology=4x4"),
     ],
 )
-def test_what_cannot_be_rotated_is_told_in_a_line(project: Path, words: tuple[str, ...], text: str) -> None:
+def test_a_pool_that_cannot_be_rotated_is_one_line(project: Path, words: tuple[str, ...], text: str) -> None:
     result = rotate(*words)
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"{text}\n")
 
@@ -161,7 +161,7 @@ def test_faults_can_be_json(project: Path) -> None:
     assert fault["place"] == "teams/speech.yaml:2"
 
 
-def test_a_pool_of_a_worker_is_not_rotated_and_it_is_said_what_is_to_be_done() -> None:
+def test_a_pool_of_a_worker_is_not_rotated_and_the_remedy_is_printed() -> None:
     result = CliRunner().invoke(app, ["rotate", str(GKE_STACKS["multikueue"]), "central/v5e", "--set", "topology=2x4"])
     assert result.exit_code == 1
     assert result.stderr.strip() == (
@@ -218,7 +218,7 @@ def test_drained_teams_are_not_drained_again(project: Path) -> None:
     assert [step["title"] for step in result["steps"]] == ["replace l4-reserved", "remove the allowance"]
 
 
-def test_a_stack_file_outside_of_the_project_is_rotated_and_left_alone(project: Path, tmp_path_factory: Any) -> None:
+def test_a_stack_file_outside_of_the_project_is_rotated_and_not_written(project: Path, tmp_path_factory: Any) -> None:
     outside = tmp_path_factory.mktemp("elsewhere") / "Pulumi.dev.yaml"
     outside.write_text(BASE["Pulumi.dev.yaml"], encoding="utf-8")
     result = CliRunner().invoke(

@@ -51,7 +51,7 @@ def test_the_model_agrees_with_every_step_that_was_recorded_at_the_usual_time(ca
     assert values == set(LATE.items()) | consequences
 
 
-def test_every_other_step_agrees_too_once_those_pushed_out_have_given_back(cases: list[RecordedCase]) -> None:
+def test_every_other_step_agrees_after_preempted_jobs_release_quota(cases: list[RecordedCase]) -> None:
     """So nothing that Kueue decides is left unexplained: only the time of looking is."""
     for case in cases:
         if case["case"] in LATE:

@@ -126,7 +126,7 @@ def test_requests_of_the_pod_as_a_whole_replace_those_of_its_containers() -> Non
     assert sizes(each) == [("main", 1, {"cpu": 3000, "memory": 1})]
 
 
-def test_resources_that_kueue_is_told_to_ignore_do_not_count() -> None:
+def test_excluded_resources_do_not_count() -> None:
     resources = {"requests": {"ephemeral-storage": "10Gi", "cpu": 1}}
     (resource,) = read(manifest("Job", {"template": template({"resources": resources})}))
     assert sizes(resource) == [("main", 1, {"cpu": 1000})]

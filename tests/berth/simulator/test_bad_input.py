@@ -50,7 +50,7 @@ def test_there_are_at_least_25() -> None:
 
 
 @pytest.mark.parametrize("title", ENTRIES)
-def test_what_is_broken_is_told_line_by_line(folder: pathlib.Path, title: str) -> None:
+def test_each_fault_is_one_line(folder: pathlib.Path, title: str) -> None:
     """All faults at once, each with its place, the wrong value and a remedy; no traceback, nothing of Python."""
     text, lines = ENTRIES[title]
     (folder / "bad.yaml").write_text(text, encoding="utf-8")
@@ -84,7 +84,7 @@ def test_a_stack_must_be_named_on_the_command_line_or_by_one_scenario(folder: pa
     assert complaints(folder, "nowhere", "one.yaml")[0].startswith("no stack 'nowhere' (Pulumi.nowhere.yaml)")
 
 
-def test_the_faults_of_a_stack_are_told_as_they_are_everywhere(folder: pathlib.Path) -> None:
+def test_the_faults_of_a_stack_have_the_usual_format(folder: pathlib.Path) -> None:
     text = (folder / "stack.yaml").read_text(encoding="utf-8").replace("topology: 2x4", "topology: 2x5")
     (folder / "broken.yaml").write_text(text, encoding="utf-8")
     (folder / "change.yaml").write_text("steps:\n- change: broken.yaml\n", encoding="utf-8")

@@ -94,7 +94,7 @@ def test_admit_says_so_to_programs(tmp_path: Path) -> None:
     ]
 
 
-def test_a_worker_without_a_kind_of_machines_is_no_obstacle_where_another_has_it(tmp_path: Path) -> None:
+def test_a_worker_without_a_resource_does_not_block_jobs_that_another_worker_runs(tmp_path: Path) -> None:
     """TPUs stand in central alone: east has no quota of them, and is not asked."""
     pods = 4  # one 4x4 slice
     status, result = berth(tmp_path, "admit", job("language", "train", "google.com/tpu", pods, 4))
@@ -134,6 +134,6 @@ def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str,
     assert ("kind: Service\n" in result.stdout) == ("the Service below" in result.stdout)
 
 
-def test_of_a_fleet_without_workers_nothing_of_the_kind_is_said() -> None:
+def test_a_fleet_without_workers_has_no_such_notice() -> None:
     result = CliRunner().invoke(app, ["workload", str(GKE_STACKS["dev"]), "vision", "train"])
     assert "worker" not in result.stdout and "sent" not in result.stdout

@@ -152,7 +152,7 @@ def test_when_all_jobs_are_gone_nothing_is_used(run: Run) -> None:
 
 @few
 @given(runs(preempts=False, kinds=("submit", "finish", "hold", "resume")))
-def test_without_preemption_rules_and_drains_nobody_is_pushed_out(run: Run) -> None:
+def test_without_preemption_rules_and_drains_no_job_is_preempted(run: Run) -> None:
     def look(simulator: Simulator) -> None:
         assert all(work.eviction_count == 0 for work in simulator.workloads.values())
 
@@ -170,7 +170,7 @@ def allowed(by: SimulatedWorkload, victim: SimulatedWorkload) -> bool:
 
 @few
 @given(runs(kinds=ALL))
-def test_whom_the_rules_protect_is_not_pushed_out(run: Run) -> None:
+def test_jobs_that_the_preemption_rules_protect_are_not_preempted(run: Run) -> None:
     def look(simulator: Simulator) -> None:
         assert all(allowed(move.preemptor, move.workload) for move in simulator.events if move.preemptor is not None)
 
@@ -179,7 +179,7 @@ def test_whom_the_rules_protect_is_not_pushed_out(run: Run) -> None:
 
 @few
 @given(runs(kinds=ALL))
-def test_a_stopped_queue_admits_nobody(run: Run) -> None:
+def test_a_stopped_queue_admits_no_job(run: Run) -> None:
     def look(simulator: Simulator) -> None:
         for move in simulator.events:
             if move.kind in ("admitted", "reserved"):
@@ -190,7 +190,7 @@ def test_a_stopped_queue_admits_nobody(run: Run) -> None:
 
 @few
 @given(runs(kinds=ALL))
-def test_in_a_strict_queue_nobody_passes_whoever_waits_before_it(run: Run) -> None:
+def test_in_a_strict_fifo_queue_no_job_overtakes_a_pending_one(run: Run) -> None:
     """Who got in stands before all that wait: by priority, then by arrival. But for those that were just pushed out."""
 
     def look(simulator: Simulator) -> None:
@@ -280,7 +280,7 @@ def test_the_answer_does_not_depend_on_names(run: Run, random: Random) -> None:
 
 
 @pytest.mark.parametrize("lagging", [False, True])
-def test_a_run_told_twice_is_the_same(lagging: bool) -> None:
+def test_a_run_is_deterministic(lagging: bool) -> None:
     @few
     @given(runs(kinds=ALL))
     def twice(run: Run) -> None:

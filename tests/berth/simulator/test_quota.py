@@ -29,7 +29,7 @@ def test_without_limits_a_queue_may_use_what_the_whole_cohort_has() -> None:
     assert (one.ceiling, other.ceiling, signed_available(one)) == (14, 14, 14)
 
 
-def test_what_is_not_lent_is_for_its_queue_alone() -> None:
+def test_quota_above_the_lending_limit_is_only_for_its_queue() -> None:
     _, one, other = tree(0, QuotaLimits(nominal=4), QuotaLimits(nominal=8, lending_limit=3))
     assert (one.ceiling, other.ceiling) == (7, 12)
     add_amount(other, 6)
@@ -81,7 +81,7 @@ def test_the_height_of_what_is_reached_for_is_that_of_the_lowest_cohort_that_cov
     ]
 
 
-def test_room_is_negative_where_limits_were_lowered_under_what_is_used() -> None:
+def test_available_quota_is_negative_if_limits_fall_below_usage() -> None:
     """Kueue pushes nobody out for it, and admits nobody until it is made good."""
     root, one = tree(0, QuotaLimits(nominal=4))
     add_amount(one, 6)

@@ -36,7 +36,7 @@ from tests.berth.simulator.setups import (
 # --- who is looked at -------------------------------------------------------------------------------------------------
 
 
-def test_nobody_overtakes_the_head_of_a_strict_queue() -> None:
+def test_no_job_overtakes_the_head_of_a_strict_fifo_queue() -> None:
     sim = simulator(queue("q", 4, strict=True))
     assert submitted(sim, job("a", "q", 3), job("big", "q", 2), job("small", "q", 1)) == {
         "a": "f",
@@ -69,7 +69,7 @@ def test_who_keeps_to_its_own_quota_goes_before_who_borrows() -> None:
 
 
 @pytest.mark.parametrize("names", [("a", "b"), ("b", "a")])
-def test_of_two_queues_heads_the_one_that_came_first_goes_first(names: tuple[str, str]) -> None:
+def test_the_older_of_two_heads_is_admitted_first(names: tuple[str, str]) -> None:
     first, second = names
     sim = simulator(queue("p", 0, "all"), queue("q", 0, "all"), queue("r", 4, "all"))
     submitted(sim, job("now", "r", 4), job(first, "q", 4), job(second, "p", 4))
@@ -126,7 +126,7 @@ def test_pod_sets_find_flavors_one_by_one_but_get_in_together() -> None:
     assert standing(sim)["k"] == "-" and (used(sim, "q", "reserved"), used(sim, "q", "spot")) == (2, 4)
 
 
-def test_a_flavor_is_passed_over_whose_nodes_the_pods_do_not_accept() -> None:
+def test_a_flavor_with_untolerated_taints_is_skipped() -> None:
     """By a label that it names with another value, or by a taint that neither the pods nor the flavor tolerate."""
     nodes = {
         "reserved": ResourceFlavor(node_labels={"shape": "2x4"}),
@@ -156,7 +156,7 @@ def test_a_higher_priority_pushes_out_the_lowest_and_of_these_who_came_in_last()
     assert submitted(sim, job("high", "q", 1, priority=9)) == {"mid": "f", "old": "f", "new": "-", "high": "f"}
 
 
-def test_as_few_as_suffice_are_pushed_out() -> None:
+def test_the_smallest_sufficient_set_is_preempted() -> None:
     """Tried in their order, then let back in again whom the rest makes up for."""
     sim = simulator(queue("q", 7, within=LOWER_PRIORITY))
     submitted(sim, job("four", "q", 4), job("two", "q", 2), job("one", "q", 1))
@@ -171,21 +171,21 @@ def test_equal_priority_pushes_out_only_where_the_rule_says_newer() -> None:
         assert standing(sim)["older"] == expected
 
 
-def test_a_queue_takes_back_what_others_borrowed_of_it_whatever_their_priority() -> None:
+def test_a_queue_reclaims_its_quota_from_jobs_of_any_priority() -> None:
     sim = simulator(queue("p", 4, "all", reclaim=ANY), queue("q", 4, "all"))
     submitted(sim, job("own", "q", 4, priority=9), job("borrower", "q", 2, priority=9))
     assert submitted(sim, job("owner", "p", 4)) == {"own": "f", "borrower": "-", "owner": "f"}
     assert sim.workloads["borrower"].eviction_reason == "InCohortReclamation"
 
 
-def test_reclaiming_from_lower_priority_leaves_the_higher_alone() -> None:
+def test_reclaiming_from_lower_priority_spares_higher_priority() -> None:
     sim = simulator(queue("p", 4, "all", reclaim=LOWER_PRIORITY), queue("q", 4, "all"))
     submitted(sim, job("own", "q", 4), job("borrower", "q", 2, priority=1))
     assert submitted(sim, job("owner", "p", 4))["owner"] == "-"
     assert submitted(sim, job("urgent", "p", 4, priority=2))["urgent"] == "f"
 
 
-def test_who_keeps_within_its_own_quota_is_never_pushed_out_by_another_queue() -> None:
+def test_a_job_within_its_nominal_quota_is_never_preempted_by_another_queue() -> None:
     sim = simulator(queue("p", 4, "all", reclaim=ANY, borrow=LOWER_PRIORITY), queue("q", 4, "all"))
     submitted(sim, job("own", "q", 4))
     assert submitted(sim, job("greedy", "p", 8, priority=99)) == {"own": "f", "greedy": "-"}
@@ -208,14 +208,14 @@ def test_reclaiming_while_borrowing_has_a_word_of_its_own() -> None:
     assert sim.workloads["victim"].eviction_reason == "InCohortReclaimWhileBorrowing"
 
 
-def test_whoever_was_pushed_out_goes_back_in_line_by_when_it_first_came() -> None:
+def test_a_preempted_job_keeps_its_creation_time_in_the_queue() -> None:
     sim = simulator(queue("q", 2, within=LOWER_PRIORITY))
     submitted(sim, job("low", "q", 2), job("high", "q", 2, priority=1), job("later", "q", 2))
     sim.finish("high")
     assert standing(sim) == {"low": "f", "later": "-"} and sim.workloads["low"].eviction_count == 1
 
 
-def test_room_is_kept_for_who_is_owed_it_and_may_push_nobody_out() -> None:
+def test_free_quota_is_reserved_for_an_entitled_job_that_cannot_preempt() -> None:
     """Its quota is lent out; nobody else gets what comes free before the owner has enough."""
     sim = simulator(queue("p", 4, "all", strict=True), queue("q", 0, "all"))
     submitted(sim, job("a", "q", 3), job("owner", "p", 4, priority=1))
@@ -240,7 +240,7 @@ def test_two_who_push_the_same_job_out_do_not_both_count_on_its_place() -> None:
 # --- cohorts in cohorts -----------------------------------------------------------------------------------------------
 
 
-def test_who_is_nearer_to_the_quota_takes_it_back_whatever_the_priority() -> None:
+def test_the_nearer_cohort_reclaims_quota_from_any_priority() -> None:
     """The cohort `left` has enough for its own queue; what the queue of `right` borrowed of it is owed."""
     sim = simulator(
         queue("p", 0, "left", reclaim=LOWER_PRIORITY),
@@ -260,7 +260,7 @@ def test_a_cohorts_own_quota_is_there_for_all_below_it() -> None:
 # --- time -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_held_queue_admits_nobody_and_keeps_whom_it_admitted() -> None:
+def test_a_held_queue_admits_no_job_and_keeps_admitted_jobs() -> None:
     sim = simulator(queue("q", 4))
     submitted(sim, job("in", "q", 2))
     sim.hold("q")
@@ -301,7 +301,7 @@ def test_holding_a_queue_takes_the_quota_of_jobs_that_still_wait_for_a_check() -
     assert standing(sim) == {"a": "f", "b": "-"}
 
 
-def test_lowering_a_quota_pushes_nobody_out() -> None:
+def test_lowering_a_quota_preempts_no_job() -> None:
     sim = simulator(queue("q", 4))
     submitted(sim, job("a", "q", 4))
     sim.replace_setup(SchedulerSetup(queues=(queue("q", 2),)))

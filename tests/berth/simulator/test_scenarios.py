@@ -65,7 +65,7 @@ def test_with_32_chips_high_pushes_low_out_and_low_returns_and_with_64_both_run(
     assert [row.status for row in story("hotswap-64").unfinished] == [JobStatus.ADMITTED, JobStatus.ADMITTED]
 
 
-def test_the_batch_platform_stands_as_it_was_observed() -> None:
+def test_the_batch_platform_is_as_observed() -> None:
     """System E.7: pending and admitted by queue, after each group of jobs. docs/sources.md has the same table."""
     result = story("batch-platform")
     moments = {

@@ -77,7 +77,7 @@ def test_the_stack_that_the_cases_break_is_sound(folder: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("claim", CASES)
-def test_a_broken_team_stack_is_told_line_by_line(folder: pathlib.Path, claim: str) -> None:
+def test_each_fault_of_a_team_stack_is_one_line(folder: pathlib.Path, claim: str) -> None:
     """All faults at once, each with its place, the wrong value and a remedy."""
     edit(folder, CASES[claim])
     assert run("check", "mine") == list(CASES[claim].lines)
@@ -236,7 +236,7 @@ def test_a_platform_that_is_behind_its_file_stops_the_update(change: Any, words:
 
 
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
-def test_a_stack_reference_to_nothing_is_told() -> None:
+def test_an_empty_stack_reference_is_reported() -> None:
     config = {"pulumi:disable-default-providers": ["*"]}
     value = yaml.load(TEAM_STACKS["team-a"].read_text(), LOADER)["config"]["berth:team"]
     with pytest.raises(ProgramError, match="unknown stack 'organization/berth/batch-platform'"):
@@ -271,7 +271,7 @@ def test_rights_are_listed_for_every_kind_that_is_made(stack: str) -> None:
     assert all(p["given"] for p in result["permissions"])
 
 
-def test_a_right_that_no_group_has_is_told(folder: pathlib.Path) -> None:
+def test_a_permission_without_a_group_is_reported(folder: pathlib.Path) -> None:
     """The platform of the cases gives no rights to anybody."""
     output = "\n".join(run("plan", "mine"))
     assert "get, create, patch, delete on configmaps in vision: not granted to any group of the team" in output

@@ -144,7 +144,7 @@ def test_the_figures_are_those_of_a_second_computation(stack: str, tmp_path: pat
     assert checked >= 5
 
 
-def test_lent_and_borrowed_are_equal_in_a_cohort_whose_loans_are_covered(tmp_path: pathlib.Path) -> None:
+def test_lent_equals_borrowed_in_a_cohort_with_covered_loans(tmp_path: pathlib.Path) -> None:
     """What one queue borrows is what the others lend, no more and no less."""
     fleet = plan("dev")
     values = [
@@ -377,7 +377,7 @@ def prometheus(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[str]]
     server.server_close()
 
 
-def test_a_prometheus_is_asked_with_the_token(prometheus: tuple[str, list[str]], tmp_path: pathlib.Path) -> None:
+def test_prometheus_is_queried_with_the_token(prometheus: tuple[str, list[str]], tmp_path: pathlib.Path) -> None:
     url, tokens = prometheus
     token = tmp_path / "token"
     token.write_text("secret\n", encoding="utf-8")

@@ -35,7 +35,7 @@ def test_the_small_fleet_gives_no_cause_for_a_word() -> None:
 # --- what was promised exists -----------------------------------------------------------------------------------------
 
 
-def test_more_guaranteed_than_held_is_a_fault_that_names_every_queue() -> None:
+def test_guarantees_above_capacity_are_a_fault_that_names_every_queue() -> None:
     fleet = twice()
     assert faults(fleet) == ["overcommitted teams.vision.queues.train.flavors[0].guaranteed"]
     assert message(fleet, "overcommitted") == (
@@ -45,14 +45,14 @@ def test_more_guaranteed_than_held_is_a_fault_that_names_every_queue() -> None:
     )
 
 
-def test_one_more_than_held_is_too_much_and_all_of_it_is_not() -> None:
+def test_guarantees_may_equal_capacity_and_not_exceed_it() -> None:
     assert faults(fleet_with({f"{URGENT}.flavors.0.guaranteed": 4})) == []
     assert faults(fleet_with({f"{URGENT}.flavors.0.guaranteed": 5})) == [
         "overcommitted teams.vision.queues.urgent.flavors[0].guaranteed"
     ]
 
 
-def test_what_may_come_is_held_too() -> None:
+def test_nodes_up_to_the_maximum_count_as_capacity() -> None:
     """A pool that grows is promised at its maximum: jobs wait for nodes there, not for quota."""
     assert faults(fleet_with({"pools.l4.nodes": {"max": 4}})) == []
     fleet = fleet_with({"pools.l4.nodes": {"max": 3}})
@@ -76,7 +76,7 @@ def test_an_oversubscription_needs_a_reason() -> None:
     assert faults(twice(2, reason=None)) == ["missing-key flavors.v5e.reason"]
 
 
-def test_an_oversubscription_that_nothing_needs_is_said_so() -> None:
+def test_an_unneeded_oversubscription_is_reported() -> None:
     """Or it would let the next promise pass unseen."""
     fleet = fleet_with({"flavors.v5e": {"oversubscription": 2, "reason": "so"}})
     assert warnings(fleet) == ["needless-oversubscription flavors.v5e.oversubscription"]
@@ -143,7 +143,7 @@ def test_every_node_at_the_maximum_of_every_pool_has_an_address(key: str, fits: 
     assert "the pools can have 16" in message(fleet, "range-too-small")
 
 
-def test_a_pod_range_smaller_than_a_nodes_share_has_room_for_none() -> None:
+def test_a_pod_range_smaller_than_a_nodes_share_fits_no_node() -> None:
     fleet = fleet_with({"cluster.network.podCidrBlock": "10.64.0.0/25"})
     assert message(fleet, "range-too-small") == (
         "'10.64.0.0/25' has room for 0 nodes, but the pools can have 16; write a larger range"
@@ -163,7 +163,7 @@ def test_a_limit_may_reach_all_that_the_others_lend_and_no_further() -> None:
     )
 
 
-def test_a_neighbour_that_loses_quota_breaks_nobodys_file() -> None:
+def test_a_queue_that_loses_quota_does_not_invalidate_other_teams() -> None:
     """The file of a team that borrows is not touched by the change, and must not be refused for it."""
     shrunk = fleet_with({f"{VISION_CHIPS}.borrow": "2 slices", f"{SPEECH_CHIPS}.guaranteed": "1 slice"})
     assert faults(shrunk) == []
@@ -205,7 +205,7 @@ def test_a_queue_none_of_whose_flavors_has_nodes_is_a_fault() -> None:
 # --- what to look at although it is sound -----------------------------------------------------------------------------
 
 
-def test_capacity_that_nobody_was_promised_is_said() -> None:
+def test_capacity_without_a_guarantee_is_reported() -> None:
     fleet = fleet_with({f"{SPEECH_CHIPS}.guaranteed": "1 slice"})
     assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.v5e"])
     assert message(fleet, "unpromised") == (
@@ -214,7 +214,7 @@ def test_capacity_that_nobody_was_promised_is_said() -> None:
 
 
 @pytest.mark.parametrize(("borrow", "idle"), [(0, 8), ("1 slice", 0), ("unlimited", 0)])
-def test_what_a_cohort_has_itself_is_reached_by_borrowing_alone(borrow: int | str, idle: int) -> None:
+def test_a_cohorts_own_quota_is_available_only_by_borrowing(borrow: int | str, idle: int) -> None:
     """All 3 slices are promised, one of them to the cohort: whoever may borrow none of it leaves it idle."""
     changes = {f"{SPEECH_CHIPS}.guaranteed": "1 slice", f"{SPEECH_CHIPS}.borrow": borrow}
     fleet = fleet_with({"cohorts.research": {"flavors": [{"pool": "v5e", "guaranteed": "all"}]}, **changes})
@@ -224,13 +224,13 @@ def test_what_a_cohort_has_itself_is_reached_by_borrowing_alone(borrow: int | st
         assert message(fleet, "unpromised").startswith(text)
 
 
-def test_a_pool_that_no_queue_names_is_said() -> None:
+def test_an_unused_pool_is_reported() -> None:
     fleet = fleet_with({"pools.idle": {"machineType": "a2-highgpu-1g", "nodes": {"max": 2}}})
     assert warnings(fleet) == ["unpromised pools.idle"]
     assert message(fleet, "unpromised").startswith("no queue is guaranteed any of the 0–2 A100 40GB of flavor 'idle'")
 
 
-def test_a_cohort_with_nobody_to_share_with_is_said() -> None:
+def test_a_cohort_with_a_single_queue_is_reported() -> None:
     assert warnings(fleet_with({"cohorts.labs": {}})) == ["lonely-cohort cohorts.labs"]
     alone = fleet_with({"cohorts.labs": {}, "teams.vision.cohort": "labs", URGENT: REMOVED,
                      "teams.speech.queues.serve.flavors.0.guaranteed": 8})  # fmt: skip
@@ -239,7 +239,7 @@ def test_a_cohort_with_nobody_to_share_with_is_said() -> None:
     )
 
 
-def test_a_guarantee_that_is_lent_and_never_taken_back_is_said() -> None:
+def test_a_lent_guarantee_without_reclaim_is_a_warning() -> None:
     """It comes when the borrower is done, which may be in a week."""
     never = {f"{TRAIN}.preemption": {"reclaimWithinCohort": "Never"}}
     borrowed = {f"{SPEECH_CHIPS}.borrow": "1 slice"}
@@ -259,7 +259,7 @@ def test_a_guarantee_that_is_lent_and_never_taken_back_is_said() -> None:
         ({"authorizedNetworks": [{"name": "office", "cidrBlock": "203.0.113.0/24"}]}, False),
     ],
 )
-def test_a_control_plane_open_to_everybody_is_said(control: dict[str, Any], text: bool) -> None:
+def test_a_control_plane_open_to_all_addresses_is_a_warning(control: dict[str, Any], text: bool) -> None:
     expected = ["open-control-plane cluster.controlPlane"] if text else []
     assert warnings(fleet_with({"cluster.controlPlane": control})) == expected
 
@@ -281,7 +281,7 @@ def test_nothing_is_concluded_from_what_was_set_aside() -> None:
     assert warnings(fleet_with({"pools.v5e.topology": "4x5", "cluster.maintenance": REMOVED, "cohorts.labs": {}})) == []
 
 
-def test_proofs_leave_the_plan_as_it_is() -> None:
+def test_proofs_do_not_change_the_plan() -> None:
     first = plan_fleet("test", parse_fleet(fleet_with()))
     assert first is not None
     validate(first)

@@ -196,7 +196,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("claim", REFUSED)
-def test_what_cannot_be_is_told_and_nothing_is_printed(claim: str) -> None:
+def test_an_impossible_request_is_a_fault_and_prints_nothing(claim: str) -> None:
     where, options, lines = REFUSED[claim]
     result = answer(*where, **options)
     assert [line_without_code(problem) for problem in result.faults] == lines

@@ -79,7 +79,7 @@ def written(folder: pathlib.Path, manifests: list[dict[str, Any]]) -> pathlib.Pa
 
 
 @every_queue
-def test_what_is_printed_passes_lint(stack: str, team: str, queue: str, tmp_path: pathlib.Path) -> None:
+def test_printed_workloads_pass_lint(stack: str, team: str, queue: str, tmp_path: pathlib.Path) -> None:
     """Without a warning too, but for requests that pass every queue by."""
     made = fitting(stack, team, queue)
     assert "jobset" in made
@@ -93,9 +93,7 @@ def test_what_is_printed_passes_lint(stack: str, team: str, queue: str, tmp_path
 
 
 @every_queue
-def test_what_lint_passes_is_admitted_to_an_empty_fleet(
-    stack: str, team: str, queue: str, tmp_path: pathlib.Path
-) -> None:
+def test_an_empty_fleet_admits_what_lint_passes(stack: str, team: str, queue: str, tmp_path: pathlib.Path) -> None:
     """By the way that `berth admit` goes: manifests read anew, in the fleet as it is once held queues are resumed."""
     for manifests in fitting(stack, team, queue).values():
         book = build_simulated_fleet(plan(stack))

@@ -51,7 +51,7 @@ def test_nothing_of_kueues_is_in_it() -> None:
     assert "kueue" not in out and "suspend" not in out
 
 
-def test_a_job_tolerates_the_taints_of_its_queues_pools_for_nobody_adds_that() -> None:
+def test_a_job_has_the_tolerations_of_its_queues_pools() -> None:
     value = fleet(teams={"vision": {"queues": {"train": {"flavors": [{"flavor": "a100", "guaranteed": 16}]}}}})
     kept = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
     value["ack"]["clusters"]["one"]["nodePools"]["a100"]["taints"] = [
@@ -106,7 +106,7 @@ def test_a_job_of_a_fleet_without_a_quota_tree_is_placed_and_not_queued() -> Non
     assert not any(word in out for word in ("kube-queue", "guaranteed", "suspend", "kueue"))
 
 
-def test_a_job_that_its_policy_does_not_suspend_is_not_told_to_wait() -> None:
+def test_a_job_that_is_not_suspended_is_not_reported_as_pending() -> None:
     """With a quota tree, too: nothing waits in a queue that is above the maximum of its leaf."""
     value = fleet(teams={"vision": {"queues": {"train": {"flavors": [{"flavor": "a100", "guaranteed": 8}]}}}})
     for suspension, refused in ((True, ["over-quota"]), (False, [])):

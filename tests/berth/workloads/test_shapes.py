@@ -77,7 +77,7 @@ def test_where_kueue_places_pods_it_is_kueue_that_keeps_a_slice_together() -> No
     }
 
 
-def test_gpu_pods_stand_as_near_as_can_be_where_kueue_places_them() -> None:
+def test_topology_aware_gpu_pods_prefer_the_lowest_level() -> None:
     h100 = {"machineType": "a3-megagpu-8g", "nodes": 4, "topologyAware": True}
     near = {"kueue.x-k8s.io/podset-preferred-topology": "cloud.google.com/gce-topology-block"}
     assert job_set(fleet("h100", h100=h100), pods=4).pod.annotations == near

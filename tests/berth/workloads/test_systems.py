@@ -227,7 +227,7 @@ def test_one_pod_with_all_gpus_of_a_node(flavor: str, gpus: int) -> None:
 # --- GPUDirect-RDMA ---------------------------------------------------------------------------------------------------
 
 
-def test_who_has_pods_on_several_nodes_is_told_of_the_interfaces_that_no_pod_gets_unasked() -> None:
+def test_multi_node_jobs_get_a_note_about_network_interfaces() -> None:
     """Which of them a job needs belongs to the workload; one pod talks to nobody."""
     many, alone = (answer("gpu-rdma", "llm", "train", pods=pods).notes for pods in (2, 1))
     rails = ", ".join(f"rdma-b-{number}" for number in range(7))

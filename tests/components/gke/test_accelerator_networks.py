@@ -78,7 +78,7 @@ def test_rdma_is_one_vpc_with_the_zones_profile_and_a_subnet_for_each_card() -> 
     assert len(subnets) == 8
 
 
-def test_nodes_may_talk_to_each_other_wherever_a_vpc_takes_rules() -> None:
+def test_every_vpc_with_firewall_rules_allows_traffic_between_nodes() -> None:
     """A new VPC lets nothing in; one with an RDMA profile takes no rules."""
     (rule,) = made(RDMA).resources_of("compute/firewall:Firewall")
     assert rule.inputs["sourceRanges"] == ["10.100.0.0/20"]

@@ -68,7 +68,7 @@ def test_labels_are_those_of_the_plan_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("key", DWS)
-def test_dws_starts_from_nothing_wherever_there_is_stock(key: str) -> None:
+def test_dws_pools_start_with_0_nodes_in_every_zone_of_their_machine(key: str) -> None:
     assert inputs_of(key)["initialNodeCount"] == 0
     assert inputs_of(key)["autoscaling"]["locationPolicy"] == "ANY"
     assert "nodeCount" not in inputs_of(key)
@@ -99,13 +99,13 @@ def test_tpu_pools_of_dws_are_bounded_in_their_zone(key: str, most: int) -> None
 
 
 @pytest.mark.parametrize(("key", "output"), [("flex", "86400s"), ("flex-slice", "604800s"), ("queued", None)])
-def test_the_life_of_a_node_is_told_in_seconds(key: str, output: str | None) -> None:
+def test_the_run_duration_of_a_node_is_in_seconds(key: str, output: str | None) -> None:
     """The provider passes `7d` on, and Google refuses it after the preview was green."""
     assert node(key).get("maxRunDuration") == output
 
 
 @pytest.mark.parametrize("key", ["queued", "flex"])
-def test_flex_start_is_said_where_it_is_and_nowhere_else(key: str) -> None:
+def test_only_flex_start_pools_set_flex_start(key: str) -> None:
     assert node(key)["flexStart"] is True
     assert "flexStart" not in node("compact")
 
@@ -118,7 +118,7 @@ def test_what_the_autoscaler_decides_is_not_fought_zone_by_zone_either() -> None
 
 
 @pytest.mark.parametrize(("key", "kind"), [("any", "ANY_RESERVATION"), ("any-or-fail", "ANY_RESERVATION_THEN_FAIL")])
-def test_open_reservations_are_used_by_their_kind_alone(key: str, kind: str) -> None:
+def test_open_reservations_are_used_only_by_their_machine_type(key: str, kind: str) -> None:
     assert node(key)["reservationAffinity"] == {"consumeReservationType": kind}
 
 
@@ -151,7 +151,7 @@ def test_hosts_are_serviced_as_their_reservation_says() -> None:
 # --- placement --------------------------------------------------------------------------------------------------------
 
 
-def test_gpu_nodes_stand_close_without_a_topology() -> None:
+def test_gpu_nodes_have_compact_placement_without_a_topology() -> None:
     assert inputs_of("compact")["placementPolicy"] == {"type": "COMPACT"}
     assert pool("compact").replace_on_changes == ("placementPolicy",)
 

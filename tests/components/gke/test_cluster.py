@@ -114,7 +114,7 @@ def test_a_standard_cluster_has_dataplane_v2_and_workload_identity() -> None:
     assert request["workloadIdentityConfig"] == {"workloadPool": "acme-ml-dev.svc.id.goog"}
 
 
-def test_autopilot_is_told_nothing_that_it_decides_itself() -> None:
+def test_an_autopilot_cluster_has_no_argument_that_autopilot_sets() -> None:
     """The provider refuses some of these beside Autopilot even when they are false; the others are implied."""
     refused = {"removeDefaultNodePool", "initialNodeCount", "enableShieldedNodes", "enableIntranodeVisibility"}
     implied = {"datapathProvider", "workloadIdentityConfig", "addonsConfig", "nodePoolDefaults", "nodeConfig"}
@@ -129,7 +129,7 @@ def test_autopilot_is_told_nothing_that_it_decides_itself() -> None:
     }
 
 
-def test_a_standard_cluster_is_not_told_that_it_is_no_autopilot() -> None:
+def test_a_standard_cluster_has_no_autopilot_argument() -> None:
     """Even `false` conflicts with everything that Autopilot excludes."""
     assert "enableAutopilot" not in inputs(STANDARD)
 
@@ -199,7 +199,7 @@ def test_monitoring_components_are_in_the_order_in_which_google_reports_them() -
     assert request["managedPrometheus"] == {"enabled": True}
 
 
-def test_a_driver_that_is_no_longer_asked_for_is_switched_off() -> None:
+def test_a_removed_driver_is_disabled() -> None:
     """A block that merely goes away leaves the driver on."""
     assert inputs(STANDARD)["addonsConfig"] == {
         "gcsFuseCsiDriverConfig": {"enabled": True},

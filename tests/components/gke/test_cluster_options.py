@@ -83,7 +83,7 @@ NEW = [
 
 
 @pytest.mark.parametrize("field", NEW)
-def test_a_cluster_is_told_nothing_that_its_plan_does_not_say(field: str) -> None:
+def test_a_cluster_has_only_arguments_of_its_plan(field: str) -> None:
     assert field not in inputs_of("plain")
 
 
@@ -91,7 +91,7 @@ def test_a_cluster_is_told_nothing_that_its_plan_does_not_say(field: str) -> Non
 
 
 @pytest.mark.parametrize("key", ["full", "autopilot", "dns-alone"])
-def test_a_kubeconfig_by_name_trusts_whom_the_system_trusts(key: str) -> None:
+def test_a_kubeconfig_with_a_dns_name_uses_the_systems_certificates(key: str) -> None:
     """The certificate of the DNS name is a public one; the cluster's own authority did not sign it."""
     known = json.loads(str(built().exports[key]))
     (cluster,) = known["clusters"]
@@ -146,24 +146,24 @@ def test_the_pool_that_is_made_at_first_can_do_what_the_cluster_demands() -> Non
     assert "machineType" not in inputs_of("plain")["nodeConfig"]
 
 
-def test_shielded_nodes_are_spoken_of_only_to_be_switched_off_and_never_to_autopilot() -> None:
+def test_shielded_nodes_are_set_only_to_disable_them_and_never_on_autopilot() -> None:
     assert inputs_of("full")["enableShieldedNodes"] is False
     assert "enableShieldedNodes" not in inputs_of("autopilot")
 
 
 @pytest.mark.parametrize("key", ["autopilot", "plain-autopilot"])
-def test_autopilot_is_never_told_what_it_forbids(key: str) -> None:
+def test_an_autopilot_cluster_has_no_argument_that_autopilot_rejects(key: str) -> None:
     forbidden = {"nodeConfig", "initialNodeCount", "removeDefaultNodePool", "datapathProvider", "nodePoolDefaults"}
     assert forbidden.isdisjoint(inputs_of(key))
     assert {"enabled", "resourceLimits", "autoscalingProfile"}.isdisjoint(inputs_of(key)["clusterAutoscaling"])
 
 
-def test_storage_drivers_that_autopilot_does_not_bring_are_asked_for() -> None:
+def test_storage_drivers_that_autopilot_lacks_are_enabled() -> None:
     assert inputs_of("autopilot")["addonsConfig"] == {"lustreCsiDriverConfig": {"enabled": True}}
     assert "addonsConfig" not in inputs_of("plain-autopilot")
 
 
-def test_lustre_is_switched_off_only_where_it_was_ever_spoken_of() -> None:
+def test_lustre_is_disabled_only_if_the_stack_file_names_it() -> None:
     """Clusters from before Berth knew of it are not touched for its sake."""
     assert inputs_of("full")["addonsConfig"]["lustreCsiDriverConfig"] == {"enabled": True}
     assert "lustreCsiDriverConfig" not in inputs_of("plain")["addonsConfig"]
@@ -199,7 +199,7 @@ def test_exclusions_without_a_window_get_one_that_never_closes() -> None:
     assert made.daily_maintenance_window is None
 
 
-def test_a_daily_window_is_said_by_its_start_alone() -> None:
+def test_a_daily_window_has_only_a_start() -> None:
     made = cast(Any, policy(replace(ANY_TIME, daily_start="03:00")))
     assert made.daily_maintenance_window.start_time == "03:00"
     assert made.recurring_window is None

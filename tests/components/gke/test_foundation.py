@@ -56,7 +56,7 @@ def test_apis_are_named_by_what_they_are() -> None:
 
 
 @both_modes
-def test_who_needs_an_api_waits_for_that_one_alone(preview: bool) -> None:
+def test_a_resource_depends_only_on_its_own_api(preview: bool) -> None:
     def build() -> None:
         opts = using(google())
         apis = Services("apis", APIS, project=PROJECT, opts=opts)
@@ -112,7 +112,7 @@ def test_a_reserved_address_is_the_only_one_of_nat(preview: bool) -> None:
 
 
 @both_modes
-def test_webhooks_are_reached_from_the_control_plane_alone(preview: bool) -> None:
+def test_webhooks_are_reachable_only_from_the_control_plane(preview: bool) -> None:
     plan = WebhookFirewallPlan(name="dev-webhooks", source_range="172.16.0.32/28", ports=(9443, 8082))
     done = run(
         lambda: WebhookFirewall(

@@ -69,7 +69,7 @@ def test_a_reserved_pool_never_falls_back_to_on_demand() -> None:
 
 
 @pytest.mark.parametrize("plan", [L4, replace(L4, spot=True), SLICE])
-def test_a_pool_without_a_reservation_uses_up_nobody_elses(plan: NodePoolPlan) -> None:
+def test_a_pool_without_a_reservation_consumes_none(plan: NodePoolPlan) -> None:
     """Left out, the affinity means 'any open reservation that matches'; spot nodes and DWS refuse all others."""
     assert node(plan)["reservationAffinity"] == {"consumeReservationType": "NO_RESERVATION"}
 
@@ -118,7 +118,7 @@ def test_only_slices_are_replaced_where_google_would_update_in_place() -> None:
 
 
 @pytest.mark.parametrize("plan", ALL_PLANS)
-def test_no_pool_is_built_beside_the_one_it_replaces(plan: NodePoolPlan) -> None:
+def test_a_replaced_pool_is_deleted_first(plan: NodePoolPlan) -> None:
     """Its name is fixed, so the engine's usual order would clash, and would ask for the accelerators twice."""
     assert pool(plan).delete_before_replace is True
 
@@ -164,9 +164,7 @@ def test_a_slice_that_may_rest_is_all_or_nothing_in_its_zone() -> None:
     ("least", "most", "zones", "first"),
     [(0, 24, 3, 0), (1, 6, 3, 1), (4, 9, 3, 2), (1, 2, 3, 0), (2, 2, 3, 0), (5, 5, 1, 5), (1, 6, 0, 1), (1, 2, 0, 0)],
 )
-def test_a_pool_starts_with_its_minimum_unless_that_passes_its_maximum(
-    least: int, most: int, zones: int, first: int
-) -> None:
+def test_a_pool_starts_with_its_minimum_up_to_its_maximum(least: int, most: int, zones: int, first: int) -> None:
     """Google counts the first nodes for each zone, and refuses more of them than the maximum."""
     names = tuple(f"us-central1-{letter}" for letter in "abc"[:zones])
     plan = replace(L4, zones=names, total_nodes=Bounds(min=least, max=most))
@@ -175,7 +173,7 @@ def test_a_pool_starts_with_its_minimum_unless_that_passes_its_maximum(
 
 @pytest.mark.parametrize("upgrade", [SURGE_ONE, DRAIN_FIRST, None])
 @pytest.mark.parametrize("plan", [RESERVED, SLICE, L4])
-def test_the_upgrade_is_the_plans_whatever_the_pool_is(plan: NodePoolPlan, upgrade: UpgradePlan | None) -> None:
+def test_every_pool_has_the_upgrade_settings_of_the_plan(plan: NodePoolPlan, upgrade: UpgradePlan | None) -> None:
     inputs = pool(replace(plan, upgrade=upgrade)).inputs
     expected = upgrade and {"maxSurge": upgrade.max_surge, "maxUnavailable": upgrade.max_unavailable}
     assert inputs.get("upgradeSettings") == (expected and {"strategy": "SURGE", **expected})
@@ -183,7 +181,7 @@ def test_the_upgrade_is_the_plans_whatever_the_pool_is(plan: NodePoolPlan, upgra
 
 @pytest.mark.parametrize("repaired", [True, False])
 @pytest.mark.parametrize("plan", [L4, replace(L4, flex_start=True), replace(L4, queued=True)])
-def test_repair_is_the_plans_whatever_the_pool_is(plan: NodePoolPlan, repaired: bool) -> None:
+def test_every_pool_has_the_repair_setting_of_the_plan(plan: NodePoolPlan, repaired: bool) -> None:
     inputs = pool(replace(plan, auto_repair=repaired)).inputs
     assert inputs["management"] == {"autoRepair": repaired, "autoUpgrade": True}
 
@@ -226,7 +224,7 @@ def test_nodes_are_what_their_plan_says() -> None:
 
 
 @pytest.mark.parametrize("plan", [L4, SLICE])
-def test_image_streaming_is_said_either_way(plan: NodePoolPlan) -> None:
+def test_image_streaming_is_always_explicit(plan: NodePoolPlan) -> None:
     """Left out, the cluster's default would decide instead of the plan."""
     assert node(plan)["gcfsConfig"] == {"enabled": plan.image_streaming}
 

@@ -46,13 +46,13 @@ def gpus(key: str) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("field", UNSAID)
-def test_nothing_is_said_that_the_plan_does_not_say(field: str) -> None:
+def test_no_argument_is_outside_the_plan(field: str) -> None:
     """Anything said is something that Google may refuse, or that replaces the pool when it is said otherwise later."""
     assert field not in node("compact")
 
 
 @pytest.mark.parametrize("field", ["networkConfig", "maxPodsPerNode", "queuedProvisioning"])
-def test_nothing_is_said_of_a_pool_that_its_plan_does_not_say(field: str) -> None:
+def test_a_pool_has_only_arguments_of_its_plan(field: str) -> None:
     assert field not in pool("compact").inputs
 
 
@@ -96,7 +96,7 @@ def test_ssds_that_a_machine_brings_never_replace_its_pool() -> None:
 
 
 @pytest.mark.parametrize(("key", "private"), [("dranet", True), ("foreign", True), ("public", False)])
-def test_whoever_speaks_of_a_pools_network_says_whether_its_nodes_are_private(key: str, private: bool) -> None:
+def test_a_network_configuration_always_sets_private_nodes(key: str, private: bool) -> None:
     """The provider sends `false` as soon as the block is there, and a private cluster's nodes would get addresses."""
     assert cast(Any, pool(key).inputs["networkConfig"])["enablePrivateNodes"] is private
 
@@ -119,7 +119,7 @@ def test_gvnic_is_on() -> None:
 # --- security and tuning ----------------------------------------------------------------------------------------------
 
 
-def test_confidential_nodes_say_by_what_and_boot_as_they_are_told() -> None:
+def test_confidential_nodes_have_their_technology_and_boot_settings() -> None:
     assert node("confidential")["confidentialNodes"] == {"enabled": True, "confidentialInstanceType": "TDX"}
     assert node("confidential")["shieldedInstanceConfig"]["enableSecureBoot"] is False
 

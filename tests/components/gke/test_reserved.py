@@ -85,7 +85,7 @@ def test_what_is_delivered_is_used_only_by_those_who_name_it(plan: FutureReserva
     assert inputs["planningStatus"] == "SUBMITTED", "a draft is never looked at"
 
 
-def test_chips_are_asked_for_as_a_total() -> None:
+def test_chips_are_a_total() -> None:
     inputs = declared(CHIPS).inputs
     assert "specificSkuProperties" not in inputs
     aggregate = cast(Any, inputs["aggregateReservation"])
@@ -96,7 +96,7 @@ def test_chips_are_asked_for_as_a_total() -> None:
     assert aggregate["reservedResources"][0]["accelerator"]["acceleratorCount"] == 16
 
 
-def test_a_granted_request_is_not_made_anew_over_the_spelling_of_an_address() -> None:
+def test_another_spelling_of_an_address_does_not_replace_a_granted_request() -> None:
     """Google may answer with a full one, and the provider would replace the request (seen against the stand-in)."""
     ignored = "aggregateReservation.reservedResources[0].accelerator.acceleratorType"
     assert declared(CHIPS).ignore_changes == (ignored,)

@@ -45,7 +45,7 @@ def test_a_component_that_never_registers_its_outputs_is_found() -> None:
     assert result == ["never registered its outputs"]
 
 
-def test_a_child_of_nobody_is_found() -> None:
+def test_a_child_without_a_parent_is_reported() -> None:
     result = breaches(lambda _, provider: address("careless-address", None, provider))
     assert "has a parent that is no component" in result
 

@@ -58,7 +58,7 @@ def test_installers_keep_the_rules_of_every_component(preview: bool) -> None:
     assert len(done.resources_of("apps/v1:DaemonSet")) == len(EVERY) == 5
 
 
-def test_nothing_is_installed_that_nobody_asked_for() -> None:
+def test_nothing_is_installed_by_default() -> None:
     assert made(InstallersPlan()).resources_of("apps/v1:DaemonSet") == []
 
 
@@ -70,7 +70,7 @@ def test_no_update_waits_for_a_node_that_waits_for_its_driver(preview: bool) -> 
 
 
 @daemon_sets
-def test_an_installer_runs_whatever_a_node_is_tainted_with(manifest: gpu.Manifest) -> None:
+def test_an_installer_tolerates_every_taint(manifest: gpu.Manifest) -> None:
     """Accelerator nodes are all tainted, queued ones twice; without a driver no job would ever run there."""
     assert pod(manifest)["tolerations"] == [{"operator": "Exists"}]
     assert pod(manifest)["priorityClassName"] == "system-node-critical"

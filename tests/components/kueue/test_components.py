@@ -172,7 +172,7 @@ def test_the_token_is_the_api_version_and_the_kind(made: dict[str, RecordedResou
     assert made[name].type == expected
 
 
-def test_the_engine_is_told_which_plugin_to_use(made: dict[str, RecordedResource]) -> None:
+def test_the_engine_gets_the_version_of_the_plugin(made: dict[str, RecordedResource]) -> None:
     """The very one of the SDK, or the engine would look for another."""
     assert {each.version for each in kubernetes_objects(made)} == {made["in-cluster"].version}
 
@@ -210,7 +210,7 @@ def test_webhooks_are_patched_after_kueue_and_not_owned() -> None:
         assert patch.deleted_with == made["cluster"].urn
 
 
-def test_kueues_objects_wait_for_kueue_and_nothing_wider(made: dict[str, RecordedResource]) -> None:
+def test_kueues_objects_depend_only_on_kueue(made: dict[str, RecordedResource]) -> None:
     """Neither for JobSet nor for any pool: one pool out of stock must not hold back the queues."""
     for name in (
         "flavors-v5e",
@@ -240,7 +240,7 @@ def test_a_local_queue_waits_for_its_namespace_and_its_queue(preview: bool) -> N
     assert names(door.property_dependencies["metadata"]) == {"room-namespace"}
 
 
-def test_a_local_queue_in_a_namespace_of_somebody_else_names_it() -> None:
+def test_a_local_queue_in_another_teams_namespace_names_that_namespace() -> None:
     def build() -> None:
         TeamQueues("queues", (plans.queue(),), opts=using(kubernetes.Provider("in-cluster", kubeconfig="{}")))
 
@@ -313,7 +313,7 @@ def test_charts_are_installed_one_after_the_other_in_the_order_of_the_plan(made:
     assert names(made["controllers-kueue"].dependencies) == {"controllers-jobset"}
 
 
-def test_a_release_is_pinned_waited_for_and_taken_back_if_it_fails(made: dict[str, RecordedResource]) -> None:
+def test_a_helm_release_is_pinned_awaited_and_rolled_back_on_failure(made: dict[str, RecordedResource]) -> None:
     inputs = dict(made["controllers-kueue"].inputs)
     assert inputs.pop("values") == CHARTS[1].values
     assert inputs == {
@@ -385,13 +385,13 @@ def test_kueues_configuration_is_the_charts_default_and_what_berth_adds() -> Non
     }
 
 
-def test_the_configuration_is_the_same_text_whatever_the_order_of_its_parts() -> None:
+def test_the_configuration_text_does_not_depend_on_the_order_of_its_parts() -> None:
     """A changed text restarts the manager."""
     assert text(frameworks=("pod", "batch/job")) == text(frameworks=("batch/job", "pod"))
     assert text(excluded_prefixes=("b", "a")) == text(excluded_prefixes=("a", "b"))
 
 
-def test_single_pods_are_not_queued_unless_asked_for() -> None:
+def test_single_pods_are_not_queued_by_default() -> None:
     """Their webhook fails closed for every pod of the cluster."""
     assert not set(SERVING_FRAMEWORKS) & set(json.loads(text())["integrations"]["frameworks"])
 
@@ -430,7 +430,7 @@ def rendered(plan: ConfigurationPlan) -> dict[str, Any]:
     return {key: value for key, value in made.items() if plain.get(key) != value}
 
 
-def test_a_configuration_of_which_nothing_is_said_waits_an_hour_for_pods() -> None:
+def test_the_default_configuration_waits_an_hour_for_pods() -> None:
     """Kueue's own half hour is over before a large slice has pulled its images."""
     assert json.loads(text())["waitForPodsReady"] == {"timeout": "3600s"}
 
@@ -453,7 +453,7 @@ def test_waiting_for_pods_says_how_long_and_what_then() -> None:
     }
 
 
-def test_whose_turn_it_is_is_said_of_cohorts_and_of_local_queues() -> None:
+def test_fair_sharing_is_in_the_configuration() -> None:
     plan = ConfigurationPlan(
         fair_sharing=("LessThanOrEqualToFinalShare", "LessThanInitialShare"),
         admission_fair_sharing=AdmissionFairSharingPlan(
@@ -500,7 +500,7 @@ def test_resources_are_left_out_counted_otherwise_or_both() -> None:
     }
 
 
-def test_which_jobs_are_kueues_is_said_by_kind_and_by_namespace() -> None:
+def test_kueue_manages_jobs_by_kind_and_namespace() -> None:
     outside = ExpressionPlan(key="kubernetes.io/metadata.name", operator="NotIn", values=("kube-system", "ci"))
     plan = ConfigurationPlan(
         frameworks=("batch/job",),
@@ -561,7 +561,7 @@ def test_what_is_kept_and_shown() -> None:
     }
 
 
-def test_feature_gates_stand_in_the_configuration_and_nowhere_else() -> None:
+def test_feature_gates_are_only_in_the_configuration() -> None:
     """In the chart's own list they would become an argument, and the manager refuses to have both."""
     gates = {"PriorityBoost": True, "MultiKueue": False}
     made = cast("dict[str, Any]", helm_values.chart_values(ConfigurationPlan(feature_gates=gates), cluster_queues=1))

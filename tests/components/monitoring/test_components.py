@@ -73,7 +73,7 @@ def test_monitoring_keeps_the_rules_of_every_component(plan: MonitoringPlan, pre
     assert broken_rules(made(plan, preview)) == []
 
 
-def test_an_alert_says_what_it_means_and_whom_it_calls() -> None:
+def test_an_alert_has_a_meaning_and_a_severity() -> None:
     policy = made(MANAGED).only_resource("AlertPolicy").inputs
     (condition,) = cast("Any", policy["conditions"])
     request = condition["conditionPrometheusQueryLanguage"]
@@ -105,7 +105,7 @@ def test_the_collector_may_read_that_token_and_no_other_secret() -> None:
     assert (endpoint["port"], endpoint["scheme"]) == (8443, "https"), "the port's name differs between releases"
 
 
-def test_the_reader_has_kueues_own_role_and_nothing_else() -> None:
+def test_the_reader_has_only_kueues_own_role() -> None:
     for plan, who in ((MANAGED, "berth-kueue-metrics"), (OWN, "kube-prometheus-stack-prometheus")):
         binding = objects(plan)["ClusterRoleBinding"]
         assert binding["roleRef"]["name"] == "kueue-metrics-reader"

@@ -167,7 +167,7 @@ def test_a_namespace_of_others_is_used_and_not_made() -> None:
 
 
 @both_modes
-def test_what_stands_in_a_namespace_comes_after_it(preview: bool) -> None:
+def test_objects_of_a_namespace_depend_on_it(preview: bool) -> None:
     done = built(TWO, preview)
     homes = {metadata_of(one)["name"]: one.urn for one in done.resources_of("core/v1:Namespace")}
     inside = [one for one in done.resources if one.type in KINDS - {"kubernetes:core/v1:Namespace"}]
@@ -189,7 +189,7 @@ def test_the_annotation_names_the_whole_address_of_the_google_account() -> None:
     assert metadata["annotations"] == {"iam.gke.io/gcp-service-account": ACCOUNT.email}
 
 
-def test_pods_that_are_granted_roles_directly_impersonate_nobody() -> None:
+def test_pods_with_directly_granted_roles_impersonate_no_account() -> None:
     done = built(VISION)
     _, metadata = object_of(done, "ServiceAccount")
     assert "annotations" not in metadata
@@ -274,7 +274,7 @@ def test_what_is_made_is_what_is_rendered(preview: bool) -> None:
     assert texts(made) == texts(rendered)
 
 
-def test_a_team_without_identity_and_people_is_a_namespace_and_its_walls() -> None:
+def test_a_team_without_identity_and_people_has_a_namespace_and_its_policies() -> None:
     done = built(replace(VISION, identity=None, groups=()))
     inside = [one.type.rpartition(":")[2] for one in done.resources if "berth:tenancy:Team$" in one.urn]
     assert sorted(inside) == ["LimitRange", "Namespace", "NetworkPolicy", "ResourceQuota"]

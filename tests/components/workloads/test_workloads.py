@@ -102,7 +102,7 @@ def test_disruptions_are_passed_over_only_where_kubernetes_takes_it() -> None:
     assert "podFailurePolicy" not in spec
 
 
-def test_a_pytorch_job_of_one_pod_has_a_master_alone() -> None:
+def test_a_pytorch_job_of_one_pod_has_only_a_master() -> None:
     (each,) = workload_manifests(replace(PYTORCH_JOB, workers=0))
     spec: Any = each["spec"]
     assert list(spec["pytorchReplicaSpecs"]) == ["Master"]

@@ -180,7 +180,7 @@ def test_new_teams_of_the_batch_platform_have_its_queue_roles(number: int, proje
     assert text.rstrip().endswith("teams:\n" + "\n".join(f"      {name}: {{}}" for name in names))
 
 
-def test_five_teams_of_the_batch_platform_are_told_what_they_cannot_share(project: Path) -> None:
+def test_five_teams_of_the_batch_platform_get_a_note_about_uneven_shares(project: Path) -> None:
     done = init("prod", "--from", "batch-platform", *GKE, *(w for n in "vwxyz" for w in ("--team", f"team-{n}")))
     borrowing, cohort = "; every team can borrow the", "from the cohort 'all'"
     assert done.stdout.splitlines()[4:] == [
@@ -343,7 +343,7 @@ NAME = "a cluster name: lower-case letters, digits and '-', starting with a lett
         ),
     ],
 )
-def test_all_wrong_arguments_are_reported_at_once(words: list[str], text: list[str], project: Path) -> None:
+def test_all_wrong_arguments_are_reported_together(words: list[str], text: list[str], project: Path) -> None:
     before = sorted(project.rglob("*"))
     done = init("prod", *words)
     assert done.exit_code == 2
@@ -428,7 +428,7 @@ def test_encryption_keys_of_the_example_are_not_copied(project: Path) -> None:
 # --- on a terminal ----------------------------------------------------------------------------------------------------
 
 
-def test_missing_values_are_asked_on_a_terminal(project: Path) -> None:
+def test_a_terminal_prompts_for_missing_values(project: Path) -> None:
     """An invalid answer is asked again; an empty one keeps the example's value. Pulumi is not imported."""
     command = [sys.executable, "-c", WITHOUT_PULUMI, "init", "prod", "--region", "us-east5"]
     answers = ["", "Acme", "acme-ml-prod", "us-east5-b us-east5-c", "us-east1-b", "us-east5-b", "vision, speech"]
@@ -481,7 +481,7 @@ def test_git_ignores_copied_examples_but_not_new_stacks() -> None:
     assert sorted(ignored) == sorted(f"/Pulumi.{file.stem}.yaml" for file in ROOT.glob("stacks/examples/*.yaml"))
 
 
-def test_five_teams_on_three_slices_have_equal_shares_and_are_told_why_they_are_guaranteed_nothing(
+def test_five_teams_on_three_slices_have_equal_shares_and_a_reason_for_no_guarantee(
     project: Path,
 ) -> None:
     done = init("prod", "--from", "multislice", *GKE, *(word for team in "abcde" for word in ("--team", team)))

@@ -196,7 +196,7 @@ def test_the_published_example_with_its_root_corrected() -> None:
     }
 
 
-def test_a_cohort_lends_its_own_guarantee_through_a_leaf_that_nobody_is_in() -> None:
+def test_a_cohort_lends_its_own_guarantee_through_an_empty_leaf() -> None:
     """Research has 64 GPUs: 24 and 16 of its teams, 24 for either; it lends half, and borrows 8 at the most."""
     teams = {
         name: {"cohort": "research", "queues": {"train": {"flavors": [{"flavor": "a100", **quota}]}}}

@@ -163,7 +163,7 @@ def test_an_autopilot_cluster_makes_its_nodes_itself() -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("systemPool", {"nodes": {"max": 3}}), ("nodeAutoProvisioning", LIMITS)])
-def test_what_autopilot_does_itself_cannot_be_asked_for(key: str, value: Any) -> None:
+def test_a_setting_that_autopilot_manages_is_a_fault(key: str, value: Any) -> None:
     assert faults(fleet_with({**AUTOPILOT, f"cluster.{key}": value})) == [f"autopilot cluster.{key}"]
 
 

@@ -144,7 +144,7 @@ def test_every_word_reaches_kueues_configuration() -> None:
 # --- what is promised of the configuration ----------------------------------------------------------------------------
 
 
-def test_wait_for_pods_ready_is_explicit_and_an_hour_unless_said_otherwise() -> None:
+def test_wait_for_pods_ready_is_explicit_and_an_hour_by_default() -> None:
     """Kueue has it on in any case; its own half hour puts a large slice back while images are pulled."""
     assert written({})["waitForPodsReady"] == {"timeout": "3600s"}
     assert written({"waitForPodsReadyMinutes": 90})["waitForPodsReady"] == {"timeout": "5400s"}
@@ -159,7 +159,7 @@ def test_cpu_and_memory_are_covered_by_every_queue_while_undeclared_requests_blo
     assert all({"cpu", "memory"} <= {*queue.covered_resources} for queue in plan.cluster_queues)
 
 
-def test_feature_gates_stand_in_the_configuration_and_nowhere_else() -> None:
+def test_feature_gates_are_only_in_the_configuration() -> None:
     """Kueue refuses to start with some in the chart's own list too."""
     plan = small.plan(with_kueue(ALL))
     assert "featureGates" not in values(plan)["controllerManager"]
@@ -186,7 +186,7 @@ def test_no_gate_is_derived_for_a_release_whose_gates_are_not_known() -> None:
     assert "featureGates" not in written(spark)
 
 
-def test_a_quota_check_takes_the_place_of_excluded_prefixes() -> None:
+def test_a_quota_check_replaces_excluded_prefixes() -> None:
     """Kueue takes one of them only, and the default would be the second."""
     assert written({"resources": {"quotaCheckStrategy": "IgnoreUndeclared"}})["resources"] == {
         "quotaCheckStrategy": "IgnoreUndeclared"

@@ -43,7 +43,7 @@ def test_without_serving_no_object_differs() -> None:
     assert [name for kind, _, name in before if kind == "ValidatingAdmissionPolicy" and "serving" in name] == []
 
 
-def test_each_webhook_of_a_service_is_called_in_these_namespaces_alone() -> None:
+def test_serving_webhooks_are_called_only_in_serving_namespaces() -> None:
     """The names are those in Kueue's chart 0.19.2, charts/kueue/templates/webhook/manifests.yaml."""
     patches = {name.rpartition("-")[0]: patch for name, patch in webhook_patches(("b", "a"))}
     kinds = ("deployment", "leaderworkerset", "pod", "statefulset")
@@ -89,7 +89,7 @@ def test_the_webhooks_see_no_other_namespace_where_kueue_does_not_hold_jobs_with
     assert getattr(plan(fleet_with(off | SERVING)).kueue, "managed_namespaces", None) is not None
 
 
-def test_people_run_services_in_that_namespace_alone() -> None:
+def test_people_run_services_only_in_that_namespace() -> None:
     result = objects(plan(fleet_with(SERVING | PEOPLE)))
     assert [key[1] for key in result if key[0] == "RoleBinding" and key[2] == "berth-server"] == ["vision-web"]
     (role,) = (m for key, m in result.items() if key[2] == "berth-server" and key[0] == "ClusterRole")

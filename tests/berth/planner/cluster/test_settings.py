@@ -76,7 +76,7 @@ def registered(preview: bool) -> dict[str, Any]:
 # --- the plan ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_said_of_a_cluster_is_planned() -> None:
+def test_every_cluster_key_is_planned() -> None:
     plan = small.plan(FLEET)
     cluster = small.own_cluster(plan)
     assert cluster.control_plane.dns_endpoint is True
@@ -91,7 +91,7 @@ def test_what_is_said_of_a_cluster_is_planned() -> None:
     )
 
 
-def test_what_is_said_of_nodes_is_planned() -> None:
+def test_every_node_key_is_planned() -> None:
     (pool,) = small.pool(small.plan(FLEET), "l4").node_pools
     assert pool.upgrade == UpgradePlan(max_surge=2, max_unavailable=1)
     assert (pool.max_pods_per_node, pool.secure_boot) == (32, False)
@@ -126,7 +126,7 @@ def test_what_is_said_of_nodes_is_planned() -> None:
     )
 
 
-def test_nothing_is_said_of_nodes_unless_somebody_does() -> None:
+def test_node_settings_are_absent_by_default() -> None:
     """GKE's own defaults go on to change with its versions."""
     (pool,) = small.pool(small.plan(small.fleet_with()), "l4").node_pools
     assert (pool.upgrade, pool.max_pods_per_node, pool.kubelet, pool.linux) == (SURGE_ONE, None, None, None)
@@ -155,7 +155,7 @@ def test_a_node_takes_addresses_for_twice_as_many_pods(pods: int, addresses: int
     assert pod_block_size(None) == pod_block_size(110) == 256
 
 
-def test_fewer_pods_for_each_node_leave_room_for_more_nodes() -> None:
+def test_fewer_pods_per_node_allow_more_nodes() -> None:
     """3 × 2 hosts of v5e and 6 system nodes with 256 addresses each, and 4 nodes with 256 or 64."""
     tight = {"cluster.network": {"podCidrBlock": "10.64.0.0/20"}}
     assert (12 + 4) * 256 == 4096 == 2 ** (32 - 20)
@@ -171,7 +171,7 @@ BOTH_PASSES = pytest.mark.parametrize("preview", [True, False], ids=["preview", 
 
 
 @BOTH_PASSES
-def test_the_cluster_is_registered_as_it_is_planned(preview: bool) -> None:
+def test_the_cluster_is_registered_as_planned(preview: bool) -> None:
     inputs = registered(preview)["cluster-cluster"]
     assert inputs["controlPlaneEndpointsConfig"] == {
         "dnsEndpointConfig": {"allowExternalTraffic": True},

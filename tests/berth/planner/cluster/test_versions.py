@@ -34,7 +34,7 @@ def test_a_feature_under_a_version_that_lacks_it_is_a_fault_that_names_both() ->
 
 
 @pytest.mark.parametrize("mode", ["standard", "autopilot"])
-def test_what_berth_switches_on_in_every_cluster_is_held_to_the_version(mode: str) -> None:
+def test_features_of_every_cluster_are_checked_against_its_version(mode: str) -> None:
     """The provider sends the component, and GKE refuses it below its first version."""
     fleet = small.fleet_of_pools(
         {"flex": {**FLEX, "capacity": "spot"}}, **{"cluster.version": "1.32.0", "cluster.mode": mode}

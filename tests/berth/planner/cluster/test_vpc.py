@@ -55,7 +55,7 @@ def test_addresses_of_an_existing_vpc_are_its_owners_to_count() -> None:
 
 
 @pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
-def test_no_network_is_registered_beside_an_existing_one(preview: bool) -> None:
+def test_no_network_is_created_with_an_existing_one(preview: bool) -> None:
     config: dict[str, object] = {"pulumi:disable-default-providers": ["*"]}
     made = run_program(ROOT, "shared", json.loads(json.dumps(of_network())), config, preview=preview).resources
     assert [each.name for each in made if "compute/" in each.type or each.type == "berth:gke:Network"] == []

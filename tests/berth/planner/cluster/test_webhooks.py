@@ -59,7 +59,7 @@ def test_in_a_vpc_of_others_the_rule_is_a_note_with_all_that_it_needs() -> None:
         ({"kueue": {"existing": False}, "cluster.privateNodes": False}, None),
     ],
 )
-def test_of_an_existing_cluster_the_owner_is_told_the_ports(more: dict[str, object], ports: str | None) -> None:
+def test_the_owner_of_an_existing_cluster_gets_the_ports(more: dict[str, object], ports: str | None) -> None:
     """Only of controllers that Berth installs, and of private nodes; nothing is created in the VPC."""
     notes = [
         each.message

@@ -311,14 +311,14 @@ def test_networks_go_with_compact_placement_and_every_choice_of_local_ssds(machi
 
 
 @pytest.mark.parametrize("machine", [m for m in CURRENT if m.ssd_options], ids=lambda m: m.name)
-def test_local_ssds_that_can_be_chosen_are_what_google_is_asked_for(machine: catalog.Machine) -> None:
+def test_chosen_local_ssds_are_requested_from_google(machine: catalog.Machine) -> None:
     for count in machine.ssd_options:
         result = only(fleet_of(machine.name, localSsd={"ephemeral": count}))
         assert (result.local_ssd, result.attached_ssds) == (LocalSsdPlan(ephemeral=count), False)
 
 
 @pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
-def test_compact_gpus_stand_in_one_zone_up_to_their_family_s_most(
+def test_compact_gpus_have_one_zone_and_the_maximum_of_their_family(
     machine: catalog.Machine,
 ) -> None:
     if not machine.compact_max_nodes:
@@ -357,7 +357,7 @@ def test_the_edge_machine_has_no_dws(name: str, capacity: str) -> None:
 
 @pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
 @pytest.mark.parametrize("capacity", ["flex-start", "queued"])
-def test_compact_gpus_of_dws_are_a3_ultra_and_a4_alone(machine: catalog.Machine, capacity: str) -> None:
+def test_compact_dws_gpus_are_only_a3_ultra_and_a4(machine: catalog.Machine, capacity: str) -> None:
     """And of these with flex-start alone: GPU queued provisioning with COMPACT is rejected."""
     if not (machine.supports_dws and machine.compact_max_nodes):
         return

@@ -76,7 +76,7 @@ def _nodes(plan: FleetPlan) -> list[dict[str, Any]]:
     return [dict(node) for node in simulated_nodes(plan)]
 
 
-def test_each_flavor_selects_the_nodes_of_its_pool_alone(plan: FleetPlan) -> None:
+def test_each_flavor_selects_only_the_nodes_of_its_pool(plan: FleetPlan) -> None:
     nodes = _nodes(plan)
     for flavor in plan.flavors:
         tolerated = {(t.key, t.value) for t in flavor.tolerations}

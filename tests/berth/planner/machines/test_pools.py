@@ -122,7 +122,7 @@ def test_a_near_miss_is_offered() -> None:
 # --- GPU nodes --------------------------------------------------------------------------------------------------------
 
 
-def test_nodes_are_a_total_whatever_the_zones() -> None:
+def test_nodes_are_a_total_over_zones() -> None:
     """GKE counts per zone, people count machines: 6 nodes in three zones are 2 in each."""
     (each,) = node_pools(
         {**L4, "nodes": 6}, **{"pools.p.zone": REMOVED, "cluster.zones": [f"us-central1-{z}" for z in "cab"]}
@@ -235,7 +235,7 @@ def test_machines_bought_for_a_purpose_are_closed_to_other_jobs(capacity: Any, t
         ({"allowDeletion": {"cluster": "moved"}}, True, True, False),
     ],
 )
-def test_what_is_dear_is_protected_until_somebody_says_why_not(
+def test_expensive_resources_are_protected_by_default(
     rest: dict[str, Any], pools: bool, reservation: bool, cluster: bool
 ) -> None:
     fleet_plan = plan(fleet_of_pools({"p": RESERVED}, reservations=RESERVATION, **rest))

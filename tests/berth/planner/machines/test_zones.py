@@ -78,7 +78,7 @@ def test_an_accepted_zone_gives_no_warning() -> None:
     assert warnings(fleet_of_pools({"p": {**spec, "acceptZone": True}})) == []
 
 
-def test_an_existing_cluster_is_not_held_to_the_table() -> None:
+def test_an_existing_cluster_is_not_checked_against_the_table() -> None:
     """Where its nodes are was decided by somebody else, and they are there."""
     fleet = fleet_of_pools({"p": {**L4, "nodes": 4, "zone": "us-central1-f"}}, cluster={"existing": {"context": "c"}})
     assert not [line for line in warnings(fleet) if "zone" in line]

@@ -37,7 +37,7 @@ def test_parts_are_whole_and_within_one_piece_of_what_is_due(weights: list[int],
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=5).filter(any), st.data())
-def test_nobody_is_given_more_than_there_is_room_for(capacity: list[int], data: Any) -> None:
+def test_split_amounts_never_exceed_the_capacity(capacity: list[int], data: Any) -> None:
     """One after the other, whoever asks: as long as all together ask for no more than there is."""
     left, room = sum(capacity), list(capacity)
     while left:
@@ -226,7 +226,7 @@ def test_a_cohort_lends_on_a_worker_no_more_than_its_queues_lend_it_there() -> N
     assert (figures["a-q"], figures["b-q"], figures["ab"]) == ([(8, 0)], [(8, 8)], [(0, 0), (0, 8)])
 
 
-def test_room_is_what_the_factor_says_as_it_is_written() -> None:
+def test_the_oversubscription_factor_is_exact() -> None:
     """50 × 4.6 is 230, though in floats it is less: a node of 2 that is left on each worker is not divided."""
     accepted = {"gpu": {"oversubscription": 4.6, "reason": "so"}}
     teams = {"a": a_team(None, guaranteed=456), "b": a_team(None, guaranteed=2), "c": a_team(None, guaranteed=2)}

@@ -151,7 +151,7 @@ def quota_of(entry: dict[str, Any], inside: bool) -> QuotaPlan:
 
 @few
 @given(fleets())
-def test_the_ceiling_a_team_reads_is_the_most_its_queues_can_use_at_once(fleet: dict[str, Any]) -> None:
+def test_the_ceiling_of_a_team_is_the_maximum_use_of_its_queues_together(fleet: dict[str, Any]) -> None:
     quotas_of = written_quotas(fleet)
     for name in fleet["teams"]:
         most = tried([q for _, q in quotas_of], [owner == name for owner, _ in quotas_of])
@@ -168,7 +168,7 @@ def test_what_a_team_is_guaranteed_is_the_sum_of_what_it_wrote(fleet: dict[str, 
 
 @few
 @given(fleets(), st.integers(0, 12), st.integers(10, 40))
-def test_guarantees_exceed_what_is_held_exactly_when_the_proof_says_so(
+def test_guarantees_exceed_capacity_exactly_when_the_proof_fails(
     fleet: dict[str, Any], nodes: int, tenths: int
 ) -> None:
     """Σ guaranteed ≤ capacity × oversubscription, in whole numbers: 10 × Σ ≤ 2 GPUs × nodes × tenths."""

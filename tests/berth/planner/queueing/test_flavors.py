@@ -54,7 +54,7 @@ def test_a_flavor_selects_the_labels_that_all_its_pools_have() -> None:
     assert result.node_labels == {"cloud.google.com/gke-accelerator": "nvidia-l4", "x": "1"}
 
 
-def test_a_flavor_tolerates_the_accelerators_taint_whatever_its_value() -> None:
+def test_a_flavor_tolerates_every_value_of_the_accelerator_taint() -> None:
     """GKE's own GPU taint has the value `present`, the batch reference writes `true` (systems.md, E.3)."""
     first = flavor(plan(fleet_of_pools({"p": V5E})), "p").tolerations[0]
     assert first == Toleration(key="google.com/tpu", operator="Exists", effect="NoSchedule")
@@ -116,7 +116,7 @@ def test_a_flavor_has_one_accelerator_one_topology_and_one_capacity(other: dict[
     assert message(fleet, "mixed-flavor").startswith("pools 'a' and 'b' cannot share flavor 'f': a flavor has one ")
 
 
-def test_flavors_whose_jobs_would_land_on_each_others_nodes_are_a_fault() -> None:
+def test_flavors_that_select_the_same_nodes_are_a_fault() -> None:
     """Two names for the same nodes: Kueue would count one thing, and the scheduler would do another."""
     fleet = fleet_of_pools({"a": {**L4, "flavor": "x"}, "b": {**L4, "flavor": "y"}})
     assert faults(fleet) == ["ambiguous-flavor pools.a", "ambiguous-flavor pools.b"]
@@ -204,7 +204,7 @@ pools = st.tuples(kinds, extras).map(lambda parts: {**parts[0], **parts[1]})
 
 @settings(deadline=None, max_examples=120)
 @given(st.lists(pools, min_size=1, max_size=4))
-def test_pods_of_a_flavor_land_on_its_nodes_and_nowhere_else(drawn: list[dict[str, Any]]) -> None:
+def test_pods_of_a_flavor_run_only_on_its_nodes(drawn: list[dict[str, Any]]) -> None:
     """Or it is a fault. A sound fleet's flavors divide the accelerator nodes among them."""
     fleet = fleet_of_pools({f"p{number}": spec for number, spec in enumerate(drawn)}, reservations=RESERVATIONS)
     if not faults(fleet):

@@ -73,12 +73,12 @@ def of_vision_train(change: dict[str, Any]) -> dict[str, tuple[str, tuple[str, .
     }
 
 
-def test_nobody_is_pushed_out_where_nobody_borrows() -> None:
+def test_no_job_is_preempted_without_borrowing() -> None:
     """Each queue of the small fleet uses its own and no more."""
     assert of_vision_train({}) == {"withinClusterQueue": (OWN, ())}
 
 
-def test_what_is_lent_and_borrowed_is_taken_back() -> None:
+def test_lent_quota_is_reclaimed() -> None:
     assert of_vision_train(BORROWS)["reclaimWithinCohort"] == (ANY, ("v5e",))
 
 
@@ -87,14 +87,14 @@ def test_who_may_not_reclaim_takes_nothing_back() -> None:
     assert of_vision_train({**BORROWS, **never}) == {}
 
 
-def test_newer_work_of_the_same_priority_may_be_pushed_out_too() -> None:
+def test_newer_jobs_of_equal_priority_can_be_preempted() -> None:
     written = {f"{TRAIN}.preemption": {"withinClusterQueue": "LowerOrNewerEqualPriority"}}
     whom = of_vision_train(written)["withinClusterQueue"][0]
     assert whom == "jobs in the same queue with a lower priority, or newer ones with the same priority"
 
 
 @pytest.mark.parametrize(("threshold", "words"), [(None, ""), (10, " with priority 10 or less")])
-def test_work_may_be_pushed_out_in_order_to_borrow(threshold: int | None, words: str) -> None:
+def test_a_borrowing_job_can_preempt(threshold: int | None, words: str) -> None:
     rule = {"policy": "LowerPriority", **({} if threshold is None else {"maxPriorityThreshold": threshold})}
     written = {f"{TRAIN}.flavors.0.borrow": "1 slice", f"{TRAIN}.preemption": {"borrowWithinCohort": rule}}
     result = of_vision_train(written)["borrowWithinCohort"]

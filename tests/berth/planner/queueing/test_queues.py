@@ -74,7 +74,7 @@ def test_a_shared_queue_has_a_door_in_each_of_its_teams_namespaces() -> None:
     assert [(d.name, d.namespace) for d in result.local_queues] == [("common", "speech"), ("common", "vision")]
 
 
-def test_what_is_shared_is_guaranteed_to_nobody_and_within_reach_of_all() -> None:
+def test_shared_quota_is_guaranteed_to_no_queue_and_in_every_ceiling() -> None:
     """Adding it to each team's guarantee would promise it twice."""
     fleet_plan = plan(fleet_with(SHARED))
     for name, own in (("vision", 8), ("speech", 16)):
@@ -205,7 +205,7 @@ def test_jobset_is_installed_before_kueue_at_pinned_releases() -> None:
         ({"kueue": {"version": "0.20.0"}}, ["jobset 0.12.0", "kueue 0.20.0"]),
     ],
 )
-def test_a_controller_that_exists_is_left_alone(change: dict[str, Any], expected: list[str]) -> None:
+def test_an_existing_controller_is_not_installed(change: dict[str, Any], expected: list[str]) -> None:
     assert [f"{c.name} {c.version}" for c in plan(fleet_with(change)).charts] == expected
 
 
@@ -214,7 +214,7 @@ def test_a_chart_may_come_from_a_mirror() -> None:
     assert values == {"kueue": "oci://mirror.local/kueue", "jobset": "oci://registry.k8s.io/jobset/charts/jobset"}
 
 
-def test_pods_have_an_hour_to_be_ready_unless_it_is_said_otherwise() -> None:
+def test_pods_have_an_hour_to_be_ready_by_default() -> None:
     """Kueue's own 30 minutes are too short for a large slice (systems.md, section 0)."""
     for change, seconds in ({}, 3600), ({"kueue": {"waitForPodsReadyMinutes": 45}}, 2700):
         values = str(plan(fleet_with(change)).charts[1].values)

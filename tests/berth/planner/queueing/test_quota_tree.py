@@ -199,7 +199,7 @@ def ceilings_of(fleet: dict[str, Any]) -> dict[str, int]:
     return {t.name: team(plan, t.name).ceiling["l4"] for t in plan.teams}
 
 
-def test_without_entries_everything_passes_freely() -> None:
+def test_without_limits_every_ceiling_is_the_whole_fleet() -> None:
     assert ceilings_of(company()) == {"vision": 12, "speech": 12}
 
 
@@ -255,7 +255,7 @@ def counting(rate: int, part: dict[str, Any]) -> dict[str, Any]:
         ({"cohorts.research": 12, "teams.vision": 12, "teams.speech": 12}, []),
     ],
 )
-def test_a_ceiling_for_which_there_is_no_cpu_is_said(changes: dict[str, int], text: list[str]) -> None:
+def test_a_ceiling_above_the_available_cpu_is_reported(changes: dict[str, int], text: list[str]) -> None:
     fleet = company(research=limited("company", borrow=4))
     for path, rate in changes.items():
         section, name = path.split(".")

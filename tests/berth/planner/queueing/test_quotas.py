@@ -172,7 +172,7 @@ def test_no_borrow_means_none_and_no_lend_means_all(more: dict[str, Any], borrow
 
 
 @pytest.mark.parametrize("key", ["borrow", "lend"])
-def test_outside_a_cohort_there_is_nobody_to_borrow_from_or_lend_to(key: str) -> None:
+def test_a_queue_without_a_cohort_neither_borrows_nor_lends(key: str) -> None:
     fleet = fleet_with({**ALONE, f"{FIRST}.{key}": "1 slice"})
     assert faults(fleet) == [f"limit-without-cohort {TRAIN}.flavors[0].{key}"]
     chips = quota(plan(fleet_with(ALONE)), "vision-train", "v5e", TPU)

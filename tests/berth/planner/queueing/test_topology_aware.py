@@ -55,7 +55,7 @@ def test_a_topology_comes_before_the_flavor_that_names_it() -> None:
     ]  # fmt: skip
 
 
-def test_a_flavor_that_nobody_asked_to_be_topology_aware_names_no_topology() -> None:
+def test_a_flavor_has_no_topology_by_default() -> None:
     plan = small_plan(fleet_of_pools({"v6e": SLICE}))
     assert (plan.topologies, [f.topology for f in plan.flavors]) == ((), [None])
 

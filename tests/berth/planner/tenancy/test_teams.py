@@ -54,7 +54,7 @@ def test_pods_run_as_an_account_named_after_the_team() -> None:
     assert (result.service_account, result.impersonates, result.roles) == ("vision", None, ())
 
 
-def test_an_existing_namespace_brings_its_own_account_unless_one_is_asked_for() -> None:
+def test_an_existing_namespace_uses_its_own_account_by_default() -> None:
     existing = {"teams.vision.namespace": {"existing": True}}
     assert team(plan(fleet_with(existing)), "vision").identity is None
     result = team(plan(fleet_with({**existing, IDENTITY: {"serviceAccount": "pods"}})), "vision").identity
@@ -93,7 +93,7 @@ def test_roles_are_granted_to_the_google_account_that_pods_impersonate() -> None
 # --- what a team has --------------------------------------------------------------------------------------------------
 
 
-def test_a_team_without_queues_has_a_namespace_and_nothing_else() -> None:
+def test_a_team_without_queues_has_only_a_namespace() -> None:
     result = team(plan(fleet_with({"teams.new": {}})), "new")
     assert (result.namespace, result.local_queues, result.guaranteed, result.ceiling) == ("new", (), {}, {})
 

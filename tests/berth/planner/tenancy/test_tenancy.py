@@ -195,7 +195,7 @@ def test_pods_are_let_no_more_than_their_machines_need(changes: dict[str, Any], 
     assert shut.pod_security_warning == levels[min(2, levels.index(level) + 1)]
 
 
-def test_what_multislice_jobs_need_is_exempt_and_nothing_else() -> None:
+def test_only_multislice_jobs_may_use_the_host_network() -> None:
     result = team(plan_of({}), "vision").isolation.host_access
     assert result == HostAccessPlan(network_for=("google.com/tpu",))
     assert team(plan_of({"teams.vision.queues.train": REMOVED}), "vision").isolation.host_access is None
@@ -254,7 +254,7 @@ def test_without_the_internet_google_is_reached_at_its_private_addresses() -> No
 # --- people -----------------------------------------------------------------------------------------------------------
 
 
-def test_nobody_is_let_in_unless_a_group_is_named() -> None:
+def test_nobody_has_access_without_a_group() -> None:
     fleet_plan = plan(fleet_with())
     assert (fleet_plan.access, own_cluster(fleet_plan).security_group) == (None, None)
 
@@ -333,7 +333,7 @@ def metadata_of(one: RecordedResource) -> dict[str, Any]:
 
 
 @every_stack
-def test_every_namespace_that_berth_makes_has_its_walls(stack: str) -> None:
+def test_every_created_namespace_has_its_policies_and_quotas(stack: str) -> None:
     kinds = {"LimitRange", "NetworkPolicy", "ResourceQuota", "ServiceAccount"}
     for prefix, each in ((prefix, one) for prefix, item in clusters(stack) for one in item.teams):
         there = in_cluster(objects(stack), prefix, stack)

@@ -46,7 +46,7 @@ def test_a_dws_pool_has_at_least_one_node_at_the_most(capacity: str) -> None:
     assert codes(pool("a2-highgpu-1g", capacity=capacity, nodes=Bounds(min=0, max=0))) == {"dws-static"}
 
 
-def test_a_dws_pool_of_slices_is_told_its_size_in_slices() -> None:
+def test_the_maximum_of_a_dws_slice_pool_is_in_slices() -> None:
     wrong = pool("ct6e-standard-4t", "4x4", capacity="queued", nodes=Bounds(min=8, max=8), autoscaled=False)
     assert message(wrong).startswith("slices: ")
     assert message(wrong).endswith("write {min: 0, max: 2}")

@@ -113,7 +113,7 @@ def combinations() -> list[tuple[str, str, bool]]:
 
 
 @pytest.mark.parametrize(("name", "way", "compact"), combinations())
-def test_a_machine_is_accepted_or_rejected_as_the_matrix_has_it(name: str, way: str, compact: bool) -> None:
+def test_a_machine_is_accepted_or_rejected_as_in_the_matrix(name: str, way: str, compact: bool) -> None:
     """For each machine × capacity × placement, accepted or refused as published; what is unsure is a warning."""
     assert verdict(pool_request(name, way, compact)) == expected(name, way, compact)
 
@@ -146,7 +146,7 @@ def fleet(name: str, way: str, compact: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_a_stack_file_is_accepted_or_rejected_as_the_matrix_has_it(name: str) -> None:
+def test_a_stack_file_is_accepted_or_rejected_as_in_the_matrix(name: str) -> None:
     """The words of an owner lead to the cell that they mean; nothing is lost on the way from the file to the rules."""
     for machine, way, compact in (each for each in combinations() if each[0] == name):
         output = [p for p in run_planner(fleet(machine, way, compact)).problems if p.path[:2] == ("pools", "p")]

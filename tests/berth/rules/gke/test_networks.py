@@ -63,7 +63,7 @@ def test_gpudirect_is_refused_where_the_machine_has_none(name: str) -> None:
     assert needs(name, "gpudirect") == NetworkNeeds()
 
 
-def test_a4x_is_told_to_use_dranet() -> None:
+def test_a4x_without_dranet_gets_a_fault_that_names_dranet() -> None:
     request = pool("a4x-highgpu-4g", capacity="reservation", network="gpudirect")
     assert message(request).endswith("is not available for a4x-highgpu-4g; write dranet")
 
@@ -72,7 +72,7 @@ def test_a4x_is_told_to_use_dranet() -> None:
     ("zones", "named"),
     [((), "the pool names none"), ((ZONE, "us-central1-b"), f"the pool names 2 ({ZONE}, us-central1-b)")],
 )
-def test_rdma_stands_in_the_one_zone_of_its_vpc_and_tcp_in_any(zones: tuple[str, ...], named: str) -> None:
+def test_rdma_pools_have_the_zone_of_their_vpc_and_tcp_pools_any(zones: tuple[str, ...], named: str) -> None:
     """A network profile is a zone's; VPCs of TCPX and TCPXO have subnets of the region."""
     assert message(pool("a3-ultragpu-8g", capacity="spot", network="gpudirect", zones=zones)) == (
         f"zones: 'gpudirect' of a3-ultragpu-8g needs one zone, but {named}; write a pool for each zone"

@@ -67,7 +67,7 @@ def test_compact_placement_of_one_tpu_host_is_refused() -> None:
     assert codes(pool("ct6e-standard-4t", "2x4", compact=True)) == set()
 
 
-def test_a_slice_stands_in_exactly_one_zone() -> None:
+def test_a_slice_has_exactly_one_zone() -> None:
     assert message(pool("ct6e-standard-4t", "4x4", zones=TWO_ZONES)) == (
         "zones: a slice of 4 hosts is in exactly one zone, but the pool names 2 (us-central1-a, "
         "us-central1-b); write one zone"
@@ -97,12 +97,12 @@ def test_a_compact_gpu_pool_has_one_zone_and_the_family_s_bound(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["n1", "ct6e-standard-8t"])
-def test_what_has_no_compact_placement_gets_none_though_asked(name: str) -> None:
+def test_machines_without_compact_placement_get_none(name: str) -> None:
     assert placement(pool(name, compact=True)) == Placement()
 
 
 @pytest.mark.parametrize("zones", [(), TWO_ZONES])
-def test_a_compact_gpu_pool_stands_in_a_single_zone(zones: tuple[str, ...]) -> None:
+def test_a_compact_gpu_pool_has_a_single_zone(zones: tuple[str, ...]) -> None:
     assert codes(pool("a2-highgpu-8g", compact=True, zones=zones, auto_provisioned=True)) == set()
     assert codes(pool("a2-highgpu-8g", compact=True, zones=zones)) == {"compact-zones"}
     assert codes(pool("a2-highgpu-8g", zones=zones)) == set()
@@ -157,7 +157,7 @@ def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
     assert codes(right) == set()
 
 
-def test_an_nvlink_domain_stands_in_one_zone_and_has_18_nodes() -> None:
+def test_an_nvlink_domain_has_one_zone_and_18_nodes() -> None:
     request = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=19, max=19))
     assert codes(request, Severity.WARNING) == {"domain-nodes"}
     assert "compact-zones" in codes(pool("a4x-highgpu-4g", capacity="on-demand", zones=TWO_ZONES))

@@ -83,14 +83,14 @@ def test_every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(request:
 
 @any_pool
 @given(pools())
-def test_no_violation_is_said_twice(request: PoolRequest) -> None:
+def test_violations_are_unique(request: PoolRequest) -> None:
     violations = pool_violations(request)
     assert len(set(violations)) == len(violations)
 
 
 @any_pool
 @given(pools())
-def test_what_passes_has_one_way_of_counting_and_a_reservation_or_none(request: PoolRequest) -> None:
+def test_a_valid_pool_has_one_size_and_at_most_one_reservation(request: PoolRequest) -> None:
     if any(violation.severity == "fault" for violation in pool_violations(request)):
         return
     made = settings_of(request, request.nodes)
@@ -105,7 +105,7 @@ def test_what_passes_has_one_way_of_counting_and_a_reservation_or_none(request: 
 
 @any_pool
 @given(pools())
-def test_what_passes_has_the_networks_it_asked_for(request: PoolRequest) -> None:
+def test_a_valid_pool_has_its_requested_networks(request: PoolRequest) -> None:
     if not any(violation.severity == "fault" for violation in pool_violations(request)):
         needed = network_needs(request)
         assert (needed.mode == "none") == (request.network == "none")

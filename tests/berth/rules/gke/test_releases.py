@@ -32,7 +32,7 @@ def codes(version: str, channel: str = "regular") -> list[str]:
         ("1.36.0-gke.1", ["version-exact"], ["version-exact"]),
     ],
 )
-def test_a_version_is_held_to_the_end_of_its_support(version: str, regular: list[str], extended: list[str]) -> None:
+def test_a_version_after_its_end_of_support_is_reported(version: str, regular: list[str], extended: list[str]) -> None:
     """On 2026-11-22, the date of the table."""
     assert codes(version) == regular == codes(version, "rapid") == codes(version, "stable")
     assert codes(version, "extended") == extended

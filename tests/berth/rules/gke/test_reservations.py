@@ -64,7 +64,7 @@ def test_any_reservation_has_neither_key_nor_value() -> None:
 
 
 @pytest.mark.parametrize("capacity", ["on-demand", "spot", "flex-start", "queued"])
-def test_every_other_capacity_says_no_reservation_aloud(capacity: str) -> None:
+def test_every_other_capacity_sets_no_reservation_explicitly(capacity: str) -> None:
     """Absence means any that fits: spot and DWS are refused with it, and on-demand would eat what others reserved."""
     assert reservation_affinity(pool("a2-highgpu-1g", capacity=capacity)) == ReservationAffinity(type="NO_RESERVATION")
     assert reservation_labels(pool("a2-highgpu-1g", capacity=capacity)) == {}
@@ -152,7 +152,7 @@ def test_each_field_of_a_reservation_must_match_the_pool(changes: dict[str, Any]
     assert text in request.message
 
 
-def test_another_machine_is_said_once_and_not_also_what_follows_from_it() -> None:
+def test_a_changed_machine_is_one_line_without_derived_changes() -> None:
     (request,) = reservation_mismatches(HELD, pool("a2-ultragpu-8g"))
     assert (request.key, request.message) == (
         "machineType",

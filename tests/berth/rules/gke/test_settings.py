@@ -50,7 +50,7 @@ def test_a_queued_pool_is_labelled_by_berth_and_tainted_by_gke() -> None:
     assert gke_capacity_taints(pool("a2-highgpu-1g", capacity="flex-start")) == ()
 
 
-def test_a_queued_pool_of_a_cluster_before_flex_start_says_queued_alone() -> None:
+def test_a_queued_pool_of_an_older_cluster_has_only_queued_provisioning() -> None:
     request = pool("a2-highgpu-1g", capacity="queued")
     assert node_pool_settings(request, request.nodes, flex_start_known=False).flex_start is False
     flex = pool("a2-highgpu-1g", capacity="flex-start")
@@ -78,7 +78,7 @@ def test_an_ordinary_pool_is_repaired() -> None:
     assert of("g2-standard-4").auto_repair is True
 
 
-def test_upgrades_are_the_owner_s_but_for_domains() -> None:
+def test_the_stack_file_sets_upgrades_except_for_nvlink_domains() -> None:
     mine = UpgradePlan(max_surge=2)
     assert of("g2-standard-4", upgrade=mine).upgrade == mine
     assert of("g2-standard-4").upgrade == SURGE_ONE

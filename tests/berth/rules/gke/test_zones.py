@@ -21,7 +21,7 @@ def code(machine: str, topology: str | None = None, *, region: str = "us-central
 
 
 @pytest.mark.parametrize("capacity", ["on-demand", "spot", "flex-start", "queued"])
-def test_every_capacity_is_held_to_the_zones_of_its_machine(capacity: CapacityKind) -> None:
+def test_every_capacity_is_checked_against_the_zones_of_its_machine(capacity: CapacityKind) -> None:
     """H200 in us-central1 is in -b alone."""
     assert code("a3-ultragpu-8g", capacity=capacity, zones=(ZONE,)) == "zone-not-listed"
     assert code("a3-ultragpu-8g", capacity=capacity, zones=(B,)) is None
@@ -29,7 +29,7 @@ def test_every_capacity_is_held_to_the_zones_of_its_machine(capacity: CapacityKi
     assert code("a3-ultragpu-8g", capacity=capacity, zones=(), region="europe-west3") == "zone-not-listed"
 
 
-def test_machines_of_a_named_reservation_are_held_to_the_zone_of_that() -> None:
+def test_machines_of_a_reservation_are_checked_against_its_zone() -> None:
     """The reservation itself is checked: one cause, one warning."""
     assert code("a3-ultragpu-8g", capacity="reservation", zones=(ZONE,)) is None
     anyone = NAMED.__class__(form="any")
@@ -37,7 +37,7 @@ def test_machines_of_a_named_reservation_are_held_to_the_zone_of_that() -> None:
 
 
 @pytest.mark.parametrize("capacity", ["flex-start", "queued"])
-def test_tpus_of_dws_are_held_to_the_zones_with_flex_start(capacity: CapacityKind) -> None:
+def test_dws_tpus_are_checked_against_the_zones_with_flex_start(capacity: CapacityKind) -> None:
     assert code("ct6e-standard-4t", "4x4", capacity=capacity, zones=("us-east5-b",)) == "flex-start-zone"
     assert code("ct6e-standard-4t", "4x4", capacity=capacity, zones=("us-east5-a",)) is None
     assert code("ct6e-standard-4t", "4x4", capacity="on-demand", zones=("us-east5-b",)) is None
@@ -49,7 +49,7 @@ def test_one_zone_that_lists_the_machine_is_enough_where_gke_makes_the_nodes() -
     assert code("a3-ultragpu-8g", zones=(ZONE,), auto_provisioned=True) == "zone-not-listed"
 
 
-def test_zones_of_the_cluster_stand_for_those_of_nodes_that_gke_makes() -> None:
+def test_auto_provisioned_nodes_use_the_zones_of_the_cluster() -> None:
     made_by_gke = pool("a3-ultragpu-8g", zones=(), auto_provisioned=True)
     assert pool_zone_violation(made_by_gke, "us-central1", (ZONE, B)) is None
     violation = pool_zone_violation(made_by_gke, "us-central1", (ZONE,))
@@ -57,14 +57,14 @@ def test_zones_of_the_cluster_stand_for_those_of_nodes_that_gke_makes() -> None:
     assert "in 'us-central1-a'" in violation.message
 
 
-def test_a_zone_that_no_page_of_google_lists_is_told_apart() -> None:
+def test_an_unlisted_zone_has_its_own_message() -> None:
     assert code("ct6e-standard-4t", zones=(ZONE,)) == "zone-undocumented"
     assert code("ct6e-standard-4t", zones=(ZONE, B)) == "zone-undocumented"
     assert code("ct6e-standard-4t", zones=(ZONE, B), auto_provisioned=True) is None
     assert code("a3-highgpu-8g", zones=(), region="asia-south2") == "zone-undocumented"
 
 
-def test_machines_without_a_sourced_zone_are_not_held_to_the_table() -> None:
+def test_machines_without_a_sourced_zone_are_not_checked() -> None:
     assert code("g4-standard-6", zones=("africa-south1-a",)) is None
 
 

@@ -34,7 +34,7 @@ def line(result: KueueViolation) -> str:
     return f"{severity}{' '.join(result.ref)}: {format_path(result.path)}: {result.message}"
 
 
-def test_a_fleet_that_breaks_no_rule_is_told_nothing() -> None:
+def test_a_valid_fleet_has_no_faults() -> None:
     assert [*fleet_violations(sound())] == []
 
 
@@ -85,12 +85,12 @@ def test_rules_between_things_wait_until_everything_was_understood() -> None:
     assert [*fleet_violations(fleet, complete=False)] == []
 
 
-def test_nothing_is_said_of_a_kueue_that_somebody_else_set_up() -> None:
+def test_the_configuration_of_an_existing_kueue_is_not_checked() -> None:
     weighed = replace(sound().cluster_queues[0], fair_share_weight=2.0)
     assert [*fleet_violations(replace(sound(), kueue=None, cluster_queues=(weighed,)))] == []
 
 
-def test_gates_of_another_release_are_not_judged() -> None:
+def test_gates_of_another_release_are_not_checked() -> None:
     """0.20 has gates that 0.19 has not, and no longer some that it has."""
     plan = ConfigurationPlan(feature_gates={"NextYears": True})
     chart = replace(rule_cases.CHART, version="0.20.0")
