@@ -146,7 +146,7 @@ def test_package_files_under_components_are_empty_of_imports() -> None:
     assert [m for m in packages if list(imports(m))] == []
 
 
-def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
+def test_no_module_has_a_catch_all_name() -> None:
     words = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
     assert [module for module in FILES if words & set(module.split("."))] == []
 
@@ -164,7 +164,7 @@ def test_no_two_public_classes_have_one_name() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
-def test_a_folder_has_few_enough_modules_to_find_one() -> None:
+def test_a_folder_has_at_most_20_modules() -> None:
     folders: dict[Path, int] = {}
     for file in (*FILES.values(), *(ROOT / "tests").rglob("*.py")):
         folders[file.parent] = folders.get(file.parent, 0) + 1
@@ -176,7 +176,7 @@ def test_a_module_is_short_enough_to_read() -> None:
     assert {module: lines for module, lines in lengths.items() if lines > 300} == {}
 
 
-def test_the_program_itself_decides_nothing() -> None:
+def test_the_program_has_no_decisions() -> None:
     body = tree("__main__").body
     lines = {n.lineno for part in body[1:] for n in ast.walk(part) if isinstance(n, ast.expr | ast.stmt)}
     assert len(lines) < 15
@@ -207,13 +207,13 @@ def initialiser(node: ast.ClassDef) -> ast.FunctionDef:
 
 
 @components
-def test_the_last_thing_a_component_does_is_register_its_outputs(module: str, node: ast.ClassDef) -> None:
+def test_a_component_registers_its_outputs_last(module: str, node: ast.ClassDef) -> None:
     """Without it the engine never knows that the component is complete."""
     assert ast.unparse(initialiser(node).body[-1]).startswith("self.register_outputs(")
 
 
 @components
-def test_a_type_token_says_folder_and_file(module: str, node: ast.ClassDef) -> None:
+def test_a_type_token_has_folder_and_file(module: str, node: ast.ClassDef) -> None:
     """berth:gke:NodePool lives in components/gke/node_pool.py: who reads a tree knows where to look."""
     top, folder, file = module.split(".")
     first = ast.unparse(initialiser(node).body[0])
@@ -288,7 +288,7 @@ def is_own_name(value: ast.expr, function: ast.FunctionDef) -> bool:
     return function.name == "__init__" and ast.unparse(value) == "name"
 
 
-def test_a_child_with_a_name_of_its_own_is_noticed() -> None:
+def test_a_child_without_the_name_prefix_is_reported() -> None:
     def starts(code: str, function: str = "__init__") -> bool:
         body = ast.parse(
             f"def {function}(self, name, plan):\n    names = f'{{name}}-' if plan else plan\n    {code}"
@@ -303,7 +303,7 @@ def test_a_child_with_a_name_of_its_own_is_noticed() -> None:
     assert [code for code in refused if starts(f"Network({code}, opts=1)")] == []
 
 
-def test_a_component_never_asks_who_it_works_for() -> None:
+def test_a_component_does_not_depend_on_its_parent() -> None:
     """No config, no stack's name, no other stack's outputs: what it needs is in its plan or an argument."""
     refused = {"Config", "get_stack", "get_project", "StackReference", "get_organization"}
     modules = [module for module in FILES if module.startswith("components")]

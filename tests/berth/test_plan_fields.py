@@ -64,7 +64,7 @@ def sound_evaluations() -> Iterator[Evaluation]:
 
 
 @pytest.mark.parametrize("stack", FULL_FLEETS)
-def test_every_full_fleet_is_sound(stack: str) -> None:
+def test_every_full_fleet_has_no_faults(stack: str) -> None:
     assert [problem.line() for problem in evaluate_stack(stack, FOLDER).faults] == []
 
 

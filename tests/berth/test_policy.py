@@ -78,7 +78,7 @@ def test_a_fleet_that_keeps_all_shipped_rules_is_sound(tmp_path: pathlib.Path) -
         ("labels: {owner: ada}", "labels: {payer: ada}", "owner-label", 16, "write labels: {owner: <who>}"),
     ],
 )
-def test_what_breaks_a_shipped_rule_is_a_fault_at_its_line(
+def test_a_violation_of_a_shipped_policy_has_its_line(
     tmp_path: pathlib.Path, old: str, new: str, code: str, line: int, message: str
 ) -> None:
     assert old in GOOD
@@ -151,13 +151,13 @@ def test_policies_do_not_run_on_a_fleet_with_faults(tmp_path: pathlib.Path) -> N
     assert checked(tmp_path, GOOD.replace("g2-standard-24", "g2-standard-25"), tmp_path / "none.py")["problems"] == []
 
 
-def test_a_fleet_that_rules_know_nothing_of_is_refused() -> None:
+def test_a_fleet_that_policies_cannot_check_is_rejected() -> None:
     done = CliRunner().invoke(app, ["check", str(ACK_STACKS["ack-fleet"]), "--policy", str(SHIPPED[0])])
     assert done.exit_code == 1
     assert "this command supports only fleets with Kueue" in done.stdout
 
 
-def test_a_rule_that_finds_nothing_may_return_nothing(tmp_path: pathlib.Path) -> None:
+def test_a_rule_may_return_none(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "policy.py"
     file.write_text("def rule(plan): ...\n", encoding="utf-8")
     assert checked(tmp_path, GOOD, file)["sound"]

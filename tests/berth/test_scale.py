@@ -35,7 +35,7 @@ def managed(tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
     return evaluation.plan
 
 
-def test_the_generated_fleet_is_what_it_says(managed: FleetPlan) -> None:
+def test_the_generated_fleet_matches_its_parameters(managed: FleetPlan) -> None:
     """20 clusters, 200 pools, a tree of cohorts five deep; every team runs on some worker."""
     parents = {cohort.name: cohort.parent for cohort in managed.cohorts}
 

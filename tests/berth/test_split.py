@@ -34,7 +34,7 @@ def is_of_teams(one: RecordedResource) -> bool:
 
 
 @every_stack
-def test_what_is_counted_is_what_the_program_registers(stack: str) -> None:
+def test_the_counts_are_those_of_the_registered_resources(stack: str) -> None:
     """The count comes from the plan alone, the other one from the recorded requests; on workers too."""
     made = [one for one in resources(stack, True) if is_of_teams(one)]
     assert sum(part.resources for part in indivisible_groups(plan(stack))) == len(made)
@@ -97,7 +97,7 @@ def test_queues_of_a_cohort_tree_and_of_shared_local_queues_form_one_part(stack:
     assert all(len(parts) == 1 for parts in trees.values())
 
 
-def test_the_verb_says_it_to_people_and_to_programs() -> None:
+def test_the_command_prints_text_and_json() -> None:
     finished = CliRunner().invoke(app, ["split", "stacks/examples/batch-platform.yaml", "--most", "40"])
     assert finished.exit_code == 0
     assert "team-a-b" in finished.stdout

@@ -26,11 +26,11 @@ def test_a_row_has_both_schedulers_and_the_reason_of_a_loss() -> None:
         assert row.loss is None or row.refused is None
 
 
-def test_what_may_be_accepted_is_what_the_table_knows() -> None:
+def test_only_losses_of_the_table_can_be_accepted() -> None:
     assert set(typing.get_args(BackendLoss)) == concepts_by_loss().keys()
 
 
-def test_every_loss_of_the_table_happens_to_somebody() -> None:
+def test_every_loss_of_the_table_happens_in_some_example() -> None:
     """A word that nothing leads to would be a promise to tell what is never told."""
     queue = {
         "flavors": [{"flavor": "a100", "guaranteed": 8}, {"flavor": "b", "guaranteed": 1}],

@@ -27,7 +27,7 @@ def test_no_page_installs_from_the_public_index() -> None:
         assert re.findall(r"(?<!Do not run `)pip install '?berth", text) == [], page.name
 
 
-def test_an_installation_says_first_what_it_does_and_how_much(tmp_path: Path) -> None:
+def test_an_installation_prints_its_steps_and_size_first(tmp_path: Path) -> None:
     """With a Python that cannot make an environment, so that nothing is installed."""
     for name in ("Makefile", "requirements.txt", "requirements-dev.txt", "pyproject.toml"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())

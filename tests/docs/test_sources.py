@@ -27,7 +27,7 @@ def test_every_example_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SECTIONS.keys() & EXAMPLES.keys()))
-def test_what_is_quoted_is_in_the_file(name: str) -> None:
+def test_quoted_lines_are_in_the_file(name: str) -> None:
     text = re.sub(r" +", " ", EXAMPLES[name].read_text(encoding="utf-8"))
     quoted = _here(SECTIONS[name])
     assert quoted

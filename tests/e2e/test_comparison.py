@@ -72,7 +72,7 @@ def changed(base: dict[str, Any], *path: str | int, to: object) -> dict[str, Any
     return result
 
 
-def test_what_a_provider_adds_is_counted_and_no_difference() -> None:
+def test_defaults_of_a_provider_are_counted_and_not_a_difference() -> None:
     result = differing()
     assert result.differences == []
     assert dict(result.added) == {"__defaults": 1, "name": 1}
@@ -107,7 +107,7 @@ def test_any_other_value_that_the_engine_holds_is_a_difference(path: tuple[str |
 
 
 @pytest.mark.parametrize(("name", "value"), [("aliases", []), ("deleteBeforeReplace", None), ("inputs", {})])
-def test_what_the_program_sent_must_be_equal_in_everything(name: str, value: object) -> None:
+def test_sent_inputs_must_be_equal(name: str, value: object) -> None:
     differences = differing(sent=changed(OURS, name, to=value)).differences
     assert differences
     assert all(line.startswith(f"sent: {URN}: {name}") for line in differences)
@@ -121,7 +121,7 @@ def test_a_resource_on_one_side_only_is_a_difference() -> None:
     ]
 
 
-def test_urns_that_the_engine_makes_otherwise_are_a_difference() -> None:
+def test_different_urns_are_a_difference() -> None:
     assert differing(agree=False).differences == ["a request was given another URN here than by the engine"]
 
 

@@ -124,7 +124,7 @@ def test_a_service_is_admitted_pod_by_pod_and_preempts_batch_when_it_scales_out(
 
 
 @pytest.mark.parametrize("queue", ["batch", None])
-def test_where_serving_is_off_kueue_does_not_touch_a_deployment(fleet: Cluster, queue: str | None) -> None:
+def test_without_serving_kueue_ignores_a_deployment(fleet: Cluster, queue: str | None) -> None:
     name = f"web-{queue}".lower()
     fleet.kubectl("create", "-f", "-", given=json.dumps(deployment(name, "research", queue)))
     (pod,) = until("the pod", lambda: pods(fleet, "research", f"app={name}"), bool)
@@ -135,7 +135,7 @@ def test_where_serving_is_off_kueue_does_not_touch_a_deployment(fleet: Cluster, 
     assert not any(name in owner for owner in owners)
 
 
-def test_where_serving_is_on_a_deployment_without_a_queue_waits(fleet: Cluster) -> None:
+def test_with_serving_a_deployment_without_a_queue_is_held(fleet: Cluster) -> None:
     fleet.kubectl("create", "-f", "-", given=json.dumps(deployment("lost", "chat", None)))
     (pod,) = until("the pod", lambda: pods(fleet, "chat", "app=lost"), bool)
     assert GATE in gates(pod)

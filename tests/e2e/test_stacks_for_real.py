@@ -19,7 +19,7 @@ ON_KUEUE = [file for file in stack_files() if "    ack:" not in file.read_text(e
 
 
 @pytest.mark.parametrize("file", ON_KUEUE, ids=stack_name)
-def test_a_stack_comes_stays_changes_and_goes(file: Path, cluster: Cluster, project: Project) -> None:
+def test_a_stack_is_created_updated_and_destroyed(file: Path, cluster: Cluster, project: Project) -> None:
     part = queueing_part(file, cluster.context)
     print(f"\n{part.stack}: left out: {', '.join(part.left_out) or 'nothing'}; instead: {', '.join(part.added)}")
     before = cluster.objects()
@@ -65,7 +65,7 @@ def _planned(stack: str, fleet: object, queue: str) -> dict[tuple[str, str], int
     }
 
 
-def test_what_an_engine_counted_is_read() -> None:
+def test_the_change_summary_of_an_engine_is_read() -> None:
     printed = "Resources:\n    ~ 1 to update\n\nResources:\n    + 3 created\n    +-1 replaced\n    2 unchanged\n"
     assert counted(printed) == {"created": 3, "replaced": 1, "unchanged": 2}
     assert counted("Outputs:\n") == {}

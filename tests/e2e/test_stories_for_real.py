@@ -13,7 +13,7 @@ from tests.e2e.support.stories import STORIES, Story, pods
 
 
 @pytest.mark.parametrize("file", STORIES, ids=lambda file: file.stem)
-def test_berth_admit_foretells_what_a_story_tells(file: Path, project: Project) -> None:
+def test_berth_admit_predicts_each_story(file: Path, project: Project) -> None:
     story = Story(file, project, "nowhere")
     (project.folder / f"Pulumi.{story.part.stack}.yaml").write_text(story.files[0].text(), encoding="utf-8")
     story.jobs()

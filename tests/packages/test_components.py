@@ -91,7 +91,7 @@ def at_root(resource: RecordedResource, name: str) -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("stack", FLEETS)
-def test_a_fleet_registers_what_a_stack_does_below_itself(stack: str) -> None:
+def test_a_fleet_registers_the_resources_of_a_stack_as_its_children(stack: str) -> None:
     """Types, names, inputs, options and dependencies are the same but for the parent and the start of names."""
     args = {key: each for key, each in fleet_values(stack).items() if key != "teamFiles"}
     at_root_of = run_stack(stack, True)
@@ -167,7 +167,7 @@ def test_two_fleets_in_one_program_have_different_urns() -> None:
     assert sorted(names) == ["east-cluster", "east-cluster-cluster", "west-cluster", "west-cluster-cluster"]
 
 
-def test_a_preview_agrees_with_the_update() -> None:
+def test_a_preview_matches_the_update() -> None:
     before, after = component("Fleet", SMALL, True), component("Fleet", SMALL, False)
     assert {each.urn for each in before.resources} == {each.urn for each in after.resources}
     inputs = {each.urn: each.inputs for each in after.resources}
@@ -271,7 +271,7 @@ def test_a_node_pool_in_any_cluster() -> None:
     assert broken_rules(made) == []
 
 
-def test_a_node_pool_takes_a_reservation_that_is_not_known_yet() -> None:
+def test_a_node_pool_accepts_an_unknown_reservation_output() -> None:
     made = component("NodePool", {**POOL_ARGS, "reservation": Unknown(), "cluster": Unknown()})
     (first, *_) = made.resources_of("container/nodePool:NodePool")
     config = cast("Mapping[str, Any]", first.inputs["nodeConfig"])
@@ -281,7 +281,7 @@ def test_a_node_pool_takes_a_reservation_that_is_not_known_yet() -> None:
     assert labels["cloud.google.com/reservation-name"] is UNKNOWN
 
 
-def test_a_node_pool_waits_for_the_reservation_that_it_takes() -> None:
+def test_a_node_pool_depends_on_its_reservation() -> None:
     def build() -> None:
         machines = {"project": "acme-ml", "machineType": "g2-standard-24", "zone": "us-central1-a"}
         reservation = COMPONENTS["berth:index:Reservation"]("held", {**machines, "count": 4.0}, None)
@@ -332,7 +332,7 @@ def test_queues_of_one_team() -> None:
     assert (made.exports["clusterQueues"], made.exports["localQueues"]) == (["vision-train"], ["train"])
 
 
-def test_flavors_that_something_else_creates() -> None:
+def test_flavors_that_another_owner_creates() -> None:
     made = component("TeamQueues", {**QUEUES, "createFlavors": False})
     assert "ResourceFlavor" not in custom(made).values()
 

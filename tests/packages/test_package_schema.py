@@ -144,7 +144,7 @@ def test_every_component_argument_output_and_type_has_a_description() -> None:
     assert [token for token, entry in entries if not entry["description"].endswith(".")] == []
 
 
-def test_words_that_are_only_text_in_a_union_are_in_the_description() -> None:
+def test_text_values_of_a_union_are_in_the_description() -> None:
     """No enum completes them. A compute class has no queued capacity, although its model knows the word."""
     for model, last in (("PoolSpec", 6), ("ClassPrioritySpec", 5)):
         arguments, _ = arguments_of(model)
@@ -165,7 +165,7 @@ def test_descriptions_are_of_keys_that_exist() -> None:
     assert unknown == []
 
 
-def test_what_may_be_an_output() -> None:
+def test_arguments_that_may_be_outputs() -> None:
     """Names and credentials that other resources create; everything else is planned before anything exists."""
     outputs = {
         token.rpartition(":")[2]: {name for name, each in entry["inputProperties"].items() if not each.get("plain")}

@@ -74,7 +74,7 @@ def test_warnings_are_the_components(plugin: Plugin) -> None:
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["unknown", "known"])
-def test_a_node_pool_takes_the_name_of_a_reservation_from_another_resource(plugin: Plugin, known: bool) -> None:
+def test_a_node_pool_accepts_the_reservation_name_of_another_resource(plugin: Plugin, known: bool) -> None:
     name = "held" if known else UNKNOWN_TEXT
     inputs = {**POOL_ARGS, "reservation": output_value(name, HELD)}
     made = plugin.construct("NodePool", inputs, preview=not known, dependencies={"reservation": [HELD]})
@@ -101,7 +101,7 @@ def test_faults_end_in_one_error_with_paths(plugin: Plugin) -> None:
 
 
 @pytest.mark.parametrize("zone", [UNKNOWN_TEXT, output_value("us-central1-a", HELD)], ids=["unknown", "output"])
-def test_an_output_where_the_plan_needs_a_value(plugin: Plugin, zone: object) -> None:
+def test_an_output_in_place_of_a_planned_value_is_a_fault(plugin: Plugin, zone: object) -> None:
     inputs = {**SMALL, "pools": {"v5e": {**SMALL["pools"]["v5e"], "zone": zone}}}
     assert refused(plugin, "Fleet", inputs) == [
         "pools.v5e.zone: is an output of a resource or a secret, and the plan is made before either is known; "

@@ -52,7 +52,7 @@ def test_berth_render_prints_what_the_program_registers(stack: str) -> None:
 
 
 @every_stack
-def test_clusters_fleet_and_node_pools_are_protected_and_hold_what_is_promised(stack: str) -> None:
+def test_ack_clusters_and_node_pools_are_protected_and_hold_the_guarantees(stack: str) -> None:
     """Counted the second way: nodes from what the provider is sent, GPUs from what the file says of the instance."""
     sent = [r for r in resources(stack, False) if r.type == "alicloud:cs/nodePool:NodePool"]
     protected = {r.type.rpartition(":")[2] for r in resources(stack, False) if r.protect}
@@ -168,7 +168,7 @@ REFUSING = [
 
 @every_stack
 @pytest.mark.parametrize("words", REFUSING)
-def test_a_verb_that_knows_kueue_alone_says_so(words: str, stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_only_for_kueue_says_so(words: str, stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
     status, out, err = berth(words.format(f"stacks/examples/{stack}.yaml"), monkeypatch)
     assert status == 1
     assert "this command supports only fleets with Kueue, not an ACK One fleet" in out + err

@@ -166,7 +166,7 @@ def test_other_nodes_that_gke_makes_are_repaired() -> None:
     )
 
 
-def test_labels_of_nodes_that_gke_makes_are_tolerated_for_gke_taints_by_them() -> None:
+def test_flavors_tolerate_the_taints_of_auto_provisioned_nodes() -> None:
     """GKE refuses to make nodes for a pod that selects a label and does not tolerate it (workload separation)."""
     plan = made({"machineType": "a2-highgpu-1g", "nodes": 8, "labels": {"use": "batch"}})
     (flavor,) = (f for f in plan.flavors if f.name == "x")

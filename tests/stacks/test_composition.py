@@ -40,7 +40,7 @@ def _before(stack: str, urn: str) -> frozenset[str]:
 
 
 @every_stack
-def test_a_stock_out_of_accelerators_holds_back_no_queue(stack: str) -> None:
+def test_a_stockout_does_not_delay_queues(stack: str) -> None:
     """One TPU slice that Google cannot deliver today must not keep every team from its namespace and queue."""
     scarce = {f"{n.key}-pool" for p in plan(stack).pools for n in p.node_pools}
     inside = [r for r in resources(stack, True) if r.type.startswith("kubernetes:")]
@@ -60,7 +60,7 @@ def test_gpu_pools_wait_for_the_system_pool_and_tpu_pools_do_not(stack: str) -> 
 
 
 @every_stack
-def test_controllers_wait_for_the_rule_that_lets_the_control_plane_call_them(stack: str) -> None:
+def test_controllers_depend_on_the_webhook_firewall_rule(stack: str) -> None:
     for prefix, each in clusters(stack):
         if isinstance(each.cluster, ClusterPlan) and each.cluster.webhook_firewall is not None:
             (kueue,) = (r for r in resources(stack, True) if r.name == f"{prefix}controllers-kueue")
@@ -82,7 +82,7 @@ def test_workers_authorize_the_reserved_address_of_their_manager() -> None:
 
 
 @every_stack
-def test_what_kueue_serves_waits_for_kueue_and_doors_wait_for_their_namespace(stack: str) -> None:
+def test_kueue_objects_depend_on_kueue_and_local_queues_on_their_namespace(stack: str) -> None:
     for prefix, each in clusters(stack):
         owned = {t.namespace: f"{prefix}{t.name}-namespace" for t in each.teams if t.namespaces[0].owned}
         shown, made = (in_cluster(resources(stack, preview), prefix, stack) for preview in (True, False))
@@ -132,7 +132,7 @@ def test_a_reserved_pool_is_made_after_its_reservation(stack: str) -> None:
             assert made[pool.reservation or ""] in waits_for(stack, one)
 
 
-def test_names_that_run_together_are_still_two() -> None:
+def test_joined_names_stay_distinct() -> None:
     """Queue `research` in namespace `ml-vision` and queue `research-ml` in `vision`: one identity would be a crash."""
     queues = {
         name: {"teams": [team], "localQueue": "train", "flavors": [{"pool": "l4", "guaranteed": 4}]}

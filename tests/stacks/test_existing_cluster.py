@@ -118,7 +118,7 @@ def test_a_kubeconfig_file_is_named_and_never_read() -> None:
     assert result.exports["kubeconfig"] == SECRET
 
 
-def test_without_a_file_the_client_finds_its_own() -> None:
+def test_without_a_file_the_client_uses_its_default_kubeconfig() -> None:
     request = {"clusterIdentifier": "local", "context": "kind-berth"}
     assert dict(provider(run_stack("local", False)).inputs) == request | IN_PLACE
 
@@ -155,7 +155,7 @@ def test_queues_wait_for_a_kueue_of_ours_and_for_no_other() -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev", "local"])
-def test_a_first_preview_shows_every_object_though_nothing_is_there(stack: str) -> None:
+def test_a_first_preview_shows_every_object(stack: str) -> None:
     """Where a cluster that is not made yet answers is unknown, in a secret kubeconfig; the objects are known."""
     shown, made = (
         {r.urn for r in resources(stack, preview) if r.type.startswith("kubernetes:")} for preview in (True, False)
@@ -170,7 +170,7 @@ def test_a_first_preview_shows_every_object_though_nothing_is_there(stack: str) 
 
 
 @every_stack
-def test_simulated_nodes_are_those_that_flavors_look_for(stack: str) -> None:
+def test_simulated_nodes_have_the_labels_of_flavors(stack: str) -> None:
     """Counted from the nodes: what a job with a flavor's selector and tolerations finds is the flavor's capacity."""
     for cluster in [worker.plan for worker in plan(stack).workers] or [plan(stack)]:
         there: list[Any] = [yaml.load(yaml_document(each), LOADER) for each in simulated_nodes(cluster)]

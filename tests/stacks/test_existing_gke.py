@@ -44,7 +44,7 @@ def run_with(value: dict[str, Any], preview: bool = False, **answers: Any) -> Pr
 
 
 @both_modes
-def test_pools_and_objects_are_made_and_nothing_of_the_cluster(preview: bool) -> None:
+def test_pools_and_objects_are_created_and_the_cluster_is_unchanged(preview: bool) -> None:
     types = {r.type for r in resources(EXAMPLE, preview)}
     assert "gcp:container/nodePool:NodePool" in types
     assert "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue" in types
@@ -170,7 +170,7 @@ class NotFound(grpc.RpcError):
         return "googleapi: Error 404: Not found"
 
 
-def test_a_cluster_that_is_not_there_is_one_line_with_what_to_check() -> None:
+def test_a_missing_cluster_is_one_line_with_what_to_check() -> None:
     def refuse(token: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
         raise NotFound
 

@@ -17,13 +17,13 @@ FULL_FLEETS = ROOT / "tests" / "berth" / "full_fleets"
 
 
 @every_stack
-def test_each_resource_is_what_its_api_describes(stack: str) -> None:
+def test_each_resource_matches_its_api_description(stack: str) -> None:
     google = [one for one in resources(stack, False) if one.type.startswith("gcp:")]
     assert {one.name: violation for one in google if (violation := violations(one.type, one.inputs))} == {}
 
 
 @pytest.mark.parametrize("stack", ["confidential", "fairness", "manager", "platform", "settings"])
-def test_so_is_each_resource_of_a_fleet_that_sets_every_key(stack: str) -> None:
+def test_each_resource_of_a_full_fleet_matches_its_api_description(stack: str) -> None:
     plan = evaluate_stack(f"Pulumi.{stack}.yaml", FULL_FLEETS).plan
     assert plan is not None
     google = [one for one in run(lambda: build(plan)).resources if one.type.startswith("gcp:")]
@@ -72,7 +72,7 @@ def _pool(**changes: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_the_api_does_not_describe_is_found(inputs: dict[str, Any], expected: list[str]) -> None:
+def test_fields_outside_the_api_are_detected(inputs: dict[str, Any], expected: list[str]) -> None:
     """The test above can fail, at each depth and of each kind."""
     assert violations("gcp:container/nodePool:NodePool", inputs) == expected
 

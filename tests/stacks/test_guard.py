@@ -31,7 +31,7 @@ def test_the_guard_knows_every_protected_kind(stack: str) -> None:
     assert sum(len(loss.parts) or 1 for loss in judged.losses) == len(protected)
 
 
-def test_a_future_reservation_is_lost_in_the_words_of_diff() -> None:
+def test_the_loss_of_a_future_reservation_is_worded_as_in_diff() -> None:
     old = plan("reservations")
     requests = [each for each in run_stack("reservations", False).resources if each.name.endswith("-request")]
     by_diff = [

@@ -93,7 +93,7 @@ def test_a_job_of_the_template_is_accepted_by_lint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "accepted"), [("nodepool1", True), ("nodepool3", True), ("nodepool4", False), ("v5e-2x4-1", False)]
 )
-def test_lint_judges_a_selector_of_a_node_pool_by_its_name(name: str, accepted: bool, tmp_path: Path) -> None:
+def test_lint_checks_a_node_pool_selector_by_its_name(name: str, accepted: bool, tmp_path: Path) -> None:
     job = run("workload", STACK, "research", "slices", "--slices", "1", "--name", "train")
     manifest: Any = yaml.safe_load(job.stdout)
     pods = manifest["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]

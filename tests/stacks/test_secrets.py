@@ -63,7 +63,7 @@ def ran(stack: str) -> Preview:
 
 
 @every_file
-def test_nothing_that_is_recorded_tells_a_secret(stack: str) -> None:
+def test_no_recorded_value_is_a_secret(stack: str) -> None:
     result = ran(stack)
     resource = [
         line
@@ -83,7 +83,7 @@ def test_a_kubeconfig_is_exported_only_as_a_secret(stack: str) -> None:
 
 
 @every_file
-def test_what_a_cluster_keeps_secret_the_state_does_too(stack: str) -> None:
+def test_secrets_of_a_cluster_are_secret_in_the_state(stack: str) -> None:
     """The token of an account is made by the cluster, and comes back as an output of its Secret."""
     for one in ran(stack).resources:
         if one.type == "kubernetes:core/v1:Secret":
@@ -91,7 +91,7 @@ def test_what_a_cluster_keeps_secret_the_state_does_too(stack: str) -> None:
 
 
 @every_file
-def test_what_is_kept_secret_or_configured_changes_in_place(stack: str) -> None:
+def test_secrets_and_configuration_are_updated_in_place(stack: str) -> None:
     """Else a token that is renewed would be gone for a moment, and a dashboard with it."""
     made = [one.inputs for one in ran(stack).resources if one.type == "pulumi:providers:kubernetes"]
     assert made
@@ -99,7 +99,7 @@ def test_what_is_kept_secret_or_configured_changes_in_place(stack: str) -> None:
     assert {tuple(inputs.get(each) for each in in_place) for inputs in made} == {("true", "true")}
 
 
-def test_there_is_something_to_be_found() -> None:
+def test_planted_secrets_are_in_the_recorded_resources() -> None:
     """The token is planted in several stacks, the manager's kubeconfig is made of it, and clusters have kubeconfigs."""
     made = [one for stack in ("multikueue", "batch-platform") for one in ran(stack).resources]
     secrets = [one for one in made if one.type == "kubernetes:core/v1:Secret"]
@@ -127,7 +127,7 @@ def test_there_is_something_to_be_found() -> None:
         KUBECONFIG,
     ],
 )
-def test_what_should_be_found_is_found(value: object) -> None:
+def test_a_plaintext_secret_is_detected(value: object) -> None:
     assert list(plaintext_secrets(value))
 
 

@@ -149,7 +149,7 @@ def test_every_resource_has_an_explicit_provider_and_a_component_for_a_parent(st
 
 
 @every_fleet
-def test_a_preview_shows_what_an_update_makes(stack: str) -> None:
+def test_a_preview_shows_the_resources_of_an_update(stack: str) -> None:
     """Nothing is registered, and no value chosen, only once an id is known: a preview that hides something is a lie."""
     shown, made = ({r.urn: r.inputs for r in resources(stack, preview)} for preview in (True, False))
     assert shown.keys() == made.keys()

@@ -52,9 +52,7 @@ def test_a_manager_queues_no_kind_that_a_worker_may_not_know() -> None:
         (["kubeflow.org/pytorchjob", "batch/job", "ray.io/rayjob"], ["kubeflow.org/pytorchjob and ray.io/rayjob"]),
     ],
 )
-def test_kinds_of_other_hands_are_queued_when_they_are_written_and_noted(
-    frameworks: list[str], text: list[str]
-) -> None:
+def test_kinds_of_external_controllers_are_queued_if_written_and_noted(frameworks: list[str], text: list[str]) -> None:
     fleet = managed(integrations={"frameworks": frameworks})
     fleet_plan = small.plan(fleet)
     assert fleet_plan.kueue is not None

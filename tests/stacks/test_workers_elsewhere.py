@@ -70,7 +70,7 @@ def made(result: Preview) -> dict[str, RecordedResource]:
     return {one.name: one for one in result.resources}
 
 
-def test_the_stack_file_is_sound() -> None:
+def test_the_stack_file_has_no_faults() -> None:
     assert [p.line() for p in evaluate_stack(str(FILE), ROOT).problems if p.severity != "note"] == []
 
 
@@ -79,7 +79,7 @@ def test_the_program_runs_and_says_nothing(preview: bool) -> None:
     assert program(preview).messages == ()
 
 
-def test_a_preview_shows_what_an_update_makes() -> None:
+def test_a_preview_shows_the_resources_of_an_update() -> None:
     shown, updated = ({one.urn: one.inputs for one in program(preview).resources} for preview in (True, False))
     assert shown.keys() == updated.keys()
     assert [urn for urn in shown if not is_consistent(shown[urn], updated[urn])] == []
@@ -98,7 +98,7 @@ def test_a_worker_of_another_stack_is_reached_by_that_stacks_output(preview: boo
 
 
 @both_modes
-def test_what_another_stack_exports_in_plain_is_a_secret_here(preview: bool) -> None:
+def test_a_plain_export_of_another_stack_becomes_a_secret(preview: bool) -> None:
     assert made(program(preview, secret=False))["platform/kubernetes"].inputs["kubeconfig"] == "[secret]"
 
 
@@ -122,7 +122,7 @@ def test_a_worker_by_kubeconfig_is_reached_by_the_secret(preview: bool) -> None:
 
 @both_modes
 @pytest.mark.parametrize("worker", ["platform", "lab"])
-def test_in_a_cluster_that_exists_berth_makes_what_is_inside_and_no_machine(worker: str, preview: bool) -> None:
+def test_in_a_described_cluster_only_kubernetes_objects_are_created(worker: str, preview: bool) -> None:
     own = [one for one in program(preview).resources if one.name.startswith(f"{worker}/") and one.custom]
     outside = [one for one in own if not one.type.startswith(("kubernetes:", "pulumi:"))]
     assert {one.type for one in outside} <= {"gcp:projects/iAMMember:IAMMember"}  # what the team's pods may do
@@ -133,7 +133,7 @@ def test_in_a_cluster_that_exists_berth_makes_what_is_inside_and_no_machine(work
 
 
 @pytest.mark.parametrize("worker", ["platform", "lab"])
-def test_the_manager_gets_a_kubeconfig_of_its_own_account_and_not_the_one_that_made_it(worker: str) -> None:
+def test_the_manager_gets_a_kubeconfig_of_its_own_account(worker: str) -> None:
     """What reaches the manager is a secret with the account's token; the kubeconfig of whoever deploys stays here."""
     result = made(program(False))
     account = result[f"{worker}/manager-access-account"]
@@ -161,7 +161,7 @@ def test_no_secret_is_printed(preview: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
 @both_modes
-def test_what_is_no_kubeconfig_is_refused_in_a_line_that_names_the_worker(preview: bool) -> None:
+def test_an_invalid_kubeconfig_is_one_line_that_names_the_worker(preview: bool) -> None:
     with pytest.raises(ProgramError) as refused:
         program(preview, "{}")
     text = "the kubeconfig of worker 'lab' has no current context that names a cluster's server"
@@ -180,7 +180,7 @@ def test_a_text_without_a_server_is_no_kubeconfig(text: str) -> None:
         kubeconfig_server("lab", text)
 
 
-def test_a_preview_needs_neither_the_other_stack_nor_the_secret() -> None:
+def test_a_preview_needs_no_other_stack_and_no_secret() -> None:
     """`berth preview` has no engine to ask: nothing that it shows follows from what it does not know."""
     result = CliRunner().invoke(app, ["preview", str(FILE), "--json"])
     assert result.exit_code == 0, result.output

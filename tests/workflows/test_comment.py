@@ -87,7 +87,7 @@ def test_the_next_one_is_written_over_it(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"repos/o/r/actions/runs/9/artifacts?name=berth-diff": {"artifacts": []}}, "no artifact berth-diff"),
     ],
 )
-def test_nothing_is_posted_where_nothing_belongs(
+def test_no_comment_is_posted_without_a_pull_request(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answers: dict[str, Any], text: str
 ) -> None:
     assert posted(monkeypatch, **answers) == []
@@ -105,14 +105,14 @@ def test_nothing_is_posted_where_nothing_belongs(
         ({"repos/o/r/actions/artifacts/3/zip": b"PK"}, "no readable comment.md: BadZipFile"),
     ],
 )
-def test_an_artifact_that_is_no_comment_is_refused(
+def test_an_artifact_without_a_comment_is_rejected(
     monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(SystemExit, match=text):
         posted(monkeypatch, **answers)
 
 
-def test_an_archive_that_unpacks_to_much_is_read_no_further_than_a_comment_goes(
+def test_a_large_archive_is_read_only_up_to_the_limit_of_a_comment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bomb = archive(comment_md="<details>\n" + "a line\n" * 10_000_000)

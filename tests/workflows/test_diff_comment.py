@@ -27,7 +27,7 @@ def test_a_comment_has_a_section_per_stack(project: pathlib.Path) -> None:
     assert summary.read_text(encoding="utf-8") == comment
 
 
-def test_what_is_guarded_fails_after_it_was_told(project: pathlib.Path) -> None:
+def test_a_blocked_change_fails_after_its_comment(project: pathlib.Path) -> None:
     replace_in_stack(
         project, "topology: 2x4, slices: 3, zone: us-central1-a", "topology: 2x4, slices: 3, zone: us-central1-c"
     )
@@ -36,7 +36,7 @@ def test_what_is_guarded_fails_after_it_was_told(project: pathlib.Path) -> None:
     assert "**Blocked**" in (project / "build" / "comment.md").read_text(encoding="utf-8")
 
 
-def test_what_is_refused_is_marked_in_the_pull_request_and_told(project: pathlib.Path) -> None:
+def test_a_fault_is_an_annotation_and_in_the_comment(project: pathlib.Path) -> None:
     replace_in_stack(project, "topology: 2x4", "topology: 2x5")
     done = run_make(project, "diff-comment", "SINCE=main", GITHUB_ACTIONS="true")
     assert "Error 1" in done.stderr
@@ -92,7 +92,7 @@ def test_a_pull_request_is_checked_by_the_policies_of_its_base(project: pathlib.
     assert "nobody owns it" in comment
 
 
-def test_a_policy_that_the_base_lacks_lets_nothing_pass(project: pathlib.Path) -> None:
+def test_a_policy_missing_from_the_base_fails_the_check(project: pathlib.Path) -> None:
     done = run_make(project, "diff-comment", SINCE="HEAD", POLICIES="rules/none.py")
     assert done.returncode != 0
 
@@ -117,7 +117,7 @@ def test_nothing_is_deployed_that_a_policy_refuses(project: pathlib.Path) -> Non
 PREVIEW = '{"steps": [{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}]}'
 
 
-def test_the_guard_lets_a_harmless_preview_through_to_the_deployment(project: pathlib.Path) -> None:
+def test_the_guard_allows_a_harmless_deployment(project: pathlib.Path) -> None:
     write_script(project / "bin" / "pulumi", f'echo "$@" >> asked; [ "$1" != preview ] || echo \'{PREVIEW}\'')
     done = run_make(project, "deploy", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
@@ -138,7 +138,7 @@ def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) 
 @pytest.mark.parametrize(
     ("preview", "pulumi", "status"), [("SAME", 0, 0), ("SAME", 255, 255), ("", 7, 7), ("DELETE", 255, 3), ("", 0, 1)]
 )
-def test_a_guarded_preview_ends_as_the_guard_or_the_engine(
+def test_a_guarded_preview_has_the_exit_status_of_the_guard_or_the_engine(
     project: pathlib.Path, preview: str, pulumi: int, status: int
 ) -> None:
     """What is blocked is 3, whatever else failed; a preview that was broken off is never a success."""
@@ -196,7 +196,7 @@ TARGETS = (
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("value", COMMANDS)
-def test_a_value_is_never_run(project: pathlib.Path, target: str, value: str) -> None:
+def test_a_value_is_never_executed(project: pathlib.Path, target: str, value: str) -> None:
     """Neither by make nor by the shell, whether it is in the environment or on the command line."""
     for name in ("pulumi", "kubectl", "helm", "gh"):
         write_script(project / "bin" / name, 'echo "{}"')

@@ -52,20 +52,20 @@ def test_controllers_are_removed_last_and_only_on_request(tools: pathlib.Path) -
     ]
 
 
-def test_a_queue_that_does_not_run_empty_stops_it(tools: pathlib.Path) -> None:
+def test_a_queue_that_stays_busy_stops_the_target(tools: pathlib.Path) -> None:
     write_script(tools / "bin" / "kubectl", "exit 1")
     assert run_make(tools, "down", STACK="dev").returncode != 0
     assert calls(tools)[-1].startswith("pulumi up")
 
 
-def test_a_stack_that_has_no_cluster_is_not_made_first(tools: pathlib.Path) -> None:
+def test_a_stack_without_a_cluster_is_not_created_first(tools: pathlib.Path) -> None:
     write_script(tools / "bin" / "pulumi", 'echo pulumi "$@" >> asked; [ "$1" != stack ] || echo "{}"')
     assert run_make(tools, "down", STACK="dev").returncode == 0
     assert [line.split()[1] for line in calls(tools)] == ["stack", "destroy"]
 
 
 @pytest.mark.parametrize("pulumi", ["exit 1", "echo broken", "echo '[1]'", "true"])
-def test_outputs_that_cannot_be_read_stop_it(tools: pathlib.Path, pulumi: str) -> None:
+def test_unreadable_outputs_stop_the_program(tools: pathlib.Path, pulumi: str) -> None:
     """A wrong passphrase, a backend that does not answer: nothing is destroyed that was not drained."""
     write_script(tools / "bin" / "pulumi", f'echo pulumi "$@" >> asked; {pulumi}')
     done = run_make(tools, "down", STACK="dev")
@@ -76,7 +76,7 @@ def test_outputs_that_cannot_be_read_stop_it(tools: pathlib.Path, pulumi: str) -
     assert [line.split()[1] for line in calls(tools)] == ["stack"]
 
 
-def test_a_queue_that_is_gone_is_empty(tools: pathlib.Path) -> None:
+def test_a_deleted_queue_counts_as_empty(tools: pathlib.Path) -> None:
     """One that a `pulumi destroy` was waiting for is deleted by Kueue as soon as it is drained."""
     kubectl = (
         'echo kubectl "$@" >> asked; case "$*" in *" get "*) echo clusterqueue.kueue.x-k8s.io/vision-train;; '

@@ -110,7 +110,7 @@ def without_stack(change: pathlib.Path) -> None:
         (without_stack, "Pulumi.dev.yaml is missing, or is no regular file; commit it as a file"),
     ],
 )
-def test_what_is_no_stack_file_or_team_file_ends_the_job_before_the_preview(
+def test_a_file_of_another_kind_ends_the_workflow_before_the_preview(
     project: pathlib.Path, change: pathlib.Path, spoil: object, message: str
 ) -> None:
     spoil(change)  # type: ignore[operator]

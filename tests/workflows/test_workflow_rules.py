@@ -46,7 +46,7 @@ def test_one_action_has_one_version_everywhere() -> None:
     assert len({each.partition("@")[0] for each in used}) == len(used)
 
 
-def test_a_run_is_one_make_target_with_nothing_written_into_it() -> None:
+def test_a_workflow_step_is_one_make_target_without_interpolation() -> None:
     """Values reach it through the environment: what a person chose never becomes a part of a script."""
     runs = [step["run"] for step in STEPS if "run" in step]
     assert runs
@@ -54,13 +54,13 @@ def test_a_run_is_one_make_target_with_nothing_written_into_it() -> None:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_rights_are_given_job_by_job(name: str) -> None:
+def test_workflow_permissions_are_set_per_job(name: str) -> None:
     assert READ[name]["permissions"] == {}
     for job in READ[name]["jobs"].values():
         assert job["permissions"]
 
 
-def test_rights_are_the_least() -> None:
+def test_workflow_permissions_are_minimal() -> None:
     """Nobody writes contents; who may comment has no identity, and who has one waits for an environment."""
     for job in JOBS.values():
         written = {right for right, level in job["permissions"].items() if level != "read"}
@@ -70,7 +70,7 @@ def test_rights_are_the_least() -> None:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_a_job_does_nothing_until_it_was_set_up_and_ends_some_time(name: str) -> None:
+def test_a_workflow_job_needs_its_variables_and_has_a_timeout(name: str) -> None:
     condition = " ".join(JOBS[name]["if"].split())
     assert condition.startswith("vars.BERTH_STACKS != ''")
     assert ("vars.BERTH_WORKLOAD_IDENTITY_PROVIDER != ''" in condition) == ("environment" in JOBS[name])

@@ -162,7 +162,7 @@ def texts(edit: Edit) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("claim", CASES)
-def test_an_answer_that_cannot_be_used_is_one_line(claim: str) -> None:
+def test_an_unusable_answer_is_one_line(claim: str) -> None:
     edit, line = CASES[claim]
     with pytest.raises(InvalidInventory) as refused:
         read_inventory(texts(edit))

@@ -235,7 +235,7 @@ def test_a_changed_display_name_of_an_account_is_listed() -> None:
     ]
 
 
-def test_accounts_that_no_team_can_have_stay() -> None:
+def test_accounts_that_no_team_can_have_are_kept() -> None:
     foreign = "jobs@other-project.iam.gserviceaccount.com"
     own = f"speech-jobs@{PROJECT}.iam.gserviceaccount.com"
     _, left, _, _ = adopted(
@@ -389,7 +389,7 @@ def test_dashboards_and_alerts_of_another_stack_name_are_imported_and_renamed() 
     assert len(changes) == len(names)
 
 
-def test_policies_of_another_cluster_are_not_this_ones() -> None:
+def test_alert_policies_of_another_cluster_are_not_adopted() -> None:
     def edit(answers: Answers) -> None:
         for each in answers["alerts.json"]:
             condition = each["conditions"][0]["conditionPrometheusQueryLanguage"]
@@ -418,7 +418,7 @@ def test_thresholds_of_a_prometheus_in_the_cluster_are_read() -> None:
     assert fleet["monitoring"]["alerts"]["slow-admission"] == {"limit": 7200}
 
 
-def test_a_prometheus_of_somebody_else_stays() -> None:
+def test_an_existing_prometheus_is_kept() -> None:
     def edit(answers: Answers) -> None:
         metadata = {"name": "prometheus-operator", "namespace": "observability"}
         operator = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
@@ -537,7 +537,7 @@ RESERVATION_LEFT: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("claim", RESERVATION_LEFT)
-def test_a_reservation_that_berth_cannot_make_stays(claim: str) -> None:
+def test_an_unsupported_reservation_is_kept(claim: str) -> None:
     fields, line = RESERVATION_LEFT[claim]
 
     def edit(answers: Answers) -> None:
@@ -610,7 +610,7 @@ def test_a_different_request_is_reported(claim: str) -> None:
     assert f"future reservation reservations-december: {reason}" in lines(left)
 
 
-def test_chips_that_no_machine_divides_stay() -> None:
+def test_chips_that_no_machine_divides_are_unchanged() -> None:
     def edit(answers: Answers) -> None:
         accelerator = request(answers, "spring")["aggregateReservation"]["reservedResources"][0]["accelerator"]
         accelerator["acceleratorCount"] = 31

@@ -81,7 +81,7 @@ def test_a_missing_file_is_reported(folder: Path) -> None:
     )
 
 
-def test_a_name_that_no_stack_has_is_refused(folder: Path) -> None:
+def test_an_unknown_stack_name_is_rejected(folder: Path) -> None:
     result = CliRunner().invoke(app, ["adopt", "../My stack", *FILES])
     assert result.exit_code == 2
     assert "NAME: '../My stack' is not a cluster name" in result.stderr

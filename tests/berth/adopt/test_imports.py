@@ -35,7 +35,7 @@ def _made(stack: str) -> tuple[ClusterInventory, list[RecordedResource], dict[st
 
 
 @every_stack
-def test_every_resource_becomes_the_one_that_the_program_registers(stack: str) -> None:
+def test_every_import_matches_a_registered_resource(stack: str) -> None:
     """Its URN, put together from the file as the engine does it: types of all parents, then the logical name."""
     _, registered, imported = _made(stack)
     known = {one.urn: one for one in registered}
@@ -91,7 +91,7 @@ _CLOUD_KINDS = (
 
 
 @pytest.mark.parametrize("stack", CLOUD_STACKS)
-def test_every_right_dashboard_alert_and_request_of_the_program_is_imported(stack: str) -> None:
+def test_every_iam_member_dashboard_alert_and_future_reservation_is_imported(stack: str) -> None:
     """The program registers them, the answers have them, and nothing is created a second time."""
     here, registered, imported = _made(stack)
     wanted = Counter(one.type for one in registered if one.type in _CLOUD_KINDS)

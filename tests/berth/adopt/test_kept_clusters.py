@@ -96,7 +96,7 @@ EXPECTED_LEFT = {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_nothing_stays_that_a_user_would_expect_to_be_adopted(source: str, folder: Path) -> None:
+def test_every_expected_resource_is_adopted(source: str, folder: Path) -> None:
     lines = [line.strip() for line in adopt(source).stdout.splitlines() if line.startswith("  ")]
     left = [line for line in lines if any(word in line for word in _STAYS)]
     assert [line for line in left if line.partition(": ")[0] not in EXPECTED_LEFT[source]] == []

@@ -77,7 +77,7 @@ def test_an_account_that_berth_made_stays_in_the_plan_of_a_kept_cluster(
 
 
 @pytest.mark.parametrize("account", [COMPUTE, "my-project@appspot.gserviceaccount.com"])
-def test_an_account_that_no_key_names_is_kept_and_told(account: str) -> None:
+def test_an_account_without_a_key_is_kept_and_listed(account: str) -> None:
     fleet, _, lines = adopted(account, keep=True)
     assert keys(fleet) == {"adopted": True}
     assert lines == [
@@ -107,7 +107,7 @@ def test_pools_that_are_described_only_have_no_account() -> None:
 
 
 @pytest.mark.parametrize(("account", "own"), [("default", None), (OTHER, OTHER), (MADE, None)])
-def test_compute_engines_own_account_is_none_of_the_pool(account: str, own: str | None) -> None:
+def test_compute_engines_default_account_is_not_an_account_of_the_pool(account: str, own: str | None) -> None:
     """So `berth lint` warns of pods on the host network there too."""
     (pool,) = [each for each in adopted(account, keep=True)[1].own_pools if each.name == "dws"]
     assert node_account(pool) == own

@@ -129,14 +129,14 @@ def test_pools_queues_and_teams_are_adopted_as_themselves_where_the_cluster_is_k
 
 
 @every_example
-def test_what_servers_add_changes_nothing(stack: str) -> None:
+def test_defaults_of_the_server_are_not_changes(stack: str) -> None:
     plain, noisy = _adopted(stack, noise=False), _adopted(stack, noise=True)
     assert render_stack_file(plain) == render_stack_file(noisy)
     assert plain.not_adopted == noisy.not_adopted
 
 
 @pytest.mark.parametrize("stack", [stack for stack in EXAMPLES if stack not in BY_EXAMPLE])
-def test_the_first_update_after_adoption_changes_nothing_but_what_helm_installed(stack: str) -> None:
+def test_the_first_update_after_adoption_changes_only_helm_installed_objects(stack: str) -> None:
     """Neither noise nor the fleet's own fields are taken for something that is lost."""
     lines = [left.line() for left in first_update_changes(read_inventory(files(plan(stack), noise=True)), _plan(stack))]
     others = [line for line in lines if not line.startswith("Deployment ")]
@@ -165,7 +165,7 @@ def test_only_resources_inside_the_cluster_are_adopted(stack: str) -> None:
     assert {f.name: f.node_labels for f in fleet.flavors} == {f.name: labels[f.name] for f in fleet.flavors}
 
 
-def test_what_only_a_taint_of_berths_own_tells_apart_is_a_fault_inside() -> None:
+def test_flavors_distinguished_only_by_berths_taint_are_a_fault_in_a_described_cluster() -> None:
     """Nobody else may write that taint, so the file says what has to be told apart."""
     evaluation = drain.evaluate_drained(
         render_stack_file(adopt(read_inventory(files(plan("dev")), "a-context"), "dev")), "dev"

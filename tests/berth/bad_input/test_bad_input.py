@@ -62,7 +62,7 @@ def check(folder: pathlib.Path, stack: str = "bad") -> list[str]:
 
 
 @pytest.mark.parametrize("base", sorted({case.base for case in EDITS.values()}))
-def test_the_fleet_that_the_cases_break_is_sound(folder: pathlib.Path, base: str) -> None:
+def test_the_base_fleet_of_the_cases_has_no_faults(folder: pathlib.Path, base: str) -> None:
     """Without a warning, so that every line of a case is its own doing."""
     cases.write(folder, cases.edited(Case("", (), (), base)))
     assert check(folder) == ["bad: no faults"]

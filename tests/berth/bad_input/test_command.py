@@ -56,7 +56,7 @@ def berth(folder: pathlib.Path, *arguments: str, **environment: str) -> subproce
         (["check", "dev", "--jsn"], 2, "", "Usage: "),
     ],
 )
-def test_the_command_answers_on_the_right_stream_with_the_right_code_and_writes_nothing(
+def test_the_command_uses_the_right_stream_and_exit_status_and_writes_nothing(
     folder: pathlib.Path, arguments: list[str], code: int, stdout: str, stderr: str
 ) -> None:
     """0 sound, 1 faults, 2 wrong usage. What was asked for goes to stdout, why there is nothing of it to stderr."""
@@ -69,7 +69,7 @@ def test_the_command_answers_on_the_right_stream_with_the_right_code_and_writes_
     assert sorted(folder.rglob("*")) == before
 
 
-def test_a_terminal_that_knows_few_letters_is_spared_them(folder: pathlib.Path) -> None:
+def test_an_ascii_terminal_gets_only_ascii(folder: pathlib.Path) -> None:
     pool = "{machineType: g2-standard-24, nodes: {max: 2}}"
     fleet = f"{{project: acme-ml-dev, region: us-central1, pools: {{l4: {pool}}}}}"
     (folder / "Pulumi.dev.yaml").write_text(f"config: {{berth:fleet: {fleet}}}\n", encoding="utf-8")
@@ -195,7 +195,7 @@ def test_a_file_that_cannot_be_written_is_a_line(
 
 @pytest.mark.parametrize("stack", ["größe", "\u0661", "a" * 300, "a b", "-", "..", "dev\n"])
 @pytest.mark.parametrize("verb", ["check", "plan", "preview", "drain", "render", "report", "graph", "split"])
-def test_an_unusual_stack_name_is_answered_in_a_line(
+def test_an_unusual_stack_name_gives_one_line(
     folder: pathlib.Path, verb: str, stack: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the name of a stack that is missing, and of one whose file is there."""

@@ -89,7 +89,7 @@ def test_a_documented_slice_has_these_chips_and_hosts(name: str, topology: str, 
         ("ct5l-hightpu-1t", "1x1"),
     ],
 )
-def test_a_slice_that_is_not_in_the_table_has_no_shape(name: str, topology: str) -> None:
+def test_an_unlisted_slice_has_no_shape(name: str, topology: str) -> None:
     """Unknown to the table is an answer, not an exception: the spec turns it into a message with what is allowed."""
     assert hw.slice_shape(machine(name), topology) is None
 
@@ -136,7 +136,7 @@ def test_topologies_are_unique_and_ascend_by_chips(tpu: hw.Machine) -> None:
 
 
 @pytest.mark.parametrize("name", ["ct4p-hightpu-4t", "ct5p-hightpu-4t", "tpu7x-standard-4t"])
-def test_the_rule_of_cubes_gives_every_shape_and_no_other(name: str) -> None:
+def test_the_rule_of_cubes_gives_exactly_the_shapes(name: str) -> None:
     """The same rule said another way: choose all, then throw away; the product's way is to never go too far."""
     most = hw.generations()[machine(name).generation or ""].max_slice_chips
     sides = combinations_with_replacement(range(4, 257, 4), 3)
@@ -161,7 +161,7 @@ def test_an_unlisted_slice_is_accepted_only_as_whole_hosts_within_a_pod(tpu: hw.
 
 @quick
 @given(st.sampled_from(TPUS), st.data())
-def test_the_way_out_agrees_with_the_table_where_the_table_knows(tpu: hw.Machine, data: st.DataObject) -> None:
+def test_accepted_topologies_agree_with_the_table(tpu: hw.Machine, data: st.DataObject) -> None:
     """Else a topology would change its host count on the day it is added to the table."""
     topology = data.draw(st.sampled_from(hw.slice_topologies(tpu)))
     assert hw.divisible_shape(tpu, topology) == hw.slice_shape(tpu, topology)
@@ -170,18 +170,18 @@ def test_the_way_out_agrees_with_the_table_where_the_table_knows(tpu: hw.Machine
 @pytest.mark.parametrize(
     "text", ["", "x", "4x", "0x4x4", "-4x4x4", "4X4X4", "04x4x4", "4x4x4x", " 4x4x4", "٤x4x4", "4x4x99999"]
 )
-def test_what_is_no_topology_is_no_slice(text: str) -> None:
+def test_an_invalid_topology_is_not_a_slice(text: str) -> None:
     """The text is a person's; it must end in a message, not in an exception."""
     assert hw.divisible_shape(machine("ct5p-hightpu-4t"), text) is None
 
 
-def test_the_way_out_of_v5p_reaches_the_pod_and_not_beyond() -> None:
+def test_an_accepted_v5p_topology_is_at_most_a_whole_pod() -> None:
     """Documented slices end at 6144 chips, the pod at 8960 (xpk: 140 cubes)."""
     assert hw.divisible_shape(machine("ct5p-hightpu-4t"), "16x20x28") == hw.SliceShape("16x20x28", 8960, 2240)
     assert hw.divisible_shape(machine("ct5p-hightpu-4t"), "16x20x32") is None
 
 
-def test_neither_a_gpu_nor_an_unsupported_tpu_has_a_way_out() -> None:
+def test_gpus_and_unsupported_tpus_cannot_accept_unlisted_topologies() -> None:
     """Accepting an unknown topology must not make a slice of a machine that has none."""
     assert hw.divisible_shape(machine("a3-ultragpu-8g"), "2x4") is None
     assert hw.divisible_shape(machine("ct5l-hightpu-8t"), "2x4") is None
@@ -190,7 +190,7 @@ def test_neither_a_gpu_nor_an_unsupported_tpu_has_a_way_out() -> None:
 # --- machines --------------------------------------------------------------------------------------------------------
 
 
-def test_a_machine_without_local_ssd_is_the_same_machine_otherwise() -> None:
+def test_a_machine_without_local_ssd_differs_only_in_that() -> None:
     """A nolssd variant differs in its disks, and in that GKE never chooses it by itself."""
     bases = {name: m for name, m in hw.machines().items() if f"{name}-nolssd" in hw.machines()}
     for name, base in bases.items():
@@ -231,7 +231,7 @@ def test_a_count_is_printed_with_its_unit(name: str, resource: str, noun: str) -
     assert (machine(name).resource, machine(name).noun) == (resource, noun)
 
 
-def test_a_machine_that_berth_refuses_says_why() -> None:
+def test_an_unsupported_machine_has_a_reason() -> None:
     """Old and future generations are rows, so that `ct3-hightpu-4t` is not answered with `no such machine`."""
     refused = {name: m for name, m in hw.machines().items() if m.status == "unsupported"}
     assert {name.split("-")[0] for name in refused} == {"ct3", "ct3p", "ct4l", "ct5l", "tpu7"}

@@ -20,7 +20,7 @@ from berth import catalog as hw
         ("n1-highcpu-96", 96, 86.4),
     ],
 )
-def test_an_n1_machine_with_gpus_is_a_machine_like_any_other(name: str, vcpu: int, memory_gb: float) -> None:
+def test_an_n1_machine_with_gpus_is_an_ordinary_machine(name: str, vcpu: int, memory_gb: float) -> None:
     """The planner treats it as a row; memory per vCPU is 3.75, 6.5 and 0.9 GB."""
     node = hw.attach_gpus(name, "nvidia-tesla-t4", 4)
     assert (node.name, node.vcpu, node.memory_gb, node.accelerators) == (name, vcpu, memory_gb, 4)
@@ -65,9 +65,7 @@ def test_an_n1_machine_with_gpus_is_a_machine_like_any_other(name: str, vcpu: in
         ("g2-standard-4", "nvidia-tesla-t4", 1, "'g2-standard-4' does not support attached GPUs"),
     ],
 )
-def test_what_cannot_be_attached_is_refused_with_what_can(
-    name: str, accelerator: str, count: int, message: str
-) -> None:
+def test_an_invalid_gpu_attachment_lists_the_valid_ones(name: str, accelerator: str, count: int, message: str) -> None:
     """The error is a ValueError of its own type: the spec makes a fault of it, word for word."""
     with pytest.raises(hw.GpuAttachmentError) as refused:
         hw.attach_gpus(name, accelerator, count)

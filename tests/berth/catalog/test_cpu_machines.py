@@ -93,7 +93,7 @@ def test_no_machine_is_in_two_tables() -> None:
     assert cpu_machine("h4d-standard-192") is None
 
 
-def test_a_series_lends_its_facts_to_a_size_that_is_not_in_the_table() -> None:
+def test_an_unlisted_size_has_the_facts_of_its_series() -> None:
     machine = catalog.cpu_machine_of_size("c4a-standard-96", 96, 384)
     assert (machine.arch, machine.default_boot_disk) == ("arm64", "hyperdisk-balanced")
     assert machine.provisioning.offered_models == ("on-demand", "spot", "reservation-any", "reservation-specific")

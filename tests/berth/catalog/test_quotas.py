@@ -81,7 +81,7 @@ def test_a_metric_has_the_spellings_of_all_apis() -> None:
     assert (accounts.name, accounts.quota_id) == ("iam.googleapis.com/quota/service-account-count", "")
 
 
-def test_what_no_source_settles_is_in_doubt() -> None:
+def test_values_without_a_clear_source_are_marked_doubtful() -> None:
     assert series_quotas("a3-highgpu-8g").cpus == QuotaMetric(
         metric="CPUS_PER_VM_FAMILY",
         unit="vCPUs",

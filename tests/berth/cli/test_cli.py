@@ -182,7 +182,7 @@ def test_a_fleet_with_a_fault_is_not_rendered(tmp_path: Path) -> None:
 # --- the guarantees of the batch reference ----------------------------------------------------------------------------
 
 
-def test_the_batch_reference_without_oversubscription_guarantees_more_than_capacity(tmp_path: Path) -> None:
+def test_the_batch_reference_guarantees_more_than_its_capacity(tmp_path: Path) -> None:
     """The queues guarantee 16 of 8 reserved GPUs; the fault names all four queues."""
     (line,) = (ln for ln in Path(BATCH).read_text(encoding="utf-8").splitlines() if "oversubscription:" in ln)
     done = berth("plan", str(project(tmp_path, "batch-platform", f"{line}\n", "")), "--json")
@@ -211,7 +211,7 @@ def test_the_batch_reference_without_oversubscription_guarantees_more_than_capac
         ("priority: high", "priority: hihg", ""),
     ],
 )
-def test_a_plan_with_faults_begins_with_what_it_leaves_out(tmp_path: Path, old: str, new: str, left_out: str) -> None:
+def test_a_plan_with_faults_begins_with_its_omissions(tmp_path: Path, old: str, new: str, left_out: str) -> None:
     file = project(tmp_path, "dev", old, new)
     first = berth("plan", str(file)).stdout.splitlines()[0]
     assert first.startswith(f"{file.stem.removeprefix('Pulumi.')} has 1 fault, listed at the end. {left_out}".rstrip())

@@ -98,7 +98,7 @@ def test_values_that_need_no_conversion_equal_typers_result(value: Any, annotati
         ("a", list[str]),
     ],
 )
-def test_all_other_values_are_left_to_typer(value: object, annotation: Any) -> None:
+def test_all_other_values_are_parsed_by_typer(value: object, annotation: Any) -> None:
     assert not needs_no_conversion(value, annotation)
 
 
@@ -166,7 +166,7 @@ def test_verbs_stacks_options_and_words_are_completed(shell: str, words: list[st
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_a_shell_is_printed(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_completion_script_of_a_shell_is_printed(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Typer reads the shell from parent processes, and may find none in a test."""
     monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))
     result = CliRunner().invoke(app, ["--show-completion"], prog_name="berth")

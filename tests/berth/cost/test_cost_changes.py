@@ -71,7 +71,7 @@ def test_a_change_costs_what_both_sides_cost(folder: Path) -> None:
     assert {name for kind, name in steps if kind == "team"} == {"vision"}
 
 
-def test_nothing_changes_where_nothing_does() -> None:
+def test_equal_fleets_have_no_changes() -> None:
     result = fleet_cost(plan("dev"), PRICES)
     assert compare_costs(result, result) == ()
 
@@ -107,5 +107,5 @@ def test_a_diff_in_json_has_it_as_numbers(folder: Path) -> None:
     assert "cost" not in json.loads(plain.stdout)
 
 
-def test_a_change_without_a_price_to_it_says_so(folder: Path) -> None:
+def test_a_change_without_a_price_is_reported(folder: Path) -> None:
     assert "\n\nThe cost does not change.\n\nPrices from" in diff("old", "same").stdout

@@ -135,7 +135,7 @@ def test_a_reservation_is_paid_for_whether_pools_use_it_or_not() -> None:
     assert paid
 
 
-def test_what_no_pool_takes_of_a_reservation_has_a_row_of_its_own(tmp_path: Path) -> None:
+def test_the_unused_part_of_a_reservation_has_its_own_row(tmp_path: Path) -> None:
     text = GKE_STACKS["dev"].read_text(encoding="utf-8")
     file = tmp_path / "Pulumi.dev.yaml"
     assert "count: 4" in text
@@ -178,7 +178,7 @@ def test_every_machine_without_a_price_is_named(stack: str) -> None:
             assert (pool["flavor"] in team["unpriced"]) == bool(own["ceiling"].get(pool["flavor"]))
 
 
-def test_a_price_of_nothing_is_a_price() -> None:
+def test_a_price_of_0_is_valid() -> None:
     prices = dict.fromkeys(list_of("dev"), "0")
     result = as_printed("dev", prices)
     assert result["fleet"] == {"committed": 0, "ceiling": 0, "unpriced": []}
@@ -225,7 +225,7 @@ FILE has no price for e2-standard-4 on-demand; not counted: system
 """
 
 
-def test_the_plan_shows_what_it_costs_once_it_is_given_prices(tmp_path: Path) -> None:
+def test_the_plan_shows_costs_only_with_prices(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(EXAMPLE, encoding="utf-8")
     done = CliRunner().invoke(app, ["plan", str(GKE_STACKS["dev"]), "--prices", str(file)])
@@ -234,7 +234,7 @@ def test_the_plan_shows_what_it_costs_once_it_is_given_prices(tmp_path: Path) ->
 
 
 @every_stack
-def test_without_prices_a_plan_has_not_a_word_of_cost(stack: str) -> None:
+def test_without_prices_a_plan_has_no_costs(stack: str) -> None:
     done = CliRunner().invoke(app, ["plan", str(GKE_STACKS[stack])])
     assert " an hour" not in done.stdout
     assert "cost" not in plan_json(stack)
@@ -254,7 +254,7 @@ def test_money_is_rounded_when_it_is_printed(amount: Fraction | None, text: str)
     assert cost_text.format_money(amount) == text
 
 
-def test_a_sum_knows_what_it_lacks() -> None:
+def test_a_sum_lists_missing_prices() -> None:
     machine = MachineCost("pool", "a", "m-1", "spot", Bounds(min=1, max=2), None, (("m-1", "spot"),))
     other = MachineCost("pool", "b", "m-1", "spot", Bounds(min=1, max=2), Fraction(3, 2))
     result = FleetCost(Prices("f", "USD", {}), (machine, other), {})
@@ -335,7 +335,7 @@ def test_workers_cost_their_pools_and_system_pools() -> None:
     }
 
 
-def test_who_made_a_worker_pays_for_its_machines() -> None:
+def test_machines_of_a_worker_are_costs_of_its_own_stack() -> None:
     """Of three workers one is made here: its two machines are the fleet's, and what the team is promised is of all."""
     evaluation = evaluate_stack(str(EVERYWHERE), ROOT).plan
     assert evaluation is not None

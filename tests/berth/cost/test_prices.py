@@ -141,7 +141,7 @@ def test_a_broken_table_is_reported_with_its_line_and_not_used(case: str, tmp_pa
     assert result is None
 
 
-def test_a_table_that_is_not_there_or_a_folder_is_one_fault(tmp_path: Path) -> None:
+def test_a_missing_price_table_or_a_folder_is_one_fault(tmp_path: Path) -> None:
     _, (missing,) = read_prices(tmp_path / "none.yaml")
     assert line_without_code(missing) == f"no file '{tmp_path / 'none.yaml'}'"
     _, (folder,) = read_prices(tmp_path)

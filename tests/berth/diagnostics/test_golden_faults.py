@@ -137,7 +137,7 @@ def test_golden_faults_page_and_examples(tmp_path: pathlib.Path) -> None:
     assert PAGE.read_text(encoding="utf-8") == page(made), "run `make golden`, and read the difference"
 
 
-def test_no_example_has_an_edit_that_changes_nothing() -> None:
+def test_every_edit_of_an_example_changes_something() -> None:
     """What is removed and what is written differ in more than spaces."""
     for code, each in CHECKED.items():
         edit = each.example.edit if each.example else ""
@@ -166,7 +166,7 @@ def _doubled_keys(node: yaml.Node | None) -> Iterator[str]:
             yield from _doubled_keys(part)
 
 
-def test_every_code_has_one_place_on_the_page() -> None:
+def test_every_code_is_once_on_the_page() -> None:
     matches = re.findall(r'(?m)^### (.+)$|<a id="(.+?)">', PAGE.read_text(encoding="utf-8"))
     anchors = [heading or anchor for heading, anchor in matches]
     assert sorted(anchors) == sorted(_all())
@@ -188,7 +188,7 @@ def test_every_code_can_be_explained(code: str) -> None:
     assert paragraphs[0].startswith(f"{code}: ") and len(paragraphs) == (4 if each.example else 3)
 
 
-def test_explain_names_the_code_that_is_meant_and_lists_all_without_one() -> None:
+def test_explain_suggests_a_code_and_lists_all_without_one() -> None:
     wrong = CliRunner().invoke(app, ["explain", "overcomitted", "zzz"])
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert wrong.stderr.splitlines() == [

@@ -43,7 +43,7 @@ def test_a_change_in_place_is_blocked_until_it_is_allowed_by_name(
     assert next(plain_text.allowed_lines(allowed)).endswith(": a sandbox")
 
 
-def test_protection_that_was_off_before_is_no_news() -> None:
+def test_protection_that_was_already_off_is_not_a_change() -> None:
     old = plan(fleet_with({"protect": False}))
     assert compare(old, plan(fleet_with({"protect": False, "labels": {"a": "b"}}))).losses == ()
 
@@ -66,7 +66,7 @@ def test_protection_that_was_off_before_is_no_news() -> None:
         (RANGE, "the update of network will fail; 1 blocked"),
     ],
 )
-def test_what_is_dangerous_is_in_the_headline(changes: dict[str, Any], output: str) -> None:
+def test_dangerous_changes_are_in_the_headline(changes: dict[str, Any], output: str) -> None:
     assert headline(change(changes)) == f"test: {output}"
 
 

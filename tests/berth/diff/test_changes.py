@@ -54,7 +54,7 @@ def _swapped(step: CountChange) -> CountChange:
 
 
 @every_edit
-def test_the_way_back_takes_what_the_way_there_gave(edit: str) -> None:
+def test_the_reverse_diff_mirrors_the_diff(edit: str) -> None:
     """Mirrored: the same lines with before and after exchanged, and new relations where there were lifted ones."""
     there, back = changes(edit), compare(plan(edit), plan())
     one, other = there.entitlements, back.entitlements
@@ -100,7 +100,7 @@ BY_EDIT = {
 
 
 @pytest.mark.parametrize("part", [field for field in FleetPlan.__struct_fields__ if field != "stack"])
-def test_every_part_of_a_fleet_is_known_to_the_comparison(part: str) -> None:
+def test_the_diff_compares_every_part_of_a_fleet(part: str) -> None:
     """A new field of the plan that is not would change in silence. (Both sides are planned as one stack.)"""
     if edit := BY_EDIT.get(part):
         assert getattr(plan(), part) != getattr(plan(edit), part)
@@ -137,7 +137,7 @@ def _nominal(edit: str | None, by: str) -> Counter[tuple[str, str]]:
 
 
 @every_edit
-def test_what_teams_and_cohorts_gain_is_the_difference_of_their_queues(edit: str) -> None:
+def test_the_gain_of_teams_and_cohorts_is_the_difference_of_their_queues(edit: str) -> None:
     result = changes(edit).entitlements
     now = {each.renamed: each.team for each in result.teams if each.what == "renamed"}
     for by, lines in (("team", result.entitlements), ("cohort", result.cohorts)):
@@ -149,7 +149,7 @@ def test_what_teams_and_cohorts_gain_is_the_difference_of_their_queues(edit: str
 
 
 @every_edit
-def test_what_is_hit_of_a_pool_is_what_its_node_pools_hold(edit: str) -> None:
+def test_affected_accelerators_are_those_of_the_node_pools(edit: str) -> None:
     gone = {
         c.key
         for c in compare_resources(plan(), plan(edit))
@@ -214,7 +214,7 @@ def test_the_table_has_no_other_plans() -> None:
     assert load_update_rules().keys() == {kind.__name__ for kind in PLANS}
 
 
-def test_nodes_that_were_made_public_stay_it_until_the_file_says_private() -> None:
+def test_public_nodes_stay_public_until_the_stack_file_changes_them() -> None:
     """What pools no longer say the provider keeps; the cluster says it always, for pools to come."""
     back = compare(plan("nodes-made-public"), plan())
     private = {f.does for pool in back.pools for f in pool.fields if f.path.endswith("private_nodes")}
@@ -255,7 +255,7 @@ def _update_effects() -> Mapping[str, Any]:
 
 
 @pytest.mark.parametrize("kind", [*PLANS[:8], *ON_ACK])
-def test_what_the_table_says_is_what_the_provider_marks(kind: type) -> None:
+def test_the_table_equals_the_providers_schema(kind: type) -> None:
     """But for keys, which are names in the program, and for what is described in words or replaced by the component."""
     table = _update_effects()[kind.__name__]
     marked = [*_provider()[table["resource"]], *(() if kind in ON_ACK else ("name",))]
@@ -273,7 +273,7 @@ UNMARKED = {"placementPolicy.tpuTopology", "ignoreChanges"}
 """Inputs whose block is what the component has replaced, and options of resources, which no provider marks."""
 
 
-def test_what_a_slice_is_replaced_on_is_what_its_component_says() -> None:
+def test_a_slice_is_replaced_on_the_fields_of_its_component() -> None:
     """One truth: `replace_on_changes` of the component, and the rows for slices."""
     rows = load_update_rules()["NodePoolPlan"]
     replaced = {row.input for row in rows.values() if row.slice == "replace"}
@@ -329,7 +329,7 @@ def _resources(edit: str | None) -> dict[str, RecordedResource]:
 
 
 @pytest.mark.parametrize("edit", MACHINES)
-def test_what_is_replaced_follows_from_the_inputs_of_the_resources(edit: str) -> None:
+def test_replacements_follow_from_resource_inputs(edit: str) -> None:
     """The plan's fields against the provider's marks on what the program really registers.
 
     That the engine does not know a name yet is in no input, so what is replaced with another thing need not show.

@@ -40,7 +40,7 @@ def team(edit: str | None = None) -> TeamStackPlan:
     return fleet_plan
 
 
-def test_what_is_compared_with_itself_changes_nothing() -> None:
+def test_a_comparison_with_itself_is_empty() -> None:
     for each in (fleet(), team()):
         changes = compare(each, each)
         assert changes.is_empty
@@ -55,7 +55,7 @@ def test_every_edit_of_a_fleet_gives_a_change_that_names_it(edit: str) -> None:
 
 
 @pytest.mark.parametrize("part", [field for field in AckFleetPlan.__struct_fields__ if field not in ("stack", "tags")])
-def test_every_part_of_a_fleet_on_ack_is_known_to_the_comparison(part: str) -> None:
+def test_the_diff_compares_every_part_of_an_ack_fleet(part: str) -> None:
     edits = [edit for edit in ACK.edits if getattr(fleet(edit), part) != getattr(fleet(), part)]
     if part == "region":  # nothing else may differ, and everything stands in it
         moved = compare(fleet(), replace(fleet(), region="cn-beijing"))
@@ -80,7 +80,7 @@ def _tree(plan: AckFleetPlan) -> dict[str, tuple[int, int]]:
 
 
 @on_ack
-def test_what_the_quota_tree_becomes_is_what_its_manifest_says(edit: str) -> None:
+def test_the_planned_quota_tree_equals_its_manifest(edit: str) -> None:
     before, after = _tree(fleet()), _tree(fleet(edit))
     changes = {
         n.node: (n.minimum, n.maximum)
@@ -94,7 +94,7 @@ def test_what_the_quota_tree_becomes_is_what_its_manifest_says(edit: str) -> Non
 
 
 @on_ack
-def test_what_is_hit_are_the_gpus_of_node_pools_that_the_stack_made(edit: str) -> None:
+def test_affected_gpus_are_those_of_created_node_pools(edit: str) -> None:
     held = Counter[str]()
     for member in fleet().members:
         for pool in member.node_pools:
@@ -105,7 +105,7 @@ def test_what_is_hit_are_the_gpus_of_node_pools_that_the_stack_made(edit: str) -
         )
 
 
-def test_a_leaf_gets_back_what_another_may_borrow() -> None:
+def test_a_leaf_reclaims_what_another_may_borrow() -> None:
     """Within research vision may borrow; products borrows from nobody, and nobody from it."""
     rules = [reclaim_rules(plan.quotas) for plan in map(fleet, (None, "quota-moved", "cohort-moved")) if plan.quotas]
     assert [(r.queue, r.flavors) for r in rules[0]] == [("speech-train", ("nvidia.com/gpu",))]
@@ -114,7 +114,7 @@ def test_a_leaf_gets_back_what_another_may_borrow() -> None:
 
 
 @on_ack
-def test_jobs_that_start_or_stop_to_wait_are_in_the_headline(edit: str) -> None:
+def test_jobs_that_become_pending_or_admitted_are_in_the_headline(edit: str) -> None:
     """Counted in the objects: a policy that suspends jobs."""
     suspending = [
         any(
@@ -179,7 +179,7 @@ def test_every_kind_of_object_has_a_row() -> None:
     assert {kind for kind in seen if not {kind, f"{kind}Patch"} & table} == set()  # a patch has the kind of its object
 
 
-def test_what_components_ask_for_is_what_the_table_says() -> None:
+def test_immutable_fields_of_components_match_the_table() -> None:
     request = {kind: tuple(row["asked"]) for kind, row in load_kinds().items() if "asked" in row and "of" not in row}
     assert request == IMMUTABLE
     given = {

@@ -91,7 +91,7 @@ def test_a_recorded_preview_gives_the_engines_decision(
     assert descriptions(preview, allowances) == (guarded, allowed)
 
 
-def test_what_goes_with_something_else_has_to_be_allowed_before() -> None:
+def test_a_dependent_deletion_needs_its_own_allowance() -> None:
     """The engine allowed the reservation at once, and refused the pool that takes its name from it."""
     (loss,) = check_preview(
         read_recorded("reservation-moved-and-allowed-at-once"), plan(fleet_values("dev"), "dev")
@@ -175,7 +175,7 @@ def test_the_fault_names_the_file_and_the_command_that_writes_it(content: bytes,
     assert result.stderr == f"stdin: {wanted}`\n"
 
 
-def test_an_operation_of_a_newer_engine_is_not_written_again() -> None:
+def test_an_unknown_operation_of_a_newer_engine_is_not_repeated() -> None:
     with pytest.raises(PreviewFormatError) as found:
         parse_preview('{"steps": [{"op": "obliterate", "urn": "u"}]}')
     assert found.value.line("p.json", "prod") == (
@@ -183,7 +183,7 @@ def test_an_operation_of_a_newer_engine_is_not_written_again() -> None:
     )
 
 
-def test_a_queue_known_only_from_its_condition_gets_a_full_sentence() -> None:
+def test_a_queue_known_only_from_a_refusal_gets_a_full_sentence() -> None:
     urn = "urn:pulumi:dev::berth::kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::a-b-cluster-queue"
     refusal = f'resource "{urn}" cannot be deleted'
     (loss,) = check_preview(
@@ -196,7 +196,7 @@ def test_a_queue_known_only_from_its_condition_gets_a_full_sentence() -> None:
     ("preview", "status"),
     [("nothing", 0), ("topology-changed", 3), ("pool-and-queue-taken-out-and-allowed", 0), ("refused-by-berth", 1)],
 )
-def test_the_exit_status_says_what_was_found(preview: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exit_status_matches_the_problems(preview: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     result = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), "-"], input=json.dumps(recorded(preview)))
     assert result.exit_code == status
@@ -219,7 +219,7 @@ L4_2 = {
 
 @pytest.mark.parametrize("form", ["", "-events"])
 @pytest.mark.parametrize("protected", ["", "-protected"])
-def test_a_preview_of_the_current_engine_is_read_in_both_forms(form: str, protected: str) -> None:
+def test_previews_of_the_current_engine_are_read_in_both_forms(form: str, protected: str) -> None:
     """Recorded on 3.260 with Google's provider: the pool l4 is replaced, and the pool l4-2 deleted."""
     text = (RECORDED / f"l4-2-taken-out{protected}{form}.json").read_text(encoding="utf-8")
     judged = check_preview(parse_preview(text), plan(L4_2, "dev"))
@@ -228,7 +228,7 @@ def test_a_preview_of_the_current_engine_is_read_in_both_forms(form: str, protec
     assert judged.errors == ()
 
 
-def test_a_refused_deletion_without_a_step_names_the_pool_and_no_other() -> None:
+def test_a_refused_deletion_without_a_step_names_only_the_pool() -> None:
     preview = json.loads((RECORDED / "l4-2-taken-out-protected.json").read_text(encoding="utf-8"))
     judged = check_preview(read_preview({**preview, "steps": []}), plan(L4_2, "dev"))
     assert [(loss.key, loss.action) for loss in judged.blocked] == [("l4", "replace"), ("l4-2", "delete")]
@@ -325,7 +325,7 @@ def test_nothing_of_a_teams_own_stack_is_guarded_and_a_failed_preview_says_why()
 
 
 @pytest.mark.parametrize("form", ["topology-changed-3.190", "topology-changed-3.190-events"])
-def test_last_years_engine_is_read_in_both_forms(form: str) -> None:
+def test_previews_of_older_engines_are_read_in_both_forms(form: str) -> None:
     """Recorded with Pulumi 3.190 (August 2025), of slices that are protected: an object, and a stream of events."""
     text = (RECORDED / f"{form}.json").read_text(encoding="utf-8")
     report = check_preview(parse_preview(text), plan(fleet_values("dev"), "dev"))

@@ -49,7 +49,7 @@ def of_project(project: str) -> FleetPlan:
     return small_plan(fleet_with({"project": project, "reservations": {"l4": l4}, "teams.vision.identity": {}}))
 
 
-def test_another_project_lists_all_that_is_in_it() -> None:
+def test_another_project_lists_all_its_resources() -> None:
     changes = compare(of_project("acme-ml-dev"), of_project("acme-ml-prod"))
     what = {(each.kind, each.key): each.what for each in changes.things}
     assert {kind for (kind, _), each in what.items() if each != "replaced"} <= {"controller"}

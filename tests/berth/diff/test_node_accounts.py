@@ -171,6 +171,6 @@ def test_an_account_that_replaces_the_pool_is_no_statement() -> None:
         ({}, OTHER, ""),
     ],
 )
-def test_a_look_up_tells_which_account_nodes_run_as(pool: dict[str, Any], actual: str, line: str) -> None:
+def test_a_look_up_returns_the_account_of_nodes(pool: dict[str, Any], actual: str, line: str) -> None:
     result = list(account_contradictions(fleet(pool), {"nodepool2": actual, "default-pool": OWN}))
     assert result == ([line] if line else [])

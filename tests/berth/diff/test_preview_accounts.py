@@ -202,7 +202,7 @@ def test_a_recorded_loss_of_an_account_is_blocked(name: str, pool: dict[str, Any
     assert recorded(name, **pool) == [f"service account {each}: {BREAKS}" for each in expected]
 
 
-def test_a_field_that_follows_from_another_is_no_reason() -> None:
+def test_a_derived_field_is_not_a_reason_of_a_replacement() -> None:
     """The provider computes nodeConfig.resourceManagerTags again, and names it beside the field that changed."""
     assert recorded("max-pods-changed", maxPodsPerNode=32) == [
         "pool dws would be replaced, because maxPodsPerNode changes"
@@ -219,7 +219,7 @@ def test_a_replacement_is_listed_with_its_remedy() -> None:
     )
 
 
-def test_it_ends_with_3_also_where_nothing_is_protected(tmp_path: Path) -> None:
+def test_the_guard_exits_3_without_protection_too(tmp_path: Path) -> None:
     stack, preview = tmp_path / "Pulumi.existing-gke.yaml", tmp_path / "preview.json"
     written = GKE_STACKS[STACK].read_text(encoding="utf-8")
     stack.write_text(written.replace("  berth:fleet:\n", "  berth:fleet:\n    protect: false\n"), encoding="utf-8")

@@ -57,7 +57,7 @@ def test_a_rename_registers_the_same_resources_with_the_same_names(tmp_path: Pat
             assert before[urn].type == "gcp:monitoring/dashboard:Dashboard"
 
 
-def test_a_rename_takes_nothing_from_anybody() -> None:
+def test_a_rename_takes_no_quota_from_any_team() -> None:
     result = changes(EDIT)
     assert not result.losses
     assert not result.entitlements.entitlements
@@ -70,7 +70,7 @@ def test_a_rename_takes_nothing_from_anybody() -> None:
     ]
 
 
-def test_a_plan_says_what_names_are_kept(tmp_path: Path) -> None:
+def test_a_plan_lists_kept_names(tmp_path: Path) -> None:
     write(tmp_path, edited(EDIT))
     evaluation = text(evaluate_stack("dev", tmp_path))
     assert "text (formerly language)" in evaluation
@@ -102,7 +102,7 @@ def test_a_rename_without_its_old_name_is_reported_as_a_loss(tmp_path: Path) -> 
     }
 
 
-def test_a_name_that_is_given_to_something_else_is_not_taken_for_it(tmp_path: Path) -> None:
+def test_a_name_of_another_object_is_not_mistaken_for_it(tmp_path: Path) -> None:
     """The pool that goes is lost, although one of its name stays."""
     text = BASE["Pulumi.dev.yaml"].replace("{pool: v6e, guaranteed: all}", "{pool: v5e, borrow: 1 slice}")
     kept = "\n".join(line for line in text.split("\n") if not line.startswith("      v6e:"))

@@ -93,7 +93,7 @@ def test_a_right_is_one_line(before: dict[str, Any], changes: dict[str, Any], ou
     assert given == output
 
 
-def test_a_right_that_is_taken_is_the_one_that_was_given_backwards() -> None:
+def test_a_removed_permission_mirrors_the_added_one() -> None:
     base = fleet_with({"projectNumber": "123456789012"})
     old, new = plan(base), plan(fleet_with({"teams.vision.identity": OWNER}, base=base))
     assert [change.what for change in compare(new, old).rights] == ["removed"]
@@ -116,7 +116,7 @@ def test_services_that_lose_their_queue_are_in_the_headline() -> None:
         ("organizations/1/roles/ours", " (applies to the whole project, including other teams' resources)"),
     ],
 )
-def test_a_role_that_is_not_on_the_allow_list_says_what_it_gives(role: str, gives: str) -> None:
+def test_a_role_outside_the_allow_list_has_its_effect_in_the_fault(role: str, gives: str) -> None:
     """The list has what workloads need; a role that it does not have is never taken for harmless."""
     identity = {"roles": [role], "acceptRoles": {role: "why"}} if gives else {"roles": [role]}
     assert rights({"teams.vision.identity": identity}) == [f"team vision: role {role} is added{gives}"]

@@ -66,12 +66,12 @@ def test_all_faults_are_reported_together() -> None:
     assert len(faults(build, EXPLICIT)) == 4
 
 
-def test_a_setting_that_is_no_list_is_a_fault() -> None:
+def test_a_setting_that_is_not_a_list_is_a_fault() -> None:
     (line,) = faults(lambda: None, {"pulumi:disable-default-providers": "*"})
     assert line == "pulumi:disable-default-providers: '*' is not a list of packages"
 
 
-def test_a_type_without_three_parts_and_a_time_in_days_are_faults() -> None:
+def test_a_malformed_type_and_a_duration_in_days_are_faults() -> None:
     """Both stop the real engine before any provider is asked."""
     options = Options(custom_timeouts=pulumi.CustomTimeouts(create="1d", delete="1h30m"))
     first, second = faults(lambda: Thing("cloud:Thing", "a", opts=options))
@@ -91,7 +91,7 @@ def test_the_engines_default_provider_is_shown_where_it_is_allowed() -> None:
     assert {named(result, name).provider for name in "ab"} == {provider.urn}
 
 
-def test_a_provider_reaches_everything_under_the_component_it_is_given_to() -> None:
+def test_children_inherit_the_provider_of_their_component() -> None:
     def build() -> None:
         outer = Fleet("outer", Options(providers=[Cloud("near")]))
         Fleet("inner", Options(parent=outer))
@@ -117,7 +117,7 @@ def test_outputs_of_the_cloud_are_unknown_in_a_preview() -> None:
     assert result.exports == {"made": UNKNOWN}
 
 
-def test_what_a_program_states_is_known_even_in_a_preview() -> None:
+def test_stated_values_are_known_in_a_preview() -> None:
     def build() -> None:
         provider = kubernetes.Provider("inside", kubeconfig="{}")
         space = kubernetes.core.v1.Namespace("space", metadata={"name": "vision"}, opts=Options(provider=provider))
@@ -162,7 +162,7 @@ def test_resources_of_an_unconfigured_provider_are_unknown() -> None:
     assert preview(build, update=True).exports == {"name": "vision"}
 
 
-def test_an_update_has_values_that_later_code_can_work_with() -> None:
+def test_an_update_has_known_values() -> None:
     def build() -> None:
         cluster = Thing("gcp:container/cluster:Cluster", "c", {"name": "dev", "endpoint": None, "masterAuth": None})
         account = Thing("gcp:serviceaccount/account:Account", "a", {"accountId": "sa", "project": "p", "email": None})
@@ -179,7 +179,7 @@ def test_an_update_has_values_that_later_code_can_work_with() -> None:
     assert exports["id"] == "projects/offline-project/locations/us-central1/clusters/dev"
 
 
-def test_answers_can_be_brought_along() -> None:
+def test_answers_can_be_given_as_files() -> None:
     def build() -> None:
         pulumi.export("made", Thing("cloud:index:Thing", "one").made)
 
@@ -216,7 +216,7 @@ def test_a_provider_function_needs_a_mock() -> None:
     }
 
 
-def test_what_is_printed_logged_or_warned_of_becomes_a_message(capfd: pytest.CaptureFixture[str]) -> None:
+def test_prints_logs_and_warnings_become_messages(capfd: pytest.CaptureFixture[str]) -> None:
     def build() -> None:
         print("hello")
         pulumi.log.warn("careful")
@@ -233,7 +233,7 @@ def test_what_is_printed_logged_or_warned_of_becomes_a_message(capfd: pytest.Cap
     assert capfd.readouterr() == ("", "")
 
 
-def test_nothing_of_a_run_stays() -> None:
+def test_a_run_leaves_no_state() -> None:
     def build() -> None:
         fleet = Fleet("one")
         pulumi.export("x", fleet.thing.made.apply(lambda _: None))
@@ -251,7 +251,7 @@ def test_nothing_of_a_run_stays() -> None:
     assert [one for one in kept if id(one) not in of_other_tests] == []
 
 
-def test_what_the_caller_had_set_stays_set() -> None:
+def test_settings_of_the_caller_are_kept() -> None:
     def outside() -> None:
         settings.reset_options(project="mine", stack="own")
         set_config("berth:x", "kept")
@@ -261,7 +261,7 @@ def test_what_the_caller_had_set_stays_set() -> None:
     copy_context().run(outside)
 
 
-def test_another_event_loop_goes_on_as_it_was() -> None:
+def test_another_event_loop_is_unaffected() -> None:
     async def later() -> int:
         return 7
 

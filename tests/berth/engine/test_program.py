@@ -117,7 +117,7 @@ def test_modules_path_and_folder_are_as_before(tmp_path: Path) -> None:
     assert (set(sys.modules), list(sys.path), os.getcwd(), sys.argv, sys.modules.get("stacks"), sys.stdout) == before
 
 
-def test_the_project_that_this_is_runs_on_the_modules_that_are_loaded() -> None:
+def test_the_current_project_uses_the_loaded_modules() -> None:
     """And on the config that it is given, though another was judged before: no plan is handed over."""
     before = sys.modules["berth.evaluate"]
     assert run_program(ROOT, "local", fleet_values("local")).resources
@@ -162,7 +162,7 @@ for n in range(150):
     assert sum(looked_at) < 152 * 5
 
 
-def test_a_program_may_wait_for_a_clock(tmp_path: Path) -> None:
+def test_a_program_may_await_a_timer(tmp_path: Path) -> None:
     main = """
 import asyncio
 import pulumi
@@ -227,16 +227,16 @@ def test_a_clear_error_is_unchanged(tmp_path: Path) -> None:
     [("3", "the program ended with exit status 3"), ("'no fleet'", "no fleet")],
     ids=["status", "words"],
 )
-def test_a_program_that_gives_up_has_failed(tmp_path: Path, code: str, output: str) -> None:
+def test_a_program_that_exits_with_1_has_failed(tmp_path: Path, code: str, output: str) -> None:
     assert failure(project(tmp_path, f"import sys\nsys.exit({code})\n")) == output
 
 
-def test_a_program_that_ends_early_and_well_has_not_failed(tmp_path: Path) -> None:
+def test_a_program_that_exits_with_0_has_not_failed(tmp_path: Path) -> None:
     main = "import sys, pulumi\npulumi.ComponentResource('berth:gke:Fleet', 'a')\nsys.exit()\n"
     assert names(run_program(project(tmp_path, main), "dev", {})) == ["a"]
 
 
-def test_a_run_after_a_failed_one_knows_nothing_of_it(tmp_path: Path) -> None:
+def test_a_run_is_independent_of_an_earlier_failure(tmp_path: Path) -> None:
     wrong = project(tmp_path / "wrong", "import hands\nhands.Fleet('a')\n1 / 0\n", hands=HANDS)
     failure(wrong)
     assert names(run_program(project(tmp_path / "right", hands=HANDS), "dev", {"names": ["b"]})) == ["b"]

@@ -15,7 +15,7 @@ def test_whole_numbers_stay_whole() -> None:
     assert json.dumps(dict(named(result, "one").inputs)) == '{"b": true, "deep": [{"n": 1000000000}], "f": 0.5, "n": 3}'
 
 
-def test_assets_and_resources_as_inputs_are_shown_for_what_they_are() -> None:
+def test_assets_and_resources_as_inputs_are_recorded_with_their_type() -> None:
     def build() -> None:
         one = Thing("cloud:index:Thing", "one")
         Thing("cloud:index:Thing", "two", {"file": pulumi.StringAsset("text"), "one": one})
@@ -25,7 +25,7 @@ def test_assets_and_resources_as_inputs_are_shown_for_what_they_are() -> None:
     assert inputs["one"] == {"resource": "urn:pulumi:dev::berth::cloud:index:Thing::one"}
 
 
-def test_children_inherit_what_the_engine_lets_them_inherit() -> None:
+def test_children_inherit_options_as_in_the_engine() -> None:
     def build() -> None:
         cluster = Thing("cloud:index:Thing", "cluster")
         Fleet("kept", Options(protect=True, retain_on_delete=True, deleted_with=cluster))
@@ -75,7 +75,7 @@ def test_every_option_of_a_resource_is_recorded() -> None:
     assert (one.import_id, one.version) == ("the-id", "1.0.0")
 
 
-def test_to_depend_on_a_component_is_to_wait_for_all_that_is_in_it() -> None:
+def test_depending_on_a_component_waits_for_all_its_children() -> None:
     def build() -> None:
         fleet = Fleet("fleet")
         Thing("cloud:index:Thing", "late", {"made": fleet.thing.made}, Options(depends_on=[fleet]))
@@ -86,7 +86,7 @@ def test_to_depend_on_a_component_is_to_wait_for_all_that_is_in_it() -> None:
     assert late.property_dependencies["made"] == (inside,)
 
 
-def test_a_component_that_registers_no_outputs_can_be_told() -> None:
+def test_a_component_without_registered_outputs_is_detected() -> None:
     def build() -> None:
         Fleet("good")
         pulumi.ComponentResource("berth:gke:Fleet", "forgetful")

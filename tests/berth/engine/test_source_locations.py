@@ -14,7 +14,7 @@ from tests.stack_files import ROOT, fleet_values
 BASE = str(ROOT)
 
 
-def test_the_short_trace_has_the_place_that_the_sdk_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_short_trace_has_the_location_of_the_sdks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, short = sdk_resource._get_stack_trace, source_locations.innermost_trace
     places: list[tuple[str, str]] = []
 

@@ -125,7 +125,7 @@ def faults(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("title", CASES)
-def test_the_verdict_and_the_words_are_the_same(folder: pathlib.Path, title: str) -> None:
+def test_the_result_and_the_messages_are_equal(folder: pathlib.Path, title: str) -> None:
     stack, text = CASES[title]
     (folder / "job.yaml").write_text(text, encoding="utf-8")
     code, lines = run("lint", stack, "job.yaml")

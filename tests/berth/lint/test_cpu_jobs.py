@@ -81,7 +81,7 @@ def test_verdicts(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyP
     assert admitted.stderr.splitlines() == faults
 
 
-def test_gpus_have_no_quota_there(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_of_cores_has_no_quota_of_gpus(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     job = yaml.safe_load(manifest(1, "4", "8Gi", "frames"))
     job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": 1}
@@ -96,7 +96,7 @@ KINDS = ("job", "jobset", "pytorchjob", "mpijob", "trainjob", "rayjob", "rayclus
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_workload_writes_is_admitted(kind: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_printed_workloads_are_admitted(kind: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two pods of 8 cores: 16 cores, and those of a Ray head or an MPI launcher."""
     monkeypatch.chdir(ROOT)
     command = [] if kind == "raycluster" else ["--", "run"]

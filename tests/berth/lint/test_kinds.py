@@ -105,7 +105,7 @@ def test_a_sound_manifest_of_every_kind_is_admitted(folder: pathlib.Path, base: 
 
 
 @pytest.mark.parametrize("claim", BROKEN)
-def test_what_can_never_run_is_reported_at_its_place(folder: pathlib.Path, claim: str) -> None:
+def test_a_job_that_can_never_run_has_its_place(folder: pathlib.Path, claim: str) -> None:
     assert lint(edited(BROKEN[claim]), exit_code=1) == list(BROKEN[claim].lines)
 
 
@@ -224,7 +224,7 @@ def test_a_service_whose_framework_is_off_is_a_fault(folder: pathlib.Path) -> No
         ("{containers:", "{volumes: [{hostPath: {path: /var/log/a}}], containers:", None),
     ],
 )
-def test_what_autopilot_refuses_is_a_fault_there_and_not_elsewhere(
+def test_what_autopilot_rejects_is_a_fault_only_on_autopilot(
     folder: pathlib.Path, old: str, new: str, violation: str | None
 ) -> None:
     text = (

@@ -63,7 +63,7 @@ def edited(folder: pathlib.Path, case: Case) -> str:
     return f"{base}.yaml"
 
 
-def test_the_fleet_is_sound(folder: pathlib.Path) -> None:
+def test_the_fleet_has_no_faults(folder: pathlib.Path) -> None:
     assert CliRunner().invoke(app, ["check", "lab"]).exit_code == 0
 
 
@@ -80,11 +80,11 @@ def test_a_job_that_can_never_run_is_reported_at_its_line(folder: pathlib.Path, 
 
 
 @pytest.mark.parametrize("claim", WARNED)
-def test_what_may_run_but_not_as_it_was_meant_is_a_warning(folder: pathlib.Path, claim: str) -> None:
+def test_a_probably_unintended_setting_is_a_warning(folder: pathlib.Path, claim: str) -> None:
     assert lint(edited(folder, WARNED[claim]), exit_code=0) == list(WARNED[claim].lines)
 
 
-def test_there_are_enough_and_no_two_say_the_same() -> None:
+def test_there_are_enough_distinct_messages() -> None:
     assert len(BROKEN) >= 45
     values = ["\n".join(case.lines) for case in BROKEN.values()]
     assert sorted(values) == sorted(set(values))
@@ -108,7 +108,7 @@ def test_several_documents_lists_and_folders_are_read_and_other_objects_passed_o
     ]
 
 
-def test_the_team_says_where_a_manifest_belongs_that_names_no_namespace(folder: pathlib.Path) -> None:
+def test_the_team_option_sets_the_default_namespace(folder: pathlib.Path) -> None:
     (folder / "job.yaml").write_text(BASES["job"].replace("  namespace: vision\n", ""), encoding="utf-8")
     assert lint("job.yaml", "--team", "vision", exit_code=0) == SOUND["job"]
     assert lint("jobset.yaml", "--team", "speech", exit_code=1) == [
@@ -129,7 +129,7 @@ def test_files_that_hold_no_job_are_no_answer(folder: pathlib.Path) -> None:
     ]
 
 
-def test_a_job_may_leave_its_queue_out_where_one_is_called_default(folder: pathlib.Path) -> None:
+def test_a_job_may_omit_its_queue_if_one_is_named_default(folder: pathlib.Path) -> None:
     """Kueue gives unlabelled jobs the local queue of that name (LocalQueueDefaulting)."""
     stack = folder / "Pulumi.lab.yaml"
     stack.write_text(stack.read_text().replace("          mixed: {", "          mixed: {localQueue: default, "))
@@ -139,7 +139,7 @@ def test_a_job_may_leave_its_queue_out_where_one_is_called_default(folder: pathl
 
 
 @pytest.mark.parametrize("base", ["job", "jobset", "pytorchjob"])
-def test_kubernetes_may_make_up_the_name(folder: pathlib.Path, base: str) -> None:
+def test_generate_name_is_accepted(folder: pathlib.Path, base: str) -> None:
     """As most published samples have it: `generateName` ends in a dash, and five letters follow."""
     name = {"job": "gpus", "jobset": "slices", "pytorchjob": "gang"}[base]
     text = BASES[base].replace(f"  name: {name}\n", f"  generateName: {name}-\n", 1)
@@ -150,7 +150,7 @@ def test_kubernetes_may_make_up_the_name(folder: pathlib.Path, base: str) -> Non
 # --- as data ----------------------------------------------------------------------------------------------------------
 
 
-def test_json_says_the_same_and_exits_the_same(folder: pathlib.Path) -> None:
+def test_json_has_the_same_problems_and_exit_status(folder: pathlib.Path) -> None:
     edited(folder, BROKEN["jobset: more slices than the ceiling"])
     document = json.loads("\n".join(lint("jobset.yaml", "job.yaml", "--json", exit_code=1)))
     assert (document["version"], document["problems"]) == (1, [])

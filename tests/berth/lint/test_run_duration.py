@@ -98,14 +98,14 @@ def test_a_job_above_the_queues_maximum_is_refused(plan: FleetPlan) -> None:
     ]
 
 
-def test_a_job_that_names_no_run_duration_would_take_the_longest_of_gke(plan: FleetPlan) -> None:
+def test_a_job_without_a_run_duration_gets_the_maximum_of_gke(plan: FleetPlan) -> None:
     assert messages(plan, {}) == [
         "above-run-limit: has no run duration, so it could keep its machines for 604800 seconds, but "
         f"batch/dws-local-queue allows at most 172800; write the annotation {RUN_DURATION}: '172800'"
     ]
 
 
-def test_a_job_that_contradicts_a_parameter_of_somebody_elses_config_never_starts(plan: FleetPlan) -> None:
+def test_a_job_that_contradicts_an_existing_provisioning_config_never_starts(plan: FleetPlan) -> None:
     (config,) = plan.provisioning_configs
     foreign = replace(config, parameters={"maxRunDurationSeconds": "3600"}, max_run_seconds=None)
     fleet = replace(plan, provisioning_configs=(foreign,))
@@ -135,7 +135,7 @@ def test_every_workload_names_its_own_run_duration(plan: FleetPlan, kind: str, s
     assert parameters == [{"maxRunDurationSeconds": named}] or named in annotations
 
 
-def test_a_workload_asks_for_no_more_than_its_queue_allows(plan: FleetPlan) -> None:
+def test_a_workload_requests_at_most_its_queues_limit(plan: FleetPlan) -> None:
     derived = derive_workload(plan, "batch", "dws-local-queue", WorkloadOptions(max_run_seconds=172801))
     assert [(each.code, each.message) for each in derived.problems] == [
         (

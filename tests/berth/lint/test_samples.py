@@ -58,7 +58,7 @@ def test_every_sample_has_the_verdict_of_the_table(folder: pathlib.Path) -> None
     assert text == TABLE.read_text(encoding="utf-8")
 
 
-def test_no_file_is_left_without_a_verdict_and_no_verdict_is_open() -> None:
+def test_every_sample_file_has_an_expected_result() -> None:
     table = TABLE.read_text(encoding="utf-8")
     judged = {line.partition(":")[0] for line in table.splitlines()}
     assert judged == {file.relative_to(SAMPLES).as_posix() for file in FILES}
@@ -94,7 +94,7 @@ def edited(folder: pathlib.Path, name: str, *edits: tuple[str, str]) -> str:
     return name
 
 
-def test_a_group_on_a_slice_of_its_own_says_so_in_the_annotation_of_leaderworkerset(folder: pathlib.Path) -> None:
+def test_a_group_per_slice_has_the_annotation_of_leaderworkerset(folder: pathlib.Path) -> None:
     """One leader and three workers are the four hosts of a slice; they are not judged one by one."""
     name = "leaderworkerset/vllm-TPU-lws.yaml"
     (before,) = [line for line in lint(name) if "warning" in line]
@@ -105,7 +105,7 @@ def test_a_group_on_a_slice_of_its_own_says_so_in_the_annotation_of_leaderworker
     assert line.endswith("samples/default can admit each of its 2 workloads, 16 v5e chips of v5e")
 
 
-def test_a_group_that_is_part_of_a_slice_never_runs(folder: pathlib.Path) -> None:
+def test_a_group_smaller_than_a_slice_never_runs(folder: pathlib.Path) -> None:
     name = edited(folder, "leaderworkerset/vllm-TPU-lws.yaml", ("size: 4", "size: 3"))
     assert any("3 pods are not a whole number of 4x4 slices; write a multiple of 4" in line for line in lint(name))
 

@@ -106,7 +106,7 @@ def test_accelerators_without_a_queue_are_a_fault_everywhere(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "LeaderWorkerSet"])
-def test_without_accelerators_and_a_queue_it_runs_where_serving_is_off_and_waits_where_it_is_on(kind: str) -> None:
+def test_a_service_without_accelerators_and_queue_runs_without_serving_and_is_held_with_it(kind: str) -> None:
     code, lines = run("lint", manifest(kind, "web", None, CPU))
     assert (code, lines) == (
         0,

@@ -15,7 +15,7 @@ FLEET = "config:\n  berth:fleet:\n    project: acme\n    teams:\n      vision:\n
 VALUE = {"project": "acme", "teams": {"vision": {"groups": ["a", "b"]}}}
 
 
-def test_the_engines_values_have_places_while_the_file_says_the_same(write: Write, tmp_path: pathlib.Path) -> None:
+def test_engine_values_have_places_if_the_file_is_equal(write: Write, tmp_path: pathlib.Path) -> None:
     """The engine sorts keys; that is no difference."""
     file = write(FLEET)
     document, problems = read_config("dev", json.loads(json.dumps(VALUE, sort_keys=True)), tmp_path)
@@ -40,7 +40,7 @@ def test_the_engines_values_have_places_while_the_file_says_the_same(write: Writ
         ("", {"a": 1}),
     ],
 )
-def test_the_engines_values_have_no_places_where_the_file_says_another_thing(
+def test_engine_values_have_no_places_if_the_file_differs(
     write: Write, tmp_path: pathlib.Path, text: str, value: dict[str, object]
 ) -> None:
     """With `-c` or an environment a line of the file would point at something that is not so."""

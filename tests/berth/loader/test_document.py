@@ -59,7 +59,7 @@ def codes(text: str) -> list[str]:
         ("'2026-12-01'", "2026-12-01"),
     ],
 )
-def test_a_scalar_that_the_engine_keeps_has_its_value_and_type(written: str, value: object) -> None:
+def test_an_unambiguous_scalar_keeps_its_value_and_type(written: str, value: object) -> None:
     """Quoted strings, decimal integers, booleans, null and fractions mean the same to every reader."""
     assert parsed(f"a: {written}") == ({"a": value}, [])
     assert type(parsed(f"a: {written}")[0]["a"]) is type(value)
@@ -72,7 +72,7 @@ v5e 2x4 50% 4x4x8 10.0.0.0/16 1.30.5 16-32 acme.example 1k 96Gi 604800s - . y n 
 
 
 @pytest.mark.parametrize("word", WORDS_LIKE_NUMBERS.split())
-def test_a_word_that_only_looks_like_a_number_is_text(word: str) -> None:
+def test_text_that_resembles_a_number_is_text(word: str) -> None:
     """Topologies, shares, CIDR blocks and quantities are written without quotes all day."""
     assert parsed(f"[{word}, x]") == ([word, "x"], [])
 
@@ -129,7 +129,7 @@ def test_a_scalar_without_fault_survives_json(text: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["1", "1.5", "true", "null", "yes", "2026-12-01", "0x1F"])
-def test_a_key_that_is_no_text_must_be_quoted(key: str) -> None:
+def test_a_key_that_is_not_text_must_be_quoted(key: str) -> None:
     """The engine makes text of it in its own way; a person who quotes it knows what it will be."""
     assert parsed(f"{key}: x") == ({key: "x"}, [f"f.yaml:1: key '{key}' is not text; write \"{key}\""])
     assert parsed(f"'{key}': x") == ({key: "x"}, [])
@@ -155,7 +155,7 @@ def test_a_merge_key_is_refused() -> None:
     assert parsed("a: &a {x: 1}\nb:\n  <<: *a\n  y: 2") == ({"a": {"x": 1}, "b": {"y": 2}}, [f"f.yaml:3: b: {message}"])
 
 
-def test_a_quoted_merge_key_is_a_key_like_any_other() -> None:
+def test_a_quoted_merge_key_is_an_ordinary_key() -> None:
     """Only the plain `<<` merges."""
     assert parsed("'<<': 1") == ({"<<": 1}, [])
 
@@ -227,7 +227,7 @@ def test_a_secret_leaf_is_refused() -> None:
         ),
     ],
 )
-def test_what_is_no_yaml_is_one_line_with_line_and_column(text: str, line: str) -> None:
+def test_invalid_yaml_is_one_line_with_line_and_column(text: str, line: str) -> None:
     """A parser's complaint of four lines with a caret helps nobody in a pull request."""
     assert (faults(text), codes(text)) == ([line], ["bad-yaml"])
 
@@ -246,7 +246,7 @@ def test_faults_before_a_syntax_error_are_reported() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "null"])
-def test_an_empty_document_is_none(text: str) -> None:
+def test_an_empty_document_is_skipped(text: str) -> None:
     """Its meaning is the caller's affair."""
     assert parsed(text) == (None, [])
 
@@ -269,7 +269,7 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 @settings(deadline=None)
-def test_what_json_says_is_read_as_it_was_written(value: object) -> None:
+def test_json_is_read_unchanged(value: object) -> None:
     """The plan of a file equals the plan of its key-sorted JSON: the reader must give both the same values."""
     text = json.dumps(value, sort_keys=True)
     assert parsed(text) == (value, [])

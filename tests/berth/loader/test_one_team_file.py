@@ -43,7 +43,7 @@ def ack() -> AckFleetPlan:
 
 
 @pytest.mark.parametrize("stack", BOTH)
-def test_both_stacks_name_the_file_and_change_nothing_of_it(stack: str) -> None:
+def test_both_stacks_name_the_kubeconfig_and_do_not_change_it(stack: str) -> None:
     value = written(str(ALL_STACKS[stack].relative_to(ROOT)))["config"]["berth:fleet"]
     assert value["teamFiles"] == [TEAM_FILE]
     assert "trainers" not in value["teams"]
@@ -63,7 +63,7 @@ def test_the_team_has_the_same_rights_on_both() -> None:
     assert [namespace.name for namespace in here.namespaces] == [namespace.name for namespace in there.namespaces]
 
 
-def test_on_kueue_it_is_a_queue_on_the_manager_and_its_share_on_each_worker() -> None:
+def test_with_kueue_a_queue_is_on_the_manager_and_has_a_share_on_each_worker() -> None:
     fleet_plan = plan("multikueue")
     (queue,) = [q for q in fleet_plan.cluster_queues if q.name == "trainers-train"]
     resources = {flavor.name: flavor.resource for flavor in fleet_plan.flavors}
@@ -87,7 +87,7 @@ def test_on_kueue_it_is_a_queue_on_the_manager_and_its_share_on_each_worker() ->
         assert door["spec"] == {"clusterQueue": "trainers-train"}
 
 
-def test_on_ack_it_is_a_leaf_of_the_quota_tree_and_a_policy_in_its_namespace() -> None:
+def test_on_ack_a_queue_is_a_leaf_of_the_quota_tree_and_a_policy_in_its_namespace() -> None:
     manifests = list(on_ack(ack()))
     (tree,) = [m for m in manifests if m["kind"] == "ElasticQuotaTree"]
     root: Any = tree["spec"]

@@ -79,9 +79,7 @@ def test_a_file_outside_the_project_is_called_by_its_whole_path(write: Write, tm
         ("nowhere/x.yaml", "no file 'nowhere/x.yaml'"),
     ],
 )
-def test_a_stack_that_is_not_there_is_offered_its_nearest_neighbour(
-    write: Write, tmp_path: pathlib.Path, text: str, line: str
-) -> None:
+def test_a_missing_stack_suggests_the_nearest_name(write: Write, tmp_path: pathlib.Path, text: str, line: str) -> None:
     """A slip of the finger costs one look, not a listing of the folder."""
     for name in ("Pulumi.dev.yaml", "Pulumi.local.yaml", "Pulumi.yaml", "stacks/examples/multislice.yaml"):
         write(FLEET, name)
@@ -154,7 +152,7 @@ def test_a_file_of_ten_megabytes_is_rejected_quickly(read: Read) -> None:
 # --- around the fleet ------------------------------------------------------------------------------------------------
 
 
-def test_what_belongs_to_pulumi_and_to_others_is_passed_over(read: Read) -> None:
+def test_keys_of_pulumi_and_other_projects_are_ignored(read: Read) -> None:
     """The engine writes keys of its own, and other providers keep theirs as they like, dates and all."""
     result, faults = read(
         "encryptionsalt: v1:x\nsecretsprovider: gcpkms://x\nencryptedkey: x\nenvironment: [a]\nconfig:\n"
@@ -246,7 +244,7 @@ def test_paths_of_faults_start_at_the_fleet_and_faults_are_sorted_by_line(fleet:
     ]
 
 
-def test_a_config_that_the_engine_cannot_hand_over_is_refused(fleet: Read) -> None:
+def test_a_config_that_the_engine_cannot_encode_is_rejected(fleet: Read) -> None:
     """The engine would fail with "argument list too long", before the program could say anything."""
     result, faults = fleet(
         "teams: {" + ", ".join(f"t{n}: {{cohort: research, note: {'x' * 80}}}" for n in range(1000)) + "}"
@@ -291,7 +289,7 @@ def test_a_place_is_the_line_of_the_key_or_of_the_nearest_ancestor(read: Read) -
         assert result.source_map.place_of(path) == f"Pulumi.dev.yaml:{line}"
 
 
-def test_no_places_answer_nothing() -> None:
+def test_without_places_there_is_no_location() -> None:
     """Tests of the spec and the planner have no file."""
     assert (SourceMap().place_of(("pools", "a")), SourceMap("f.yaml").place_of(("a",))) == ("", "f.yaml")
 

@@ -38,7 +38,7 @@ def teams(defaults: Any, entries: Any) -> Any:
         ({"queues": "text"}, {"queues": {"hp": {}}}, {"queues": {"hp": {}}}),
     ],
 )  # fmt: skip
-def test_a_team_gets_what_it_does_not_write(default: Any, own: Any, result: Any) -> None:
+def test_a_team_gets_the_defaults(default: Any, own: Any, result: Any) -> None:
     assert teams(default, {"v": own}) == {"v": result}
 
 
@@ -75,7 +75,7 @@ def test_two_teams_share_no_value() -> None:
         ((), ()),
     ],
 )
-def test_a_path_leads_to_where_its_value_is_written(path: Any, written: Any) -> None:
+def test_a_path_gives_the_place_of_its_value(path: Any, written: Any) -> None:
     hp = {"priority": "p", "flavors": [{"pool": "a"}, {"pool": "b"}]}
     fleet = {
         "teamDefaults": {"groups": ["g"], "queues": {"hp": hp, "lp": {"flavors": []}}},

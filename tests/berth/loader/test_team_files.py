@@ -136,7 +136,7 @@ def test_a_pattern_matches_files_of_the_project_or_is_a_fault(
 
 
 @pytest.mark.parametrize("written", ["5", "t/speech.yaml", "[5, {a: b}, null]", "{a: b}", "null"])
-def test_what_is_no_list_of_patterns_is_left_to_the_spec(fleet: Read, written: str) -> None:
+def test_invalid_team_file_patterns_are_faults_of_the_spec(fleet: Read, written: str) -> None:
     """The spec says what a field may hold, for this one as for all."""
     result, faults = fleet(f"teamFiles: {written}")
     assert result is not None

@@ -166,7 +166,7 @@ def sent() -> list[RecordedResource]:
     return [one for stack in ACK_STACKS for one in resources(stack, False) if one.type.startswith("alicloud:")]
 
 
-def test_what_is_sent_is_what_the_provider_takes() -> None:
+def test_inputs_match_the_schema_of_the_provider() -> None:
     assert {one.type for one in sent()} == ARGUMENTS.keys()
     values = [fault for one in sent() for fault in wrong(one.inputs, ARGUMENTS[one.type], one.name)]
     assert values == []

@@ -43,7 +43,7 @@ def scalars(value: object) -> Iterator[object]:
             yield from scalars(each)
 
 
-def test_a_cluster_queue_says_what_its_plan_says() -> None:
+def test_a_cluster_queue_matches_its_plan() -> None:
     assert kueue.cluster_queue(plans.queue(when_can_preempt="MayStopSearch")) == {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "ClusterQueue",
@@ -147,7 +147,7 @@ def test_nothing_said_about_fungibility_leaves_it_to_kueue() -> None:
     assert "flavorFungibility" not in spec(kueue.cluster_queue(plans.queue()))
 
 
-def test_a_shared_queue_belongs_to_no_team_but_its_doors_do() -> None:
+def test_a_shared_cluster_queue_has_no_team_and_its_local_queues_have_one() -> None:
     shared = plans.queue(teams=("vision", "speech"), namespaces=None)
     assert metadata(kueue.cluster_queue(shared))["labels"] == names.berth_labels()
     assert [metadata(kueue.local_queue(door))["labels"]["berth.dev/team"] for door in shared.local_queues] == [
@@ -156,7 +156,7 @@ def test_a_shared_queue_belongs_to_no_team_but_its_doors_do() -> None:
     ]
 
 
-def test_a_local_queue_is_a_door_in_its_teams_namespace() -> None:
+def test_a_local_queue_is_in_its_teams_namespace() -> None:
     manifest = kueue.local_queue(plans.door("vision", "vision-train"))
     assert (metadata(manifest)["namespace"], metadata(manifest)["name"]) == ("vision", "train")
     assert spec(manifest) == {"clusterQueue": "vision-train"}
@@ -172,7 +172,7 @@ def test_a_flavor_selects_nodes_and_tolerates_their_taints() -> None:
     }
 
 
-def test_a_flavor_says_how_its_nodes_are_near_to_one_another() -> None:
+def test_a_flavor_has_its_topology() -> None:
     plan = replace(
         plans.flavor(tolerated=False),
         topology="gke",
@@ -255,12 +255,12 @@ def test_a_queue_has_its_admission_checks_and_its_strategy() -> None:
     assert made["flavorFungibility"]["preference"] == "PreemptionOverBorrowing"
 
 
-def test_what_is_not_said_of_a_queue_is_left_to_kueue() -> None:
+def test_omitted_queue_settings_use_kueues_defaults() -> None:
     values = {"queueingStrategy", "namespaceSelector", "preemption", "resourceGroups", "cohortName"}
     assert set(spec(kueue.cluster_queue(plans.queue()))) == values
 
 
-def test_a_door_can_be_closed_by_itself() -> None:
+def test_a_local_queue_can_be_stopped_alone() -> None:
     (door,) = plans.full_queue().local_queues
     assert spec(kueue.local_queue(door)) == {
         "clusterQueue": "vision-train",
@@ -278,7 +278,7 @@ def test_queued_capacity_has_3_attempts_and_covers_only_accelerators() -> None:
     }
 
 
-def test_a_provisioning_config_says_all_that_it_can() -> None:
+def test_a_provisioning_config_has_every_field() -> None:
     made = spec(kueue.provisioning_request_config(plans.DWS_CONFIG))
     assert made["parameters"] == {"tpu-topology": "4x4"}
     metadata = cast("dict[str, Any]", kueue.provisioning_request_config(plans.DWS_CONFIG)["metadata"])
@@ -362,7 +362,7 @@ def test_referenced_objects_come_first() -> None:
     ]
 
 
-def test_a_namespace_somebody_else_owns_is_not_rendered() -> None:
+def test_an_existing_namespace_is_not_rendered() -> None:
     fleet = plans.fleet(())
     teams = (plans.team("vision", owns_namespace=False),)
     kinds = [manifest["kind"] for manifest in manifests.all_manifests(replace(fleet, teams=teams))]
@@ -386,6 +386,6 @@ def test_no_manifest_holds_an_empty_text_or_null() -> None:
         assert not [value for value in scalars(manifest) if value is None or value == ""]
 
 
-def test_a_thousand_teams_are_rendered_whole() -> None:
+def test_a_thousand_teams_are_rendered_completely() -> None:
     fleet = plans.fleet(f"team-{number}" for number in range(1000))
     assert sum(1 for _ in manifests.all_manifests(fleet)) == 9008

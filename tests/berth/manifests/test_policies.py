@@ -52,7 +52,7 @@ def _resource(attempt: Attempt) -> tuple[str, tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("attempt", _BY_RIGHTS, ids=lambda attempt: attempt.title)
-def test_what_rights_refuse_is_in_no_role(attempt: Attempt) -> None:
+def test_denied_permissions_are_in_no_role(attempt: Attempt) -> None:
     group, resource = hostile.RESOURCES[attempt.kind]
     for role in _roles(attempt):
         for rule in role["rules"]:
@@ -81,7 +81,7 @@ def test_every_rule_of_every_policy_refuses_some_row() -> None:
     assert [message for message in messages if not any(text in message for text in tried)] == []
 
 
-def test_a_thousand_teams_need_no_more_policies_than_two() -> None:
+def test_a_thousand_teams_need_as_many_policies_as_two() -> None:
     kinds = [m["kind"] for m in rendered() if m["kind"].startswith("ValidatingAdmissionPolicy")]
     assert len(kinds) == 12
     assert len(hostile.fleet().teams) == 2

@@ -51,7 +51,7 @@ def test_memory_is_printed_as_go_prints_it() -> None:
 
 @pytest.mark.parametrize(("printed", "unit"), [(count, 1000), (cpu, 1), (memory, 1000)])
 @given(number=NUMBERS)
-def test_what_is_printed_reads_back_as_the_same_number(printed: Callable[[int], str], unit: int, number: int) -> None:
+def test_printed_quantities_round_trip(printed: Callable[[int], str], unit: int, number: int) -> None:
     assert milli(printed(number)) == number * unit
 
 
@@ -82,7 +82,7 @@ def test_less_than_1024_bytes_never_gets_a_binary_suffix(number: int) -> None:
 
 @pytest.mark.parametrize("printed", [count, cpu, memory])
 @pytest.mark.parametrize("number", [-1, -1024, MAXIMUM + 1])
-def test_what_go_cannot_hold_is_refused(printed: Callable[[int], str], number: int) -> None:
+def test_values_beyond_the_range_of_go_are_rejected(printed: Callable[[int], str], number: int) -> None:
     with pytest.raises(ValueError, match="is not a quantity"):
         printed(number)
 

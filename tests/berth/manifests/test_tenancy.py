@@ -210,13 +210,13 @@ def test_namespaces_of_one_team_reach_each_other() -> None:
 # --- limits -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_quota_bounds_every_accelerator_and_what_has_no_queue_is_none() -> None:
+def test_a_resource_quota_bounds_every_accelerator_and_is_0_without_a_queue() -> None:
     assert inside("ResourceQuota")["spec"] == {
         "hard": {"requests.google.com/tpu": "16", "requests.nvidia.com/gpu": "0"}
     }
 
 
-def test_a_limit_range_says_nothing_of_accelerators_and_sets_no_maximum() -> None:
+def test_a_limit_range_has_no_accelerators_and_no_maximum() -> None:
     """The API server makes a maximum the default: every container that names none would ask for that many GPUs."""
     assert inside("LimitRange")["spec"]["limits"] == [
         {"type": "Container", "defaultRequest": {"cpu": "100m", "memory": "128Mi"}}
@@ -250,13 +250,13 @@ def _name(manifest: Mapping[str, object]) -> str:
         ("get", "visibility.kueue.x-k8s.io", "localqueues/pendingworkloads"),
     ],
 )
-def test_a_teams_people_may_submit_and_see_why_a_job_waits(verb: str, group: str, resource: str) -> None:
+def test_people_of_a_team_can_submit_jobs_and_read_why_they_are_pending(verb: str, group: str, resource: str) -> None:
     assert may(roles.SUBMITTER, verb, group, resource)
 
 
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "delete", "deletecollection"])
 @pytest.mark.parametrize("role", [roles.SUBMITTER, roles.VIEWER])
-def test_a_teams_people_change_no_queue_and_no_limit(role: str, verb: str) -> None:
+def test_people_of_a_team_cannot_change_queues_or_limits(role: str, verb: str) -> None:
     kinds = ["clusterqueues", "localqueues", "cohorts", "resourceflavors", "workloads", "workloadpriorityclasses"]
     assert not any(may(role, verb, "kueue.x-k8s.io", kind) for kind in kinds)
     kept = ["resourcequotas", "limitranges", "namespaces", "serviceaccounts", "nodes"]
@@ -266,7 +266,7 @@ def test_a_teams_people_change_no_queue_and_no_limit(role: str, verb: str) -> No
     assert not may(role, verb, "scheduling.k8s.io", "priorityclasses")
 
 
-def test_a_teams_people_make_jobs_and_no_bare_pods() -> None:
+def test_people_of_a_team_create_jobs_and_no_bare_pods() -> None:
     """What makes pods without a job is beyond Kueue."""
     assert not any(may(roles.SUBMITTER, "create", "", kind) for kind in ("pods", "replicationcontrollers"))
     assert not any(may(roles.SUBMITTER, "create", "apps", kind) for kind in ("deployments", "statefulsets"))

@@ -44,7 +44,7 @@ def watched(plan: Any) -> MonitoringPlan:
 
 
 @pytest.mark.parametrize("stack", sorted(UNWATCHED))
-def test_an_existing_cluster_is_watched_only_where_it_is_written(stack: str) -> None:
+def test_an_existing_cluster_has_monitoring_only_if_stated(stack: str) -> None:
     plan = evaluation(stack).plan
     assert plan is not None
     assert plan.monitoring is None
@@ -151,7 +151,7 @@ def test_a_histogram_is_queried_by_its_series() -> None:
         find_metric("kueue_admission_wait_time_seconds")
 
 
-def test_the_selector_names_the_cluster_only_where_others_could_be_seen() -> None:
+def test_the_selector_has_the_cluster_only_if_others_are_visible() -> None:
     request = 'sum(<kueue_pending_workloads status="active">)'
     leader = 'replica_role!="follower"'
     assert (
@@ -194,7 +194,7 @@ def _selected(promql: str) -> list[Selection]:
 
 
 @every_watched_stack
-def test_a_fleet_is_shown_what_concerns_it(stack: str) -> None:
+def test_a_fleet_has_only_its_own_dashboards(stack: str) -> None:
     for _, plan in clusters(stack):
         kinds = {pool.resource for pool in plan.pools}
         for backend in watched(plan).backends:
@@ -301,7 +301,7 @@ def test_grafana_shows_the_same_panels_in_rows_of_three(stack: str) -> None:
 # --- what a stack file says -------------------------------------------------------------------------------------------
 
 
-def test_a_prometheus_in_the_cluster_is_shown_only_what_it_can_see() -> None:
+def test_dashboards_of_the_in_cluster_prometheus_have_only_its_metrics() -> None:
     plan = watched(run_planner(fleet_with({"monitoring": {"backends": ["in-cluster"]}})).plan)
     found = [each.series for promql in queries(only_of(plan)) for each in _selected(promql)]
     assert all(IN_CLUSTER in find_metric(series).backends for series in found)
@@ -341,7 +341,7 @@ def test_objects_of_both_backends_have_names_of_their_own() -> None:
     assert readers == ["berth-kueue-metrics", "kube-prometheus-stack-prometheus"]
 
 
-def test_the_older_key_is_one_backend() -> None:
+def test_the_older_key_selects_one_backend() -> None:
     older = run_planner(fleet_with({"monitoring": {"backend": "in-cluster"}})).plan
     assert watched(older) == watched(run_planner(fleet_with({"monitoring": {"backends": ["in-cluster"]}})).plan)
 

@@ -100,7 +100,7 @@ def test_one_queue_for_queued_machines_is_shared_by_two_teams() -> None:
         (COMPACT, 8, 4, (0, 8), 1),
     ],
 )
-def test_what_is_promised_of_each_flavor(
+def test_guarantees_by_flavor(
     name: str, promised: int, per_cohort: int, nodes: tuple[int, int], gpus_a_node: int
 ) -> None:
     """The second table of E.4; the compact pool is as large as its eight jobs' nodes."""
@@ -181,7 +181,7 @@ def test_priorities_are_the_three_of_e3() -> None:
 
 
 @pytest.mark.parametrize("name", list(COHORTS))
-def test_each_team_has_the_identity_that_the_document_meant(name: str) -> None:
+def test_each_team_has_the_identity_of_the_source(name: str) -> None:
     """E.2, fault 2: the published annotation lacks the project; storage.admin is narrowed to objects."""
     result: TeamPlan = team(plan(BATCH), name)
     assert result.namespace == name

@@ -71,18 +71,18 @@ def compare(quota: RequiredQuota, *limits: QuotaLimit) -> QuotaComparison:
         (0, None, "short", 10, 4),
     ],
 )
-def test_a_limit_at_each_border(value: int, usage: int | None, status: str, short_by: int, short_at_first: int) -> None:
+def test_values_at_each_limit(value: int, usage: int | None, status: str, short_by: int, short_at_first: int) -> None:
     changes = compare(required(L4.standard), limit(L4.standard, value, usage=usage))
     assert (changes.status, changes.short_by, changes.short_at_first) == (status, short_by, short_at_first)
 
 
-def test_what_is_in_doubt_is_never_short_for_sure() -> None:
+def test_a_doubtful_quota_is_never_reported_as_short() -> None:
     assert compare(required(L4.standard, doubt="perhaps"), limit(L4.standard, 3)).status == "uncertain"
     unsure = QuotaMetric(metric="CPUS_PER_VM_FAMILY", unit="vCPUs", doubt="no source names it")
     assert compare(required(unsure), limit(unsure, 3)).status == "uncertain"
 
 
-def test_a_quota_that_no_answer_has_is_not_zero() -> None:
+def test_a_missing_quota_is_not_zero() -> None:
     """`regions describe` lists the older metrics only, so nothing follows from what it leaves out."""
     assert compare(required(L4.standard)).status == "not-listed"
     assert compare(required(L4.standard), limit(L4.preemptible, 0)).status == "not-listed"
@@ -97,7 +97,7 @@ def test_machines_without_preemptible_quota_count_against_the_standard_one() -> 
     assert change.moved == ("PREEMPTIBLE_NVIDIA_L4_GPUS",)
 
 
-def test_a_fleet_with_preemptible_machines_alone_needs_the_standard_quota_then() -> None:
+def test_a_fleet_without_preemptible_quota_needs_the_standard_quota() -> None:
     answers = Answers(limits=(limit(L4.standard, 6), limit(L4.preemptible, 0)))
     (change,) = compare_quotas([required(L4.preemptible, fallback=L4.standard)], answers)
     assert (change.required.metric, change.status, change.short_by) == (L4.standard, "short", 4)

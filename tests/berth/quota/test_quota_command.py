@@ -58,7 +58,7 @@ def test_the_page_shows_rows_of_the_table() -> None:
         assert f"| {maximum}, and {upgrade[1:]} in an upgrade |" in table
 
 
-def test_a_region_and_a_project_say_what_is_short() -> None:
+def test_a_region_and_a_project_report_shortages() -> None:
     """By hand: 56 + 72 + 28 + 8 GPUs against 64; CPUS 600 against 696 and, without preemptible quota, 36 × 24 more."""
     result = run("batch-platform", *have("region", "project"))
     output = rows(result.output)

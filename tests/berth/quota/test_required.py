@@ -26,7 +26,7 @@ def _small(changes: dict[str, Any]) -> FleetPlan:
     return small_fleets.plan(fleet_with(changes))
 
 
-def test_a_small_fleet() -> None:
+def test_a_small_fleet_is_constructed() -> None:
     """3 slices of two ct5lp-hightpu-4t, 4 g2-standard-24 (2 L4, 24 vCPUs), 1 to 6 e2-standard-4: disks of 100 GB."""
     result = needs(required_quotas(_small({})))
     region = {name: amounts for (place, name), amounts in result.items() if place == "us-central1"}
@@ -64,9 +64,7 @@ def test_batch_platform_needs_about_what_its_source_tells_users_to_request() -> 
         ({"reservation": "r"}, "NVIDIA_L4_GPUS", 8),
     ],
 )
-def test_the_way_to_obtain_machines_decides_which_quota_counts_them(
-    capacity: object, metric: str, minimum: int
-) -> None:
+def test_the_capacity_type_decides_the_quota(capacity: object, metric: str, minimum: int) -> None:
     changes: dict[str, Any] = {"pools.l4.capacity": capacity}
     if isinstance(capacity, dict):
         changes["reservations"] = {"r": {"machineType": "g2-standard-24", "zone": ZONE, "count": 4}}
@@ -95,7 +93,7 @@ def test_a_reservation_counts_once_and_its_pool_only_vms_and_disks() -> None:
     assert result["us-central1", "RESERVATIONS"] == (1, 1, 0)
 
 
-def test_ways_of_a_compute_class_exclude_each_other() -> None:
+def test_rules_of_a_compute_class_exclude_each_other() -> None:
     """8 nodes of 8 H100 by reservation, flex-start or spot: 64 GPUs in all, not three times as many."""
     values = {name: amounts for (_, name), amounts in needs(required_quotas(plan("dws-autoprovisioned"))).items()}
     assert values["PREEMPTIBLE_NVIDIA_H100_GPUS"] == (0, 64, 0)
@@ -112,7 +110,7 @@ def test_workers_of_a_manager_count_in_their_own_regions() -> None:
     assert result["global", "NETWORKS"] == (3, 3, 0)
 
 
-def test_an_existing_cluster_needs_nothing() -> None:
+def test_a_described_cluster_needs_no_quota() -> None:
     assert required_quotas(plan("local")) == ()
 
 

@@ -163,7 +163,7 @@ def test_a_timeline_starts_from_the_cluster_and_says_so(folder: pathlib.Path) ->
         ('{"kind": "Node"}', "state.json: kind: 'Node' is not one of Workload, ClusterQueue"),
     ],
 )
-def test_what_kubectl_did_not_print_is_refused(folder: pathlib.Path, text: str, line: str) -> None:
+def test_files_not_printed_by_kubectl_are_rejected(folder: pathlib.Path, text: str, line: str) -> None:
     (folder / "state.json").write_text(text, encoding="utf-8")
     result = CliRunner().invoke(app, ["report", "lab", "--live", "state.json", "-o", "page.html"])
     assert result.exit_code == 1

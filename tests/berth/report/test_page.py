@@ -110,7 +110,7 @@ def test_a_page_loads_nothing_and_has_no_script(stack: str) -> None:
 
 
 @any_stack
-def test_a_page_can_be_found_ones_way_in(stack: str) -> None:
+def test_a_page_is_accessible(stack: str) -> None:
     """What a screen reader and a keyboard need: a language, names, one main, unique ids, regions that scroll."""
     read = Read(render_page(evaluation(stack)))
     ids = list(read.all("id"))
@@ -171,7 +171,7 @@ def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
 
 
 @every_stack
-def test_bars_are_as_long_as_the_plan_says(stack: str) -> None:
+def test_bars_have_the_lengths_of_the_plan(stack: str) -> None:
     read = plan_json(stack)
     for chart, flavor in zip(flavor_charts(plan(stack)), read["flavors"], strict=True):
         capacity, promised, *_ = chart.totals
@@ -238,7 +238,7 @@ def drawn(fleet: FleetPlan) -> set[tuple[str, str, str]]:
 
 
 @every_stack
-def test_the_matrices_say_what_the_rules_say(stack: str) -> None:
+def test_the_matrices_agree_with_the_rules(stack: str) -> None:
     alone = {queue["name"] for queue in plan_json(stack)["clusterQueues"] if queue["cohort"] is None}
     assert drawn(plan(stack)) == {each for each in by_definition(plan_json(stack)) if each[0] not in alone}
 
@@ -253,7 +253,7 @@ def test_borrowing_by_priority_has_its_letter_and_its_flavors(tmp_path: Path) ->
     }
 
 
-def test_a_tree_of_very_many_queues_has_sentences_and_no_square(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_of_many_queues_has_a_list_and_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("berth.report.preemption_matrix.MAX_QUEUES", 3)
     assert [matrix.rows for matrix in preemption_matrices(plan("dev"))] == [None]
     text = render_page(evaluation("dev"))
@@ -405,7 +405,7 @@ def test_many_jobs_have_only_a_table() -> None:
 PRICES = "currency: EUR\nhourly:\n  ct5lp-hightpu-4t: {on-demand: 4.80}\n"
 
 
-def test_a_page_has_the_cost_once_it_is_given_prices_and_no_word_of_it_before(tmp_path: Path) -> None:
+def test_a_page_has_costs_only_with_prices(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(PRICES, encoding="utf-8")
     text = berth("report", str(GKE_STACKS["dev"]), "--prices", str(file)).stdout
@@ -535,7 +535,7 @@ def test_many_teams_are_in_a_folded_table_per_cohort(tmp_path: Path) -> None:
     ]
 
 
-def test_workers_are_on_the_page_with_what_they_hold() -> None:
+def test_workers_are_on_the_page_with_their_capacity() -> None:
     """A row and a bar for each flavor of each worker, with the figures of the plan's JSON."""
     words = Read(render_page(evaluation("multikueue"))).words
     drawn = {(chart.flavor, bar.label): bar.text for chart in flavor_charts(plan("multikueue")) for bar in chart.totals}

@@ -218,7 +218,7 @@ def opened(browser: Any, files: dict[str, Path]) -> Iterator[Opened]:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_a_page_makes_no_request_and_no_complaint(browser: Any, files: dict[str, Path], stack: str) -> None:
+def test_a_page_makes_no_request_and_logs_no_error(browser: Any, files: dict[str, Path], stack: str) -> None:
     with Visit(browser, files[stack], DESK) as visit:
         visit.page.wait_for_load_state("networkidle")
         assert [url for url in visit.requests if not url.startswith("data:")] == [files[stack].as_uri()]
@@ -246,7 +246,7 @@ def test_all_text_has_enough_contrast(opened: Opened, stack: str, scheme: str) -
     assert [each for each in contrasts if each[0] < 4.5] == []
 
 
-def test_a_page_is_dark_for_who_likes_it_dark(browser: Any, files: dict[str, Path]) -> None:
+def test_a_page_follows_the_preferred_color_scheme(browser: Any, files: dict[str, Path]) -> None:
     shades: list[int] = []
     for scheme in ("light", "dark"):
         with Visit(browser, files["dev"], DESK, scheme) as visit:
@@ -258,7 +258,7 @@ def test_a_page_is_dark_for_who_likes_it_dark(browser: Any, files: dict[str, Pat
     assert shades[1] < 150
 
 
-def test_a_page_is_read_without_a_mouse(browser: Any, files: dict[str, Path]) -> None:
+def test_a_page_works_with_the_keyboard(browser: Any, files: dict[str, Path]) -> None:
     with Visit(browser, files["dev"], DESK) as visit:
         visit.page.keyboard.press("Tab")
         assert visit.focused() == "A Skip to the report"
@@ -277,7 +277,7 @@ def test_a_page_is_read_without_a_mouse(browser: Any, files: dict[str, Path]) ->
         assert len(seen) == regions
 
 
-def test_what_is_folded_opens_by_the_keyboard(browser: Any, files: dict[str, Path]) -> None:
+def test_folded_sections_open_with_the_keyboard(browser: Any, files: dict[str, Path]) -> None:
     with Visit(browser, files["dev"], DESK) as visit:
         folded = visit.page.locator("#problems details")
         folded.locator("summary").focus()
@@ -287,7 +287,7 @@ def test_what_is_folded_opens_by_the_keyboard(browser: Any, files: dict[str, Pat
 
 
 @pytest.mark.parametrize("stack", STACKS[:-1])
-def test_bars_are_drawn_as_long_as_they_are(browser: Any, files: dict[str, Path], stack: str) -> None:
+def test_bars_are_drawn_to_scale(browser: Any, files: dict[str, Path], stack: str) -> None:
     with Visit(browser, files[stack], DESK) as visit:
         drawn = visit.page.evaluate(BARS)
     shown = evaluation(stack).plan or evaluation(stack).ack_plan
@@ -309,7 +309,7 @@ def test_bars_are_drawn_as_long_as_they_are(browser: Any, files: dict[str, Path]
         assert one[1:] == pytest.approx(other[1:], abs=0.01)
 
 
-def test_jobs_are_drawn_as_long_as_they_were_in(browser: Any, files: dict[str, Path]) -> None:
+def test_jobs_are_drawn_for_their_admitted_steps(browser: Any, files: dict[str, Path]) -> None:
     """Against the decisions themselves: from the step that admits a job to the one that it loses its place in."""
     story = run([str(ALL_STACKS["batch-platform"]), *JOBS["batch-platform"]], (), ROOT).stories[0]
     inside: dict[str, int] = {}
@@ -380,7 +380,7 @@ def test_the_quota_tree_is_an_outline_on_a_phone_and_a_picture_on_a_wide_screen(
         assert visit.page.locator(".outline:visible").count() == (stack == FORTY)
 
 
-def test_forty_teams_need_four_screens_and_not_fifteen(browser: Any, files: dict[str, Path]) -> None:
+def test_forty_teams_fit_on_four_screens(browser: Any, files: dict[str, Path]) -> None:
     for size, most in ((DESK, 3600), (PHONE, 5200)):
         with Visit(browser, files[FORTY], size) as visit:
             assert visit.page.evaluate("() => document.documentElement.scrollHeight") < most

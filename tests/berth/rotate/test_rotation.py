@@ -65,7 +65,7 @@ def test_a_rotation_adds_the_new_pool_first_and_removes_the_old_one_last(project
     assert not plan(project).allowances.deletion
 
 
-def test_what_is_of_one_kind_stays_one_flavor(project: Path) -> None:
+def test_a_rotation_keeps_the_flavor(project: Path) -> None:
     """So no team's entitlement changes on the way, and nobody has to be moved."""
     steps = list(walked(project, "l4-spot"))
     assert [step.blocked for step in steps] == [(), (), ()]
@@ -82,20 +82,20 @@ def test_reserved_machines_are_drained_first(project: Path) -> None:
     assert not plan(project).allowances.replacement
 
 
-def test_a_pool_can_be_drained_though_both_could_stand(project: Path) -> None:
+def test_a_pool_can_be_drained_although_both_fit(project: Path) -> None:
     steps = list(walked(project, "v5e", "--set", "topology=4x4", "--set", "slices=3", "--in-place"))
     assert [[pool.what for pool in step.pools] for step in steps][1] == ["replaced"]
     assert [step.blocked for step in steps] == [(), (), ()]
 
 
-def test_allowances_of_others_stay(project: Path) -> None:
+def test_allowances_of_other_resources_are_kept(project: Path) -> None:
     text = BASE["Pulumi.dev.yaml"].replace("    pools:", '    allowDeletion: {v6e: "paid up"}\n    pools:', 1)
     write(project, {**BASE, "Pulumi.dev.yaml": text})
     list(walked(project, "v5e", "--set", "topology=4x4", "--set", "slices=3"))
     assert dict(plan(project).allowances.deletion) == {"v6e": "paid up"}
 
 
-def test_a_step_that_would_be_refused_says_so_and_1(project: Path) -> None:
+def test_a_rejected_step_is_reported_and_exits_1(project: Path) -> None:
     result = rotate("v5e", "--set", "topology=4x4", "--set", "slices=1")
     assert result.exit_code == 1
     assert "# fault: Pulumi.dev.yaml:" in result.stdout
@@ -130,7 +130,7 @@ def test_a_pool_that_cannot_be_rotated_is_one_line(project: Path, words: tuple[s
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"{text}\n")
 
 
-def test_what_no_pattern_can_edit_is_left_to_a_person(project: Path) -> None:
+def test_unsupported_edits_are_manual_steps(project: Path) -> None:
     """Two pools on one line: an edit that did anything else than was meant is none."""
     text = BASE["Pulumi.dev.yaml"].replace("    pools:\n      v5e: {", "    pools: {v5e: {", 1)
     lines = text.split("    kueue:")[0].split("pools: {")

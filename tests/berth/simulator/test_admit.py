@@ -272,7 +272,7 @@ def test_output_of_kubectl_is_recognized_among_the_arguments(folder: pathlib.Pat
     assert table(folder, "stack.yaml", "live.json", "scenario.yaml") == rows
 
 
-def test_pending_jobs_of_the_cluster_are_first_in_line(folder: pathlib.Path) -> None:
+def test_pending_jobs_of_the_cluster_are_first_in_the_queue(folder: pathlib.Path) -> None:
     scenario(folder, "new vision/train 1", "finish: in")
     items = (workload("in", "vision", 1, 3, reserved=2), workload("old", "vision", 3, 1))
     assert table(folder, "scenario.yaml", live=printed(folder, *items)) == [
@@ -345,7 +345,7 @@ def lines(result: simulate.SimulationResult) -> list[str]:
     return [line_without_code(problem) for problem in result.problems]
 
 
-def test_what_kueue_never_admits_is_a_fault_and_in_the_table(folder: pathlib.Path) -> None:
+def test_a_job_that_kueue_never_admits_is_a_fault_and_in_the_table(folder: pathlib.Path) -> None:
     (folder / "jobs.yaml").write_text(f"{job('big', 8)}\n---\n{job('fits', 2)}", encoding="utf-8")
     result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
     assert lines(result) == [
@@ -392,7 +392,7 @@ def test_manifests_of_a_step_are_checked_on_the_stack_of_that_step(folder: pathl
     assert "whose ceiling is 8 of v5e" in line
 
 
-def test_what_is_not_simulated_is_named(folder: pathlib.Path) -> None:
+def test_a_kind_that_is_not_simulated_is_a_warning(folder: pathlib.Path) -> None:
     (folder / "jobs.yaml").write_text(f"{job('flow', 1, kind='PipelineRun')}\n---\n{job('a', 2)}", encoding="utf-8")
     result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
     assert lines(result) == [
@@ -402,7 +402,7 @@ def test_what_is_not_simulated_is_named(folder: pathlib.Path) -> None:
     assert result.faults == ()
 
 
-def test_a_run_without_a_job_says_so(folder: pathlib.Path) -> None:
+def test_a_run_without_a_job_is_reported(folder: pathlib.Path) -> None:
     """Not that every job is finished."""
     (folder / "jobs.yaml").write_text(job("flow", 1, kind="PipelineRun"), encoding="utf-8")
     result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)

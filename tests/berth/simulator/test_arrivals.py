@@ -96,7 +96,7 @@ def test_a_pod_is_a_job_of_its_own() -> None:
     assert sizes(resource) == [("main", 1, {"google.com/tpu": 4})]
 
 
-def test_a_list_holds_jobs_and_what_is_no_job_is_passed_over() -> None:
+def test_jobs_of_a_list_are_read_and_other_objects_skipped() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}
     items = [service, manifest("Job", {"template": template()})]
     assert [each.display_name for each in read({"apiVersion": "v1", "kind": "List", "items": items})] == ["a"]
@@ -108,7 +108,7 @@ def test_a_limit_without_a_request_is_a_request() -> None:
     assert sizes(resource) == [("main", 1, {"cpu": 500, "memory": 2**30})]
 
 
-def test_a_pod_counts_its_worst_moment() -> None:
+def test_a_pod_counts_the_larger_of_init_and_main_containers() -> None:
     """Containers and sidecars together, or an init container with the sidecars before it; overhead on top."""
 
     def cpu(number: int, **more: str) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def test_a_job_without_a_label_goes_to_the_local_queue_that_is_called_default() 
     assert (each.job.name, each.job.queue) == ("default/b", "other")
 
 
-def test_what_pods_ask_of_nodes_is_kept() -> None:
+def test_node_requirements_of_pods_are_kept() -> None:
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
     spec = template(

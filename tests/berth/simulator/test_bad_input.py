@@ -104,7 +104,7 @@ def test_the_faults_of_a_stack_have_the_usual_format(folder: pathlib.Path) -> No
         ('{"items": {}}', "live.json: items: a mapping is not a list of objects"),
     ],
 )
-def test_what_kubectl_did_not_print_is_refused(folder: pathlib.Path, text: str, line: str) -> None:
+def test_files_not_printed_by_kubectl_are_rejected(folder: pathlib.Path, text: str, line: str) -> None:
     (folder / "live.json").write_text(text, encoding="utf-8")
     result = simulate.run(["stack.yaml"], [folder / "live.json"], folder)
     assert [

@@ -50,7 +50,7 @@ LARGEST = [
 
 
 @pytest.mark.parametrize(("team", "queue", "flavor", "most"), LARGEST)
-def test_a_job_larger_than_any_worker_lets_it_be_is_refused(
+def test_a_job_above_the_limit_of_every_worker_is_rejected(
     team: str, queue: str, flavor: str, most: int, tmp_path: Path
 ) -> None:
     fits, beyond = (job(team, queue, "nvidia.com/gpu", pods, 8) for pods in (most // 8, most // 8 + 1))
@@ -71,7 +71,7 @@ def test_a_job_larger_than_any_worker_lets_it_be_is_refused(
         )
 
 
-def test_admit_says_of_each_worker_why(tmp_path: Path) -> None:
+def test_admit_prints_the_reason_for_each_worker(tmp_path: Path) -> None:
     jobs = job("trainers", "train", "nvidia.com/gpu", 2, 8), job("vision", "train", "nvidia.com/gpu", 4, 8)
     status, result = berth(tmp_path, "admit", *jobs)
     assert status == 1
@@ -84,7 +84,7 @@ def test_admit_says_of_each_worker_why(tmp_path: Path) -> None:
     assert "not which one does, or when" in result
 
 
-def test_admit_says_so_to_programs(tmp_path: Path) -> None:
+def test_json_has_the_reason_for_each_worker(tmp_path: Path) -> None:
     _, result = berth(tmp_path, "admit", job("trainers", "train", "nvidia.com/gpu", 2, 8), words=("--json",))
     (row,) = json.loads(result)["unfinished"]
     assert (row["status"], row["pendingReason"]["code"]) == ("never-admitted", "never-worker")
@@ -126,7 +126,7 @@ def test_workload_prints_no_job_that_could_never_run() -> None:
         ("vision train --pods 4", "(the team's ceiling is 96, and at most 64 on one worker)"),
     ],
 )
-def test_workload_says_where_a_job_runs_and_what_is_not_sent_with_it(words: str, text: str) -> None:
+def test_workload_prints_where_a_job_runs_and_what_is_not_copied(words: str, text: str) -> None:
     """MultiKueue makes the job's copy on the worker, and nothing that its pods refer to."""
     result = CliRunner().invoke(app, ["workload", STACK, *words.split()])
     assert result.exit_code == 0, result.output

@@ -127,7 +127,7 @@ def test_no_job_is_ever_admitted_beyond_the_ceiling_of_its_queue(run: Run) -> No
 
 @few
 @given(runs(kinds=ALL))
-def test_what_is_counted_is_what_the_jobs_hold(run: Run) -> None:
+def test_recorded_usage_is_that_of_the_jobs(run: Run) -> None:
     """The tree is kept up to date step by step; here it is added up anew."""
 
     def look(simulator: Simulator) -> None:
@@ -270,7 +270,7 @@ def outcomes(run: Run, names: dict[str, str]) -> list[object]:
 
 @few
 @given(runs(kinds=("finish", "finish", *ALL)), st.randoms(use_true_random=False))
-def test_the_answer_does_not_depend_on_names(run: Run, random: Random) -> None:
+def test_the_result_does_not_depend_on_names(run: Run, random: Random) -> None:
     first = [*FLAVORS, *RESOURCES, *COHORTS, *(q.name for q in run.setup.queues)]
     first += [what.name for _, what in run.steps if isinstance(what, Job)]
     other = list(first)
@@ -299,7 +299,7 @@ def test_a_run_is_deterministic(lagging: bool) -> None:
 
 @few
 @given(runs(kinds=ALL))
-def test_what_is_remembered_between_cycles_changes_no_answer(run: Run) -> None:
+def test_caches_between_cycles_do_not_change_results(run: Run) -> None:
     """Memory saves work, and must be forgotten in time."""
     names = {name: name for name in [*FLAVORS, *RESOURCES, *COHORTS, *(q.name for q in run.setup.queues)]}
     names |= {what.name: what.name for _, what in run.steps if isinstance(what, Job)}

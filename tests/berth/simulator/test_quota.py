@@ -43,7 +43,7 @@ def test_a_borrowing_limit_counts_from_the_nominal_quota() -> None:
     assert signed_available(one) == 1
 
 
-def test_what_one_borrows_another_lacks() -> None:
+def test_borrowed_quota_is_missing_elsewhere() -> None:
     _, one, other = tree(0, QuotaLimits(nominal=4), QuotaLimits(nominal=4))
     add_amount(one, 7)
     assert (signed_available(one), signed_available(other)) == (1, 1)
@@ -64,7 +64,7 @@ def test_limits_hold_between_cohorts_too() -> None:
     assert other.quota_state(CELL).ceiling == 6 + 2
 
 
-def test_the_height_of_what_is_reached_for_is_that_of_the_lowest_cohort_that_covers_it() -> None:
+def test_the_borrowing_height_is_that_of_the_lowest_covering_cohort() -> None:
     top = QuotaTreeNode("all", None, {})
     left, right = QuotaTreeNode("left", top, {}), QuotaTreeNode("right", top, {})
     queues = [

@@ -45,12 +45,12 @@ def test_no_job_overtakes_the_head_of_a_strict_fifo_queue() -> None:
     }
 
 
-def test_in_a_best_effort_queue_the_small_pass_the_big() -> None:
+def test_in_a_best_effort_fifo_queue_small_jobs_overtake_large_ones() -> None:
     sim = simulator(queue("q", 4))
     assert submitted(sim, job("a", "q", 3), job("big", "q", 2), job("small", "q", 1))["small"] == "f"
 
 
-def test_the_higher_priority_goes_first_then_who_came_first() -> None:
+def test_jobs_are_admitted_by_priority_then_by_creation_time() -> None:
     sim = simulator(queue("q", 2))
     submitted(sim, job("now", "q", 2), job("b", "q", 2), job("c", "q", 2), job("urgent", "q", 2, priority=1))
     order: list[str] = []
@@ -60,7 +60,7 @@ def test_the_higher_priority_goes_first_then_who_came_first() -> None:
     assert order == ["now", "urgent", "b", "c"]
 
 
-def test_who_keeps_to_its_own_quota_goes_before_who_borrows() -> None:
+def test_jobs_within_nominal_quota_precede_borrowers() -> None:
     """Both wait for the same GPUs; the later one of the other queue is owed them."""
     sim = simulator(queue("p", 0, "all"), queue("q", 4, "all"), queue("r", 0, "all"))
     submitted(sim, job("first", "r", 4), job("borrower", "p", 4), job("owner", "q", 4))
@@ -92,13 +92,13 @@ def test_flavors_are_tried_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(("rule", "flavor"), [(MAY_STOP_SEARCH, "reserved"), (TRY_NEXT_FLAVOR, "spot")])
-def test_when_can_borrow_says_whether_the_next_flavor_comes_before_borrowing(rule: str, flavor: str) -> None:
+def test_when_can_borrow_decides_between_borrowing_and_the_next_flavor(rule: str, flavor: str) -> None:
     sim = simulator(queue("p", TWO, "all", when_borrow=rule), queue("q", {"reserved": quota(4)}, "all"))
     assert submitted(sim, job("a", "p", 3))["a"] == flavor
 
 
 @pytest.mark.parametrize(("rule", "flavor"), [(MAY_STOP_SEARCH, "reserved"), (TRY_NEXT_FLAVOR, "spot")])
-def test_when_can_preempt_says_whether_the_next_flavor_comes_before_pushing_out(rule: str, flavor: str) -> None:
+def test_when_can_preempt_decides_between_preemption_and_the_next_flavor(rule: str, flavor: str) -> None:
     sim = simulator(queue("q", TWO, within=LOWER_PRIORITY, when_preempt=rule))
     assert submitted(sim, job("low", "q", 2), job("high", "q", 2, priority=1))["high"] == flavor
     assert standing(sim)["low"] == ("spot" if rule == MAY_STOP_SEARCH else "reserved")
@@ -117,7 +117,7 @@ def test_all_resources_of_a_job_take_one_flavor_and_the_scarcest_decides() -> No
     assert sim.workloads["j"].flavors == ({"cpu": "b", GPU: "b"},)
 
 
-def test_pod_sets_find_flavors_one_by_one_but_get_in_together() -> None:
+def test_pod_sets_get_flavors_one_by_one_and_are_admitted_together() -> None:
     sim = simulator(queue("q", TWO))
     sets = tuple(PodSet(name=name, count=1, requests={GPU: gpus}) for name, gpus in (("master", 2), ("worker", 4)))
     sim.submit(Job(name="j", queue="q", priority=0, pod_sets=sets))
@@ -140,7 +140,7 @@ def test_a_flavor_with_untolerated_taints_is_skipped() -> None:
     assert standing(sim) == {"tolerant": "spot", "other": "-"}
 
 
-def test_a_request_that_the_queue_has_no_quota_of_keeps_a_job_out_for_ever() -> None:
+def test_a_request_without_a_quota_is_never_admitted() -> None:
     sim = simulator(queue("q", 8))
     pods = PodSet(name="main", count=1, requests={GPU: 1, "cpu": 1})
     sim.submit(Job(name="j", queue="q", priority=0, pod_sets=(pods,)))
@@ -150,7 +150,7 @@ def test_a_request_that_the_queue_has_no_quota_of_keeps_a_job_out_for_ever() -> 
 # --- pushing out ------------------------------------------------------------------------------------------------------
 
 
-def test_a_higher_priority_pushes_out_the_lowest_and_of_these_who_came_in_last() -> None:
+def test_a_job_preempts_the_lowest_priority_and_the_latest_admission_first() -> None:
     sim = simulator(queue("q", 3, within=LOWER_PRIORITY))
     submitted(sim, job("mid", "q", 1, priority=5), job("old", "q", 1), job("new", "q", 1))
     assert submitted(sim, job("high", "q", 1, priority=9)) == {"mid": "f", "old": "f", "new": "-", "high": "f"}
@@ -163,7 +163,7 @@ def test_the_smallest_sufficient_set_is_preempted() -> None:
     assert submitted(sim, job("high", "q", 4, priority=9)) == {"four": "-", "two": "f", "one": "f", "high": "f"}
 
 
-def test_equal_priority_pushes_out_only_where_the_rule_says_newer() -> None:
+def test_equal_priority_preempts_only_with_lower_or_newer_equal_priority() -> None:
     for rule, expected in ((LOWER_PRIORITY, "-"), (LOWER_OR_NEWER_EQUAL, "f")):
         sim = simulator(queue("q", 4, within=rule))
         submitted(sim, job("older", "q", 5), job("newer", "q", 4))
@@ -200,7 +200,7 @@ def test_borrowing_pushes_out_only_up_to_the_threshold() -> None:
     assert sim.workloads["victim"].eviction_count == 0
 
 
-def test_reclaiming_while_borrowing_has_a_word_of_its_own() -> None:
+def test_reclaiming_while_borrowing_has_its_own_reason() -> None:
     sim = simulator(
         queue("p", 2, "all", reclaim=ANY, borrow=LOWER_PRIORITY), queue("q", 2, "all"), queue("r", 2, "all")
     )
@@ -222,7 +222,7 @@ def test_free_quota_is_reserved_for_an_entitled_job_that_cannot_preempt() -> Non
     assert submitted(sim, job("passing", "q", 1)) == {"a": "f", "owner": "-", "passing": "-"}
 
 
-def test_two_who_push_the_same_job_out_do_not_both_count_on_its_place() -> None:
+def test_two_preemptors_of_one_job_do_not_both_use_its_quota() -> None:
     """The second finds other victims, or waits for what is left over."""
     sim = simulator(
         queue("p", 2, "all", reclaim=ANY, strict=True),
@@ -252,7 +252,7 @@ def test_the_nearer_cohort_reclaims_quota_from_any_priority() -> None:
     assert submitted(sim, job("near", "p", 4, priority=1)) == {"far": "-", "near": "f"}
 
 
-def test_a_cohorts_own_quota_is_there_for_all_below_it() -> None:
+def test_a_cohorts_own_quota_is_available_to_all_its_queues() -> None:
     sim = simulator(queue("p", 1, "left"), cohorts=(cohort("all", f=quota(3)), cohort("left", "all")))
     assert submitted(sim, job("a", "p", 4), job("b", "p", 1)) == {"a": "f", "b": "-"}
 
@@ -269,7 +269,7 @@ def test_a_held_queue_admits_no_job_and_keeps_admitted_jobs() -> None:
     assert standing(sim) == {"in": "f", "out": "f"}
 
 
-def test_a_drained_queue_gives_up_its_places_and_its_jobs_return() -> None:
+def test_a_drained_queue_evicts_its_jobs_and_they_are_pending_again() -> None:
     sim = simulator(queue("q", 4))
     submitted(sim, job("a", "q", 2))
     moves = sim.hold("q", drain=True)
@@ -279,12 +279,12 @@ def test_a_drained_queue_gives_up_its_places_and_its_jobs_return() -> None:
     assert standing(sim) == {"a": "f"}
 
 
-def test_a_held_queue_lends_its_quota_and_cannot_be_pushed() -> None:
+def test_a_held_queue_lends_its_quota_and_its_jobs_are_not_preempted() -> None:
     sim = simulator(queue("p", 4, "all", stop_policy=HOLD), queue("q", 0, "all", reclaim=ANY))
     assert submitted(sim, job("borrower", "q", 4)) == {"borrower": "f"}
 
 
-def test_a_check_holds_a_job_that_has_its_quota_until_it_is_met() -> None:
+def test_a_pending_admission_check_holds_a_job_with_quota() -> None:
     sim = simulator(queue("q", 4, admission_checks={("f", GPU): ("dws",)}))
     submitted(sim, job("a", "q", 4), job("b", "q", 1))
     work = sim.workloads["a"]
@@ -293,7 +293,7 @@ def test_a_check_holds_a_job_that_has_its_quota_until_it_is_met() -> None:
     assert work.state.name == "ADMITTED"
 
 
-def test_holding_a_queue_takes_the_quota_of_jobs_that_still_wait_for_a_check() -> None:
+def test_holding_a_queue_releases_quota_reserved_for_pending_checks() -> None:
     sim = simulator(queue("q", 4, admission_checks={("f", GPU): ("dws",)}))
     submitted(sim, job("a", "q", 1), job("b", "q", 1))
     sim.complete_checks("a")
@@ -310,7 +310,7 @@ def test_lowering_a_quota_preempts_no_job() -> None:
     assert standing(sim) == {"b": "f"}
 
 
-def test_raising_a_quota_lets_in_who_waited() -> None:
+def test_raising_a_quota_admits_pending_jobs() -> None:
     sim = simulator(queue("q", 1))
     submitted(sim, job("a", "q", 4))
     sim.replace_setup(SchedulerSetup(queues=(queue("q", 4),)))
@@ -340,7 +340,7 @@ def preemption_loop() -> tuple[Simulator, list[JobEvent]]:
     return sim, sim.submit(job("high", "own", 8, priority=1))
 
 
-def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() -> None:
+def test_jobs_that_preempt_each_other_endlessly_are_a_preemption_loop() -> None:
     """`high` needs more than its cohort has, and pushes `low` out; but `low` borrows from nearer, so it is first again.
 
     Kueue goes on like that for ever (it has a gate against it, PrioritizePreemptorWorkloads, which is off).
@@ -351,7 +351,7 @@ def test_jobs_that_push_each_other_out_in_a_circle_are_said_to_find_no_rest() ->
 
 
 @pytest.mark.parametrize("leaves", ["low", "high"])
-def test_a_job_may_leave_while_jobs_preempt_each_other_in_a_loop(leaves: str) -> None:
+def test_a_job_can_finish_during_a_preemption_loop(leaves: str) -> None:
     """It releases its quota once, and the jobs that remain use all of it."""
     sim, _ = preemption_loop()
     sim.finish(leaves)

@@ -165,7 +165,7 @@ def test_a_value_is_read_as_pydantic_reads_it(value: object) -> None:
     )
 
 
-def test_the_values_hold_good_ones_and_every_kind_of_error() -> None:
+def test_the_values_include_valid_ones_and_every_error() -> None:
     outcomes = [_outcome(Outer, value) for value in VALUES]
     errors = [error for outcome in outcomes if isinstance(outcome, list) for error in outcome]
     assert sum(isinstance(outcome, tuple) for outcome in outcomes) >= 3
@@ -210,7 +210,7 @@ def test_keys_are_spelled_as_pydantic_spells_them(model: type[Model]) -> None:
     } | {name: to_camel(name) for name in model.model_fields if name.startswith("size_")}
 
 
-def test_a_model_cannot_be_changed_and_is_compared_by_its_values() -> None:
+def test_a_model_is_immutable_and_compared_by_value() -> None:
     one, same, other = Inner.model_validate({"leastCount": 2}), Inner.model_validate({"leastCount": 2}), Inner()
     assert (one == same, hash(one) == hash(same), one == other, one == 2) == (True, True, False, False)
     assert Checked.model_validate({"leastCount": 2}) != one

@@ -69,7 +69,7 @@ BROKEN: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("why", list(BROKEN))
-def test_what_the_schema_refuses_is_a_fault_and_the_other_way_round(why: str) -> None:
+def test_the_schema_rejects_exactly_what_is_a_fault(why: str) -> None:
     """An editor that is content where the check is not, or the reverse, is worse than no schema."""
     fleet = fleet_with(BROKEN[why])
     assert (accepted(fleet), bool(parse_fleet(fleet).problems)) == (False, True)
@@ -97,12 +97,12 @@ SOUND: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("why", list(SOUND))
-def test_what_the_schema_accepts_can_be_parsed_and_the_other_way_round(why: str) -> None:
+def test_the_schema_accepts_exactly_what_parses(why: str) -> None:
     fleet = fleet_with(SOUND[why])
     assert ([p.message for p in parse_fleet(fleet).problems], accepted(fleet)) == ([], True)
 
 
-def test_the_schema_has_a_word_on_every_section() -> None:
+def test_every_section_of_the_schema_has_a_description() -> None:
     """It is what an editor shows when somebody hovers over a key."""
     sections = {name: each for name, each in stack_schema()["$defs"].items() if each.get("type") == "object"}
     assert [name for name, each in sections.items() if not each.get("description")] == []

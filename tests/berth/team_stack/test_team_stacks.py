@@ -72,7 +72,7 @@ def run(*words: str) -> list[str]:
     return without_codes(result.output).splitlines()
 
 
-def test_the_stack_that_the_cases_break_is_sound(folder: pathlib.Path) -> None:
+def test_the_base_stack_of_the_cases_has_no_faults(folder: pathlib.Path) -> None:
     assert run("check", "mine") == ["mine: no faults"]
 
 
@@ -92,7 +92,7 @@ def test_a_verb_about_fleets_asks_for_the_platform(folder: pathlib.Path, words: 
     ]
 
 
-def test_what_the_engine_hands_over_is_read_as_the_file_is(folder: pathlib.Path) -> None:
+def test_values_from_the_engine_are_read_like_the_file(folder: pathlib.Path) -> None:
     value = yaml.load((folder / "Pulumi.mine.yaml").read_text(), LOADER)["config"]["berth:team"]
     handed_over, read = evaluate_config("mine", None, folder, value), evaluate_stack("mine", folder)
     assert (handed_over.team_stack_plan, handed_over.problems, read.problems) == (read.team_stack_plan, (), ())
@@ -150,7 +150,7 @@ def test_golden_of_a_team_stack(stack: str) -> None:
 
 @every_team_stack
 @both_modes
-def test_what_is_deployed_is_what_is_rendered(stack: str, preview: bool) -> None:
+def test_deployed_manifests_equal_rendered_ones(stack: str, preview: bool) -> None:
     """In a first preview too: what the platform exports is known then."""
     made = [one.inputs for one in objects(ran(stack, preview))]
     wanted = list(yaml.load_all(rendered(stack), LOADER))
@@ -225,7 +225,7 @@ def elsewhere(values: dict[str, Any]) -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
-def test_a_platform_that_is_behind_its_file_stops_the_update(change: Any, words: str) -> None:
+def test_an_outdated_platform_stops_the_update(change: Any, words: str) -> None:
     """The plan is made from files; what was deployed may be older than they are."""
     result = live()
     change(result)
@@ -236,7 +236,7 @@ def test_a_platform_that_is_behind_its_file_stops_the_update(change: Any, words:
 
 
 @pytest.mark.filterwarnings("ignore:coroutine 'Output")
-def test_an_empty_stack_reference_is_reported() -> None:
+def test_an_unknown_stack_reference_is_reported() -> None:
     config = {"pulumi:disable-default-providers": ["*"]}
     value = yaml.load(TEAM_STACKS["team-a"].read_text(), LOADER)["config"]["berth:team"]
     with pytest.raises(ProgramError, match="unknown stack 'organization/berth/batch-platform'"):

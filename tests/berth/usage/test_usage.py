@@ -162,7 +162,7 @@ def test_lent_equals_borrowed_in_a_cohort_with_covered_loans(tmp_path: pathlib.P
     assert accounts["vision", "v5e"].can_return == 0
 
 
-def test_gaps_are_coverage_and_not_zero(tmp_path: pathlib.Path) -> None:
+def test_gaps_lower_the_coverage_and_are_not_zero(tmp_path: pathlib.Path) -> None:
     fleet = plan("dev")
     labels = {"cluster_queue": "vision-train", "flavor": "v5e", "resource": "google.com/tpu"}
     half: list[float | None] = [8.0 if i % 2 == 0 or i == 1 else None for i in range(SAMPLES)]
@@ -344,7 +344,7 @@ def test_a_guarantee_that_is_not_deployed_is_a_warning(tmp_path: pathlib.Path) -
         (["stacks/examples/ack-fleet.yaml", "--metrics", "x"], 2, "has no metrics of Kueue"),
     ],
 )
-def test_options_that_cannot_be_are_one_line(arguments: list[str], code: int, words: str) -> None:
+def test_invalid_options_are_one_line(arguments: list[str], code: int, words: str) -> None:
     done = CliRunner().invoke(app, ["usage", *arguments])
     assert done.exit_code == code
     assert words in " ".join(done.stderr.replace("│", " ").split())

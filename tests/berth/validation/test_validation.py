@@ -28,7 +28,7 @@ def twice(factor: float | None = None, reason: str | None = "so") -> dict[str, A
     return fleet_with({**all_of_it, "flavors.v5e": values})
 
 
-def test_the_small_fleet_gives_no_cause_for_a_word() -> None:
+def test_the_small_fleet_has_no_problems() -> None:
     assert problems(fleet_with()) == []
 
 
@@ -84,7 +84,7 @@ def test_an_unneeded_oversubscription_is_reported() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 60), st.integers(1, 400))
-def test_the_factor_that_is_offered_is_enough(nodes: int, promised: int) -> None:
+def test_the_suggested_factor_is_sufficient(nodes: int, promised: int) -> None:
     """A remedy that does not help is worse than none."""
     fleet = fleet_with({"pools.l4.nodes": nodes, f"{URGENT}.flavors.0.guaranteed": promised})
     output = "".join(p.message for p in problems(fleet) if p.code == "overcommitted")
@@ -153,7 +153,7 @@ def test_a_pod_range_smaller_than_a_nodes_share_fits_no_node() -> None:
 # --- what is allowed can be reached -----------------------------------------------------------------------------------
 
 
-def test_a_limit_may_reach_all_that_the_others_lend_and_no_further() -> None:
+def test_a_borrowing_limit_may_equal_what_others_lend_and_not_exceed_it() -> None:
     assert faults(fleet_with({f"{VISION_CHIPS}.borrow": "2 slices"})) == []
     fleet = fleet_with({f"{VISION_CHIPS}.borrow": "3 slices"})
     assert faults(fleet) == []
@@ -172,7 +172,7 @@ def test_a_queue_that_loses_quota_does_not_invalidate_other_teams() -> None:
     assert vision.ceiling["v5e"] == 16
 
 
-def test_what_is_not_lent_cannot_be_reached() -> None:
+def test_quota_that_is_not_lent_cannot_be_borrowed() -> None:
     fleet = fleet_with({f"{VISION_CHIPS}.borrow": "2 slices", f"{SPEECH_CHIPS}.lend": "1 slice"})
     assert faults(fleet) == []
     assert f"borrow-limit {TRAIN}.flavors[0].borrow" in warnings(fleet)
@@ -182,13 +182,13 @@ def test_no_limit_at_all_can_always_be_reached() -> None:
     assert faults(fleet_with({f"{VISION_CHIPS}.borrow": "unlimited"})) == []
 
 
-def test_a_queue_with_nothing_guaranteed_lives_on_what_it_may_borrow() -> None:
+def test_a_queue_without_a_guarantee_can_borrow() -> None:
     fleet = fleet_with({f"{VISION_CHIPS}.guaranteed": REMOVED, f"{VISION_CHIPS}.borrow": "1 slice"})
     assert faults(fleet) == []
 
 
 @pytest.mark.parametrize("more", [{}, {f"{VISION_CHIPS}.borrow": "unlimited", f"{SPEECH_CHIPS}.lend": 0}])
-def test_a_queue_that_can_never_admit_anything_is_a_fault(more: dict[str, Any]) -> None:
+def test_a_queue_that_can_admit_no_job_is_a_fault(more: dict[str, Any]) -> None:
     """Nothing guaranteed and nothing to borrow: jobs would wait in it for ever."""
     assert faults(fleet_with({f"{VISION_CHIPS}.guaranteed": 0, **more})) == [f"empty-queue {TRAIN}.flavors"]
 
@@ -264,7 +264,7 @@ def test_a_control_plane_open_to_all_addresses_is_a_warning(control: dict[str, A
     assert warnings(fleet_with({"cluster.controlPlane": control})) == expected
 
 
-def test_slices_that_an_upgrade_may_interrupt_are_said() -> None:
+def test_slices_that_an_upgrade_may_interrupt_are_reported() -> None:
     """Only those of several hosts: a slice is lost whole when one of its hosts goes."""
     open_to_upgrades = {"cluster.maintenance": REMOVED}
     assert warnings(fleet_with(open_to_upgrades)) == ["no-maintenance-exclusion cluster.maintenance"]
@@ -275,7 +275,7 @@ def test_slices_that_an_upgrade_may_interrupt_are_said() -> None:
 # --- proofs of what could not all be understood -----------------------------------------------------------------------
 
 
-def test_nothing_is_concluded_from_what_was_set_aside() -> None:
+def test_sections_with_faults_cause_no_derived_faults() -> None:
     """A pool with a wrong topology holds no chips yet; that nobody can be served by it is no second fault."""
     assert faults(fleet_with({"pools.v5e.topology": "4x5"})) == ["bad-topology pools.v5e.topology"]
     assert warnings(fleet_with({"pools.v5e.topology": "4x5", "cluster.maintenance": REMOVED, "cohorts.labs": {}})) == []

@@ -214,7 +214,7 @@ def test_the_longest_names_that_fit_are_taken() -> None:
     assert objects("dev", "vision", "urgent", name="n" * 61, pods=2)
 
 
-def test_the_command_prints_yaml_with_notes_or_complains_on_stderr() -> None:
+def test_the_command_prints_yaml_with_notes_or_faults_on_stderr() -> None:
     runner = CliRunner()
     done = runner.invoke(app, ["workload", "dev", "vision", "train", "--slices", "2", "--", "python", "-c", "1"])
     assert (done.exit_code, done.stderr) == (0, "")
@@ -228,6 +228,6 @@ def test_the_command_prints_yaml_with_notes_or_complains_on_stderr() -> None:
 
 
 @pytest.mark.parametrize("name", ["hp", "lq-team-a-hp", "cq-team-a-hp"])
-def test_a_queue_is_called_by_its_key_its_local_or_its_cluster_queue(name: str) -> None:
+def test_a_queue_can_be_named_by_key_local_queue_or_cluster_queue(name: str) -> None:
     (each,) = objects("batch-platform", "team-a", name)
     assert each["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "lq-team-a-hp"

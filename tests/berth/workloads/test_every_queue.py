@@ -112,7 +112,7 @@ def test_an_empty_fleet_admits_what_lint_passes(stack: str, team: str, queue: st
 
 
 @every_queue
-def test_what_is_printed_fits_the_published_schemas(stack: str, team: str, queue: str) -> None:
+def test_printed_workloads_match_the_published_schemas(stack: str, team: str, queue: str) -> None:
     checked = [
         each
         for manifests in fitting(stack, team, queue).values()
@@ -184,9 +184,7 @@ def of_a_unit(stack: str, flavor: str) -> int:
 
 
 @every_queue
-def test_the_largest_workload_is_what_the_ceiling_holds_and_one_more_is_refused(
-    stack: str, team: str, queue: str
-) -> None:
+def test_the_largest_workload_equals_the_ceiling(stack: str, team: str, queue: str) -> None:
     """A job stands on one flavor, so its ceiling is that of the flavor with the most whole slices or nodes."""
     behind = queue_plan(stack, team, queue)
     first = behind.flavors[0].flavor
@@ -208,7 +206,7 @@ def test_the_largest_workload_is_what_the_ceiling_holds_and_one_more_is_refused(
 
 
 @every_queue
-def test_cpu_and_memory_come_in_the_measure_of_the_quota(stack: str, team: str, queue: str) -> None:
+def test_cpu_and_memory_have_the_unit_of_the_quota(stack: str, team: str, queue: str) -> None:
     """Where a pod asks for them, a workload with all of the accelerators has all of the cpu and memory too."""
     behind = queue_plan(stack, team, queue)
     (job_set,) = fitting(stack, team, queue)["jobset"]
@@ -226,7 +224,7 @@ def test_cpu_and_memory_come_in_the_measure_of_the_quota(stack: str, team: str, 
             assert request * quotas[accelerator] == quotas[resource] * total(job_set, accelerator)
 
 
-def test_every_kind_fits_somewhere() -> None:
+def test_every_kind_has_a_queue_that_admits_it() -> None:
     """Services fit where Kueue is an existing one, whose integrations Berth does not know."""
     assert {kind for each in QUEUES for kind in fitting(*each)} == set(KINDS)
 

@@ -45,7 +45,7 @@ def test_the_published_job_is_one_master_and_two_workers() -> None:
     assert pod["containers"][0]["resources"]["limits"] == {"cpu": "4", "nvidia.com/gpu": "1"}
 
 
-def test_nothing_of_kueues_is_in_it() -> None:
+def test_an_ack_plan_has_no_kueue_objects() -> None:
     """A suspended job would wait for a Kueue that is not there."""
     _, out, _ = berth("trainers train --pods 2 --gpus 8")
     assert "kueue" not in out and "suspend" not in out
@@ -88,7 +88,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("words", REFUSED)
-def test_what_would_never_run_is_refused(words: str) -> None:
+def test_a_workload_that_could_never_run_is_a_fault(words: str) -> None:
     status, out, err = berth(words)
     assert (status, out, err.rstrip("\n")) == (1, "", REFUSED[words])
 
@@ -96,7 +96,7 @@ def test_what_would_never_run_is_refused(words: str) -> None:
 # --- without a quota tree ---------------------------------------------------------------------------------------------
 
 
-def test_a_job_of_a_fleet_without_a_quota_tree_is_placed_and_not_queued() -> None:
+def test_without_a_quota_tree_a_job_is_placed_at_once() -> None:
     status, out, _ = berth("vision vision-lab --pods 3 --gpus 8", GANG)
     job: Any = yaml.safe_load(out)
     assert (status, job["metadata"]["namespace"], job["metadata"]["name"]) == (0, "vision-lab", "vision")
@@ -131,6 +131,6 @@ REFUSED_WITHOUT_TREE = {
 
 
 @pytest.mark.parametrize("words", REFUSED_WITHOUT_TREE)
-def test_what_would_never_run_is_refused_without_a_quota_tree_too(words: str) -> None:
+def test_a_workload_that_could_never_run_is_a_fault_without_a_quota_tree(words: str) -> None:
     status, out, err = berth(words, GANG)
     assert (status, out, err.rstrip("\n")) == (1, "", REFUSED_WITHOUT_TREE[words])

@@ -157,7 +157,7 @@ REFUSED: dict[str, tuple[object, dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("claim", REFUSED)
-def test_a_template_that_cannot_be_is_refused(claim: str, tmp_path: pathlib.Path) -> None:
+def test_an_invalid_template_is_rejected(claim: str, tmp_path: pathlib.Path) -> None:
     template, options, lines = REFUSED[claim]
     made = answer("dev", "vision", "train", template=saved(tmp_path, template), **options)
     assert [line_without_code(problem) for problem in made.faults] == lines
@@ -170,7 +170,7 @@ def test_a_file_that_is_not_there_is_one_line(tmp_path: pathlib.Path) -> None:
     assert "nothing.yaml" in made.faults[0].line()
 
 
-def test_a_privileged_template_is_refused_as_lint_refuses_it(tmp_path: pathlib.Path) -> None:
+def test_a_privileged_template_gets_the_fault_of_lint(tmp_path: pathlib.Path) -> None:
     container = {"name": "a", "image": "b", "securityContext": {"privileged": True}}
     made = answer("dev", "language", "batch", template=saved(tmp_path, {"spec": {"containers": [container]}}))
     assert made.objects == ()

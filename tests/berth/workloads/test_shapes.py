@@ -68,7 +68,7 @@ def test_a_slice_of_one_host_is_one_pod_with_all_its_chips() -> None:
     assert draft.workload.pods == 2
 
 
-def test_where_kueue_places_pods_it_is_kueue_that_keeps_a_slice_together() -> None:
+def test_with_topology_aware_scheduling_kueue_keeps_a_slice_together() -> None:
     result = job_set(fleet(v5e={**V5E, "topologyAware": True}), slices=2)
     assert result.exclusive_topology is None
     assert result.pod.annotations == {
@@ -132,7 +132,7 @@ def test_pods_on_the_network_of_their_nodes_are_refused_by_autopilot() -> None:
         ("n1-standard-8", 8_000 - 60 - 10 - 10 - 10, 30 - 1 - 0.8 - 0.8 - 0.84),
     ],
 )
-def test_what_gke_leaves_of_a_machine(machine: str, cpu: int, gib: float) -> None:
+def test_the_allocatable_part_of_a_machine(machine: str, cpu: int, gib: float) -> None:
     result = catalog.allocatable(machine)
     assert result is not None
     assert (result.cpu, result.memory) == (cpu, int(gib * 2**30) - 100 * 2**20)
@@ -157,7 +157,7 @@ NUMBERS = st.none() | st.integers(1, 12)
     gpus=NUMBERS,
     cpu=st.none() | st.integers(1, 60),
 )
-def test_what_is_made_is_admitted_and_what_would_not_be_is_refused(
+def test_a_printed_workload_is_admitted_or_refused_with_a_fault(
     where: tuple[str, str, str], kind: str, number: int | None, gpus: int | None, cpu: int | None
 ) -> None:
     """Lint says yes exactly where Kueue's own decision on an empty fleet is yes and the pods fit their nodes."""

@@ -105,7 +105,7 @@ def test_the_job_sets_of_high_and_low_priority_training(name: str, priority: str
 # --- Dynamic Workload Scheduler ---------------------------------------------------------------------------------------
 
 
-def test_the_job_that_waits_for_its_machines() -> None:
+def test_the_job_of_queued_machines() -> None:
     """One pod with one GPU, suspended, for ten minutes at the most; Kueue adds labels and tolerations."""
     result = one(
         "dws",

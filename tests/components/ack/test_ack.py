@@ -90,7 +90,7 @@ def test_a_member_is_a_pro_cluster_with_its_node_pools(preview: bool) -> None:
     assert cluster.urn in pool.dependencies
 
 
-def test_a_pool_that_scales_says_its_bounds_and_what_it_scales_by() -> None:
+def test_an_autoscaled_pool_has_its_bounds_and_unit() -> None:
     marked = replace(POOL, labels={"team": "a"}, taints=(Taint(key="gpu", value="yes", effect="NoSchedule"),))
     sizes = {"nodes": Bounds(min=0, max=4)}
     for spot, kind in ((False, "gpu"), (True, "spot")):
@@ -104,7 +104,7 @@ def test_a_pool_that_scales_says_its_bounds_and_what_it_scales_by() -> None:
 
 
 @both_modes
-def test_what_exists_is_joined_and_nothing_of_it_is_made(preview: bool) -> None:
+def test_existing_ack_clusters_are_joined_and_not_created(preview: bool) -> None:
     there = replace(MEMBER, existing="c0123456789ab")
     done = built(there, replace(FLEET, existing="c0123456789cd"), preview)
     assert [r.type for r in done.resources if r.custom and r.type.startswith("alicloud:")] == [

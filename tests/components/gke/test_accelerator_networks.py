@@ -99,7 +99,7 @@ def test_a_pool_has_an_interface_in_every_subnet_in_the_plans_order(
 
 
 @sets
-def test_a_pool_is_made_after_its_subnets_and_deleted_before_them(plan: AcceleratorNetworksPlan) -> None:
+def test_a_pool_is_created_after_its_subnets_and_deleted_first(plan: AcceleratorNetworksPlan) -> None:
     done = made(plan)
     needed = done.only_resource("container/nodePool:NodePool").property_dependencies["networkConfig"]
     assert {one.urn for one in done.resources_of("compute/subnetwork:Subnetwork")} <= set(needed)
@@ -134,7 +134,7 @@ def test_a_network_refers_to_the_parameters_of_its_name() -> None:
     }
 
 
-def test_a_network_goes_before_its_parameters_and_these_before_the_vpc() -> None:
+def test_networks_are_deleted_before_their_parameters_and_these_before_the_vpc() -> None:
     """GKE keeps parameters that are in use, and Google a VPC."""
     done = made(RDMA)
     for card in done.resources_of("networking.gke.io/v1:Network"):

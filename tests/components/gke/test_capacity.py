@@ -48,7 +48,7 @@ def test_every_kind_of_pool_keeps_the_rules_of_every_component(preview: bool) ->
     assert broken_rules(built(preview)) == []
 
 
-def test_a_preview_shows_exactly_what_an_update_asks_for() -> None:
+def test_a_preview_shows_exactly_the_inputs_of_an_update() -> None:
     known, shown = (
         {one.name: one.inputs for one in built(preview).resources_of("container/nodePool:NodePool")}
         for preview in (False, True)
@@ -68,7 +68,7 @@ def test_labels_are_those_of_the_plan_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("key", DWS)
-def test_dws_pools_start_with_0_nodes_in_every_zone_of_their_machine(key: str) -> None:
+def test_dws_pools_start_with_0_nodes_in_any_zone(key: str) -> None:
     assert inputs_of(key)["initialNodeCount"] == 0
     assert inputs_of(key)["autoscaling"]["locationPolicy"] == "ANY"
     assert "nodeCount" not in inputs_of(key)
@@ -81,7 +81,7 @@ def test_dws_uses_no_reservation_and_no_spot(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", DWS)
-def test_repair_is_what_the_plan_says(key: str) -> None:
+def test_repair_matches_the_plan(key: str) -> None:
     """The planner switches it off for DWS: a repair takes a node out of a job that was given all its nodes at once."""
     assert inputs_of(key)["management"] == {"autoRepair": False, "autoUpgrade": True}
 
@@ -110,7 +110,7 @@ def test_only_flex_start_pools_set_flex_start(key: str) -> None:
     assert "flexStart" not in node("compact")
 
 
-def test_what_the_autoscaler_decides_is_not_fought_zone_by_zone_either() -> None:
+def test_autoscaled_node_counts_per_zone_are_ignored() -> None:
     assert pool("flex-hosts").ignore_changes == ("initialNodeCount", "nodeCount")
 
 
@@ -138,13 +138,13 @@ def test_a_reservation_of_any_form_is_one_value_under_one_key(key: str, value: s
     }
 
 
-def test_a_reservations_path_is_as_short_as_it_can_be() -> None:
+def test_a_reservation_path_has_the_shortest_form() -> None:
     assert reservation_path("r") == "r"
     assert reservation_path("r", project="p") == "projects/p/reservations/r"
     assert reservation_path("r", sub_block="s") == "r", "a sub-block lies in a block"
 
 
-def test_hosts_are_serviced_as_their_reservation_says() -> None:
+def test_reserved_nodes_set_no_host_maintenance_policy() -> None:
     assert "hostMaintenancePolicy" not in node("shared")
 
 
@@ -196,7 +196,7 @@ def test_a_slice_is_made_after_its_policy_and_deleted_before_it(preview: bool) -
     assert cast(Any, slices.inputs["placementPolicy"])["policyName"] == done.exports["policy"] == "dev-tpu7x-2x2x2"
 
 
-def test_a_workload_policy_says_how_chips_are_wired() -> None:
+def test_a_workload_policy_has_the_topology_of_the_chips() -> None:
     done = run(lambda: WorkloadPolicy(POLICY.key, POLICY, opts=using(google())))
     one = done.only_resource("compute/resourcePolicy:ResourcePolicy")
     assert one.inputs["workloadPolicy"] == {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}

@@ -53,7 +53,7 @@ def test_a_cluster_keeps_the_rules_of_every_component(plan: ClusterPlan, preview
 
 
 @pytest.mark.parametrize("plan", ALL_PLANS, ids=["standard", "autopilot", "private"])
-def test_a_preview_does_not_fail_on_an_endpoint_that_does_not_exist_yet(plan: ClusterPlan) -> None:
+def test_a_preview_accepts_an_unknown_endpoint(plan: ClusterPlan) -> None:
     done = built(plan, preview=True)
     assert done.exports["kubeconfig"] == UNKNOWN
     assert done.only_resource("berth:gke:Cluster").outputs == {"clusterName": "dev", "endpoint": UNKNOWN}
@@ -91,13 +91,13 @@ def test_a_cluster_is_protected_in_the_program_and_at_google() -> None:
     assert one.inputs["deletionProtection"] is True
 
 
-def test_an_unprotected_cluster_says_so_in_both_places() -> None:
+def test_an_unprotected_cluster_is_explicit_in_pulumi_and_google_cloud() -> None:
     one = resource(replace(STANDARD, protect=False, deletion_protection=False))
     assert one.protect is False
     assert one.inputs["deletionProtection"] is False
 
 
-def test_the_pool_that_google_insists_on_is_removed_and_never_looked_at_again() -> None:
+def test_the_default_pool_is_removed_and_ignored() -> None:
     """GKE reports its count and nodes differently once it is gone; for the provider both are reasons to replace."""
     one = resource(STANDARD)
     assert (one.inputs["removeDefaultNodePool"], one.inputs["initialNodeCount"]) == (True, 1)
@@ -134,7 +134,7 @@ def test_a_standard_cluster_has_no_autopilot_argument() -> None:
     assert "enableAutopilot" not in inputs(STANDARD)
 
 
-def test_auto_provisioned_nodes_are_like_ours() -> None:
+def test_auto_provisioned_nodes_have_the_settings_of_node_pools() -> None:
     request = inputs(STANDARD)["clusterAutoscaling"]
     defaults = request["autoProvisioningDefaults"]
     assert (request["enabled"], request["autoscalingProfile"]) == (True, "OPTIMIZE_UTILIZATION")
@@ -165,7 +165,7 @@ def test_pods_and_services_use_the_ranges_of_the_fleets_own_subnet() -> None:
     }
 
 
-def test_the_control_plane_is_private_where_the_plan_says_so() -> None:
+def test_the_control_plane_is_private_as_planned() -> None:
     assert inputs(PRIVATE)["privateClusterConfig"] == {
         "enablePrivateNodes": True,
         "enablePrivateEndpoint": True,
@@ -175,7 +175,7 @@ def test_the_control_plane_is_private_where_the_plan_says_so() -> None:
 
 
 @pytest.mark.parametrize("mode", [STANDARD, AUTOPILOT])
-def test_a_public_cluster_says_that_it_is(mode: ClusterPlan) -> None:
+def test_a_public_cluster_is_explicit(mode: ClusterPlan) -> None:
     """Of a block that goes away the provider keeps what it knew; a range that it knows cannot be taken back."""
     public = replace(CONTROL_PLANE, private_nodes=False, ip_range=None)
     request = inputs(replace(mode, control_plane=public))["privateClusterConfig"]
@@ -213,7 +213,7 @@ def test_images_are_streamed_by_default_where_the_plan_says_so() -> None:
     assert streaming == {"nodeConfigDefaults": {"gcfsConfig": {"enabled": True}}}
 
 
-def test_upgrades_happen_in_the_window_and_not_in_exclusions() -> None:
+def test_upgrades_run_in_the_window_and_not_in_exclusions() -> None:
     request = inputs(STANDARD)["maintenancePolicy"]
     assert request["recurringWindow"]["recurrence"] == "FREQ=WEEKLY;BYDAY=SA"
     (exclusion,) = request["maintenanceExclusions"]
@@ -224,7 +224,7 @@ def test_no_maintenance_is_no_policy() -> None:
     assert "maintenancePolicy" not in inputs(replace(STANDARD, maintenance=None))
 
 
-def test_the_cluster_is_what_its_plan_says() -> None:
+def test_the_cluster_matches_its_plan() -> None:
     request = inputs(STANDARD)
     assert (request["name"], request["location"], request["project"]) == ("dev", "us-central1", "acme-ml-dev")
     assert request["nodeLocations"] == ["us-central1-a", "us-central1-c"]

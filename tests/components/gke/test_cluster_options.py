@@ -105,12 +105,12 @@ def test_a_kubeconfig_by_address_trusts_the_clusters_authority(key: str) -> None
     assert set(cluster["cluster"]) == {"server", "certificate-authority-data"}
 
 
-def test_a_preview_does_not_invent_a_name_that_does_not_exist_yet() -> None:
+def test_a_preview_keeps_unknown_names_unknown() -> None:
     """The block that the name lies in is an input, and comes back without it: `https://None` must never be written."""
     assert {key: built(preview=True).exports[key] for key in PLANS} == dict.fromkeys(PLANS, UNKNOWN)
 
 
-def test_the_dns_name_is_opened_or_closed_and_left_alone_if_unsaid() -> None:
+def test_the_dns_endpoint_is_set_only_if_stated() -> None:
     """The address is set too: the provider keeps a block that is left out, and it could not be switched on again."""
     with_address = {"ipEndpointsConfig": {"enabled": True}}
     opened, closed = ({"dnsEndpointConfig": {"allowExternalTraffic": each}, **with_address} for each in (True, False))
@@ -118,7 +118,7 @@ def test_the_dns_name_is_opened_or_closed_and_left_alone_if_unsaid() -> None:
     assert inputs_of("dns-closed")["controlPlaneEndpointsConfig"] == closed
 
 
-def test_no_networks_are_let_to_an_address_that_does_not_exist() -> None:
+def test_without_ip_endpoints_no_authorized_networks_are_sent() -> None:
     """The provider does not send them then, and would show them as a change for ever (seen)."""
     assert inputs_of("dns-alone")["controlPlaneEndpointsConfig"]["ipEndpointsConfig"] == {"enabled": False}
     assert "masterAuthorizedNetworksConfig" not in inputs_of("dns-alone")
@@ -140,7 +140,7 @@ def test_both_modes_join_a_fleet_and_take_further_networks(key: str) -> None:
     assert inputs_of(key)["confidentialNodes"] == {"enabled": True, "confidentialInstanceType": "SEV"}
 
 
-def test_the_pool_that_is_made_at_first_can_do_what_the_cluster_demands() -> None:
+def test_the_default_pool_meets_the_demands_of_the_cluster() -> None:
     """GKE makes it before it is removed, and its usual machine cannot be confidential."""
     assert inputs_of("full")["nodeConfig"]["machineType"] == "n2d-standard-2"
     assert "machineType" not in inputs_of("plain")["nodeConfig"]
@@ -172,7 +172,7 @@ def test_lustre_is_disabled_only_if_the_stack_file_names_it() -> None:
 # --- nodes that GKE makes ---------------------------------------------------------------------------------------------
 
 
-def test_auto_provisioned_pools_are_what_the_plan_says() -> None:
+def test_auto_provisioned_pools_match_the_plan() -> None:
     """Not repaired, where they are made for queued jobs; TPUs are limited like GPUs, by the label's value."""
     autoscaling = inputs_of("full")["clusterAutoscaling"]
     defaults = autoscaling["autoProvisioningDefaults"]

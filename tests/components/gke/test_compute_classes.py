@@ -69,7 +69,7 @@ def test_a_class_is_exactly_its_manifest(preview: bool) -> None:
     assert made(preview).only_resource("ComputeClass", "classes-h200").inputs == compute_class(LADDER)
 
 
-def test_ways_to_get_nodes_keep_their_order() -> None:
+def test_compute_class_rules_keep_their_order() -> None:
     """A reservation first, flex-start when it is full, spot at the last."""
     first, second, third = spec(LADDER)["priorities"]
     assert first["reservations"]["affinity"] == "Specific"
@@ -78,7 +78,7 @@ def test_ways_to_get_nodes_keep_their_order() -> None:
     assert third == {"gpu": {"type": "nvidia-h200-141gb", "count": 8, "driverVersion": "latest"}, "spot": True}
 
 
-def test_a_sub_block_lies_in_its_block() -> None:
+def test_a_sub_block_is_part_of_its_block() -> None:
     (one,) = spec(LADDER)["priorities"][0]["reservations"]["specific"]
     assert one == {
         "name": "r",
@@ -89,21 +89,21 @@ def test_a_sub_block_lies_in_its_block() -> None:
 
 
 @pytest.mark.parametrize("affinity", ["AnyBestEffort", "AnyThenFail", "None"])
-def test_an_affinity_to_no_certain_reservation_names_none(affinity: str) -> None:
+def test_an_affinity_to_any_reservation_has_no_name(affinity: str) -> None:
     """The CRD refuses `specific` beside anything but Specific."""
     assert priority(ClassPriorityPlan(spot=False, affinity=affinity))["reservations"] == {"affinity": affinity}
 
 
-def test_spot_may_be_unsaid_and_may_be_refused() -> None:
+def test_spot_is_optional_and_can_be_rejected() -> None:
     assert "spot" not in priority(ClassPriorityPlan(machine_type="n4-standard-8"))
     assert priority(ClassPriorityPlan(machine_type="n4-standard-8", spot=False))["spot"] is False
 
 
-def test_slices_are_what_their_plans_say() -> None:
+def test_slices_match_their_plans() -> None:
     assert priority(ClassPriorityPlan(tpu=CHIPS))["tpu"] == {"type": "tpu-v6e-slice", "count": 4, "topology": "4x4"}
 
 
-def test_machines_of_one_way_are_what_its_plan_says() -> None:
+def test_machines_of_a_compute_class_rule_match_the_plan() -> None:
     plan = ClassPriorityPlan(
         machine_type="a2-highgpu-1g",
         zones=("us-central1-b", "us-central1-a"),
@@ -114,7 +114,7 @@ def test_machines_of_one_way_are_what_its_plan_says() -> None:
     }
 
 
-def test_a_class_says_always_what_happens_when_nothing_can_be_had() -> None:
+def test_a_compute_class_always_sets_its_fallback() -> None:
     """The CRD demands it, and what is unsaid would be filled in by whatever version serves it."""
     assert spec(ComputeClassPlan(name="c", priorities=())) == {
         "whenUnsatisfiable": "DoNotScaleUp",
@@ -123,7 +123,7 @@ def test_a_class_says_always_what_happens_when_nothing_can_be_had() -> None:
     }
 
 
-def test_nodes_of_a_class_are_what_its_plan_says() -> None:
+def test_nodes_of_a_compute_class_match_the_plan() -> None:
     plan = ComputeClassPlan(
         name="c",
         priorities=(),

@@ -50,7 +50,7 @@ def test_an_api_is_never_switched_off() -> None:
     ]
 
 
-def test_apis_are_named_by_what_they_are() -> None:
+def test_apis_have_their_service_names() -> None:
     values = {one.name: one.inputs["service"] for one in services().resources_of("projects/service:Service")}
     assert values == {"apis-compute": "compute.googleapis.com", "apis-container": "container.googleapis.com"}
 
@@ -68,12 +68,12 @@ def test_a_resource_depends_only_on_its_own_api(preview: bool) -> None:
     assert done.only_resource("compute/network:Network").dependencies == (compute.urn,)
 
 
-def test_the_network_is_of_our_own_making_and_global() -> None:
+def test_the_network_is_custom_mode_with_global_routing() -> None:
     request = network().only_resource("compute/network:Network").inputs
     assert (request["autoCreateSubnetworks"], request["routingMode"]) == (False, "GLOBAL")
 
 
-def test_packets_are_as_large_as_the_plan_says() -> None:
+def test_the_mtu_matches_the_plan() -> None:
     """GPUDirect over TCP wants them large on the first interface too; else Google's default stands."""
     assert "mtu" not in network().only_resource("compute/network:Network").inputs
     assert network(replace(NETWORK, mtu=8244)).only_resource("compute/network:Network").inputs["mtu"] == 8244
@@ -89,7 +89,7 @@ def test_nodes_reach_google_without_public_addresses_and_pods_have_their_ranges(
     ]
 
 
-def test_private_nodes_reach_the_world_through_nat_and_only_errors_are_logged() -> None:
+def test_private_nodes_reach_the_internet_through_nat_which_logs_errors() -> None:
     request = network().only_resource("compute/routerNat:RouterNat").inputs
     assert request["natIpAllocateOption"] == "AUTO_ONLY"
     assert request["sourceSubnetworkIpRangesToNat"] == "ALL_SUBNETWORKS_ALL_IP_RANGES"
@@ -166,7 +166,7 @@ def test_the_address_of_the_nodes_account_is_what_the_plan_said() -> None:
     assert account().only_resource("berth:gke:NodeServiceAccount").outputs == {"email": NODES.email}
 
 
-def test_a_reservation_is_used_only_by_those_who_name_it() -> None:
+def test_a_reservation_is_used_only_by_pools_that_name_it() -> None:
     """Otherwise any matching machine of the project would use it up."""
     assert reservation().only_resource("compute/reservation:Reservation").inputs["specificReservationRequired"] is True
 
@@ -186,7 +186,7 @@ def test_machines_without_gpus_are_reserved_without_gpus() -> None:
 
 
 @pytest.mark.parametrize("protect", [True, False])
-def test_a_reservation_is_protected_exactly_when_its_plan_says_so(protect: bool) -> None:
+def test_a_reservation_is_protected_as_planned(protect: bool) -> None:
     one = reservation(replace(RESERVATION, protect=protect)).only_resource("compute/reservation:Reservation")
     assert one.protect is protect
     assert one.delete_before_replace is True

@@ -54,7 +54,7 @@ def test_a_pool_keeps_the_rules_of_every_component(plan: NodePoolPlan, preview: 
 
 
 @both_modes
-def test_the_same_plan_asks_for_the_same_in_both_modes(preview: bool) -> None:
+def test_the_same_plan_gives_equal_inputs_in_both_modes(preview: bool) -> None:
     """A pool depends on nothing that is computed, so a preview shows exactly what an update does."""
     assert pool(L4, preview).inputs == pool(L4).inputs
 
@@ -75,7 +75,7 @@ def test_a_pool_without_a_reservation_consumes_none(plan: NodePoolPlan) -> None:
 
 
 @both_modes
-def test_a_pool_is_made_after_its_reservation_and_deleted_before_it(preview: bool) -> None:
+def test_a_pool_is_created_after_its_reservation_and_deleted_first(preview: bool) -> None:
     """Google refuses to delete a reservation in use; the order comes from the name being taken as an output."""
 
     def build() -> None:
@@ -124,7 +124,7 @@ def test_a_replaced_pool_is_deleted_first(plan: NodePoolPlan) -> None:
 
 
 @pytest.mark.parametrize("protect", [True, False])
-def test_a_pool_is_protected_exactly_when_its_plan_says_so(protect: bool) -> None:
+def test_a_pool_is_protected_as_planned(protect: bool) -> None:
     assert pool(replace(SLICE, protect=protect)).protect is protect
 
 
@@ -148,11 +148,11 @@ def test_the_count_at_creation_never_replaces_a_pool(plan: NodePoolPlan) -> None
     assert "initialNodeCount" in pool(plan).ignore_changes
 
 
-def test_what_the_autoscaler_decides_is_not_fought() -> None:
+def test_autoscaled_node_counts_are_ignored() -> None:
     assert pool(L4).ignore_changes == ("initialNodeCount", "nodeCount")
 
 
-def test_a_slice_that_may_rest_is_all_or_nothing_in_its_zone() -> None:
+def test_an_autoscaled_slice_is_all_or_nothing_in_its_zone() -> None:
     """Limits for the whole pool fail on some TPU pools; a slice has one zone, so limits for a zone say the same."""
     resting = replace(SLICE, nodes_per_zone=None, total_nodes=Bounds(min=0, max=2), location_policy="ANY")
     inputs = pool(resting).inputs
@@ -213,7 +213,7 @@ def test_nodes_are_identified_by_their_account_and_pods_by_their_own() -> None:
     assert config["workloadMetadataConfig"] == {"mode": "GKE_METADATA"}
 
 
-def test_nodes_are_what_their_plan_says() -> None:
+def test_nodes_match_the_plan() -> None:
     config = node(replace(L4, secure_boot=False, spot=True))
     assert config["machineType"] == "g2-standard-24"
     assert config["spot"] is True
@@ -229,8 +229,8 @@ def test_image_streaming_is_always_explicit(plan: NodePoolPlan) -> None:
     assert node(plan)["gcfsConfig"] == {"enabled": plan.image_streaming}
 
 
-def test_a_stock_out_is_given_up_after_half_an_hour() -> None:
-    """The provider alone would hold the update for two."""
+def test_a_pool_has_timeouts_of_two_hours() -> None:
+    """Large slices take longer than the provider's 30 minutes."""
     assert pool(L4).custom_timeouts == {"create": "2h", "update": "2h", "delete": "2h"}
 
 

@@ -59,7 +59,7 @@ def test_a_pool_has_only_arguments_of_its_plan(field: str) -> None:
 # --- GPUs -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_gpu_is_shared_in_turns_or_at_once() -> None:
+def test_a_gpu_is_shared_by_time_or_by_mps() -> None:
     assert gpus("time-sharing")["gpuSharingConfig"] == {
         "gpuSharingStrategy": "TIME_SHARING",
         "maxSharedClientsPerGpu": 2,
@@ -72,7 +72,7 @@ def test_a_partition_of_a_gpu_may_be_shared_too() -> None:
     assert "gpuSharingConfig" not in gpus("mig")
 
 
-def test_a_driver_can_be_left_to_others() -> None:
+def test_a_driver_can_be_installed_by_others() -> None:
     assert gpus("mig")["gpuDriverInstallationConfig"] == {"gpuDriverVersion": "INSTALLATION_DISABLED"}
 
 
@@ -86,7 +86,7 @@ def test_local_ssds_back_ephemeral_storage_or_are_raw_blocks() -> None:
     assert "ephemeralStorageLocalSsdConfig" not in node("ssd-block")
 
 
-def test_ssds_that_a_machine_brings_never_replace_its_pool() -> None:
+def test_bundled_ssds_never_replace_a_pool() -> None:
     """GKE reports them, and to the provider what we did not say is to be removed, pool and all (seen: `+-`)."""
     assert pool("attached").ignore_changes[-2:] == SSDS
     assert not set(SSDS) & set(pool("ssd").ignore_changes), "a change of what was said must reach the pool"
@@ -101,13 +101,13 @@ def test_a_network_configuration_always_sets_private_nodes(key: str, private: bo
     assert cast(Any, pool(key).inputs["networkConfig"])["enablePrivateNodes"] is private
 
 
-def test_dranet_lets_google_make_the_networks_and_labels_the_nodes_for_its_driver() -> None:
+def test_with_dranet_google_creates_the_networks_and_nodes_have_the_drivers_label() -> None:
     assert pool("dranet").inputs["networkConfig"] == {"acceleratorNetworkProfile": "auto", "enablePrivateNodes": True}
     assert node("dranet")["labels"]["cloud.google.com/gke-networking-dra-driver"] == "true"
     assert "cloud.google.com/gke-networking-dra-driver" not in node("foreign")["labels"]
 
 
-def test_interfaces_may_be_in_somebody_elses_networks() -> None:
+def test_interfaces_may_use_existing_networks() -> None:
     network = cast(Any, pool("foreign").inputs["networkConfig"])
     assert network["additionalNodeNetworkConfigs"] == [{"network": "theirs", "subnetwork": "theirs-a"}]
 
@@ -124,7 +124,7 @@ def test_confidential_nodes_have_their_technology_and_boot_settings() -> None:
     assert node("confidential")["shieldedInstanceConfig"]["enableSecureBoot"] is False
 
 
-def test_kubelet_and_kernel_are_tuned_as_far_as_the_plan_goes() -> None:
+def test_kubelet_and_kernel_settings_match_the_plan() -> None:
     assert node("tuned")["kubeletConfig"] == {
         "cpuManagerPolicy": "static",
         "podPidsLimit": 4096,
@@ -136,5 +136,5 @@ def test_kubelet_and_kernel_are_tuned_as_far_as_the_plan_goes() -> None:
     }
 
 
-def test_the_rest_of_a_node_is_what_its_plan_says() -> None:
+def test_the_other_node_settings_match_the_plan() -> None:
     assert pool("tuned").inputs["maxPodsPerNode"] == 32

@@ -55,7 +55,9 @@ def test_a_request_keeps_the_rules_of_every_component(plan: FutureReservationPla
 
 @both_modes
 @requests
-def test_a_pool_names_what_is_delivered_and_comes_after_the_request(plan: FutureReservationPlan, preview: bool) -> None:
+def test_a_pool_names_the_delivered_reservation_and_depends_on_the_request(
+    plan: FutureReservationPlan, preview: bool
+) -> None:
     """By the delivered reservation's name, never the request's: Google would find no such reservation."""
     done = future(plan, preview)
     pool, request = (
@@ -65,7 +67,7 @@ def test_a_pool_names_what_is_delivered_and_comes_after_the_request(plan: Future
     assert request.urn in pool.property_dependencies["nodeConfig"]
 
 
-def test_a_calendar_request_says_when_what_and_how() -> None:
+def test_a_calendar_request_has_its_time_machine_and_mode() -> None:
     inputs = declared(CALENDAR).inputs
     assert (inputs["reservationMode"], inputs["deploymentType"]) == ("CALENDAR", "DENSE")
     assert inputs["timeWindow"] == {"startTime": "2026-12-01T00:00:00Z", "endTime": "2026-12-15T00:00:00Z"}
@@ -79,7 +81,7 @@ def test_a_calendar_request_says_when_what_and_how() -> None:
 
 
 @requests
-def test_what_is_delivered_is_used_only_by_those_who_name_it(plan: FutureReservationPlan) -> None:
+def test_delivered_reservations_are_used_only_by_name(plan: FutureReservationPlan) -> None:
     inputs = declared(plan).inputs
     assert inputs["specificReservationRequired"] is True
     assert inputs["planningStatus"] == "SUBMITTED", "a draft is never looked at"
@@ -103,7 +105,7 @@ def test_another_spelling_of_an_address_does_not_replace_a_granted_request() -> 
     assert declared(CALENDAR).ignore_changes == ()
 
 
-def test_a_long_request_is_shared_and_stays() -> None:
+def test_a_shared_future_reservation_has_its_projects_and_local_ssds() -> None:
     inputs = declared(LONG).inputs
     assert inputs["shareSettings"] == {"shareType": "SPECIFIC_PROJECTS", "projects": ["a", "b"]}
     assert inputs["autoDeleteAutoCreatedReservations"] is True
@@ -112,7 +114,7 @@ def test_a_long_request_is_shared_and_stays() -> None:
 
 
 @pytest.mark.parametrize("protect", [True, False])
-def test_a_request_is_protected_exactly_when_its_plan_says_so(protect: bool) -> None:
+def test_a_future_reservation_is_protected_as_planned(protect: bool) -> None:
     """Taken back and made anew, it stands at the end of the line."""
     one = declared(replace(CALENDAR, protect=protect))
     assert (one.protect, one.delete_before_replace) == (protect, True)
@@ -128,7 +130,7 @@ def test_a_reservation_holds_the_disks_of_its_pools() -> None:
     assert machine["localSsds"] == [{"diskSizeGb": 375, "interface": "NVME"}] * 2
 
 
-def test_a_reservation_is_shared_with_the_projects_of_its_plan_and_else_with_none() -> None:
+def test_a_reservation_is_shared_only_with_the_projects_of_its_plan() -> None:
     shared = owned(replace(RESERVATION, share_with=("b", "a")))
     assert shared["shareSettings"] == {"shareType": "SPECIFIC_PROJECTS", "projects": ["a", "b"]}
     assert "shareSettings" not in owned(RESERVATION)

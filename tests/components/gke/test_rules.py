@@ -36,7 +36,7 @@ def breaches(child: Child, registers: bool = True) -> list[str]:
     return [line.rpartition(": ")[2] for line in broken_rules(run(build))]
 
 
-def test_a_careful_component_breaks_nothing() -> None:
+def test_a_correct_component_breaks_no_rule() -> None:
     assert breaches(lambda parent, provider: address("careless-address", parent, provider)) == []
 
 

@@ -119,12 +119,12 @@ def test_the_driver_is_of_the_plans_version(version: str, output: str) -> None:
     assert output in install["command"][-1]
 
 
-def test_a_driver_that_is_loaded_stays() -> None:
+def test_a_loaded_driver_is_not_installed_again() -> None:
     install, _ = first(EVERY[0])
     assert install["command"][-1].startswith("if lsmod | grep -q '^nvidia'; then")
 
 
-def test_the_installer_that_lies_on_the_node_is_never_pulled_and_any_other_is() -> None:
+def test_the_preloaded_installer_image_is_never_pulled() -> None:
     preloaded, _ = first(EVERY[0])
     mirrored, _ = first(gpu.driver_installer(DriverInstallerPlan(image="mirror.example/installer@sha256:1")))
     assert (preloaded["image"], preloaded["imagePullPolicy"]) == (DRIVER_IMAGE, "Never")
@@ -161,6 +161,6 @@ def test_images_are_those_of_the_plan() -> None:
     assert (first(manifest)[0]["image"], pod(manifest)["containers"][0]["image"]) == ("a@sha256:1", "b@sha256:2")
 
 
-def test_the_injector_has_no_work_to_do_first() -> None:
+def test_the_device_injector_has_no_init_containers() -> None:
     assert "initContainers" not in pod(EVERY[-1])
     assert [one["name"] for one in pod(EVERY[-1])["containers"]] == ["device-injector"]

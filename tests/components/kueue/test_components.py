@@ -153,7 +153,7 @@ def names(urns: Sequence[str]) -> set[str]:
         ("room-namespace", namespace(plans.team(), plans.team().namespaces[0])),
     ],
 )
-def test_what_is_registered_is_the_manifest(
+def test_the_registered_object_is_the_manifest(
     made: dict[str, RecordedResource], name: str, manifest: dict[str, object]
 ) -> None:
     """So that `berth render` and a deployment cannot differ."""
@@ -224,17 +224,17 @@ def test_kueues_objects_depend_only_on_kueue(made: dict[str, RecordedResource]) 
         assert names(made[name].dependencies) == {"controllers-kueue"}
 
 
-def test_a_check_comes_after_its_config_and_goes_before_it(made: dict[str, RecordedResource]) -> None:
+def test_an_admission_check_is_created_after_its_config_and_deleted_first(made: dict[str, RecordedResource]) -> None:
     """Without it the check is inactive, and with it every queue that names the check."""
     assert names(made["checks-check-dws-prov"].dependencies) == {"checks-config-dws-config"}
 
 
-def test_a_pod_priority_waits_for_nothing(made: dict[str, RecordedResource]) -> None:
+def test_a_priority_class_has_no_dependency(made: dict[str, RecordedResource]) -> None:
     assert made["priorities-pod-high"].dependencies == ()
 
 
 @both_modes
-def test_a_local_queue_waits_for_its_namespace_and_its_queue(preview: bool) -> None:
+def test_a_local_queue_depends_on_its_namespace_and_cluster_queue(preview: bool) -> None:
     door = run(queueing, preview).only_resource("LocalQueue")
     assert names(door.dependencies) == {"room-namespace", "queues-vision-train-cluster-queue"}
     assert names(door.property_dependencies["metadata"]) == {"room-namespace"}
@@ -248,7 +248,7 @@ def test_a_local_queue_in_another_teams_namespace_names_that_namespace() -> None
 
 
 @pytest.mark.parametrize("protect", [True, False])
-def test_a_cluster_queue_is_protected_exactly_when_its_plan_says_so_and_its_doors_never(protect: bool) -> None:
+def test_a_cluster_queue_is_protected_as_planned_and_its_local_queues_never(protect: bool) -> None:
     def build() -> None:
         plan = replace(plans.queue(), protect=protect)
         TeamQueues("queues", (plan,), opts=using(kubernetes.Provider("in-cluster", kubeconfig="{}")))
@@ -258,7 +258,7 @@ def test_a_cluster_queue_is_protected_exactly_when_its_plan_says_so_and_its_door
     assert not made.only_resource("LocalQueue").protect
 
 
-def test_doors_of_like_names_in_several_namespaces_stay_apart() -> None:
+def test_local_queues_of_equal_names_in_several_namespaces_differ() -> None:
     """`a-b` with `c`, `a` with `b-c`: joined by a hyphen both would be the same resource."""
     doors = tuple(
         replace(plans.door(room, "vision-train"), name=name) for room, name in (("a-b", "c"), ("a", "b-c"), ("a", "c"))
@@ -293,7 +293,7 @@ def test_queues_of_two_components_do_not_collide_and_a_prefix_names_them_otherwi
         ("flavors-v5e-near", ("spec.nodeLabels", "spec.tolerations")),
     ],
 )
-def test_what_cannot_be_changed_is_replaced_the_old_one_first(
+def test_an_immutable_field_replaces_and_deletes_first(
     made: dict[str, RecordedResource], name: str, fields: tuple[str, ...]
 ) -> None:
     """The API server refuses the change, and only at `up`; two objects of one name cannot be, so the old one goes."""
@@ -301,7 +301,7 @@ def test_what_cannot_be_changed_is_replaced_the_old_one_first(
     assert made[name].delete_before_replace is True
 
 
-def test_what_can_be_changed_is_never_replaced(made: dict[str, RecordedResource]) -> None:
+def test_an_updatable_field_never_replaces(made: dict[str, RecordedResource]) -> None:
     for name in ("queues-vision-train-cluster-queue", "flavors-v5e", "cohorts-labs", "priorities-workload-high"):
         assert made[name].replace_on_changes == ()
         assert made[name].delete_before_replace is None
@@ -334,7 +334,7 @@ def test_no_controller_is_ever_uninstalled(made: dict[str, RecordedResource]) ->
     assert [each.name for each in made.values() if each.retain_on_delete] == ["controllers-jobset", "controllers-kueue"]
 
 
-def test_live_values_lie_over_the_manifest_and_leave_it_as_it_was() -> None:
+def test_live_values_override_the_manifest_without_changing_it() -> None:
     manifest = {"kind": "A", "metadata": {"name": "a", "namespace": "b"}}
     assert overlay(manifest, {"metadata": {"namespace": "live"}, "spec": {"c": 1}}) == {
         "kind": "A",
@@ -344,7 +344,7 @@ def test_live_values_lie_over_the_manifest_and_leave_it_as_it_was() -> None:
     assert manifest == {"kind": "A", "metadata": {"name": "a", "namespace": "b"}}
 
 
-def test_a_group_is_spelt_out_in_the_token_unless_it_is_the_first_one() -> None:
+def test_a_type_token_has_the_api_group_except_core() -> None:
     assert type_token({"apiVersion": "batch/v1", "kind": "Job"}) == "kubernetes:batch/v1:Job"
     assert type_token({"apiVersion": "v1", "kind": "ServiceAccount"}) == "kubernetes:core/v1:ServiceAccount"
 
@@ -397,13 +397,13 @@ def test_single_pods_are_not_queued_by_default() -> None:
 
 
 @pytest.mark.parametrize(("queues", "size"), [(0, "512Mi"), (1, "1Gi"), (256, "1Gi"), (257, "2Gi"), (3000, "8Gi")])
-def test_the_manager_grows_with_the_fleet_but_seldom(queues: int, size: str) -> None:
+def test_kueues_size_grows_in_few_steps_with_the_fleet(queues: int, size: str) -> None:
     """Its size is part of its pod, so a change restarts it."""
     resources = values(cluster_queues=queues)["controllerManager"]["manager"]["resources"]
     assert resources["requests"]["memory"] == resources["limits"]["memory"] == size
 
 
-def test_controllers_go_where_the_system_pool_is() -> None:
+def test_controllers_run_on_the_system_pool() -> None:
     placed: dict[str, Any] = {
         "node_labels": {"berth.dev/pool": "system"},
         "tolerations": (Toleration(key="system", operator="Exists", effect="NoSchedule"),),
@@ -435,7 +435,7 @@ def test_the_default_configuration_waits_an_hour_for_pods() -> None:
     assert json.loads(text())["waitForPodsReady"] == {"timeout": "3600s"}
 
 
-def test_waiting_for_pods_says_how_long_and_what_then() -> None:
+def test_wait_for_pods_ready_has_a_timeout_and_a_requeuing_strategy() -> None:
     again = RequeuingPlan(timestamp="Creation", limit_count=0, base_seconds=30, max_seconds=600)
     plan = PodsReadyPlan(timeout_seconds=60, recovery_seconds=0, block_admission=True, requeuing=again)
     assert rendered(ConfigurationPlan(pods_ready=plan)) == {
@@ -470,7 +470,7 @@ def test_fair_sharing_is_in_the_configuration() -> None:
     }
 
 
-def test_resources_are_left_out_counted_otherwise_or_both() -> None:
+def test_resources_can_be_excluded_transformed_or_both() -> None:
     plan = ConfigurationPlan(
         excluded_prefixes=(),
         quota_check="IgnoreUndeclared",
@@ -525,11 +525,11 @@ def test_kueue_manages_jobs_by_kind_and_namespace() -> None:
     }
 
 
-def test_a_selector_of_everything_is_not_the_same_as_none() -> None:
+def test_an_empty_selector_differs_from_none() -> None:
     assert rendered(ConfigurationPlan(managed_namespaces=SelectorPlan())) == {"managedJobsNamespaceSelector": {}}
 
 
-def test_what_is_kept_and_shown() -> None:
+def test_kept_and_shown_values() -> None:
     """Whether local queues are measured is always said beside their selector: absent, Kueue reads it as no."""
     label = CustomLabelPlan(name="team", source_kind="LocalQueue", label_key="berth.dev/team", tracked=("b", "a"))
     plan = ConfigurationPlan(
@@ -570,6 +570,6 @@ def test_feature_gates_are_only_in_the_configuration() -> None:
 
 
 @pytest.mark.parametrize(("nodes", "size"), [(0, "1Gi"), (400, "1Gi"), (1000, "2Gi"), (10_000, "16Gi")])
-def test_the_manager_grows_with_the_nodes_too(nodes: int, size: str) -> None:
+def test_kueues_size_grows_with_the_nodes(nodes: int, size: str) -> None:
     made = cast("dict[str, Any]", helm_values.chart_values(ConfigurationPlan(), cluster_queues=4, nodes=nodes))
     assert made["controllerManager"]["manager"]["resources"]["limits"]["memory"] == size

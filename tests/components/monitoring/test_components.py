@@ -112,7 +112,7 @@ def test_the_reader_has_only_kueues_own_role() -> None:
         assert [subject["name"] for subject in binding["subjects"]] == [who]
 
 
-def test_a_prometheus_of_the_cluster_is_given_targets_rules_and_dashboards() -> None:
+def test_the_in_cluster_prometheus_gets_targets_rules_and_dashboards() -> None:
     found = objects(OWN)
     assert set(found) == {"ClusterRoleBinding", "ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"}
     assert found["ConfigMap"]["metadata"]["labels"]["grafana_dashboard"] == "1"
@@ -139,7 +139,7 @@ def test_exporters_keep_the_labels_of_their_workloads() -> None:
     assert endpoints[1]["portNumber"] == 2112
 
 
-def test_words_of_a_legend_are_said_and_labels_left_to_the_chart() -> None:
+def test_the_legend_has_words_and_the_chart_its_labels() -> None:
 
     text = made(MANAGED).only_resource("Dashboard").inputs["dashboardJson"]
     tiles = json.loads(cast("str", text))["mosaicLayout"]["tiles"]

@@ -148,7 +148,7 @@ def test_a_team_keeps_the_rules_of_every_component(plan: TeamPlan, preview: bool
     }
 
 
-def test_a_namespace_carries_the_teams_labels_and_none_of_the_servers() -> None:
+def test_a_namespace_has_only_the_teams_labels() -> None:
     """The API server sets `kubernetes.io/metadata.name` itself; setting it too would make two owners of one field."""
     _, metadata = object_of(built(VISION), "Namespace")
     assert metadata["name"] == "vision"
@@ -158,7 +158,7 @@ def test_a_namespace_carries_the_teams_labels_and_none_of_the_servers() -> None:
     assert metadata["labels"] == {"fleet": "dev", "team": "vision", **berth_labels("vision"), **security}
 
 
-def test_a_namespace_of_others_is_used_and_not_made() -> None:
+def test_an_existing_namespace_is_used_and_not_created() -> None:
     done = built(FOREIGN)
     _, metadata = object_of(done, "ServiceAccount")
     kinds = {one.type for one in done.resources if one.type.startswith("kubernetes:")}
@@ -255,7 +255,7 @@ def test_members_of_the_workload_pool_are_named_only_once_the_pool_exists(identi
     assert all(cluster in one.dependencies for one in bindings)
 
 
-def test_what_lives_in_the_cluster_goes_with_it() -> None:
+def test_objects_in_the_cluster_are_deleted_with_it() -> None:
     """Nobody waits for a namespace to empty in a cluster that is being deleted; Google's side has to be deleted."""
     done = built(replace(VISION, identity=IMPERSONATING))
     cluster = done.only_resource("container/cluster:Cluster").urn
@@ -264,7 +264,7 @@ def test_what_lives_in_the_cluster_goes_with_it() -> None:
 
 
 @both_modes
-def test_what_is_made_is_what_is_rendered(preview: bool) -> None:
+def test_registered_manifests_equal_rendered_ones(preview: bool) -> None:
     """`berth render` and the engine must not differ: people compare the one with what they see of the other."""
     plan = replace(TWO, identity=replace(IMPERSONATING, members=IMPERSONATING.members * 2))
     done = built(plan, preview)
@@ -310,7 +310,7 @@ def test_access_keeps_the_rules_of_every_component_and_is_what_is_rendered(plan:
     assert all(one.deleted_with == cluster for one in done.resources if one.type.startswith("kubernetes:"))
 
 
-def test_everybody_finds_the_cluster_once_and_gets_nothing_else_of_the_project() -> None:
+def test_everybody_gets_cluster_viewer_once_and_no_other_role() -> None:
     done = granted(replace(ACCESS, owners=("vision@acme.example", "platform@acme.example")))
     grants = done.resources_of("projects/iAMMember:IAMMember")
     assert [(one.inputs["role"], one.inputs["member"]) for one in grants] == [

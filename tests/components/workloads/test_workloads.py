@@ -75,7 +75,7 @@ def test_each_plan_has_its_kinds() -> None:
 
 
 @every_plan
-def test_what_is_found_by_name_comes_first(plan: WorkloadPlan) -> None:
+def test_referenced_objects_of_a_workload_come_first(plan: WorkloadPlan) -> None:
     """A Job's pods look for their service, and a request for its pod template."""
     resource = [one for one in made(plan, False).resources if one.type.startswith("kubernetes:")]
     for before, after in pairwise(resource):
@@ -96,7 +96,7 @@ def test_one_pod_alone_needs_no_index_and_no_service(plan: JobPlan, pods: int) -
     assert ("completionMode" in spec, len(workload_manifests(alone))) == ((True, 2) if pods > 1 else (False, 1))
 
 
-def test_disruptions_are_passed_over_only_where_kubernetes_takes_it() -> None:
+def test_pod_disruptions_are_ignored_only_where_kubernetes_accepts_it() -> None:
     """A pod failure policy goes with restartPolicy Never alone (Kubernetes, validation of batch/v1)."""
     spec: Any = job(replace(JOB, pod=POD))["spec"]
     assert "podFailurePolicy" not in spec
@@ -108,7 +108,7 @@ def test_a_pytorch_job_of_one_pod_has_only_a_master() -> None:
     assert list(spec["pytorchReplicaSpecs"]) == ["Master"]
 
 
-def test_a_priority_that_is_not_named_is_left_to_the_fleet() -> None:
+def test_an_unnamed_priority_is_the_default_of_the_fleet() -> None:
     result: Any = job_set(replace(JOB_SET, submission=replace(SUBMISSION, priority=None)))
     assert "kueue.x-k8s.io/priority-class" not in result["metadata"]["labels"]
     assert "priorityClassName" not in str(result)

@@ -78,7 +78,7 @@ def test_a_shrunk_pool_names_the_jobs_that_hold_it_the_first_to_be_preempted_fir
     ]
 
 
-def test_a_change_of_no_capacity_hits_none(folder: Path) -> None:
+def test_a_change_without_capacity_affects_no_job(folder: Path) -> None:
     assert diff(folder, HIGHER).endswith("Admitted jobs affected\n  none\n")
 
 
@@ -88,7 +88,7 @@ def test_json_and_markdown_have_them_too(folder: Path) -> None:
     assert "**Admitted jobs affected**" in diff(folder, REPLACED, "--format", "markdown")
 
 
-def test_a_file_that_is_no_json_is_a_fault(folder: Path) -> None:
+def test_a_file_that_is_not_json_is_a_fault(folder: Path) -> None:
     (folder / "workloads.json").write_text("{", encoding="utf-8")
     result = CliRunner().invoke(app, ["diff", "dev", "dev", "--live", "workloads.json"])
     assert (result.exit_code, "workloads.json" in result.stderr) == (1, True)

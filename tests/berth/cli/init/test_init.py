@@ -200,7 +200,7 @@ def test_reserved_machines_are_preferred_in_the_order_of_the_file(project: Path)
     assert "teamFiles" not in text
 
 
-def test_a_written_file_can_be_an_example_itself(project: Path) -> None:
+def test_a_written_file_can_be_the_example(project: Path) -> None:
     """`--from` accepts the name of a stack."""
     made(project, "--from", "quota-tree", *where("quota-tree"), "--team", "vision", "--team", "speech")
     first = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
@@ -262,7 +262,7 @@ def test_a_teams_own_stack_takes_its_platform_and_its_team(project: Path) -> Non
     assert (result.team_stack_plan.platform, result.team_stack_plan.team) == ("prod", "team-b")
 
 
-def test_a_fleet_may_be_indented_as_it_likes(project: Path) -> None:
+def test_any_indentation_of_a_fleet_is_read(project: Path) -> None:
     """Quotes and comments around a replaced value are handled."""
     lines = (
         (project / MULTISLICE).read_text(encoding="utf-8").replace("project: my-project", "project: 'my-project' # x")
@@ -274,7 +274,7 @@ def test_a_fleet_may_be_indented_as_it_likes(project: Path) -> None:
     assert "\n        project: acme-ml-prod # x\n" in text and "\n        teams:\n          vision:\n" in text
 
 
-def test_a_path_is_an_example_and_without_any_it_is_multislice(project: Path) -> None:
+def test_a_path_can_be_the_example_and_the_default_is_multislice(project: Path) -> None:
     assert init("a", "--from", "stacks/examples/multislice.yaml", *where("multislice")).exit_code == 0
     assert init("b", *where("multislice")).exit_code == 0
     one, other = ((project / f"Pulumi.{name}.yaml").read_text(encoding="utf-8") for name in "ab")
@@ -495,7 +495,7 @@ def test_five_teams_on_three_slices_have_equal_shares_and_a_reason_for_no_guaran
     assert shares == [(0, 24)] * 5
 
 
-def test_a_name_that_no_example_has_lists_the_examples(project: Path) -> None:
+def test_an_unknown_example_name_lists_the_examples(project: Path) -> None:
     done = init("prod", "--from", "nosuch", *GKE)
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("no example and no stack 'nosuch'; examples: ack-fleet, ack-gang, batch-platform, ")

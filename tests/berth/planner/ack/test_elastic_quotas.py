@@ -103,7 +103,7 @@ def test_every_tree_keeps_the_rules_of_ack(forest: tuple[list[ClusterQueuePlan],
 
 @many
 @given(forests())
-def test_nothing_that_kueue_guarantees_is_lost_or_added(
+def test_the_minimum_of_the_root_is_the_sum_of_nominal_quotas(
     forest: tuple[list[ClusterQueuePlan], list[CohortPlan]],
 ) -> None:
     """The root's minimum is all nominal quota there is, and a queue's is its own."""

@@ -103,7 +103,7 @@ def test_the_ranges_of_a_new_fleet_share_no_address() -> None:
         ({"maintenance.exclusions.0.end": "2026-01-01T00:00:00Z"}, "bad-value cluster.maintenance.exclusions[0].end"),
     ],
 )
-def test_a_cluster_that_cannot_be_is_one_fault_at_its_place(change: dict[str, Any], expected: str) -> None:
+def test_an_invalid_cluster_is_one_fault_at_its_place(change: dict[str, Any], expected: str) -> None:
     assert faults(fleet_with({f"cluster.{key}": value for key, value in change.items()})) == [expected]
 
 
@@ -182,7 +182,7 @@ def test_limits_count_cores_gigabytes_and_accelerators() -> None:
     assert result.zones == tuple(sorted(ZONES))
 
 
-def test_without_a_word_nothing_is_made_by_itself() -> None:
+def test_pools_are_not_auto_provisioned_by_default() -> None:
     assert cluster().auto_provisioning is None
 
 
@@ -196,7 +196,7 @@ def test_a_driver_brings_its_api() -> None:
     assert list(fleet_plan.services) == sorted(set(fleet_plan.services))
 
 
-def test_maintenance_is_what_is_written() -> None:
+def test_maintenance_matches_the_stack_file() -> None:
     window = {"start": "2026-11-28T02:00:00Z", "end": "2026-11-28T14:00:00Z", "recurrence": "FREQ=WEEKLY;BYDAY=SA"}
     result = cluster({"cluster.maintenance.window": window}).maintenance
     assert result is not None

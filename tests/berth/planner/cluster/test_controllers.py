@@ -84,7 +84,7 @@ def manager_memory(fleet: dict[str, Any]) -> str:
     return values(small.plan(fleet))["controllerManager"]["manager"]["resources"]["limits"]["memory"]
 
 
-def test_every_word_reaches_kueues_configuration() -> None:
+def test_every_kueue_key_reaches_the_configuration() -> None:
     """Compared with what Kueue's own documentation would have one write."""
     made, plain = written(ALL), written({})
     assert {key: value for key, value in made.items() if plain.get(key) != value} == {
@@ -193,7 +193,7 @@ def test_a_quota_check_replaces_excluded_prefixes() -> None:
     }
 
 
-def test_fair_sharing_is_on_with_nothing_behind_it() -> None:
+def test_fair_sharing_is_enabled_without_parameters() -> None:
     both = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
     assert written({"fairSharing": None})["fairSharing"] == written({"fairSharing": {}})["fairSharing"] == both
     assert "fairSharing" not in written({})
@@ -203,7 +203,7 @@ def test_batch_jobs_are_queued_unless_others_are_named() -> None:
     assert written({"integrations": {"labelKeysToCopy": ["a"]}})["integrations"]["frameworks"] == [*JOB_FRAMEWORKS]
 
 
-def test_the_manager_is_sized_to_queues_and_nodes_together() -> None:
+def test_kueues_size_depends_on_queues_and_nodes() -> None:
     """512 MiB, 2 MiB for each of 4 queues and 1.2 MiB for each node, doubled until it is enough."""
     assert manager_memory(with_kueue()) == "1Gi"
     many = with_kueue(
@@ -221,7 +221,7 @@ def test_nothing_is_planned_for_a_kueue_of_somebody_elses() -> None:
     assert [chart.name for chart in plan.charts] == ["jobset"]
 
 
-def test_what_a_queue_says_of_sharing_reaches_its_manifest() -> None:
+def test_the_sharing_settings_of_a_queue_are_in_its_manifest() -> None:
     result: dict[str, Any] = {
         "fairShareWeight": 2,
         "stopPolicy": "Hold",

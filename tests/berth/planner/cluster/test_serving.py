@@ -82,7 +82,7 @@ def test_jobs_are_managed_in_every_namespace_of_a_team_as_before() -> None:
         assert kueue.managed_namespaces.expressions == (ExpressionPlan(key="berth.dev/team", operator="Exists"),)
 
 
-def test_the_webhooks_see_no_other_namespace_where_kueue_does_not_hold_jobs_without_a_queue() -> None:
+def test_webhooks_cover_only_team_namespaces_if_unlabelled_jobs_are_not_managed() -> None:
     """Until the patch follows the chart, its selector is all that keeps the pods of the system out."""
     off = {"kueue": {"manageJobsWithoutQueueName": False}}
     assert getattr(plan(fleet_with(off)).kueue, "managed_namespaces", 0) is None

@@ -133,7 +133,7 @@ def test_node_settings_are_absent_by_default() -> None:
     assert pool.secure_boot
 
 
-def test_confidential_nodes_of_the_cluster_start_on_a_machine_that_can_be() -> None:
+def test_confidential_clusters_start_on_a_machine_that_supports_it() -> None:
     """GKE makes a first pool, which is removed at once: it too must be able to start."""
     fleet = small.fleet_with(
         {

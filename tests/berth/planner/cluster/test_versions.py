@@ -68,7 +68,7 @@ def queued_pools(plan: FleetPlan) -> list[tuple[bool, bool]]:
     return [(pool.queued, pool.flex_start) for pool in small.pool(plan, "queued").node_pools]
 
 
-def test_a_queued_pool_says_flex_start_too_unless_the_version_is_older() -> None:
+def test_a_queued_pool_sets_flex_start_on_newer_versions() -> None:
     """Newer GKE wants both; one that does not know flex-start refuses it."""
     assert queued_pools(small.plan(of_version(None, queued=QUEUED))) == [(True, True)]
     assert queued_pools(small.plan(of_version("1.33.1-gke.1", queued=QUEUED))) == [(True, True)]
@@ -100,7 +100,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_plan_tells_a_note_and_other_verbs_do_not() -> None:
+def test_notes_are_printed_only_by_plan() -> None:
     run = CliRunner().invoke
     line = (
         "  Pulumi.flex.yaml:5: note: cluster.releaseChannel: release channel 'regular' has no fixed version: "

@@ -33,14 +33,14 @@ def test_an_existing_vpc_is_taken_by_its_path() -> None:
     )
 
 
-def test_a_shared_vpc_lies_in_its_own_project() -> None:
+def test_a_shared_vpc_is_in_its_host_project() -> None:
     network = small.own_cluster(small.plan(of_network(project="acme-host"))).network
     assert isinstance(network, ExistingNetworkPlan)
     assert network.network == "projects/acme-host/global/networks/prod"
     assert network.subnetwork == "projects/acme-host/regions/us-central1/subnetworks/gke-us"
 
 
-def test_without_one_the_fleet_makes_its_own() -> None:
+def test_without_a_network_the_fleet_creates_one() -> None:
     assert isinstance(small.own_cluster(small.plan(small.fleet_with())).network, NetworkPlan)
 
 

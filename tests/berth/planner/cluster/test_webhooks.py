@@ -42,7 +42,7 @@ def test_a_control_plane_without_a_range_of_its_own_needs_no_rule() -> None:
     assert rule({"cluster.privateNodes": False, "cluster.controlPlane": {}}) is None
 
 
-def test_in_a_vpc_of_others_the_rule_is_a_note_with_all_that_it_needs() -> None:
+def test_in_an_existing_vpc_the_firewall_rule_is_a_note_with_its_values() -> None:
     changes = {"cluster.network": EXISTING}
     assert rule(changes) is None
     (note,) = (problem for problem in problems(fleet_with(changes)) if problem.code == "webhook-firewall")

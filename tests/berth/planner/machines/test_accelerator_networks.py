@@ -207,7 +207,7 @@ def test_ranges_of_accelerators_overlap_neither_each_other_nor_the_cluster_s() -
     assert len(set(devices)) == len(devices)
 
 
-def test_a_set_that_comes_or_goes_renumbers_no_other() -> None:
+def test_adding_or_removing_a_set_renumbers_no_other() -> None:
     """Another range would be another subnet, and every pool in it would be replaced."""
     alone = {n.key: n for fleet in (HIGH, MEGA, RDMA) for n in plan(fleet).accelerator_networks}
     together = {n.key: n for n in plan(EVERY_SET).accelerator_networks}
@@ -228,12 +228,12 @@ def test_the_range_of_accelerators_can_be_moved_and_a_fleet_without_any_does_not
     assert faults(fleet_with(over_pods, base=MEGA)) == ["overlapping-ranges cluster.network.acceleratorCidrBlock"]
 
 
-def test_packets_of_the_fleet_s_own_network_are_as_large_as_its_owner_says() -> None:
+def test_the_mtu_of_the_network_matches_the_stack_file() -> None:
     assert own_network(own_cluster(plan(MEGA))).mtu is None
     assert own_network(own_cluster(plan(fleet_with({"cluster.network.mtu": 8244}, base=MEGA)))).mtu == 8244
 
 
-def test_multi_networking_stays_on_when_its_owner_says_so() -> None:
+def test_multi_networking_stays_on_if_stated() -> None:
     """A cluster cannot be switched over: without this, the last such pool would take the cluster with it."""
     assert not own_cluster(plan(DRIVERS)).multi_networking
     assert own_cluster(plan(fleet_with({"cluster.multiNetworking": True}, base=DRIVERS))).multi_networking
@@ -253,7 +253,7 @@ def test_a_driver_is_gke_s_unless_it_is_disabled(written: str | None, driver_ver
     assert (installers is not None and installers.driver is not None) == (written == "disabled")
 
 
-def test_installers_are_of_the_images_and_the_driver_that_are_written() -> None:
+def test_installers_have_the_configured_images_and_driver() -> None:
     values = {"driverVersion": "580.65.06", "images": {"driver": "mirror/driver", "pause": "mirror/pause"}}
     installers = plan(fleet_with({"cluster.gpuInstallers": values}, base=DRIVERS)).installers
     assert installers is not None and installers.driver is not None
@@ -390,7 +390,7 @@ SPECS = {
 
 
 @every_fleet
-def test_network_objects_fit_gke_s_api(fleet: dict[str, Any]) -> None:
+def test_network_objects_match_gkes_api(fleet: dict[str, Any]) -> None:
     values = [m for m in all_manifests(plan(fleet)) if m["apiVersion"] == "networking.gke.io/v1"]
     assert len(values) == 2 * len(interfaces(plan(fleet)))
     for manifest in values:
@@ -417,7 +417,7 @@ def _known(kind: type, value: Mapping[str, Any]) -> None:
     assert {key for key in value if key.lower() not in fields} == set()
 
 
-def test_a_render_of_a_fleet_brings_parameters_before_networks_and_these_before_jobs_can() -> None:
+def test_rendered_network_parameters_precede_networks_and_queues() -> None:
     kinds = [str(m["kind"]) for m in all_manifests(plan(MEGA))]
     assert kinds[:2] == ["GKENetworkParamSet", "Network"]
     assert kinds.index("DaemonSet") < kinds.index("Namespace")
@@ -428,6 +428,6 @@ def test_pools_that_ask_for_none_bring_no_networks_and_no_installers() -> None:
     assert (fleet_plan.accelerator_networks, fleet_plan.installers) == ((), None)
 
 
-def test_a_driver_of_one_s_own_is_worth_a_warning() -> None:
+def test_an_own_gpu_driver_is_a_warning() -> None:
     """GKE's metrics of GPUs need GKE's driver."""
     assert "driver-dcgm pools.l4.driverVersion" in warnings(DRIVERS)

@@ -40,7 +40,7 @@ def test_a_queued_pool_scales_from_zero_and_is_never_repaired() -> None:
     assert pool.labels["cloud.google.com/gke-queued"] == "true"
 
 
-def test_a_queue_asks_for_queued_machines_through_its_check() -> None:
+def test_a_queue_requests_queued_machines_by_its_admission_check() -> None:
     """Without the check Kueue would admit jobs to machines that nobody asked for."""
     plan = planned(
         {"machineType": "g2-standard-24", "nodes": {"max": 10}, "capacity": {"queued": {"maxRunDuration": "2h"}}}
@@ -78,7 +78,7 @@ def test_flex_start_machines_live_as_long_as_is_written() -> None:
     assert (pool.flex_start, pool.queued, pool.max_run_seconds) == (True, False, 36 * 3600)
 
 
-def test_flex_start_machines_say_how_long_they_live_where_nothing_is_written() -> None:
+def test_flex_start_machines_have_a_default_run_duration() -> None:
     """Seven days, the longest that DWS gives: the plan then says what GKE does."""
     pool = only(planned({"machineType": "g2-standard-24", "nodes": {"max": 4}, "capacity": "flex-start"}))
     assert pool.max_run_seconds == 7 * 24 * 3600
@@ -120,7 +120,7 @@ def test_quota_counts_what_jobs_can_ask_for(options: dict[str, Any], each: int) 
     assert 3 * 208_000 <= quotas["cpu"] < 3 * 208_000 + each * 3
 
 
-def test_an_existing_reservation_is_taken_from_and_not_made() -> None:
+def test_an_existing_reservation_is_used_and_not_created() -> None:
     """Whose it is decides who may delete it."""
     reservation = {
         "machineType": "a4-highgpu-8g", "zone": "us-central1-b", "count": 2, "existing": True, "name": "dense",
@@ -134,7 +134,7 @@ def test_an_existing_reservation_is_taken_from_and_not_made() -> None:
     assert only(plan).reservation == path
 
 
-def test_tpu_reservations_are_taken_for_existing_ones() -> None:
+def test_tpu_reservations_are_treated_as_existing() -> None:
     """They are bought as totals, which Compute Engine's reservations cannot say (GKE docs: consuming reservations)."""
     reservation = {"machineType": "ct5p-hightpu-4t", "zone": "us-central1-a", "count": 2, "name": "bought"}
     pool = {"machineType": "ct5p-hightpu-4t", "topology": "2x2x2", "slices": 1, "capacity": {"reservation": "r"}}
@@ -161,7 +161,7 @@ def test_a_check_is_configured_as_written() -> None:
     assert config.managed_resources == ("nvidia.com/gpu", "example.com/nic")
 
 
-def test_a_range_is_one_even_where_its_ends_meet() -> None:
+def test_a_range_with_equal_ends_is_a_range() -> None:
     """A range that keeps three nodes has a least, and no fixed count."""
     pool = {"machineType": "g2-standard-24", "capacity": "queued", "zone": "us-central1-a"}
     values = {

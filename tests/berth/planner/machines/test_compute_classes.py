@@ -76,7 +76,7 @@ def test_a_flavor_selects_the_class_and_the_accelerator_and_tolerates_what_gke_t
     assert flavor.capacity.max == 64
 
 
-def test_a_pool_of_a_class_is_made_by_gke_without_auto_provisioning_of_the_cluster() -> None:
+def test_a_pool_of_a_compute_class_needs_no_cluster_auto_provisioning() -> None:
     """A class makes pools by itself; the limits of auto-provisioning hold where there are some."""
     plan = planned([{**H100, "capacity": "spot"}], {**H100, "nodes": 8})
     (pool,) = (p for p in plan.pools if p.name == "x")
@@ -87,7 +87,7 @@ def test_a_pool_of_a_class_is_made_by_gke_without_auto_provisioning_of_the_clust
 
 
 @pytest.mark.parametrize("own", [0, 1, 2])
-def test_a_class_takes_of_a_reservation_what_other_pools_leave(own: int) -> None:
+def test_a_compute_class_uses_the_rest_of_a_reservation(own: int) -> None:
     """It goes on to its next priority where nothing is left, so it never asks for too much."""
     more: dict[str, Any] = {"reservations": {"r": HELD}}
     if own:

@@ -35,7 +35,7 @@ def test_capacity_counts_the_whole_cores_of_each_node(plan: FleetPlan) -> None:
     }
 
 
-def test_quotas_are_the_written_cores_with_their_memory(plan: FleetPlan) -> None:
+def test_quotas_are_the_stated_cores_with_their_memory(plan: FleetPlan) -> None:
     """Per core of an n2-standard-32: 128 GiB, less 9.32 GiB of GKE, 100 MiB and 1 GiB, divided by 31, in whole MiB."""
     n2, c3 = 3884, 3967  # MiB
     assert int(((128 - 9.32 - 1) * 1024 - 100) / 31) == n2
@@ -113,7 +113,7 @@ def test_google_counts_the_cores_of_each_series(plan: FleetPlan) -> None:
     assert not [name for name in amounts if "GPU" in name]
 
 
-def test_a_core_costs_its_share_of_its_machine(plan: FleetPlan) -> None:
+def test_a_core_costs_its_share_of_the_machine(plan: FleetPlan) -> None:
     hourly = {
         ("n2-standard-32", "reservation"): 31,
         ("n2-standard-32", "on-demand"): 62,

@@ -140,7 +140,7 @@ def test_every_verb_counts_cores(verb: str) -> None:
         assert "cores" in result.stdout
 
 
-def test_workload_names_the_most_that_one_worker_gives(plan: FleetPlan) -> None:
+def test_workload_names_the_maximum_of_one_worker(plan: FleetPlan) -> None:
     """The queue's cores on the worker and its borrowing limit there; not those of the worker's machines."""
     most = 0
     for worker in plan.workers:

@@ -53,7 +53,7 @@ def test_slices_of_one_host_share_a_node_pool() -> None:
     assert (each.key, each.name, each.slice_topology, each.nodes_per_zone) == ("p", "p", None, 5)
 
 
-def test_a_slice_that_may_be_absent_is_there_whole_or_not_at_all() -> None:
+def test_an_autoscaled_slice_has_all_hosts_or_none() -> None:
     """`slices: {min: 1, max: 3}`: the first always stands, the others have no nodes or all of theirs."""
     result = node_pools({**V5E, "slices": {"min": 1, "max": 3}})
     assert [(n.nodes_per_zone, n.total_nodes) for n in result] == [
@@ -107,14 +107,14 @@ def test_a_topology_that_the_table_lacks_is_accepted_only_on_request() -> None:
         ({"machineType": "n1-standard-8", "nodes": 1, "zone": ZONE}, "missing-key pools.p.accelerator"),
     ],
 )  # fmt: skip
-def test_a_pool_that_cannot_exist_is_one_fault_at_its_place(spec: dict[str, Any], expected: str) -> None:
+def test_an_impossible_pool_is_one_fault_at_its_place(spec: dict[str, Any], expected: str) -> None:
     """One, and not a second one at the queue that refers to it: the pool is the only thing to mend."""
     assert faults(fleet_of_pools({"p": {key: value for key, value in spec.items() if value is not REMOVED}})) == [
         expected
     ]
 
 
-def test_a_near_miss_is_offered() -> None:
+def test_a_similar_name_is_suggested() -> None:
     text = message(fleet_of_pools({"p": {**V5E, "machineType": "ct5lp-hightpu-4"}}), "unknown-machine")
     assert text == "no accelerator machine type 'ct5lp-hightpu-4'; did you mean 'ct5lp-hightpu-4t'?"
 
@@ -176,7 +176,7 @@ def test_a_reserved_pool_never_falls_back_to_on_demand() -> None:
     assert (each.reservation, each.zones, each.spot) == ("test-l4", (ZONE,), False)
 
 
-def test_a_reservation_has_the_name_that_google_knows_it_by() -> None:
+def test_a_reservation_has_its_name_in_google_cloud() -> None:
     named = {"l4": {**RESERVATION["l4"], "name": "machines"}}
     fleet_plan = plan(fleet_of_pools({"p": RESERVED}, reservations=named))
     assert (fleet_plan.reservations[0].key, fleet_plan.reservations[0].name) == ("l4", "machines")
@@ -216,7 +216,7 @@ def test_pools_share_a_reservation_up_to_its_count() -> None:
         ({"reservation": "l4"}, (Taint(key=CAPACITY, value="reservation", effect="NoSchedule"),)),
     ],
 )
-def test_machines_bought_for_a_purpose_are_closed_to_other_jobs(capacity: Any, taints: tuple[Taint, ...]) -> None:
+def test_node_pools_have_the_taints_of_their_capacity(capacity: Any, taints: tuple[Taint, ...]) -> None:
     """A job that names no flavor, or one that Kueue never saw, must not sit on reserved or spot machines."""
     (each,) = node_pools({**L4, "capacity": capacity}, reservations=RESERVATION)
     assert each.taints == taints
@@ -282,6 +282,6 @@ def test_the_longest_name_is_shortened_by_a_hash_that_keeps_slices_apart() -> No
         ({"system": L4}, "duplicate-name pools.system"),
     ],
 )
-def test_two_node_pools_that_would_be_one_are_a_fault(other: dict[str, Any], expected: str) -> None:
+def test_two_node_pools_of_one_name_are_a_fault(other: dict[str, Any], expected: str) -> None:
     """By key they would be one resource of the program, by name one node pool of GKE's."""
     assert faults(fleet_of_pools({"v5e": V5E, **other})) == [expected]

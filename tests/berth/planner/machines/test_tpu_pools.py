@@ -78,7 +78,7 @@ def test_hosts_pools_placement_and_disk_follow_from_machine_and_topology(machine
 
 
 @pytest.mark.parametrize("machine", [m.name for m in TPUS if m.multi_host])
-def test_a_slice_that_comes_and_goes_is_resized_as_a_whole(machine: str) -> None:
+def test_an_autoscaled_slice_is_resized_as_a_whole(machine: str) -> None:
     """None or all of its hosts: the node pool of each slice has its own bounds."""
     topology = next(t for t in catalog.slice_topologies(catalog.machines()[machine]) if hosts(machine, t) > 1)
     each = hosts(machine, topology)

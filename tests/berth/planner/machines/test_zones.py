@@ -21,7 +21,7 @@ def zones_of(spec: dict[str, Any], **rest: Any) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("capacity", ["on-demand", "spot", "any-reservation", "flex-start", "queued"])
-def test_a_pool_that_names_no_zone_gets_those_that_list_its_machine(capacity: str) -> None:
+def test_a_pool_without_zones_gets_those_of_its_machine(capacity: str) -> None:
     """GKE takes three zones of the region, of which us-central1-f has no L4: it then refuses the pool."""
     assert zones_of({**L4, "capacity": capacity}) == ("us-central1-a", "us-central1-b", "us-central1-c")
 
@@ -54,7 +54,7 @@ def test_tpus_of_flex_start_get_one_zone_with_flex_start() -> None:
     ],
     ids=["zone", "zones", "zones of the cluster"],
 )
-def test_zones_that_are_written_are_kept(written: dict[str, Any]) -> None:
+def test_stated_zones_are_kept(written: dict[str, Any]) -> None:
     cluster = {key: written[key] for key in ("cluster",) if key in written}
     spec = {**L4, **{key: value for key, value in written.items() if key != "cluster"}}
     assert zones_of(spec, **cluster) == ("us-central1-b",)

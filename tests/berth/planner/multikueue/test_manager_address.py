@@ -51,7 +51,7 @@ def test_nothing_is_reserved_where_no_worker_could_authorize_it(control_plane: d
 
 
 @pytest.mark.parametrize("manager", [{"network": {"nat": False}}, {"privateNodes": False}])
-def test_an_address_that_is_not_berths_to_reserve_is_a_note(manager: dict[str, Any]) -> None:
+def test_an_address_that_berth_cannot_reserve_is_a_note(manager: dict[str, Any]) -> None:
     value = fleet(manager=manager, workers={"a": OFFICE, "b": {}})
     assert access(value) == (None, [])
     (note,) = (problem for problem in problems(value) if problem.code == "manager-address")

@@ -25,7 +25,7 @@ few = settings(deadline=None, max_examples=60)
     st.integers(0, 40),
     st.sampled_from([1, 4, 8]),
 )
-def test_parts_are_whole_and_within_one_piece_of_what_is_due(weights: list[int], amount: int, piece: int) -> None:
+def test_shares_are_whole_units_within_one_of_the_exact_share(weights: list[int], amount: int, piece: int) -> None:
     """With room for all: nobody is more than one piece away from the exact proportion, and nothing is lost."""
     whole = sum(weights)
     parts = split_by_weight(amount * piece, weights, piece, [10**9] * len(weights))
@@ -99,7 +99,7 @@ def cohorts(draw: st.DrawFn, teams: dict[str, Any], name: str, left: int) -> dic
 
 @few
 @given(fleets())
-def test_shares_of_random_fleets_add_up_and_fit(fleet: dict[str, Any]) -> None:
+def test_shares_of_generated_fleets_add_up_and_fit(fleet: dict[str, Any]) -> None:
     """Σ over workers is the manager's; on no worker more than it holds; slices are whole; Kueue refuses none of it."""
     planned = plan_fleet("random", parse_fleet(fleet))
     assert planned is not None
@@ -199,7 +199,7 @@ def a_team(cohort: str | None, **entry: Any) -> dict[str, Any]:
     return {**shared, "queues": {"q": {"flavors": [{"pool": "gpu", **entry}]}}}
 
 
-def test_a_queue_lends_all_that_it_may_where_its_part_is_no_whole_node() -> None:
+def test_a_queue_lends_the_limit_if_its_share_is_not_a_whole_node() -> None:
     """Two nodes of 8: the halves of a and b leave 4 on each, so c has 4 and 4, and lends all of both."""
     teams = {"a": a_team("all", guaranteed=4), "b": a_team("all", guaranteed=4)}
     figures = divided(
@@ -275,7 +275,7 @@ def test_a_queue_covers_on_each_worker_what_it_covers_on_the_manager() -> None:
     }
 
 
-def test_a_queue_is_sent_to_those_workers_alone_that_can_run_its_jobs() -> None:
+def test_a_queue_is_only_on_workers_that_can_run_its_jobs() -> None:
     """speech's single node is in one place, and what it borrows none: the other worker could never admit its jobs."""
     fleet_plan = plan("multikueue")
     clusters = {config.name: config.clusters for config in fleet_plan.multikueue_configs}

@@ -69,7 +69,7 @@ def queue_of(name: str, quota: QuotaPlan) -> ClusterQueuePlan:
 
 @many
 @given(cohorts, st.data())
-def test_a_ceiling_is_the_most_of_all_divisions_that_kueue_allows(cohort: list[QuotaPlan], data: st.DataObject) -> None:
+def test_a_ceiling_is_the_maximum_over_all_divisions_of_kueue(cohort: list[QuotaPlan], data: st.DataObject) -> None:
     counted = data.draw(st.lists(st.booleans(), min_size=len(cohort), max_size=len(cohort)))
     own = [n for n, mine in enumerate(counted) if mine]
     assert ceiling(own, cohort) == tried(cohort, counted)
@@ -91,7 +91,7 @@ def test_a_ceiling_is_never_below_what_is_guaranteed(cohort: list[QuotaPlan]) ->
 
 @many
 @given(cohorts, quotas())
-def test_a_queue_that_joins_takes_nothing_from_the_others(cohort: list[QuotaPlan], newcomer: QuotaPlan) -> None:
+def test_a_new_queue_does_not_change_the_others(cohort: list[QuotaPlan], newcomer: QuotaPlan) -> None:
     for index in range(len(cohort)):
         assert ceiling([index], cohort) <= ceiling([index], [*cohort, newcomer])
 
@@ -99,9 +99,7 @@ def test_a_queue_that_joins_takes_nothing_from_the_others(cohort: list[QuotaPlan
 @pytest.mark.parametrize(
     ("nominal", "lending", "expected"), [(8, None, 8), (8, 0, 0), (8, 3, 3), (0, None, 0), (8, 8, 8)]
 )
-def test_a_queue_lends_all_it_is_guaranteed_unless_it_says_less(
-    nominal: int, lending: int | None, expected: int
-) -> None:
+def test_a_queue_lends_its_whole_guarantee_by_default(nominal: int, lending: int | None, expected: int) -> None:
     quota = QuotaPlan(resource="cpu", nominal=nominal, borrowing_limit=0, lending_limit=lending)
     assert lendable(quota) == expected
 
@@ -160,7 +158,7 @@ def test_the_ceiling_of_a_team_is_the_maximum_use_of_its_queues_together(fleet: 
 
 @few
 @given(fleets())
-def test_what_a_team_is_guaranteed_is_the_sum_of_what_it_wrote(fleet: dict[str, Any]) -> None:
+def test_the_guarantee_of_a_team_is_the_sum_of_its_entries(fleet: dict[str, Any]) -> None:
     for name in fleet["teams"]:
         total = sum(q.nominal for owner, q in written_quotas(fleet) if owner == name)
         assert team(run_planner(fleet).plan, name).guaranteed == {"l4": total}
@@ -183,9 +181,7 @@ def test_guarantees_exceed_capacity_exactly_when_the_proof_fails(
 @pytest.mark.parametrize(
     ("nodes", "factor", "promised"), [(15, 4.1, 123), (50, 4.35, 435), (25, 1.16, 58), (25, 4.6, 230)]
 )
-def test_a_factor_means_what_is_written_and_not_its_nearest_binary_fraction(
-    nodes: int, factor: float, promised: int
-) -> None:
+def test_a_factor_is_its_decimal_value_and_not_the_nearest_float(nodes: int, factor: float, promised: int) -> None:
     """100 × 4.35 is 435, though in floats it is 434.99999999999994."""
     wanted = {"queues": {"train": {"flavors": [{"pool": "l4", "guaranteed": promised}]}}}
     fleet = fleet_with({
@@ -243,7 +239,7 @@ def test_a_quota_in_slices_is_that_many_times_the_chips_of_one(of: Slices, wante
 
 @few
 @given(sliced)
-def test_four_quarters_are_all(of: Slices) -> None:
+def test_four_quarters_are_the_whole(of: Slices) -> None:
     kind, slices = of
     assume(slices % 4 == 0)
     quarters = run_planner(of_slices(kind, slices, [{"guaranteed": "25%"}] * 4)).plan

@@ -103,7 +103,7 @@ def test_two_machine_types_with_the_same_gpu_select_the_machine_type_too() -> No
     }
 
 
-def test_a_flavor_alone_of_its_kind_leaves_the_machine_type_out() -> None:
+def test_the_only_flavor_of_its_accelerator_omits_the_machine_type() -> None:
     """What a person compares with the document is the document's labels, and nothing they need not know."""
     assert INSTANCE_TYPE not in labels(L4)
 
@@ -211,7 +211,7 @@ def test_pods_of_a_flavor_run_only_on_its_nodes(drawn: list[dict[str, Any]]) -> 
         assert misplaced(run_planner(fleet).plan) == []
 
 
-def test_the_scheduler_of_this_test_sees_a_flavor_that_reaches_too_far() -> None:
+def test_the_test_scheduler_detects_a_too_broad_flavor() -> None:
     """On-demand L4 select spot nodes too, and only the capacity taint keeps them off."""
     sound = plan(fleet_of_pools({"a": L4, "b": {**L4, "capacity": "spot"}}))
     assert misplaced(sound) == []

@@ -56,7 +56,7 @@ def test_the_table_of_the_batch_platform() -> None:
 
 
 @pytest.mark.parametrize("stack", ["multislice", "multislice-autopilot"])
-def test_a_queue_alone_pushes_out_only_its_own(stack: str) -> None:
+def test_a_queue_without_a_cohort_preempts_only_its_own_jobs(stack: str) -> None:
     """systems.md, A.2: reclaimWithinCohort has no effect without a cohort."""
     assert rows(plan_of(stack)) == {("cluster-queue", "withinClusterQueue", OWN, ())}
 
@@ -78,11 +78,11 @@ def test_no_job_is_preempted_without_borrowing() -> None:
     assert of_vision_train({}) == {"withinClusterQueue": (OWN, ())}
 
 
-def test_lent_quota_is_reclaimed() -> None:
+def test_a_lending_queue_reclaims_from_any_priority() -> None:
     assert of_vision_train(BORROWS)["reclaimWithinCohort"] == (ANY, ("v5e",))
 
 
-def test_who_may_not_reclaim_takes_nothing_back() -> None:
+def test_without_reclaim_borrowed_quota_is_kept() -> None:
     never = {f"{TRAIN}.preemption": {"reclaimWithinCohort": "Never", "withinClusterQueue": "Never"}}
     assert of_vision_train({**BORROWS, **never}) == {}
 
@@ -145,7 +145,7 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(deadline=None, max_examples=50)
 @given(fleets())
-def test_a_queue_reclaims_exactly_where_another_may_hold_what_it_is_owed(fleet: dict[str, Any]) -> None:
+def test_a_queue_reclaims_exactly_if_others_can_borrow_its_guarantee(fleet: dict[str, Any]) -> None:
     fleet_plan = run_planner(fleet).plan
     values = {
         (p.queue, flavor)

@@ -21,7 +21,7 @@ NEVER = {"withinClusterQueue": "Never", "reclaimWithinCohort": "Never"}
 # --- a team's own queue -----------------------------------------------------------------------------------------------
 
 
-def test_a_queue_is_named_after_its_team_and_its_door_after_itself() -> None:
+def test_a_cluster_queue_is_named_after_team_and_queue_and_its_local_queue_after_the_queue() -> None:
     """Cluster queues are cluster-scoped, so two teams' `train` need two names; local queues are not."""
     result = queue(plan(fleet_with()), "vision-train")
     assert (result.teams, result.cohort, result.namespaces) == (("vision",), "research", ("vision",))
@@ -35,7 +35,7 @@ def test_names_that_others_depend_on_can_be_given() -> None:
     assert [d.name for d in result.local_queues] == ["lq"]
 
 
-def test_a_queue_admits_from_its_teams_namespace_unless_it_is_open_to_all() -> None:
+def test_a_queue_admits_only_its_teams_namespace_by_default() -> None:
     """None is Kueue's `{}`, every namespace; left out, Kueue would admit nothing."""
     assert queue(plan(fleet_with({"teams.vision.namespace": "ns"})), "vision-train").namespaces == ("ns",)
     assert queue(plan(fleet_with({f"{TRAIN}.namespaces": "all"})), "vision-train").namespaces is None
@@ -59,16 +59,14 @@ def test_queues_come_by_name_and_not_in_the_order_of_the_file() -> None:
         ({"protect": False}, False),
     ],
 )
-def test_a_queue_is_protected_while_somebody_may_run_on_what_it_guarantees(
-    changes: dict[str, Any], protected: bool
-) -> None:
+def test_a_queue_with_a_guarantee_is_protected(changes: dict[str, Any], protected: bool) -> None:
     assert queue(plan(fleet_with(changes)), "vision-train").protect is protected
 
 
 # --- a shared queue ---------------------------------------------------------------------------------------------------
 
 
-def test_a_shared_queue_has_a_door_in_each_of_its_teams_namespaces() -> None:
+def test_a_shared_queue_has_a_local_queue_in_each_teams_namespace() -> None:
     result = queue(plan(fleet_with(SHARED)), "common")
     assert (result.teams, result.namespaces, result.cohort) == (("speech", "vision"), ("speech", "vision"), None)
     assert [(d.name, d.namespace) for d in result.local_queues] == [("common", "speech"), ("common", "vision")]
@@ -107,7 +105,7 @@ def test_a_reference_to_nothing_and_a_name_used_twice_are_faults(change: dict[st
     assert expected in faults(fleet_with(change))
 
 
-def test_a_name_used_twice_says_where_it_was_used_first() -> None:
+def test_a_repeated_name_has_the_place_of_the_first_use() -> None:
     text = message(fleet_with({f"{TRAIN}.name": "speech-serve"}), "duplicate-name")
     assert text == "cluster queue 'speech-serve' already belongs to teams.speech.queues.serve; write another name"
 
@@ -129,14 +127,14 @@ def test_two_teams_may_give_their_queues_the_same_local_name() -> None:
         ({"teams.vision.cohort": REMOVED}, "LowerPriority", "Never"),
     ],
 )
-def test_by_default_a_queue_takes_back_what_it_is_owed(change: dict[str, Any], within: str, reclaim: str) -> None:
+def test_by_default_a_queue_reclaims_its_guarantee(change: dict[str, Any], within: str, reclaim: str) -> None:
     """A guarantee that has to wait for a borrower is none; without a cohort there is nothing to take back."""
     fleet_plan = queue(run_planner(fleet_with(change)).plan, "vision-train").preemption
     assert (fleet_plan.within_cluster_queue, fleet_plan.reclaim_within_cohort) == (within, reclaim)
     assert (fleet_plan.borrow_within_cohort, fleet_plan.max_priority_threshold) == (None, None)
 
 
-def test_a_queue_may_push_out_work_in_order_to_borrow_if_it_says_so() -> None:
+def test_a_queue_can_preempt_while_borrowing_if_configured() -> None:
     rule = {"borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 10}}
     result = queue(plan(fleet_with({f"{TRAIN}.preemption": rule})), "vision-train").preemption
     assert (result.borrow_within_cohort, result.max_priority_threshold) == ("LowerPriority", 10)
@@ -145,18 +143,18 @@ def test_a_queue_may_push_out_work_in_order_to_borrow_if_it_says_so() -> None:
 @pytest.mark.parametrize(
     "change", [{f"{TRAIN}.preemption.reclaimWithinCohort": "Never"}, {"teams.vision.cohort": REMOVED}]
 )
-def test_who_may_not_reclaim_may_not_push_out_to_borrow(change: dict[str, Any]) -> None:
+def test_without_reclaim_a_queue_cannot_preempt_to_borrow(change: dict[str, Any]) -> None:
     """Kueue's webhook refuses the pair (Kueue 0.19 webhooks)."""
     rule = {f"{TRAIN}.preemption": {"borrowWithinCohort": {"policy": "LowerPriority"}}}
     assert faults(fleet_with({**rule, **change})) == [f"bad-preemption {TRAIN}.preemption.borrowWithinCohort"]
 
 
-def test_a_queue_has_kueues_own_defaults_for_the_rest() -> None:
+def test_omitted_queue_fields_have_kueues_defaults() -> None:
     result = queue(plan(fleet_with()), "vision-train")
     assert (result.queueing_strategy, result.when_can_borrow, result.when_can_preempt) == ("BestEffortFIFO", None, None)
 
 
-def test_fungibility_and_strategy_are_what_is_written() -> None:
+def test_fungibility_and_strategy_match_the_stack_file() -> None:
     written = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "MayStopSearch"}
     change = {f"{TRAIN}.flavorFungibility": written, f"{TRAIN}.queueingStrategy": "StrictFIFO"}
     result = queue(plan(fleet_with(change)), "vision-train")
@@ -180,7 +178,7 @@ def test_a_cluster_has_one_default_priority() -> None:
     assert message(fleet, "two-defaults").startswith("'low' is already the default")
 
 
-def test_kubernetes_keeps_names_that_start_with_system_for_itself() -> None:
+def test_priority_names_with_the_prefix_system_are_rejected() -> None:
     assert faults(fleet_with({"priorities.system-low": {"value": 1}})) == ["bad-value priorities.system-low"]
 
 

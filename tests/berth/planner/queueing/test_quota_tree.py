@@ -131,13 +131,13 @@ def counted_queues(root: Part) -> list[Any]:
 
 @many
 @given(parts())
-def test_a_ceiling_in_a_tree_is_the_most_of_all_ways_that_kueue_allows(root: Part) -> None:
+def test_a_ceiling_in_a_tree_is_the_maximum_over_all_admissions_of_kueue(root: Part) -> None:
     assert tree_of(root).ceilings(counted_queues(root)).get("l4", 0) == tried(root)
 
 
 @many
 @given(parts())
-def test_what_a_part_can_use_alone_is_the_most_of_all_ways(root: Part) -> None:
+def test_the_maximum_use_of_a_part_is_over_all_admissions(root: Part) -> None:
     """The ceiling of every cohort and of every queue, counted alone."""
     tree = tree_of(root)
     for part in inner(root):
@@ -161,7 +161,7 @@ def test_a_whole_tree_can_use_all_that_is_nominal_in_it(root: Part) -> None:
     assert tree.ceilings(queues)["l4"] <= nominal(root) == tree.cohort_nodes(root.name)["l4"].guaranteed
 
 
-def test_a_chain_of_a_thousand_cohorts_is_walked_and_not_climbed_by_recursion() -> None:
+def test_a_chain_of_a_thousand_cohorts_needs_no_recursion() -> None:
     names = [f"c{index}" for index in range(1000)]
     cohorts = [CohortPlan(name=n, parent=above) for n, above in zip(names, [None, *names[:-1]], strict=True)]
     one = queue("q", cohort=names[-1], flavors=(entry(Part("q", 3, None, None)),))
@@ -207,11 +207,11 @@ def test_an_entry_without_borrow_means_none_for_all_below() -> None:
     assert ceilings_of(company(research=limited("company"))) == {"vision": 8, "speech": 12}
 
 
-def test_what_a_cohort_lends_bounds_what_others_reach() -> None:
+def test_the_lending_limit_of_a_cohort_bounds_other_ceilings() -> None:
     assert ceilings_of(company(product=limited("company", lend=1, borrow=8))) == {"vision": 9, "speech": 12}
 
 
-def test_what_a_cohort_is_guaranteed_beyond_its_queues_is_its_own_quota() -> None:
+def test_the_guarantee_of_a_cohort_beyond_its_queues_is_its_own_quota() -> None:
     """Shared by all below, and no team's guarantee; cpu and memory come with it."""
     plan = run_planner(company(research=limited("company", guaranteed=12, borrow=0, lend=0))).plan
     (value,) = [c for c in plan.cohorts if c.name == "research"]

@@ -58,9 +58,7 @@ def test_an_amount_is_a_number_of_accelerators(written: Any, pool: str, expected
          "'1 host' is 4 v5e chips, not a whole number of slices of 8; write 1 slice"),
     ],
 )  # fmt: skip
-def test_an_amount_that_no_job_could_use_is_a_fault_with_its_remedy(
-    written: Any, pool: str, code: str, says: str
-) -> None:
+def test_an_unusable_amount_is_a_fault_with_a_remedy(written: Any, pool: str, code: str, says: str) -> None:
     """Slices are atomic: what is left over of one looks free and is not (Kueue docs: resource flavors)."""
     fleet = fleet_with({f"{TRAIN}.flavors": [{"pool": pool, "guaranteed": written}]})
     assert (faults(fleet), message(fleet, code)) == ([f"{code} {TRAIN}.flavors[0].guaranteed"], says)
@@ -72,7 +70,7 @@ def test_every_amount_is_checked_at_its_own_place(key: str) -> None:
     assert faults(fleet) == [f"fraction {TRAIN}.flavors[0].{key}"]
 
 
-def test_a_share_is_of_the_pool_that_is_named_or_of_the_whole_flavor() -> None:
+def test_a_share_is_a_fraction_of_the_named_pool_or_the_flavor() -> None:
     """`v5e-b` is a second pool of the flavor `v5e`: half of the pool is not half of the flavor."""
     pools = {"pools.v5e.slices": 2, "pools.v5e-b": {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 4,
                                                      "zone": "us-central1-b"}}  # fmt: skip
@@ -110,7 +108,7 @@ def test_quota_of_cpu_covers_whole_machines_of_any_type(name: str, nodes: int, w
     assert quota(fleet_plan, "vision-q", "f", "memory").nominal == -(-Fraction(machine.memory_gb) * GI * share // 1)
 
 
-def test_cpu_and_memory_can_be_said_for_a_queue_and_for_one_flavor_of_it() -> None:
+def test_cpu_and_memory_can_be_set_per_queue_and_per_flavor() -> None:
     """The batch reference counts 1 cpu and 5Gi a GPU (systems.md, E.4); the nearer word wins, key by key."""
     flavors = [
         {"pool": "l4", "guaranteed": 2, "perAccelerator": {"cpu": "1500m"}},
@@ -140,7 +138,7 @@ def test_borrowing_and_lending_bring_cpu_and_memory_along() -> None:
         )  # fmt: skip
 
 
-def test_a_queue_of_two_kinds_has_none_of_one_on_the_other() -> None:
+def test_a_queue_of_two_resources_has_a_quota_of_0_on_the_other_flavor() -> None:
     """Kueue wants every covered resource on every flavor, in the same order."""
     both = [{"pool": "v5e", "guaranteed": "1 slice"}, {"pool": "l4", "guaranteed": 4}]
     fleet_plan = queue(run_planner(fleet_with({f"{TRAIN}.flavors": both})).plan, "vision-train")
@@ -210,11 +208,11 @@ def test_an_entry_names_one_flavor_and_no_flavor_has_two(flavors: list[dict[str,
     assert expected in faults(fleet_with({f"{TRAIN}.flavors": flavors}))
 
 
-def test_a_near_miss_of_a_pool_is_offered() -> None:
+def test_a_similar_pool_name_is_suggested() -> None:
     fleet = fleet_with({f"{TRAIN}.flavors": [{"pool": "v5f", "guaranteed": 8}]})
     assert message(fleet, "unknown-reference") == "no pool 'v5f'; did you mean 'v5e'?"
 
 
-def test_what_refers_to_a_faulty_pool_is_no_second_fault() -> None:
+def test_a_reference_to_a_faulty_pool_is_not_a_second_fault() -> None:
     """One cause, one line: the queues of a pool with a wrong topology are not to blame."""
     assert faults(fleet_with({"pools.v5e.topology": "4x5"})) == ["bad-topology pools.v5e.topology"]

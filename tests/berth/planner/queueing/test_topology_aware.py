@@ -25,7 +25,7 @@ def planned(**pools: dict[str, Any]) -> FleetPlan:
 
 
 @pytest.mark.parametrize("name", [n for n, m in catalog.machines().items() if m.topology_levels])
-def test_the_levels_of_a_topology_are_the_machines_own_from_wide_to_narrow(name: str) -> None:
+def test_the_levels_of_a_topology_are_those_of_the_machine(name: str) -> None:
     """GKE labels slices by node pool, machines on one network by block, sub-block and host; a node is the narrowest."""
     levels = catalog.machines()[name].topology_levels
     assert levels[-1] == "kubernetes.io/hostname"
@@ -34,7 +34,7 @@ def test_the_levels_of_a_topology_are_the_machines_own_from_wide_to_narrow(name:
     assert levels[0] == ("cloud.google.com/gke-nodepool" if tpu else "cloud.google.com/gce-topology-block")
 
 
-def test_a_topology_is_named_after_its_levels_since_neither_can_change() -> None:
+def test_the_name_of_a_topology_has_its_levels() -> None:
     plan = planned(v6e=SLICE, h200=RACK, b200={**RACK, "machineType": "a4-highgpu-8g"})
     rack = "gce-topology-block-gce-topology-subblock-gce-topology-host-hostname"
     assert [t.name for t in plan.topologies] == [rack, "gke-nodepool-hostname"]
@@ -61,7 +61,7 @@ def test_a_flavor_has_no_topology_by_default() -> None:
 
 
 @every_stack
-def test_everything_that_kueue_may_refuse_says_where_it_was_written(stack: str) -> None:
+def test_every_kueue_object_has_its_place_in_the_stack_file(stack: str) -> None:
     """A fault without a place is a search."""
     planned = plan_fleet(stack, parse_fleet(fleet_values(stack), []))
     assert planned is not None
@@ -79,7 +79,7 @@ def test_everything_that_kueue_may_refuse_says_where_it_was_written(stack: str) 
 # --- nodes near each other that GKE makes -----------------------------------------------------------------------------
 
 
-def test_nodes_that_gke_makes_close_together_are_grouped_by_the_job_and_not_by_the_flavor() -> None:
+def test_auto_provisioned_compact_nodes_are_grouped_per_job_and_not_per_flavor() -> None:
     """Each job selects a placement group of its own; a flavor's label would place all jobs in one group."""
     limits = {"cpu": {"max": 2000}, "memory": {"max": 20000}, "accelerators": {"nvidia-tesla-a100": 24}}
     near = {"machineType": "a2-highgpu-1g", "nodes": {"max": 8}, "autoProvisioned": True, "compactPlacement": True}

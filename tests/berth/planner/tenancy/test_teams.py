@@ -26,7 +26,7 @@ IDENTITY = "teams.vision.identity"
         ({"name": "eyes", "existing": True}, "eyes", False),
     ],
 )
-def test_a_team_has_one_namespace_its_own_name_unless_it_says_otherwise(written: Any, name: str, owned: bool) -> None:
+def test_a_team_has_one_namespace_of_its_name_by_default(written: Any, name: str, owned: bool) -> None:
     change = {} if written is REMOVED else {"teams.vision.namespace": written}
     result = team(plan(fleet_with(change)), "vision")
     assert [(n.name, n.owned) for n in result.namespaces] == [(name, owned)]
@@ -40,7 +40,7 @@ def test_two_teams_do_not_share_a_namespace() -> None:
 
 
 @pytest.mark.parametrize("name", ["kube-system", "kube-public", "kueue-system", "jobset-system", "gmp-system"])
-def test_a_team_does_not_live_where_kueue_admits_nothing(name: str) -> None:
+def test_a_team_namespace_is_not_one_that_kueue_excludes(name: str) -> None:
     fleet = fleet_with({"teams.vision.namespace": {"name": name, "existing": True}})
     assert faults(fleet) == ["bad-namespace teams.vision.namespace"]
 
@@ -119,7 +119,7 @@ def test_teams_come_by_name_with_their_own_label() -> None:
     assert [(t.name, t.labels["berth.dev/team"]) for t in fleet_plan] == [("speech", "speech"), ("vision", "vision")]
 
 
-def test_a_ceiling_is_never_more_than_the_machines_there_are() -> None:
+def test_a_ceiling_never_exceeds_the_machines() -> None:
     """Where promises are accepted twice, Kueue would allow more than ever runs; the figure people read is what runs."""
     fleet = fleet_with({
         "pools.l4.nodes": 2,

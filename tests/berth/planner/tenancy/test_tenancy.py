@@ -88,7 +88,7 @@ def test_a_team_with_live_quota_is_protected_until_it_is_drained(state: str, pro
 # --- namespaces and doors ---------------------------------------------------------------------------------------------
 
 
-def test_a_team_has_a_door_in_each_of_its_namespaces() -> None:
+def test_a_team_has_a_local_queue_in_each_of_its_namespaces() -> None:
     fleet_plan = plan(fleet_with({"teams.vision.namespaces": ["vision", {"name": "lab", "existing": True}]}))
     assert [(n.name, n.owned) for n in team(fleet_plan, "vision").namespaces] == [("vision", True), ("lab", False)]
     train = queue(fleet_plan, "vision-train")
@@ -114,7 +114,7 @@ def test_jobs_that_name_no_queue_go_to_the_default_one() -> None:
     }  # fmt: skip
 
 
-def test_a_teams_own_queue_goes_before_a_shared_one_of_its_name() -> None:
+def test_a_teams_own_queue_precedes_a_shared_one_of_that_name() -> None:
     shared = {"teams": ["vision"], "localQueue": "common", "flavors": [{"pool": "l4", "guaranteed": 0}]}
     result = plan_of({"clusterQueues.train": shared, "teams.vision.defaultQueue": "train"})
     defaults = [d.cluster_queue for d in team(result, "vision").local_queues if d.name == "default"]
@@ -156,7 +156,7 @@ def test_kueue_holds_unlabelled_jobs_in_every_namespace_of_a_team(
 
 
 @every_stack
-def test_a_quota_is_never_in_the_way_of_a_job_that_kueue_admits(stack: str) -> None:
+def test_a_resource_quota_never_blocks_an_admitted_job(stack: str) -> None:
     """Counted the second way: each queue alone, with all that it may borrow, has room; and the quota is no larger than
     all machines of that kind together."""
     result = stack_plan(stack)
@@ -188,7 +188,7 @@ def test_a_quota_is_never_in_the_way_of_a_job_that_kueue_admits(stack: str) -> N
         ({"teams.vision.podSecurity": "restricted", "teams.vision.queues.train": REMOVED}, "restricted"),
     ],
 )
-def test_pods_are_let_no_more_than_their_machines_need(changes: dict[str, Any], level: str) -> None:
+def test_pod_security_matches_the_needs_of_the_machines(changes: dict[str, Any], level: str) -> None:
     shut = team(plan_of(changes), "vision").isolation
     levels = ("privileged", "baseline", "restricted")
     assert shut.pod_security == level
@@ -228,7 +228,7 @@ def test_the_quota_of_cpu_is_all_machines_of_the_teams_flavors_and_helpers() -> 
     assert vision.isolation.limits.cpu == (vcpu + 32) * 1000
 
 
-def test_a_level_under_which_jobs_across_nodes_cannot_run_is_warned_of() -> None:
+def test_a_pod_security_level_that_blocks_multi_node_jobs_is_a_warning() -> None:
     assert "pod-security teams.vision.podSecurity" in warnings(fleet_with({"teams.vision.podSecurity": "baseline"}))
 
 
@@ -241,7 +241,7 @@ def test_public_means_none_of_the_clusters_own_addresses() -> None:
     assert "10.40.0.0/22" not in result[0].besides
 
 
-def test_without_the_internet_google_is_reached_at_its_private_addresses() -> None:
+def test_without_internet_access_google_apis_use_private_addresses() -> None:
     policy = {"internet": False, "egress": [{"cidrBlock": "10.9.0.0/24", "ports": [6379, 5432]}]}
     result = team(plan(fleet_with({"teams.vision.networkPolicy": policy})), "vision").isolation.egress
     assert result is not None
@@ -295,7 +295,7 @@ def test_the_add_on_and_the_api_for_secrets_are_on_where_a_team_has_some() -> No
 
 
 @every_stack
-def test_each_team_owns_what_is_its_own_and_labels_carry_it(stack: str) -> None:
+def test_labels_name_the_owning_team(stack: str) -> None:
     """Every object in a team's namespace, and every queue that is its alone, has its labels and lies under a component
     of its own; nothing under one team's component names another team."""
     for prefix, each in clusters(stack):

@@ -21,7 +21,7 @@ FIXED = Bounds(min=4, max=4)
 
 @DWS
 @pytest.mark.parametrize("name", ["a2-highgpu-1g", "n1", "a4-highgpu-8g", "ct6e-standard-4t", "tpu7x-standard-4t"])
-def test_a_dws_pool_from_zero_without_settings_has_nothing_wrong(capacity: str, name: str) -> None:
+def test_a_dws_pool_from_zero_without_settings_is_valid(capacity: str, name: str) -> None:
     assert pool_violations(pool(name, capacity=capacity)) == ()
 
 
@@ -92,7 +92,7 @@ def test_a_slice_of_more_hosts_than_one_request_takes_is_not_queued() -> None:
     assert codes(many) == set()
 
 
-def test_a_queued_pool_of_more_nodes_than_one_request_takes_is_worth_a_warning() -> None:
+def test_a_queued_pool_above_the_request_limit_is_a_warning() -> None:
     wide = pool("a2-highgpu-1g", capacity="queued", nodes=Bounds(min=0, max=1001))
     assert codes(wide, Severity.WARNING) == {"queued-request"} == codes(wide)
     assert codes(pool("a2-highgpu-1g", capacity="queued", nodes=Bounds(min=0, max=1000))) == set()
@@ -100,7 +100,7 @@ def test_a_queued_pool_of_more_nodes_than_one_request_takes_is_worth_a_warning()
 
 @DWS
 @pytest.mark.parametrize(("seconds", "fine"), [(599, False), (600, True), (604800, True), (604801, False)])
-def test_a_run_time_is_from_ten_minutes_to_seven_days(capacity: str, seconds: int, fine: bool) -> None:
+def test_a_run_duration_is_10_minutes_to_7_days(capacity: str, seconds: int, fine: bool) -> None:
     assert codes(pool("a2-highgpu-1g", capacity=capacity, max_run_seconds=seconds)) == (set() if fine else {"max-run"})
 
 
@@ -111,7 +111,7 @@ def test_auto_provisioning_repairs_no_nodes_where_one_of_its_pools_is_of_dws() -
     assert not can_auto_repair([made, pool("a2-highgpu-1g", capacity="queued", auto_provisioned=True)])
 
 
-def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
+def test_the_plan_names_the_quota_of_a_queued_pool() -> None:
     assert capacity_notes(pool("a2-highgpu-1g", capacity="queued", max_run_seconds=86400)) == (
         "GKE allows 100 queued requests at a time per project and region (quota ACTIVE_RESIZE_REQUESTS); request more "
         "quota if more jobs must wait for nodes at once",
@@ -131,7 +131,7 @@ def test_the_plan_says_which_quota_a_queued_pool_draws_on() -> None:
 # --- pools that GKE makes ---------------------------------------------------------------------------------------------
 
 
-def test_a_minimum_of_nodes_cannot_be_kept_in_pools_that_gke_makes() -> None:
+def test_an_auto_provisioned_pool_cannot_have_a_minimum() -> None:
     kept = pool("g2-standard-4", auto_provisioned=True, autoscaled=True, nodes=Bounds(min=2, max=8))
     assert message(kept) == (
         "nodes: a minimum of '2' nodes is impossible with auto-provisioning, which removes idle pools; write min: 0"
@@ -140,7 +140,7 @@ def test_a_minimum_of_nodes_cannot_be_kept_in_pools_that_gke_makes() -> None:
     assert codes(counted_on) == set()
 
 
-def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
+def test_an_auto_provisioned_queued_pool_needs_no_bounds() -> None:
     """System C without a pool: the number says what the fleet counts on."""
     assert (
         codes(pool("a2-highgpu-1g", capacity="queued", auto_provisioned=True, nodes=FIXED, autoscaled=False)) == set()
@@ -156,7 +156,7 @@ def test_a_queued_pool_that_gke_makes_needs_no_bounds_of_its_own() -> None:
         ("driverVersion", {"driver": "disabled"}),
     ],
 )
-def test_what_belongs_to_one_pool_cannot_be_said_of_pools_that_gke_makes(key: str, changes: dict[str, Any]) -> None:
+def test_settings_of_one_pool_are_faults_on_auto_provisioned_pools(key: str, changes: dict[str, Any]) -> None:
     made: tuple[dict[str, Any], ...] = ({"auto_provisioned": True}, {"cluster": AUTOPILOT})
     for where in made:
         (violation,) = pool_violations(pool("g2-standard-4", **changes, **where))
@@ -165,22 +165,22 @@ def test_what_belongs_to_one_pool_cannot_be_said_of_pools_that_gke_makes(key: st
     assert codes(pool("g2-standard-4", **changes, auto_provisioned=True, compute_class=True)) == set()
 
 
-def test_a_machine_that_gke_makes_only_by_name_is_worth_a_warning() -> None:
+def test_auto_provisioning_of_a_machine_that_needs_its_name_is_a_warning() -> None:
     assert codes(pool("g4-standard-6", auto_provisioned=True), Severity.WARNING) == {"explicit-only"}
     assert codes(pool("g4-standard-6", auto_provisioned=True, compute_class=True)) == set()
     assert codes(pool("g4-standard-6")) == set()
 
 
-def test_a_domain_that_gke_shall_make_is_worth_a_warning() -> None:
+def test_an_auto_provisioned_nvlink_domain_is_a_warning() -> None:
     request = pool("a4x-highgpu-4g", capacity="reservation", auto_provisioned=True)
     assert codes(request, Severity.WARNING) == {"gke-domain"}
 
 
-def test_a_queue_on_autopilot_is_worth_a_warning() -> None:
+def test_a_queue_on_autopilot_is_a_warning() -> None:
     request = pool("a2-highgpu-1g", capacity="queued", cluster=AUTOPILOT)
     assert codes(request, Severity.WARNING) == {"autopilot-queued"} == codes(request)
     assert codes(pool("ct6e-standard-4t", capacity="flex-start", cluster=AUTOPILOT)) == set()
 
 
-def test_a_least_above_the_most_is_refused() -> None:
+def test_a_minimum_above_the_maximum_is_rejected() -> None:
     assert codes(pool("a2-highgpu-1g", nodes=Bounds(min=5, max=3))) == {"bad-size"}

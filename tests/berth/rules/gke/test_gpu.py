@@ -76,13 +76,13 @@ def test_labels_follow_from_sharing_and_partition() -> None:
 
 
 @pytest.mark.parametrize("driver", list(DRIVER_INSTALL_MODES))
-def test_the_driver_s_label_says_what_gke_installs(driver: str) -> None:
+def test_the_driver_label_matches_what_gke_installs(driver: str) -> None:
     values = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}[driver]
     assert driver_label(pool("g2-standard-4", driver=driver)) == {"cloud.google.com/gke-gpu-driver-version": values}
     assert DRIVER_INSTALL_MODES[driver] in catalog.limits().driver_versions
 
 
-def test_the_words_of_sharing_are_those_of_the_provider() -> None:
+def test_sharing_strategies_are_those_of_the_provider() -> None:
     """engine.md: only the API refuses another strategy, at `up`."""
     words = get_args(GpuSharingSpec.model_fields["strategy"].annotation)
     assert [word.upper().replace("-", "_") for word in words] == list(catalog.limits().sharing_strategies)
@@ -100,7 +100,7 @@ def test_a_partition_is_one_of_its_gpu() -> None:
     )
 
 
-def test_a_partition_of_a_fraction_is_worth_a_warning() -> None:
+def test_a_fractional_partition_is_a_warning() -> None:
     request = pool("g4-standard-6", partition="1g.24gb")
     assert codes(request, Severity.WARNING) == {"partition-fraction"} == codes(request)
 
@@ -130,7 +130,7 @@ def test_tpus_are_neither_shared_nor_partitioned_and_have_no_driver(changes: dic
 # --- drivers ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_driver_of_one_s_own_leaves_the_managed_gpu_metrics_empty() -> None:
+def test_an_own_gpu_driver_disables_the_managed_gpu_metrics() -> None:
     request = pool("g2-standard-4", driver="disabled", cluster=replace(READY, dcgm=True))
     assert codes(request, Severity.WARNING) == {"driver-dcgm"} == codes(request)
     assert codes(pool("g2-standard-4", driver="disabled")) == set()
@@ -147,7 +147,7 @@ def test_a_machine_takes_the_local_ssds_of_the_table_and_no_other_count(name: st
     assert fine == {row.ssd_automatic, *row.ssd_options}
 
 
-def test_a_refused_count_of_local_ssds_says_what_there_is() -> None:
+def test_a_rejected_local_ssd_count_lists_the_allowed_ones() -> None:
     assert message(pool("a2-highgpu-2g", local_ssds=1)).endswith("local SSDs; write one of 0, 2, 4, 8")
     assert message(pool("a2-ultragpu-2g", local_ssds=1)).endswith("remove localSsd, because the machine includes 2")
     assert message(pool("ct6e-standard-4t", local_ssds=1)).endswith(
@@ -155,7 +155,7 @@ def test_a_refused_count_of_local_ssds_says_what_there_is() -> None:
     )
 
 
-def test_local_ssds_are_ephemeral_or_raw_and_never_both() -> None:
+def test_local_ssds_are_either_ephemeral_or_raw() -> None:
     """The provider takes only one of the two counts above 0 (Google provider: NodePool)."""
     assert ssd_layout(pool("a3-ultragpu-8g")) == SsdLayout(ephemeral=32)
     assert ssd_layout(pool("a3-ultragpu-8g-nolssd")) == SsdLayout()
@@ -174,7 +174,7 @@ def test_gpus_are_confidential_on_two_machines(name: str) -> None:
     assert fine == kinds.get(name, set())
 
 
-def test_a_refused_confidential_kind_says_where_it_exists() -> None:
+def test_a_rejected_confidential_type_names_the_machines_that_have_it() -> None:
     assert message(pool("g4-standard-48", confidential="TDX")) == (
         "confidentialNodes: 'TDX' confidential nodes are not available with g4-standard-48; write "
         "confidentialNodes: SEV"
@@ -184,6 +184,6 @@ def test_a_refused_confidential_kind_says_where_it_exists() -> None:
     )
 
 
-def test_confidential_tpus_are_worth_a_warning() -> None:
+def test_confidential_tpus_are_a_warning() -> None:
     request = pool("ct6e-standard-4t", confidential="SEV")
     assert codes(request, Severity.WARNING) == {"confidential"} == codes(request)

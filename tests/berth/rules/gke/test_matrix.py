@@ -173,7 +173,7 @@ def test_the_matrix_tests_reject_accept_and_warn() -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in MACHINES if pool(n).machine.provisioning.confidence != "source"])
-def test_what_only_an_example_shows_refuses_nothing(name: str) -> None:
+def test_values_known_only_from_examples_cause_no_fault(name: str) -> None:
     """A fault needs a source: a row that rests on a blueprint has no refused cell."""
     row = pool(name).machine.provisioning
     assert "refused" not in {

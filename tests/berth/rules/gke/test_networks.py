@@ -29,7 +29,7 @@ def needs(name: str, network: Any) -> NetworkNeeds:
         ("a4-highgpu-8g", "rdma", 1, 8),
     ],
 )
-def test_gpudirect_wants_the_networks_of_its_kind(name: str, mode: str, own_vpcs: int, rdma: int) -> None:
+def test_gpudirect_needs_the_networks_of_its_type(name: str, mode: str, own_vpcs: int, rdma: int) -> None:
     """Checklist 6: a3-high-8g 4, a3-mega 8, a3-ultra and a4 1+8."""
     result = needs(name, "gpudirect")
     assert (result.mode, result.own_vpcs, result.rdma_subnetworks) == (mode, own_vpcs, rdma)
@@ -38,7 +38,7 @@ def test_gpudirect_wants_the_networks_of_its_kind(name: str, mode: str, own_vpcs
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_dranet_is_of_newer_machines_doubtful_on_older_a3_and_refused_elsewhere(name: str) -> None:
+def test_dranet_is_accepted_on_newer_machines_a_warning_on_a3_and_a_fault_elsewhere(name: str) -> None:
     """The autoscaler accepts the profile for all a3 (1.5); the documentation lists it from a3-ultra on (2.4)."""
     new = name.startswith(("a3-ultra", "a4", "ct6e", "tpu7x"))
     old = name.startswith(("a3-highgpu-8g", "a3-edge", "a3-mega"))
@@ -47,7 +47,7 @@ def test_dranet_is_of_newer_machines_doubtful_on_older_a3_and_refused_elsewhere(
     assert needs(name, "dranet").mode == ("dranet" if new or old else "none")
 
 
-def test_dranet_needs_no_network_of_one_s_own() -> None:
+def test_dranet_needs_no_additional_network() -> None:
     assert needs("a4-highgpu-8g", "dranet") == NetworkNeeds(mode="dranet", profile="auto", nccl="rdma")
     assert needs("ct6e-standard-4t", "dranet") == NetworkNeeds(mode="dranet", profile="auto")
     assert network_labels(pool("a4-highgpu-8g", network="dranet")) == {
@@ -81,7 +81,7 @@ def test_rdma_pools_have_the_zone_of_their_vpc_and_tcp_pools_any(zones: tuple[st
         assert codes(pool(name, network="gpudirect", zones=zones)) == set()
 
 
-def test_a_flavor_tells_rdma_by_its_zone() -> None:
+def test_a_flavor_distinguishes_rdma_by_zone() -> None:
     """Pods name networks of one zone, so they must not land in another."""
     assert network_labels(pool("a4-highgpu-8g", network="gpudirect")) == {"topology.kubernetes.io/zone": ZONE}
     assert network_labels(pool("a3-megagpu-8g", network="gpudirect")) == {}

@@ -114,7 +114,7 @@ def test_a_valid_pool_has_its_requested_networks(request: PoolRequest) -> None:
 
 @any_pool
 @given(pools())
-def test_notes_and_needs_are_known_of_every_pool(request: PoolRequest) -> None:
+def test_every_pool_has_its_notes_and_requirements(request: PoolRequest) -> None:
     assert all(capacity_notes(request))
     result = missing_features(feature_needs(request), None, "rapid")
     assert {lack.severity for lack in result} <= {"note"}

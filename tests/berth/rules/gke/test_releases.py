@@ -64,7 +64,7 @@ def test_the_newest_minor_of_the_table_is_supported() -> None:
 
 @pytest.mark.parametrize("channel", ["rapid", "regular", "stable", "extended"])
 @pytest.mark.parametrize("feature", sorted(features()))
-def test_what_a_message_tells_to_write_has_the_feature_and_no_warning(feature: str, channel: str) -> None:
+def test_the_version_that_a_message_suggests_has_the_feature(feature: str, channel: str) -> None:
     """An exact patch would be refused by GKE some weeks later, and an old minor is past its support."""
     row = features()[feature]
     for since in (*row.since.values(), *row.later.values()):

@@ -70,7 +70,7 @@ def test_every_other_capacity_sets_no_reservation_explicitly(capacity: str) -> N
     assert reservation_labels(pool("a2-highgpu-1g", capacity=capacity)) == {}
 
 
-def test_a_flavor_tells_reservations_apart_by_name_project_and_block() -> None:
+def test_a_flavor_distinguishes_reservations_by_name_project_and_block() -> None:
     prefix = "cloud.google.com/reservation"
     assert reservation_labels(taken(SUB_BLOCK)) == {
         f"{prefix}-name": "held",
@@ -85,7 +85,7 @@ def test_a_flavor_tells_reservations_apart_by_name_project_and_block() -> None:
 # --- what goes with what ----------------------------------------------------------------------------------------------
 
 
-def test_tpus_come_from_no_reservation_but_a_named_one() -> None:
+def test_tpus_use_only_named_reservations() -> None:
     """ANY is unsupported for TPUs (GKE docs: consumption options, consuming reservations)."""
     for name in ("ct4p-hightpu-4t", "ct5lp-hightpu-4t", "ct6e-standard-4t", "tpu7x-standard-4t"):
         assert codes(taken(ReservationRequest(form="any"), name)) == {"capacity-not-offered"}
@@ -132,7 +132,7 @@ def test_a_reservation_that_begins_later_keeps_no_nodes() -> None:
 HELD = DeclaredReservation(name="held", machine=machine("g2-standard-24"), zone=ZONE, count=4)
 
 
-def test_a_pool_that_asks_for_what_is_reserved_agrees_with_it() -> None:
+def test_a_pool_that_matches_its_reservation_is_valid() -> None:
     assert list(reservation_mismatches(HELD, pool("g2-standard-24"))) == []
     assert list(reservation_mismatches(replace(HELD, local_ssds=2), pool("g2-standard-24", local_ssds=2))) == []
     ultra = replace(HELD, machine=machine("a2-ultragpu-8g"), local_ssds=8)
@@ -152,7 +152,7 @@ def test_each_field_of_a_reservation_must_match_the_pool(changes: dict[str, Any]
     assert text in request.message
 
 
-def test_a_changed_machine_is_one_line_without_derived_changes() -> None:
+def test_another_machine_is_one_mismatch_without_derived_ones() -> None:
     (request,) = reservation_mismatches(HELD, pool("a2-ultragpu-8g"))
     assert (request.key, request.message) == (
         "machineType",
@@ -169,9 +169,7 @@ def test_other_gpus_on_the_same_machine_are_another_reservation() -> None:
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 5)), st.integers(1, 12))
-def test_a_reservation_is_overused_exactly_when_pools_ask_for_more_than_it_holds(
-    pools: dict[str, int], count: int
-) -> None:
+def test_a_reservation_is_overused_exactly_if_its_pools_exceed_it(pools: dict[str, int], count: int) -> None:
     result = overuse_violation(replace(HELD, count=count), pools)
     assert (result is not None) == (sum(pools.values()) > count)
 

@@ -57,7 +57,7 @@ def test_a_queued_pool_of_an_older_cluster_has_only_queued_provisioning() -> Non
     assert node_pool_settings(flex, flex.nodes, flex_start_known=False).flex_start is True
 
 
-def test_a_run_time_is_a_setting_of_flex_start_and_no_parameter_of_every_queued_request() -> None:
+def test_a_run_duration_belongs_to_flex_start_and_not_to_queued_requests() -> None:
     """engine.md: the API takes seconds with a suffix, and the preview takes anything."""
     flex = of("a2-highgpu-1g", capacity="flex-start", max_run_seconds=604800)
     assert (flex.max_run_duration, flex.request_parameters) == ("604800s", ())
@@ -87,7 +87,7 @@ def test_the_stack_file_sets_upgrades_except_for_nvlink_domains() -> None:
     assert domain.upgrade == UpgradePlan(max_surge=0, max_unavailable=18)
 
 
-def test_an_upgrade_never_waits_for_a_machine_that_cannot_exist() -> None:
+def test_an_upgrade_never_needs_an_unavailable_surge_node() -> None:
     """A surge node of a full reservation, or of a slice whose hosts are wired together, would never come."""
     reserved = of("g2-standard-4", capacity="reservation", reservation=NAMED)
     assert reserved.upgrade == of("ct6e-standard-4t", "4x4").upgrade == DRAIN_FIRST
@@ -104,7 +104,7 @@ def test_an_upgrade_never_waits_for_a_machine_that_cannot_exist() -> None:
         ("reservation", {"cloud.google.com/reservation-name": "held"}),
     ],
 )
-def test_a_flavor_tells_capacities_apart_by_label(capacity: str, labels: dict[str, str]) -> None:
+def test_a_flavor_distinguishes_capacity_by_label(capacity: str, labels: dict[str, str]) -> None:
     assert capacity_labels(pool("a2-highgpu-1g", capacity=capacity)) == labels
 
 

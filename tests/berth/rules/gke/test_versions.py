@@ -49,7 +49,7 @@ def test_a_version_is_the_numbers_it_names(version: tuple[int, ...], length: int
     "wrong",
     ["", "1", "1.34.", "v1.34", "1.34.1-gke", "1.34.1-gke.", "1.34-gke.1", "1.34.1.2", "latest", "1.٣", "1.34 "],
 )
-def test_what_is_no_version_is_refused_with_an_example(wrong: str) -> None:
+def test_an_invalid_version_is_rejected_with_an_example(wrong: str) -> None:
     with pytest.raises(
         InvalidVersionError, match=re.escape(f"'{wrong}' is not a GKE version such as 1.34 or 1.34.1-gke.1829001")
     ):
@@ -62,7 +62,7 @@ def test_whole_versions_are_older_or_not(have: tuple[int, ...], want: tuple[int,
 
 
 @given(parts, lengths, parts)
-def test_a_version_that_names_less_is_never_surer_than_what_it_may_mean(
+def test_a_partial_version_is_never_more_certain_than_a_full_one(
     have: tuple[int, ...], length: int, want: tuple[int, ...]
 ) -> None:
     """If "1.34" is older than something, so is every 1.34.x; where patches differ in that, it is unknown."""
@@ -107,7 +107,7 @@ def test_every_version_of_the_table_is_a_version_of_the_facts() -> None:
     assert {version for version in mine if version not in known} == OTHER_PAGES
 
 
-def test_the_machine_table_says_the_same_of_tpu7x() -> None:
+def test_the_machine_table_agrees_on_tpu7x() -> None:
     machine = catalog.machines()["tpu7x-standard-4t"]
     row = features()["tpu7x"].since
     assert (machine.min_gke_standard, machine.min_gke_autopilot) == (row["standard"], row["autopilot"])
@@ -147,7 +147,7 @@ def test_a_recalled_version_never_refuses() -> None:
     assert "probably needs GKE 1.28.3-gke.1098000, but the cluster has '1.27'" in each.message
 
 
-def test_between_two_sources_is_a_warning() -> None:
+def test_a_disagreement_of_two_sources_is_a_warning() -> None:
     """Flex-start of GPUs: 1.32.2 by one page, 1.33.0 by a later one."""
     need = FeatureNeed(feature="flex-start", kind="gpu")
     assert [each.severity for each in missing_features([need], "1.32.1-gke.1")] == ["fault"]
@@ -156,7 +156,7 @@ def test_between_two_sources_is_a_warning() -> None:
     assert missing_features([need], "1.33.0-gke.1712000") == []
 
 
-def test_a_channel_without_a_version_says_what_it_assumes() -> None:
+def test_a_channel_without_a_version_prints_the_assumed_version() -> None:
     (each,) = missing_features([FeatureNeed(feature="tpu7x")], None, "rapid")
     assert each.severity == "note"
     assert each.message == (
@@ -171,7 +171,7 @@ def test_a_version_without_a_patch_says_what_it_assumes() -> None:
 
 
 @given(st.lists(st.sampled_from(list(features())), unique=True), parts)
-def test_nothing_is_lacking_from_a_version_at_or_after_all_of_them(names: list[str], version: tuple[int, ...]) -> None:
+def test_a_new_enough_version_lacks_no_feature(names: list[str], version: tuple[int, ...]) -> None:
     wanted = [FeatureNeed(feature=name, kind=kind) for name in names for kind in ("gpu", "tpu")]
     firsts = [parse_version(first) for need in wanted if (first := first_version(need))]
     lacks = missing_features(wanted, text(version))
@@ -180,7 +180,7 @@ def test_nothing_is_lacking_from_a_version_at_or_after_all_of_them(names: list[s
     assert missing_features(wanted, "2.99.0-gke.1") == []
 
 
-def test_an_unknown_feature_is_a_mistake_of_ours() -> None:
+def test_an_unknown_feature_is_an_internal_error() -> None:
     with pytest.raises(KeyError):
         missing_features([FeatureNeed(feature="hotswapping")], "1.34")
 
@@ -198,7 +198,7 @@ def wanted(*args: object, **changes: object) -> list[tuple[str, str]]:
     return [(need.feature, need.key) for need in feature_needs(pool(*args, **changes))]  # pyright: ignore[reportArgumentType]
 
 
-def test_a_pool_needs_what_it_asks_for() -> None:
+def test_a_pool_needs_the_features_of_its_machine() -> None:
     assert wanted("g2-standard-4") == []
     assert wanted("tpu7x-standard-4t", "2x2x2", network="dranet") == [
         ("tpu7x", "machineType"),

@@ -43,7 +43,7 @@ def test_kueue_holds_that(case: Case) -> None:
     assert [line(violation) for violation in fleet_violations(case.fleet)] == list(case.lines)
 
 
-def test_every_case_breaks_the_rule_that_it_is_of() -> None:
+def test_every_case_breaks_its_rule() -> None:
     assert [
         case.claim for case in CASES if case.code not in {violation.code for violation in fleet_violations(case.fleet)}
     ] == []
@@ -78,7 +78,7 @@ _NAMED = (
 )  # fmt: skip
 
 
-def test_rules_between_things_wait_until_everything_was_understood() -> None:
+def test_cross_checks_are_skipped_for_incomplete_fleets() -> None:
     """What gives a setting its effect may only have been set aside for a fault of its own."""
     fleet = rule_cases.of_queue(fair_share_weight=2.0)
     assert {violation.code for violation in fleet_violations(fleet)} == {"weight-without-fair-sharing"}
@@ -188,5 +188,5 @@ def fleets() -> Iterator[FleetPlan]:
     yield from (case.fleet for case in CASES)
 
 
-def test_no_fleet_makes_a_rule_fall_over() -> None:
+def test_no_fleet_makes_a_rule_raise() -> None:
     assert sum(1 for fleet in fleets() for _ in fleet_violations(fleet, complete=False)) > len(CASES) // 2
