@@ -19,7 +19,7 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """What the API server asks its policies: an object written to a namespace by somebody."""
+    """What the API server passes to its policies: an object, its namespace and its user."""
 
     group: str
     resource: str

@@ -1,4 +1,4 @@
-"""Settings for all tests: Hypothesis without deadlines, and in CI no skip but for a known reason."""
+"""Settings for all tests: Hypothesis without deadlines, and in CI skips only for known reasons."""
 
 from __future__ import annotations
 

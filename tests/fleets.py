@@ -10,7 +10,7 @@ COHORT = 10
 
 
 def stack_file(teams: int) -> str:
-    """A stack file for `teams` teams whose entries lie in files of their own (JSON is YAML)."""
+    """A stack file for `teams` teams with a file each (JSON is YAML)."""
     slices = teams
     fleet = {
         "project": "bench-project",

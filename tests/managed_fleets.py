@@ -46,7 +46,7 @@ def _tree() -> Iterator[tuple[str, str | None]]:
 
 
 def _worker(number: int, teams: int) -> dict[str, object]:
-    """A cluster whose pools have room for what teams are guaranteed."""
+    """A cluster whose pools hold the guarantees of its teams."""
     nodes = 4 * -(-teams // (CLUSTERS * POOLS // 2))
     pools = {
         f"p{number // 2}-{pool_number}": {

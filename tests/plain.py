@@ -1,4 +1,4 @@
-"""What a state, a request or an output tells in plain that nobody should read there."""
+"""Plaintext secrets in a state, a request or an output."""
 
 from __future__ import annotations
 

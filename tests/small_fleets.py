@@ -1,4 +1,4 @@
-"""A small fleet that is sound and gives no cause for a warning, to be changed key by key; and what is said of it.
+"""A small fleet without faults and warnings, to be changed key by key, and its messages.
 
 No file is read: values go straight into parse, plan and prove.
 """
@@ -110,7 +110,7 @@ def plan(fleet: dict[str, Any], stack: str = "test") -> FleetPlan:
 
 
 def problems(fleet: dict[str, Any], stack: str = "test") -> list[Problem]:
-    """Everything that is said of a fleet."""
+    """Return all problems of a fleet."""
     return _evaluate(fleet, stack)[1]
 
 

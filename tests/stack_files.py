@@ -81,7 +81,7 @@ PLANTED = "ya29.planted-and-found-again"
 
 
 def answers_with_tokens(one: RecordedResource) -> tuple[str, Mapping[str, object]]:
-    """The answers of providers, with a token wherever they answer with one."""
+    """The answers of providers, with a token in each answer that has one."""
     made, outputs = plausible_outputs(one)
     if one.type == "kubernetes:core/v1:Secret":
         token = base64.b64encode(PLANTED.encode()).decode()
@@ -108,7 +108,7 @@ def run_stack(stack: str, preview: bool) -> Preview:
 
 
 def resources(stack: str, preview: bool) -> list[RecordedResource]:
-    """What the program registers, but for the stack itself and the providers."""
+    """What the program registers, without the stack itself and the providers."""
     return [r for r in run_stack(stack, preview).resources if not r.type.startswith("pulumi:")]
 
 
@@ -130,7 +130,7 @@ def in_cluster(registered: list[RecordedResource], prefix: str, stack: str) -> l
 
 
 def rendered(stack: str) -> str:
-    """What `berth render` prints of a sound stack, of whatever kind."""
+    """What `berth render` prints of a stack without faults, of any kind."""
     stream, any_plan = io.StringIO(), evaluation(stack).plan_of_any_kind
     assert any_plan is not None
     assert [problem.line() for problem in evaluation(stack).faults] == []

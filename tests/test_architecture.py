@@ -40,7 +40,7 @@ def _module(cell: str) -> str:
 
 
 def _rooms() -> dict[str, set[str]]:
-    """The table of rooms in docs/architecture.md: room → what it may import."""
+    """The table of packages in docs/architecture.md: package → what it may import."""
     rows = re.findall(r"(?m)^\| `([^`]+)` \| [^|]+ \|(.*)\|$", PAGE.read_text(encoding="utf-8"))
     named = {_module(room): re.findall(r"`([^`]+)`", cell) for room, cell in rows}
     return {
@@ -74,7 +74,7 @@ def _imports(module: str) -> Iterator[str]:
 
 
 def within(module: str, room: str) -> bool:
-    """Whether a module lies in a room (a module or a folder)."""
+    """Return whether a module is in a package (a module or a folder)."""
     return module == room or module.startswith(f"{room}.")
 
 
@@ -92,7 +92,7 @@ def allowed(module: str, imported: str) -> bool:
 
 
 def test_a_module_imports_only_what_its_package_may() -> None:
-    """A new room needs a row in the table of docs/architecture.md."""
+    """A new package needs a row in the table of docs/architecture.md."""
     tops = {"berth", "components", "stacks"}
     assert {module: imports(module) for module in tops if imports(module)} == {}
     assert [module for module in FILES.keys() - tops if not room_of(module)] == [], "no row in the table"
@@ -103,7 +103,7 @@ def test_a_module_imports_only_what_its_package_may() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """Downwards only, inside a room too."""
+    """Imports go one way inside a package too."""
     graph = {module: {each for each in imports(module) if each in FILES} for module in FILES}
     try:
         TopologicalSorter(graph).prepare()
@@ -395,7 +395,7 @@ def test_check_loads_nothing_that_it_does_not_need() -> None:
 
 
 def test_every_source_file_is_in_a_package_of_the_architecture_page() -> None:
-    """Beside the rooms there is only what tools demand, scripts that Make runs, and rules shown in docs."""
+    """Outside the packages there are only files that tools require, scripts of Make, and policies shown in docs."""
     tops = {file.relative_to(ROOT).parts[0] for file in ROOT.rglob("*.py") if not hidden(file)}
     assert tops <= {"__main__.py", "berth", "components", "docs", "packages", "scripts", "stacks", "tests"}
 

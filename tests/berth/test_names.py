@@ -1,4 +1,4 @@
-"""Names fit the limits of whoever receives them, and a name that had to be cut stays what it was."""
+"""Names fit the limits of their APIs, and a shortened name is stable."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ FULL_FLEETS = tuple(sorted(file.stem.removeprefix("Pulumi.") for file in FOLDER.
 
 
 def plan_classes() -> Iterator[type[msgspec.Struct]]:
-    """Every class of the room of plans."""
+    """Every class of the package of plans."""
     for info in pkgutil.iter_modules(berth.plan.__path__):
         module = importlib.import_module(f"berth.plan.{info.name}")
         for each in vars(module).values():

@@ -91,7 +91,7 @@ def test_a_violation_of_a_shipped_policy_has_its_line(
 
 
 def test_public_nodes_are_refused(tmp_path: pathlib.Path) -> None:
-    """Nodes with public addresses go with a public endpoint alone, so this is a stack outside production."""
+    """Nodes with public addresses need a public endpoint, so this is not a production stack."""
     public = GOOD.replace("privateNodes: true", "privateNodes: false").replace(
         "publicEndpoint: false", "publicEndpoint: true"
     )
@@ -137,7 +137,7 @@ HEAD = "from berth.policy import fault\n"
 def test_a_policy_that_cannot_run_is_a_fault(
     tmp_path: pathlib.Path, policy: str | None, line: str, message: str
 ) -> None:
-    """Never a traceback, and never a fleet that passes because nobody judged it."""
+    """A policy error is no traceback, and an unchecked fleet does not pass."""
     file = tmp_path / "policy.py"
     if policy is not None:
         file.write_text(policy, encoding="utf-8")

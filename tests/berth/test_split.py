@@ -35,13 +35,13 @@ def is_of_teams(one: RecordedResource) -> bool:
 
 @every_stack
 def test_the_counts_are_those_of_the_registered_resources(stack: str) -> None:
-    """The count comes from the plan alone, the other one from the recorded requests; on workers too."""
+    """One count comes from the plan, the other one from the recorded requests; on workers too."""
     made = [one for one in resources(stack, True) if is_of_teams(one)]
     assert sum(part.resources for part in indivisible_groups(plan(stack))) == len(made)
 
 
 def test_a_team_with_one_queue_costs_at_most_eight_resources() -> None:
-    """And each further queue two: the queue and its door."""
+    """Each further queue costs two: the ClusterQueue and its LocalQueue."""
     for queues in (1, 2, 5):
         named = {f"q{n}": {"flavors": [{"pool": "l4", "guaranteed": 1}]} for n in range(queues)}
         result = small_plan(fleet_with({"teams": {"vision": {"queues": named}}, "cohorts": REMOVED}))

@@ -31,7 +31,7 @@ def test_only_losses_of_the_table_can_be_accepted() -> None:
 
 
 def test_every_loss_of_the_table_happens_in_some_example() -> None:
-    """A word that nothing leads to would be a promise to tell what is never told."""
+    """A loss without a row would be documented and never reported."""
     queue = {
         "flavors": [{"flavor": "a100", "guaranteed": 8}, {"flavor": "b", "guaranteed": 1}],
         "queueingStrategy": "StrictFIFO",

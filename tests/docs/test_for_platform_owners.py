@@ -58,7 +58,7 @@ def test_every_edit_of_the_page_is_sound_and_every_command_answers(project: path
 
 
 def test_the_edits_of_the_page_have_the_documented_effects(project: pathlib.Path) -> None:
-    """12 spot GPUs go from one team to the other; the second pool leaves 16 chips that nobody is promised."""
+    """12 spot GPUs go from one team to the other; the second pool leaves 16 chips without a guarantee."""
     stack = yaml.safe_load((project / "Pulumi.dev.yaml").read_text(encoding="utf-8"))
     for language, block in BLOCKS:
         if language:
@@ -78,7 +78,7 @@ def test_the_page_shows_nothing_else_than_edits_and_commands() -> None:
 
 
 def _write_into(fleet: dict[str, Any], edit: dict[str, Any]) -> None:
-    """What a person does who edits: entries are added to their sections, a key that is there is written anew.
+    """Apply the edit as a person would: add entries to their sections, overwrite existing keys.
 
     A team with a file of its own would be edited there; the page edits none.
     """

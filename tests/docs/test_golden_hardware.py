@@ -80,7 +80,7 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def test_golden_hardware_page() -> None:
-    """`make golden` writes it anew."""
+    """`make golden` rewrites it."""
     if os.environ.get("BERTH_GOLDEN") == "write":
         PAGE.write_text(page())
     assert PAGE.read_text() == page(), "the hardware table changed: run `make golden`, and read the difference"

@@ -30,7 +30,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    """Provide a copy of the project and a backend, for this test alone."""
+    """Provide a copy of the project and a backend for one test."""
     made = Project(tmp_path)
     yield made
     made.clear()

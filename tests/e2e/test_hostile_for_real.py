@@ -1,4 +1,4 @@
-"""The hostile table on a real API server: who tries what, as whom, and the API server's answer.
+"""The hostile table on a real API server: each attempt, its user, and the API server's answer.
 
 Every attempt is a dry run on the server by impersonation, so that nothing runs; what an update changes is created
 first, before the policies exist, as by a platform that adds them later. `BERTH_HOSTILE_REPORT=FILE` writes the answers

@@ -1,4 +1,4 @@
-"""A manager and a worker as two clusters: connected, a job sent and run there, and everything taken back.
+"""A manager and a worker as two clusters: connected, a job sent and run there, and everything deleted.
 
 A manager is a cluster that Berth makes, so there is no stack for two that exist: `kubectl` applies what `berth render`
 prints, and the Secret that the program would make of the worker's token.

@@ -1,4 +1,4 @@
-"""Jobs on a real Kueue: what is told of them, what `berth admit` foretells and what happens is one and the same."""
+"""Jobs on a real Kueue: the story, the prediction of `berth admit` and the result agree."""
 
 from __future__ import annotations
 

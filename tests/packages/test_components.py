@@ -92,7 +92,7 @@ def at_root(resource: RecordedResource, name: str) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("stack", FLEETS)
 def test_a_fleet_registers_the_resources_of_a_stack_as_its_children(stack: str) -> None:
-    """Types, names, inputs, options and dependencies are the same but for the parent and the start of names."""
+    """Types, names, inputs, options and dependencies are equal except for the parent and the prefix of names."""
     args = {key: each for key, each in fleet_values(stack).items() if key != "teamFiles"}
     at_root_of = run_stack(stack, True)
     _, *at_top = at_root_of.resources
@@ -205,7 +205,7 @@ def test_the_name_of_a_fleet_is_the_clusters_and_not_its_resources() -> None:
 
 @pytest.mark.parametrize("as_list", [True, False], ids=["list", "mapping"])
 def test_a_google_provider_in_the_options_serves_the_fleet_in_its_project(as_list: bool) -> None:
-    """Without the transformation a reservation would be paid for in whatever project the provider names."""
+    """Without the transformation a reservation would be created and paid for in the provider's project."""
 
     def providers() -> Any:
         provider = gcp.Provider("mine", project="somewhere-else")

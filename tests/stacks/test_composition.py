@@ -49,7 +49,7 @@ def test_a_stockout_does_not_delay_queues(stack: str) -> None:
 
 @every_stack
 def test_gpu_pools_wait_for_the_system_pool_and_tpu_pools_do_not(stack: str) -> None:
-    """GKE taints a GPU pool only beside a pool without GPUs; else pods of kube-system would run on GPU nodes."""
+    """GKE taints a GPU pool only if a pool without GPUs exists; otherwise kube-system runs on GPU nodes."""
     for prefix, each in clusters(stack):
         pools = {f"{prefix}{n.key}-pool": n for p in each.own_pools for n in p.node_pools}
         made = {r.name: r for r in resources(stack, True) if r.name in pools and r.type.startswith("gcp:")}

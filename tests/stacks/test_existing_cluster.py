@@ -1,4 +1,4 @@
-"""A cluster that somebody else made: nothing is made but what lies inside it, and nothing secret is told of it."""
+"""An existing cluster: only objects inside it are created, and no output has a secret of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A GKE cluster of somebody else: machines and queues are made in it, and it is looked up and never changed."""
+"""An existing GKE cluster: machines and queues are created in it, and it is looked up and never changed."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ STACK = str(ALL_STACKS["existing-gke"])
 
 @pytest.mark.parametrize("stack", list(GKE_STACKS))
 def test_simulated_nodes_are_in_the_node_pools_of_the_plan(stack: str) -> None:
-    """Each node pool has its nodes, by count; nodes that nobody names are not compared."""
+    """Each node pool has its number of nodes; unnamed nodes are not compared."""
     fleet = plan(stack)
     nodes: dict[str, int] = {}
     for each in simulated_nodes(fleet):

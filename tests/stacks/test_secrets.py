@@ -76,7 +76,7 @@ def test_no_recorded_value_is_a_secret(stack: str) -> None:
 
 @every_file
 def test_a_kubeconfig_is_exported_only_as_a_secret(stack: str) -> None:
-    """That of a GKE cluster, created or existing, for the teams' stacks; nobody exports another."""
+    """Only that of a GKE cluster, created or existing, is exported for team stacks."""
     plan = evaluation(stack).plan
     is_gke = plan is not None and isinstance(plan.cluster, ClusterPlan | ExistingGkeClusterPlan)
     assert ran(stack).exports.get(exports.KUBECONFIG_OUTPUT) == ("[secret]" if is_gke else None)

@@ -1,4 +1,4 @@
-"""Every stack file as a whole: sound, the same by whatever way it is read, and run as a program twice."""
+"""Every stack file as a whole: without faults, equal in every way of reading it, and run as a program twice."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_engine_and_the_command_see_one_fleet(stack: str) -> None:
 
 @every_fleet
 def test_no_default_provider_is_ever_used(stack: str) -> None:
-    """It would deploy into whatever project the person's own credentials happen to point at."""
+    """It would deploy into the default project of the user's credentials."""
     text = yaml.load(FLEET_STACKS[stack].read_text(encoding="utf-8"), LOADER)
     assert text["config"]["pulumi:disable-default-providers"] == ["*"]
 
@@ -125,7 +125,7 @@ def test_the_program_runs(stack: str, preview: bool) -> None:
 
 
 def as_message(problem: Problem, stack: str) -> str:
-    """A warning as the engine is told it; of an example without its place, for the program knows no file."""
+    """A warning as the engine gets it; without its place for an example, because the program knows no file."""
     of_the_project = FLEET_STACKS[stack].parent == ROOT
     return (problem if of_the_project else problem.with_place("")).line_without_severity()
 
@@ -158,7 +158,7 @@ def test_a_preview_shows_the_resources_of_an_update(stack: str) -> None:
 
 @every_stack
 def test_protected_are_the_cluster_reservations_accelerators_and_guarantees(stack: str) -> None:
-    """Exactly these: what was hard to get, and what was promised. Everything else can be made again in minutes."""
+    """Exactly these: scarce capacity and guarantees. Everything else can be created again in minutes."""
     for prefix, planned in clusters(stack):
         resource = {
             r.name.removeprefix(prefix) for r in in_cluster(resources(stack, False), prefix, stack) if r.protect
@@ -221,14 +221,14 @@ def test_berth_render_prints_what_the_program_registers(stack: str) -> None:
 
 
 def manifests_of(planned: FleetPlan) -> list[Any]:
-    """What `berth render` prints of one cluster, but for what its manager is let in by: only a running stack has it."""
+    """What `berth render` prints of one cluster, without the manager's credentials, which only a deployed stack has."""
     stream = io.StringIO()
     output.write(replace(planned, workers=()), stream)
     return list(yaml.load_all(stream.getvalue(), LOADER))
 
 
 def applied(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The object as it arrives in the cluster: an annotation that tells Pulumi not to wait is for Pulumi alone."""
+    """The object as it arrives in the cluster, without Pulumi's own annotation."""
     metadata = dict(inputs["metadata"])
     values = {key: value for key, value in metadata.pop("annotations", {}).items() if not key.startswith("pulumi.com/")}
     return {**inputs, "metadata": {**metadata, **({"annotations": values} if values else {})}}
@@ -279,7 +279,7 @@ def test_golden_tree(stack: str) -> None:
 
 @every_fleet
 def test_golden_cloud(stack: str) -> None:
-    """What the cloud is asked for, to the last argument: a disk of another type is seen here and nowhere else."""
+    """All inputs of cloud resources: only this golden shows a disk of another type."""
     ours = [r for r in run_stack(stack, True).resources if r.type.startswith(("gcp:", "alicloud:"))]
     request = {short(r.urn): plain(r.inputs) for r in ours}
     assert_golden(yaml.safe_dump(request, width=120), GOLDEN / stack / "cloud.yaml")

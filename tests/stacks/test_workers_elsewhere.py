@@ -1,4 +1,4 @@
-"""Workers that somebody else made: by another stack's output, by a kubeconfig that is a secret, by a ClusterProfile."""
+"""Existing workers: by another stack's output, by a secret kubeconfig, by a ClusterProfile."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def program(
     platform: str | None = kubeconfig("https://platform.example"),
     secret: bool = True,
 ) -> Preview:
-    """The whole program, with what the engine would know of the other stack (and as what) and of the secret."""
+    """The whole program, with the engine's values of the other stack and of the secret."""
     file = evaluate_stack(str(FILE), ROOT).file
     assert file is not None
     config = {**file.config, KEY: lab}
@@ -66,7 +66,7 @@ def program(
 
 
 def made(result: Preview) -> dict[str, RecordedResource]:
-    """The resources by name; no two that are looked at here share one."""
+    """The resources by name; names are unique among those compared here."""
     return {one.name: one for one in result.resources}
 
 
@@ -134,7 +134,7 @@ def test_in_a_described_cluster_only_kubernetes_objects_are_created(worker: str,
 
 @pytest.mark.parametrize("worker", ["platform", "lab"])
 def test_the_manager_gets_a_kubeconfig_of_its_own_account(worker: str) -> None:
-    """What reaches the manager is a secret with the account's token; the kubeconfig of whoever deploys stays here."""
+    """The manager gets a secret with the account's token, and not the kubeconfig of the user who deploys."""
     result = made(program(False))
     account = result[f"{worker}/manager-access-account"]
     metadata: Any = account.inputs["metadata"]
@@ -181,7 +181,7 @@ def test_a_text_without_a_server_is_no_kubeconfig(text: str) -> None:
 
 
 def test_a_preview_needs_no_other_stack_and_no_secret() -> None:
-    """`berth preview` has no engine to ask: nothing that it shows follows from what it does not know."""
+    """`berth preview` has no engine: unknown values and what depends on them stay unknown."""
     result = CliRunner().invoke(app, ["preview", str(FILE), "--json"])
     assert result.exit_code == 0, result.output
     shown = {one["urn"]: one["inputs"] for one in json.loads(result.stdout)["resources"]}

@@ -1,4 +1,4 @@
-"""scripts/comment.py: text of strangers becomes one comment of the right pull request, and does nothing else."""
+"""scripts/comment.py: untrusted text becomes one comment of the right pull request, and nothing else."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def posted(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[tuple[str, t
 
 
 def test_the_first_comment_is_posted_on_the_pull_request_of_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A comment of a stranger with the mark in it is left alone."""
+    """Another user's comment with the mark is not changed."""
     sent = posted(monkeypatch)
     assert sent == [
         ("repos/o/r/issues/7/comments", ("--method", "POST", "--input", "-"), comment.HEAD + "## Stack dev\n")

@@ -141,7 +141,7 @@ def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) 
 def test_a_guarded_preview_has_the_exit_status_of_the_guard_or_the_engine(
     project: pathlib.Path, preview: str, pulumi: int, status: int
 ) -> None:
-    """What is blocked is 3, whatever else failed; a preview that was broken off is never a success."""
+    """A blocked change is 3 with any other failure; an aborted preview is never a success."""
     urn = "urn:pulumi:dev::berth::kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::a-b-cluster-queue"
     flavors = [{"name": "v5e", "resources": [{"name": "google.com/tpu", "nominalQuota": "8"}]}]
     inputs = {"spec": {"resourceGroups": [{"flavors": flavors}]}}

@@ -101,7 +101,7 @@ def test_a_protected_stack_is_not_destroyed(tools: pathlib.Path) -> None:
 
 
 def test_an_existing_cluster_is_drained_by_its_context(tools: pathlib.Path) -> None:
-    """Its stack exports no kubeconfig; the one that every client finds is for it alone."""
+    """Its stack exports no kubeconfig; only the client's default one reaches it."""
     shutil.copy(ROOT / "Pulumi.local.yaml", tools / "Pulumi.local.yaml")
     outputs = json.dumps({"fleet": {"version": 2}})
     write_script(tools / "bin" / "pulumi", f'echo pulumi "$@" >> asked; [ "$1" != stack ] || echo \'{outputs}\'')

@@ -1,4 +1,4 @@
-""".github: what keeps the workflows safe for whoever adopts them, read from their YAML."""
+""".github: safety rules of the workflows, checked on their YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be adopted is told in whole lines, all at once."""
+"""Everything that cannot be adopted is reported at once, one line each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rights, monitoring and requests of one cluster, changed by hand: what is adopted, and what is told of the rest."""
+"""Permissions, monitoring and future reservations of one cluster, edited: what is adopted, and the other lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster that Berth never saw: what is written of it, and every line that is told, against goldens."""
+"""A cluster that Berth did not create: the stack file and every printed line, against goldens."""
 
 from __future__ import annotations
 

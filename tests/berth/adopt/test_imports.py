@@ -103,7 +103,7 @@ def test_every_iam_member_dashboard_alert_and_future_reservation_is_imported(sta
 
 
 def _ids_of_rights(project: str, answers: dict[str, Any]) -> set[tuple[str, str]]:
-    """The id of each binding in the answers, but for that of GKE's own agent."""
+    """The id of each binding in the answers, except that of GKE's own agent."""
     emails = {one["uniqueId"]: one["email"] for one in answers["accounts.json"]}
     result: set[tuple[str, str]] = set()
     for policy in answers["policies.json"]:

@@ -1,4 +1,4 @@
-"""Kueue's own Configuration becomes keys of `kueue`, and what a stack file cannot keep of it is told."""
+"""Kueue's own Configuration becomes keys of `kueue`; settings without a key are listed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def inventory(text: str | None) -> ClusterInventory:
 
 
 def adopted(text: str | None) -> tuple[dict[str, Any], list[str]]:
-    """Return the section `kueue`, and what is told of the first update."""
+    """Return the section `kueue`, and the lines about the first update."""
     here = inventory(text)
     _, fleet, evaluation = adopt_inventory(here, "dev")
     assert [fault.line() for fault in evaluation.faults] == []

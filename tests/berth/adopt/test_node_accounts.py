@@ -1,4 +1,4 @@
-"""Which account the nodes of an adopted cluster run as: written where a stack file can say it, else told."""
+"""The account of the nodes of an adopted cluster: in the stack file if a key exists, otherwise in the output."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _plan(stack: str) -> FleetPlan:
 
 
 def _sorted(fleet: FleetPlan) -> FleetPlan:
-    """As it is, with pools by name, whatever they were called at first."""
+    """The fleet with pools keyed by name."""
     return replace(fleet, pools=tuple(sorted((replace(p, formerly=None) for p in fleet.pools), key=lambda p: p.name)))
 
 

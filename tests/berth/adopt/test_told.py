@@ -15,7 +15,7 @@ from tests.stack_files import plan
 
 
 def told(edit: Any, *, stack: str = "dev") -> list[str]:
-    """Return what is left alone of the example with an edit of its answers."""
+    """Return what is not adopted of the example with an edit of its answers."""
     answers = {name: json.loads(text) for name, text in files(plan(stack), noise=True).items()}
     edit(answers)
     inventory = read_inventory({name: json.dumps(each) for name, each in answers.items()}, None)

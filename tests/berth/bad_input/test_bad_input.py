@@ -92,7 +92,7 @@ def test_a_file_that_is_not_a_fleet_is_reported_with_place_and_reason(folder: pa
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_an_unknown_stack_is_reported_with_the_existing_ones(folder: pathlib.Path, stack: str) -> None:
-    """A near miss where there is one, else what there is."""
+    """Return a similar name if one exists, otherwise the allowed names."""
     cases.stacks(folder)
     assert [line for line in check(folder, stack) if ": warning: " not in line] == STACKS[stack]
 
@@ -111,7 +111,7 @@ _NAMED = {"code", "_WORDS", "_MAPPING", "_LIST", "_MESSAGES", "_CAPACITY_BY_WORD
 
 
 def written_codes(*rooms: str) -> set[str]:
-    """Every code that stands in the source of these rooms, folders or modules."""
+    """Every code in the source of these packages, folders or modules."""
     places = [ROOT / "berth" / room for room in rooms]
     files = [file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))]
     return {code for file in files for node in ast.walk(ast.parse(file.read_text())) for code in _codes(node)}
@@ -164,7 +164,7 @@ def occurring_codes(folder: pathlib.Path) -> Iterator[str]:
 
 
 def test_every_code_in_the_source_occurs_in_some_case(folder: pathlib.Path) -> None:
-    """A fault without a case is a fault whose message nobody has read."""
+    """Every fault has a case, so that its message is reviewed."""
     occurring, written = set(occurring_codes(folder)), written_codes(*SOURCES, "rules") - {"bad-json"}  # of other verbs
     assert occurring - written == set(), "reported in a way that this test does not see"
     assert written - occurring == set(), "without a case"

@@ -124,7 +124,7 @@ HOSTILE_FILES = {
 
 @pytest.fixture
 def hostile(folder: pathlib.Path) -> pathlib.Path:
-    """The folder of stacks, with hostile files, a pipe that nobody writes to, and a directory."""
+    """The folder of stacks, with hostile files, a pipe without a writer, and a directory."""
     for name, text in HOSTILE_FILES.items():
         (folder / name).write_text(text, encoding="latin-1")
     (folder / "job.yaml").write_text(JOB.replace("DIGITS", "1"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Damaged fleets: whatever is done to a sound one, the answer is a plan or a fault in words, and never an exception.
+"""Damaged fleets: every damage of a valid fleet gives a plan or a fault, and never an exception.
 
 The damage is what people and merges do: a key lost, misspelt or written twice, a value of another type or another
 place's, lines moved or torn. What comes out without a fault must also be fit to print and to render.

@@ -75,7 +75,7 @@ def test_an_invalid_gpu_attachment_lists_the_valid_ones(name: str, accelerator: 
 @settings(deadline=None)
 @given(st.data())
 def test_every_attachment_within_the_table_exists(data: st.DataObject) -> None:
-    """Refusal is for what exceeds the vCPU limit, and for nothing else."""
+    """Only attachments above the vCPU limit are rejected."""
     gpus = hw.attachable_gpus().gpus
     accelerator = data.draw(st.sampled_from(sorted(gpus)))
     count, limit = data.draw(st.sampled_from(sorted(gpus[accelerator].items())))

@@ -1,4 +1,4 @@
-"""Machines without accelerators: their sizes against the prices that the autoscaler has for them, and their room."""
+"""Machines without accelerators: their sizes against the autoscaler's price list, and their allocatable resources."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_nolssd_variants_are_those_of_the_facts(facts: Facts) -> None:
 
 
 def test_dws_is_refused_where_the_facts_refuse_it(facts: Facts) -> None:
-    """The facts name families and machine types, the table says it in each row."""
+    """The facts name families and machine types; the table has a value in each row."""
     families, types = facts["dws"]["disabled_machine_families"], facts["dws"]["disabled_machine_types"]
     disabled = {name for name in hw.machines() if name in types or name.split("-")[0] in families}
     refused = {name for name, m in hw.machines().items() if m.status == "unsupported"}

@@ -50,7 +50,7 @@ def test_every_listed_zone_exists() -> None:
 
 
 def test_every_row_is_of_a_machine_that_the_catalog_has() -> None:
-    """And those that Berth offers have a row, but for the ones without a sourced zone."""
+    """Every machine that Berth offers has a row, except those without a sourced zone."""
     table = catalog.zone_table()
     known = {*catalog.machines(), *catalog.attachable_gpus().gpus}
     assert set(table.listed) <= known
@@ -71,7 +71,7 @@ def test_an_n1_machine_is_listed_by_its_gpu() -> None:
 
 
 def test_flex_start_of_gpus_has_the_zones_of_their_machine() -> None:
-    """Google documents zones of flex-start for TPUs alone."""
+    """Google documents zones of flex-start only for TPUs."""
     l4, v6e = catalog.machines()["g2-standard-24"], catalog.machines()["ct6e-standard-4t"]
     assert catalog.listed_zones(l4, dws=True) is catalog.listed_zones(l4)
     assert catalog.listed_zones(v6e, dws=True) == ListedZones(documented=("asia-northeast1-b", "us-east5-a"))

@@ -1,4 +1,4 @@
-"""The command: exit statuses, help, streams, folders, pipes. The output of verbs is tested with its room."""
+"""The command: exit statuses, help, streams, folders, pipes. The output of each command is tested with its package."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ class Terminal:
 def test_no_color_disables_colour_on_a_terminal(
     terminal: bool, says: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """NO_COLOR counts whatever its value (https://no-color.org)."""
+    """NO_COLOR counts with any value (https://no-color.org)."""
     for name in ("NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in says.items():

@@ -1,4 +1,4 @@
-"""`berth VERB … | true` in bash: PIPESTATUS has the exit status of the verb, whatever its reader does."""
+"""`berth COMMAND … | true` in bash: PIPESTATUS has the exit status of the command if its reader closes the pipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fleet costs: every figure once more from the plan's JSON and the price list, by another way."""
+"""What a fleet costs: every figure is computed a second time from the plan's JSON and the price list."""
 
 from __future__ import annotations
 

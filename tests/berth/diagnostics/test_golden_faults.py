@@ -51,7 +51,7 @@ def _of_check() -> set[str]:
 
 
 def _all() -> set[str]:
-    """Every code that a room or a module prints; the codes of policies are their own."""
+    """Every code that a package or module prints; policies have their own codes."""
     places = (place.name for place in (ROOT / "berth").iterdir() if place.is_dir() or place.suffix == ".py")
     return written_codes(*places) - {""}
 
@@ -127,7 +127,7 @@ def _dumped(made: Mapping[str, Any]) -> str:
 
 
 def test_golden_faults_page_and_examples(tmp_path: pathlib.Path) -> None:
-    """`make golden` writes both anew."""
+    """`make golden` rewrites both."""
     cases.stacks(tmp_path)
     made = examples(tmp_path)
     if os.environ.get("BERTH_GOLDEN") == "write":

@@ -35,7 +35,7 @@ def test_the_program_refuses_an_unsound_fleet_and_registers_nothing() -> None:
 
 
 def test_warnings_reach_the_engine() -> None:
-    """Who only ever runs `pulumi preview` is told, too; the engine itself says that they are warnings."""
+    """`pulumi preview` prints them too; the engine marks them as warnings."""
     given = config()
     fleet = given.pop("berth:fleet")
     del fleet["cluster"]["controlPlane"]  # anyone on the internet reaches it then

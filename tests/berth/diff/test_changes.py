@@ -166,7 +166,7 @@ def test_affected_accelerators_are_those_of_the_node_pools(edit: str) -> None:
 
 
 def _by_zone(node_pool: gke.NodePoolPlan) -> Counter[str]:
-    """Return the most nodes in each zone; of a pool that scales over all of them in one, wherever that is."""
+    """Return the most nodes in each zone; for a pool that scales over all zones, those of one zone."""
     if node_pool.nodes_per_zone is not None:
         return Counter(dict.fromkeys(node_pool.zones, node_pool.nodes_per_zone))
     bounds = node_pool.total_nodes or node_pool.zone_nodes
@@ -256,7 +256,7 @@ def _update_effects() -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("kind", [*PLANS[:8], *ON_ACK])
 def test_the_table_equals_the_providers_schema(kind: type) -> None:
-    """But for keys, which are names in the program, and for what is described in words or replaced by the component."""
+    """Except for keys, which are names in the program, and fields described in words or replaced by the component."""
     table = _update_effects()[kind.__name__]
     marked = [*_provider()[table["resource"]], *(() if kind in ON_ACK else ("name",))]
     ours = {"placementPolicy", "nodeConfig.gpudirectStrategy"}

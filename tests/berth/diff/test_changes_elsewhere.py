@@ -1,4 +1,4 @@
-"""Changes of fleets on Alibaba Cloud and of teams' own stacks, worked out a second way; and their kinds of objects."""
+"""Changes of ACK fleets and of team stacks, computed a second way, and their kinds of objects."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_affected_gpus_are_those_of_created_node_pools(edit: str) -> None:
 
 
 def test_a_leaf_reclaims_what_another_may_borrow() -> None:
-    """Within research vision may borrow; products borrows from nobody, and nobody from it."""
+    """Within research vision can borrow; products neither borrows nor lends."""
     rules = [reclaim_rules(plan.quotas) for plan in map(fleet, (None, "quota-moved", "cohort-moved")) if plan.quotas]
     assert [(r.queue, r.flavors) for r in rules[0]] == [("speech-train", ("nvidia.com/gpu",))]
     assert rules[1][0].queue == "speech-train"
@@ -115,7 +115,7 @@ def test_a_leaf_reclaims_what_another_may_borrow() -> None:
 
 @on_ack
 def test_jobs_that_become_pending_or_admitted_are_in_the_headline(edit: str) -> None:
-    """Counted in the objects: a policy that suspends jobs."""
+    """The count of policies that suspend jobs, from the objects."""
     suspending = [
         any(
             "suspension" in str(each["spec"]) for each in ack.all_manifests(plan) if each["kind"] == "PropagationPolicy"
@@ -161,7 +161,7 @@ def test_stacks_of_different_kinds_cannot_be_compared() -> None:
 
 
 def test_every_kind_of_object_has_a_row() -> None:
-    """In all goldens, in all edits; of the rest that `berth workload` can print."""
+    """Every kind is in a golden, in an edit, or printed by `berth workload`."""
     seen = {
         str(document["kind"])
         for file in GOLDEN.glob("*/manifests.yaml")

@@ -112,7 +112,7 @@ def _free(fleet: FleetPlan) -> FleetPlan:
 
 
 class _Any(dict[str, str]):
-    """A reason for whatever is asked."""
+    """Return a reason for every request."""
 
     def get(self, key: str, default: object = None) -> str:  # type: ignore[override]
         return f"{key} may go"

@@ -42,7 +42,7 @@ def read_recorded(name: str) -> EnginePreview:
 
 
 def descriptions(name: str, allowances: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
-    """What is guarded and what is allowed of a recorded preview, where the stack file allows these replacements."""
+    """Return what is blocked and what is allowed in a recorded preview, if the stack file allows these replacements."""
     judged = check_preview(
         read_recorded(name), plan({**fleet_values("dev"), "allowReplacement": allowances or {}}, "dev")
     )
@@ -92,7 +92,7 @@ def test_a_recorded_preview_gives_the_engines_decision(
 
 
 def test_a_dependent_deletion_needs_its_own_allowance() -> None:
-    """The engine allowed the reservation at once, and refused the pool that takes its name from it."""
+    """The engine allowed the reservation, and refused the pool that depends on its name."""
     (loss,) = check_preview(
         read_recorded("reservation-moved-and-allowed-at-once"), plan(fleet_values("dev"), "dev")
     ).blocked

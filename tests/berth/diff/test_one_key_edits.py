@@ -56,7 +56,7 @@ def test_the_table_has_every_class_and_enough_rows() -> None:
 
 
 def test_every_key_of_a_stack_file_has_a_row() -> None:
-    """A key that is new in docs/stack.schema.json needs one, so that somebody decides how loud an edit of it is."""
+    """A new key of docs/stack.schema.json needs one, so that the class of its edits is a decision."""
     covered = {key for row in ROWS for key in row.keys}
     missing = all_keys() - covered - WITHOUT_EDIT
     assert sorted(f"{name}.{key}" for name, key in missing) == []

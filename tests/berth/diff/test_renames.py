@@ -1,4 +1,4 @@
-"""What is called otherwise stays what it is: in both passes of the program, and in what a change is told to be."""
+"""A renamed resource stays the same resource, in both passes of the program and in the diff."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_stated_values_are_known_in_a_preview() -> None:
 
 
 def test_a_service_accounts_address_is_known_before_it_exists() -> None:
-    """The Google provider says so in its plan, and node pools and members are built on it."""
+    """The Google provider has this value in its plan, and node pools and members depend on it."""
 
     def build() -> None:
         google = pulumi.ProviderResource("gcp", "google", {"project": "fleet"})

@@ -166,7 +166,7 @@ def test_admit_reports_a_pod_that_is_larger_than_any_node(folder: pathlib.Path) 
 def test_no_object_with_pods_is_passed_over(
     folder: pathlib.Path, kind: str, api: str, spec: dict[str, object], line: str
 ) -> None:
-    """Whatever else is in the file: a service without a queue gets a line, and one with accelerators a fault."""
+    """In every file a service without a queue gets a line, and one with accelerators a fault."""
     value = {"apiVersion": api, "kind": kind, "metadata": {"name": "web", "namespace": "vision"}, "spec": spec}
     text = f"{yaml.safe_dump(value, sort_keys=False)}---\n{BASES['rayjob']}"
     (folder / "a.yaml").write_text(text, encoding="utf-8")

@@ -163,7 +163,7 @@ DURATIONS: dict[str, str | None] = {
 @pytest.mark.parametrize("kind", ["Job", "JobSet", "PyTorchJob", *SERVICES])
 @pytest.mark.parametrize("name", DURATIONS)
 def test_the_admission_policy_agrees_with_lint(plan: FleetPlan, serving: FleetPlan, name: str, kind: str) -> None:
-    """`berth-runs` refuses what lint finds wrong with the run duration of a job, whatever its kind."""
+    """`berth-runs` rejects the run durations that lint rejects, for every kind of job."""
     duration = DURATIONS[name]
     annotations = {} if duration is None else {RUN_DURATION: duration}
     job = of_kind(kind, annotations)

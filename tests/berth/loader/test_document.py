@@ -25,12 +25,12 @@ def parsed(text: str) -> tuple[Any, list[str]]:
 
 
 def faults(text: str) -> list[str]:
-    """The faults alone."""
+    """Return only the faults."""
     return parsed(text)[1]
 
 
 def codes(text: str) -> list[str]:
-    """The codes of the faults alone."""
+    """Return only the codes of the faults."""
     return [problem.code for problem in document.parse(text, "f.yaml")[1]]
 
 
@@ -118,7 +118,7 @@ def test_a_boolean_of_yaml_1_1_is_refused(word: str, boolean: str) -> None:
 @given(st.text(alphabet="0123456789+-._:eExXoOb aTZinfy", max_size=12))
 @settings(deadline=None, max_examples=500)
 def test_a_scalar_without_fault_survives_json(text: str) -> None:
-    """Between the engine and the program lies JSON: what is accepted must come out of it as it went in."""
+    """The engine passes JSON to the program: accepted values must survive the round trip."""
     value, result = parsed(f"- {text}")
     if not result:
         assert json.loads(json.dumps(value)) == value
@@ -193,7 +193,7 @@ def test_an_alias_without_an_anchor_before_it_is_refused(text: str) -> None:
 
 
 def test_yaml_alias_expansion_is_rejected_quickly() -> None:
-    """Twelve lines of aliases could fill the memory of whoever runs the check on a pull request."""
+    """Twelve lines of aliases could fill the memory of the machine that checks a pull request."""
     text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
     text += "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
     start = time.process_time()
@@ -228,7 +228,7 @@ def test_a_secret_leaf_is_refused() -> None:
     ],
 )
 def test_invalid_yaml_is_one_line_with_line_and_column(text: str, line: str) -> None:
-    """A parser's complaint of four lines with a caret helps nobody in a pull request."""
+    """A parser error of four lines with a caret is unreadable in a pull request."""
     assert (faults(text), codes(text)) == ([line], ["bad-yaml"])
 
 

@@ -89,7 +89,7 @@ def test_a_missing_stack_suggests_the_nearest_name(write: Write, tmp_path: pathl
 
 @pytest.mark.parametrize("text", ["", "a\0b", "./a\0b.yaml", "..", "/", "x" * 300, "./" + "x" * 300, "~", "*"])
 def test_no_name_of_a_stack_raises(tmp_path: pathlib.Path, text: str) -> None:
-    """What was typed wrong is told, never thrown."""
+    """Wrong input is reported and raises nothing."""
     result, problems = read_stack(text, tmp_path)
     assert (result, len(problems)) == (None, 1)
 
@@ -218,7 +218,7 @@ INDENT = "indent it below 'berth:fleet:' if it belongs to the fleet, or remove i
 
 
 def test_unknown_keys_beside_a_fleet_are_faults_and_the_fleet_is_read(read: Read) -> None:
-    """A key that nobody reads is a wish that nobody grants."""
+    """A key that Berth does not read has no effect, so it is a fault."""
     result, faults = read("zone: a\n1: b\nconfig:\n  berth:pools: {}\n  berth:fleet: {a: 1}\n  berth:fleet: {a: 2}\n")
     assert result is not None
     assert result.fleet == {"a": 1}

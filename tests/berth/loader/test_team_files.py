@@ -1,4 +1,4 @@
-"""A team in a file of its own is read as if it stood in the stack file, and every line is told from its own file."""
+"""A team file is read as part of the stack file, and its faults have the place in the team file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHAPE = "a team file has the key 'teams:' and one entry for each team below it"
 
 
 def test_the_teams_of_team_files_are_merged(fleet: Read, write: Write) -> None:
-    """Its pull request touches nothing else."""
+    """A pull request of one team changes only its own file."""
     write(SPEECH, "stacks/teams/speech.yaml")
     write("teams: {nlp: {}}", "stacks/teams/nlp.yaml")
     result, faults = fleet("teams: {vision: {}}\nteamFiles: ['stacks/teams/*.yaml']")
@@ -120,7 +120,7 @@ def test_a_file_that_matches_two_patterns_is_read_once(fleet: Read, write: Write
 def test_a_pattern_matches_files_of_the_project_or_is_a_fault(
     tmp_path: pathlib.Path, pattern: str, message: str
 ) -> None:
-    """A pattern without a match is a team that was promised nothing; a file from elsewhere is not in the review."""
+    """A pattern without a match would drop a team; a file outside the project is not part of the review."""
     root = tmp_path / "root"
     (root / "t").mkdir(parents=True)
     (root / "Pulumi.yaml").write_text("name: berth\n")

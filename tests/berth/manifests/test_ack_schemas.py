@@ -33,7 +33,7 @@ OWN = {kind: row for kind, row in TABLE.items() if not kind.startswith("$")}
 
 
 def strict(schema: Any) -> Any:
-    """The schema with unknown fields refused wherever it lists the known ones."""
+    """The schema, which rejects unknown fields in every object with known ones."""
     if isinstance(schema, list):
         return [strict(each) for each in typing.cast("list[Any]", schema)]
     if not isinstance(schema, Mapping):

@@ -65,7 +65,7 @@ def validator(api_version: str, kind: str) -> Draft202012Validator:
 
 
 def strict(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with unknown fields refused wherever it lists known ones; `metadata` stays open, as it is in CRDs."""
+    """The schema, which rejects unknown fields in every object with known ones; `metadata` stays open, as in CRDs."""
     made = {key: _strict_part(key, value) for key, value in schema.items()}
     if "properties" in made and "additionalProperties" not in made:
         made["additionalProperties"] = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
@@ -88,7 +88,7 @@ def faults(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def kueue_objects() -> Iterator[dict[str, object]]:
-    """All kinds, each in its fullest and its barest form."""
+    """All kinds, each with all fields and with the fewest."""
     for fleet in (plans.fleet(), plans.full_fleet()):
         for manifest in manifests.all_manifests(fleet):
             if str(manifest["apiVersion"]).startswith("kueue.x-k8s.io/"):

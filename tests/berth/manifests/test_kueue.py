@@ -196,7 +196,7 @@ def test_the_levels_of_a_topology_go_from_the_widest_to_the_host() -> None:
 
 
 def test_a_flavor_of_any_node_has_an_empty_spec() -> None:
-    """Empty maps come back absent, which would show as a change."""
+    """The API server drops empty maps, which would show as a change."""
     assert spec(kueue.resource_flavor(plans.flavor(labels={}, tolerated=False))) == {}
 
 
@@ -238,13 +238,13 @@ def test_a_cohort_has_quotas_of_its_own_and_a_share() -> None:
 
 
 def test_a_root_cohort_has_no_limits() -> None:
-    """Kueue refuses them: there is nobody above to borrow from."""
+    """Kueue rejects them: a root has no parent to borrow from."""
     root = replace(plans.full_cohort(), parent=None)
     assert "Limit" not in json.dumps(kueue.cohort(root))
 
 
 def test_a_queue_has_its_admission_checks_and_its_strategy() -> None:
-    """Checks in the strategy's list: the list of older versions is dropped in silence, and the check never runs."""
+    """Checks are in the strategy's list: Kueue silently drops the list of older versions, and the check never runs."""
     made = spec(kueue.cluster_queue(plans.full_queue()))
     assert made["admissionChecksStrategy"] == {
         "admissionChecks": [{"name": "dws-prov", "onFlavors": ["v5e", "v5e-spot"]}, {"name": "budget"}]

@@ -61,7 +61,7 @@ def test_denied_permissions_are_in_no_role(attempt: Attempt) -> None:
 
 
 def _roles(attempt: Attempt) -> list[Manifest]:
-    """The cluster roles that the rendered bindings give to somebody in the namespace, or in the whole cluster."""
+    """The cluster roles that the rendered bindings grant in the namespace or in the whole cluster."""
     bound = {
         m["roleRef"]["name"]
         for m in rendered()

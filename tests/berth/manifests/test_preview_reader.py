@@ -1,4 +1,4 @@
-"""The ClusterRole for previews reads every kind of the stack, Secrets aside, and nothing else of it."""
+"""The ClusterRole for previews reads every kind of the stack except Secrets, and nothing else."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_every_expression_of_the_tables_is_promql_and_shows_labels_that_its_seri
 
 @pytest.mark.parametrize(("text", "shown"), ALL)
 def test_counters_are_read_as_counters_and_gauges_are_not(text: str, shown: list[str]) -> None:
-    """`increase` of a gauge counts every rise, and a counter alone only grows; distributions follow their kind."""
+    """`increase` needs a counter, because it counts every rise of a gauge; distributions follow their kind."""
     for each in selections(render_query(text, MANAGED, "dev")):
         metric = find_metric(each.series)
         expected = {

@@ -126,7 +126,7 @@ def test_guarantees_by_flavor(
 def test_flavors_select_the_nodes_of_the_table_in_e3(
     name: str, accelerator: str, labels: dict[str, str], taints: set[str]
 ) -> None:
-    """E.3, with tolerations in place of node taints and GKE's own GPU taint tolerated whatever its value."""
+    """E.3, with tolerations in place of node taints; every value of GKE's own GPU taint is tolerated."""
     result = flavor(plan(BATCH), name)
     assert result.node_labels["cloud.google.com/gke-accelerator"] == accelerator
     assert labels.items() <= result.node_labels.items()

@@ -24,7 +24,7 @@ ON_ALL = (QueueCheckPlan(name="dws"),)
 
 
 def _of(queue: ClusterQueuePlan | None = None, **changes: Any) -> FleetPlan:
-    """A plan that Kueue accepts but for what is changed."""
+    """A plan that Kueue accepts before it is changed."""
     return replace(sound(), **(changes | ({"cluster_queues": (queue,)} if queue else {})))
 
 

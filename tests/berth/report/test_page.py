@@ -1,4 +1,4 @@
-"""The page as text: what it holds, against the plan's JSON; that it asks nobody; that no name becomes markup."""
+"""The page as text: its content against the plan's JSON, no requests, and no name that becomes markup."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_bars_have_the_lengths_of_the_plan(stack: str) -> None:
 
 
 def by_definition(read: dict[str, Any]) -> set[tuple[str, str, str]]:
-    """Kueue's rules over the plan's JSON, queue by queue and pair by pair: who, whom, and the letter of the rule."""
+    """Kueue's rules over the plan's JSON, by pairs of queues: preemptor, preempted, and the letter of the rule."""
     parents = {cohort["name"]: cohort["parent"] for cohort in read["cohorts"]}
     resources = {flavor["name"]: flavor["resource"] for flavor in read["flavors"]}
 
@@ -422,7 +422,7 @@ def test_a_page_has_costs_only_with_prices(tmp_path: Path) -> None:
 
 
 def git(folder: Path, *words: str) -> None:
-    """Run git in a folder, as nobody in particular."""
+    """Run git in a folder, with a neutral author."""
     who = ["-c", "user.name=n", "-c", "user.email=n@example.com", "-c", "init.defaultBranch=main"]
     subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
 

@@ -456,7 +456,7 @@ def test_a_label_is_next_to_its_bar(browser: Any, files: dict[str, Path], size: 
 
 
 def test_a_graph_scales_to_its_window(browser: Any, tmp_path: Path) -> None:
-    """`berth graph --format svg` opened alone: no wider than the window, in its own proportions."""
+    """`berth graph --format svg` in a window of its own: not wider than the window, with its aspect ratio."""
     file = tmp_path / "tree.svg"
     file.write_text(tree_svg(stack_boxes(evaluation("quota-tree")), "Quota tree"), encoding="utf-8")
     shapes: list[float] = []

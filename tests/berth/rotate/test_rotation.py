@@ -66,7 +66,7 @@ def test_a_rotation_adds_the_new_pool_first_and_removes_the_old_one_last(project
 
 
 def test_a_rotation_keeps_the_flavor(project: Path) -> None:
-    """So no team's entitlement changes on the way, and nobody has to be moved."""
+    """No team's entitlement changes in any step, and no job has to move."""
     steps = list(walked(project, "l4-spot"))
     assert [step.blocked for step in steps] == [(), (), ()]
     assert not [step for step in steps if step.entitlements.entitlements]
@@ -131,7 +131,7 @@ def test_a_pool_that_cannot_be_rotated_is_one_line(project: Path, words: tuple[s
 
 
 def test_unsupported_edits_are_manual_steps(project: Path) -> None:
-    """Two pools on one line: an edit that did anything else than was meant is none."""
+    """Two pools on one line: an edit with side effects is not made."""
     text = BASE["Pulumi.dev.yaml"].replace("    pools:\n      v5e: {", "    pools: {v5e: {", 1)
     lines = text.split("    kueue:")[0].split("pools: {")
     pools = lines[1].strip().replace("\n      ", ", ")
@@ -203,7 +203,7 @@ def test_a_held_queue_is_drained_and_held_again(project: Path) -> None:
 
 
 def test_drained_teams_are_not_drained_again(project: Path) -> None:
-    """The state of a team drains its queues; a queue that runs is drained and resumed alone."""
+    """The state of a team drains its queues; an active queue is drained and resumed separately."""
     text = BASE["Pulumi.dev.yaml"].replace("      vision:\n", "      vision:\n        state: drained\n")
     write(project, {**BASE, "Pulumi.dev.yaml": text})
     result = json.loads(rotate("l4-reserved", "--in-place", "--set", "diskSizeGb=200", "--json").stdout)

@@ -58,7 +58,7 @@ def quotas(draw: st.DrawFn, flavors: tuple[str, ...]) -> dict[FlavorResource, Qu
 
 @st.composite
 def queues(draw: st.DrawFn, name: str, preempts: bool) -> ClusterQueue:
-    """Return a queue somewhere in the tree, or alone."""
+    """Return a queue in the tree, or without a cohort."""
     flavors = tuple(draw(st.permutations(FLAVORS))[: draw(st.integers(1, 2))])
     reclaim = draw(st.sampled_from((NEVER, LOWER_PRIORITY, ANY, ANY))) if preempts else NEVER
     preemption = PreemptionPlan(

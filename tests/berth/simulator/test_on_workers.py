@@ -95,7 +95,7 @@ def test_json_has_the_reason_for_each_worker(tmp_path: Path) -> None:
 
 
 def test_a_worker_without_a_resource_does_not_block_jobs_that_another_worker_runs(tmp_path: Path) -> None:
-    """TPUs stand in central alone: east has no quota of them, and is not asked."""
+    """Only central has TPUs: east has no quota of them and does not matter."""
     pods = 4  # one 4x4 slice
     status, result = berth(tmp_path, "admit", job("language", "train", "google.com/tpu", pods, 4))
     assert status == 0

@@ -1,4 +1,4 @@
-"""What must hold of every run, whatever the set-up."""
+"""Invariants of every run with every setup."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthChec
 
 
 class Reckoning:
-    """Usage and limits at every level, from the set-up and the jobs alone."""
+    """Usage and limits at every level, from only the setup and the jobs."""
 
     def __init__(self, simulator: Simulator, cell: FlavorResource) -> None:
         self.setup = simulator.setup
@@ -63,7 +63,7 @@ class Reckoning:
                 assert self._use(node) <= self._subtree(node) + limit
 
     def ceiling(self, queue: ClusterQueue) -> int:
-        """Return the most that a queue could use with everything else idle."""
+        """Return the maximum use of a queue while everything else is idle."""
         return self._most(queue)
 
     def _most(self, node: ClusterQueue | Cohort) -> int:
@@ -128,7 +128,7 @@ def test_no_job_is_ever_admitted_beyond_the_ceiling_of_its_queue(run: Run) -> No
 @few
 @given(runs(kinds=ALL))
 def test_recorded_usage_is_that_of_the_jobs(run: Run) -> None:
-    """The tree is kept up to date step by step; here it is added up anew."""
+    """The simulator updates the tree in each step; here its usage is computed from the jobs."""
 
     def look(simulator: Simulator) -> None:
         for cell in CELLS:
@@ -191,7 +191,7 @@ def test_a_stopped_queue_admits_no_job(run: Run) -> None:
 @few
 @given(runs(kinds=ALL))
 def test_in_a_strict_fifo_queue_no_job_overtakes_a_pending_one(run: Run) -> None:
-    """Who got in stands before all that wait: by priority, then by arrival. But for those that were just pushed out."""
+    """An admitted job precedes all pending ones by priority, then by arrival, except those preempted in this step."""
 
     def look(simulator: Simulator) -> None:
         pushed = any(move.kind in (JobEventKind.PREEMPTED, JobEventKind.PREEMPTION_LOOP) for move in simulator.events)

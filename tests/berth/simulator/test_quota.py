@@ -82,7 +82,7 @@ def test_the_borrowing_height_is_that_of_the_lowest_covering_cohort() -> None:
 
 
 def test_available_quota_is_negative_if_limits_fall_below_usage() -> None:
-    """Kueue pushes nobody out for it, and admits nobody until it is made good."""
+    """Kueue preempts no job for it, and admits none until usage is within the limits."""
     root, one = tree(0, QuotaLimits(nominal=4))
     add_amount(one, 6)
     assert (signed_available(one), one.available(), signed_available(root)) == (-2, 0, -2)

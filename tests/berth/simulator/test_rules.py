@@ -1,4 +1,4 @@
-"""Kueue's rules, one by one, on the smallest set-ups that show them."""
+"""Kueue's rules, one by one, on the smallest setups that show them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_jobs_are_admitted_by_priority_then_by_creation_time() -> None:
 
 
 def test_jobs_within_nominal_quota_precede_borrowers() -> None:
-    """Both wait for the same GPUs; the later one of the other queue is owed them."""
+    """Both are pending for the same GPUs; the later job has them in its nominal quota."""
     sim = simulator(queue("p", 0, "all"), queue("q", 4, "all"), queue("r", 0, "all"))
     submitted(sim, job("first", "r", 4), job("borrower", "p", 4), job("owner", "q", 4))
     sim.finish("first")
@@ -157,7 +157,7 @@ def test_a_job_preempts_the_lowest_priority_and_the_latest_admission_first() -> 
 
 
 def test_the_smallest_sufficient_set_is_preempted() -> None:
-    """Tried in their order, then let back in again whom the rest makes up for."""
+    """Candidates are tried in order; then those that are not needed are kept."""
     sim = simulator(queue("q", 7, within=LOWER_PRIORITY))
     submitted(sim, job("four", "q", 4), job("two", "q", 2), job("one", "q", 1))
     assert submitted(sim, job("high", "q", 4, priority=9)) == {"four": "-", "two": "f", "one": "f", "high": "f"}
@@ -216,7 +216,7 @@ def test_a_preempted_job_keeps_its_creation_time_in_the_queue() -> None:
 
 
 def test_free_quota_is_reserved_for_an_entitled_job_that_cannot_preempt() -> None:
-    """Its quota is lent out; nobody else gets what comes free before the owner has enough."""
+    """Its quota is lent; no other job gets free quota before the owner has enough."""
     sim = simulator(queue("p", 4, "all", strict=True), queue("q", 0, "all"))
     submitted(sim, job("a", "q", 3), job("owner", "p", 4, priority=1))
     assert submitted(sim, job("passing", "q", 1)) == {"a": "f", "owner": "-", "passing": "-"}
@@ -241,7 +241,7 @@ def test_two_preemptors_of_one_job_do_not_both_use_its_quota() -> None:
 
 
 def test_the_nearer_cohort_reclaims_quota_from_any_priority() -> None:
-    """The cohort `left` has enough for its own queue; what the queue of `right` borrowed of it is owed."""
+    """The cohort `left` has enough for its own queue, so it reclaims what the queue of `right` borrowed."""
     sim = simulator(
         queue("p", 0, "left", reclaim=LOWER_PRIORITY),
         queue("spare", 4, "left"),
@@ -341,7 +341,7 @@ def preemption_loop() -> tuple[Simulator, list[JobEvent]]:
 
 
 def test_jobs_that_preempt_each_other_endlessly_are_a_preemption_loop() -> None:
-    """`high` needs more than its cohort has, and pushes `low` out; but `low` borrows from nearer, so it is first again.
+    """`high` needs more than its cohort has, and preempts `low`; but `low` borrows from nearer, so it is first again.
 
     Kueue goes on like that for ever (it has a gate against it, PrioritizePreemptorWorkloads, which is off).
     """

@@ -103,6 +103,6 @@ def test_the_schema_accepts_exactly_what_parses(why: str) -> None:
 
 
 def test_every_section_of_the_schema_has_a_description() -> None:
-    """It is what an editor shows when somebody hovers over a key."""
+    """An editor shows it as the help of a key."""
     sections = {name: each for name, each in stack_schema()["$defs"].items() if each.get("type") == "object"}
     assert [name for name, each in sections.items() if not each.get("description")] == []

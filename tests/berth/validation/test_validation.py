@@ -22,7 +22,7 @@ MADE_BY_GKE: dict[str, Any] = {"pools.l4.autoProvisioned": True, "cluster.nodeAu
 
 
 def twice(factor: float | None = None, reason: str | None = "so") -> dict[str, Any]:
-    """The small fleet with all 24 chips guaranteed twice, and what is said of that."""
+    """The small fleet with all 24 chips guaranteed twice, and its messages."""
     values = {key: value for key, value in (("oversubscription", factor), ("reason", reason)) if factor and value}
     all_of_it = {f"{VISION_CHIPS}.guaranteed": "all", f"{SPEECH_CHIPS}.guaranteed": "all"}
     return fleet_with({**all_of_it, "flavors.v5e": values})
@@ -215,7 +215,7 @@ def test_capacity_without_a_guarantee_is_reported() -> None:
 
 @pytest.mark.parametrize(("borrow", "idle"), [(0, 8), ("1 slice", 0), ("unlimited", 0)])
 def test_a_cohorts_own_quota_is_available_only_by_borrowing(borrow: int | str, idle: int) -> None:
-    """All 3 slices are promised, one of them to the cohort: whoever may borrow none of it leaves it idle."""
+    """All 3 slices are guaranteed, one of them to the cohort: queues without borrowing leave it idle."""
     changes = {f"{SPEECH_CHIPS}.guaranteed": "1 slice", f"{SPEECH_CHIPS}.borrow": borrow}
     fleet = fleet_with({"cohorts.research": {"flavors": [{"pool": "v5e", "guaranteed": "all"}]}, **changes})
     assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.v5e"] if idle else [])
@@ -276,7 +276,7 @@ def test_slices_that_an_upgrade_may_interrupt_are_reported() -> None:
 
 
 def test_sections_with_faults_cause_no_derived_faults() -> None:
-    """A pool with a wrong topology holds no chips yet; that nobody can be served by it is no second fault."""
+    """A pool with a wrong topology has no chips; its missing capacity is not a second fault."""
     assert faults(fleet_with({"pools.v5e.topology": "4x5"})) == ["bad-topology pools.v5e.topology"]
     assert warnings(fleet_with({"pools.v5e.topology": "4x5", "cluster.maintenance": REMOVED, "cohorts.labs": {}})) == []
 

@@ -15,7 +15,7 @@ def answer(stack: str, team: str, queue: str, **options: Any) -> WorkloadResult:
 
 
 def objects(stack: str, team: str, queue: str, **options: Any) -> list[dict[str, Any]]:
-    """Return the objects of a workload that nothing is said against, but that its queue is held today."""
+    """Return the objects of a workload without faults, except that its queue is held."""
     result = answer(stack, team, queue, **options)
     assert [problem.line() for problem in result.problems if problem.code != "held"] == []
     return [dict(each) for each in result.objects]

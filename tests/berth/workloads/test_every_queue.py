@@ -80,7 +80,7 @@ def written(folder: pathlib.Path, manifests: list[dict[str, Any]]) -> pathlib.Pa
 
 @every_queue
 def test_printed_workloads_pass_lint(stack: str, team: str, queue: str, tmp_path: pathlib.Path) -> None:
-    """Without a warning too, but for requests that pass every queue by."""
+    """Without a warning too, except for requests that no queue covers."""
     made = fitting(stack, team, queue)
     assert "jobset" in made
     for kind, manifests in made.items():
@@ -94,7 +94,7 @@ def test_printed_workloads_pass_lint(stack: str, team: str, queue: str, tmp_path
 
 @every_queue
 def test_an_empty_fleet_admits_what_lint_passes(stack: str, team: str, queue: str, tmp_path: pathlib.Path) -> None:
-    """By the way that `berth admit` goes: manifests read anew, in the fleet as it is once held queues are resumed."""
+    """As in `berth admit`: the manifests are read again, in the fleet with held queues resumed."""
     for manifests in fitting(stack, team, queue).values():
         book = build_simulated_fleet(plan(stack))
         result, problems = read_documents(written(tmp_path, manifests), "workload.yaml")

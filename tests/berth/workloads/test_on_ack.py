@@ -1,4 +1,4 @@
-"""`berth workload` on an ACK One fleet: PyTorchJobs that can be dequeued and placed, in ACK's words alone."""
+"""`berth workload` on an ACK One fleet: PyTorchJobs that can be dequeued and placed, in ACK's terms."""
 
 from __future__ import annotations
 

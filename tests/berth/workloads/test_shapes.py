@@ -1,4 +1,4 @@
-"""Machines of every shape: single hosts, topologies, accelerator networks, taints, room; and random workloads."""
+"""Machines of every shape: single hosts, topologies, accelerator networks, taints, sizes; and random workloads."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_the_network_of_the_nodes_is_used_only_where_slices_need_it(
 
 
 def test_a_queue_of_two_topologies_is_narrowed_to_one() -> None:
-    """Kueue would take the first that has quota, whatever the pods were cut for."""
+    """Kueue would use the first flavor with quota, although the pods fit only one shape."""
     both = fleet("small large", small=V5E | {"topology": "2x4"}, large=V5E)
     assert job_set(both).pod.node_selector == {"cloud.google.com/gke-tpu-topology": "2x4"}
     large = job_set(both, flavor="large")

@@ -129,7 +129,7 @@ def test_the_job_of_queued_machines() -> None:
 
 
 def test_a_request_for_machines_without_kueue() -> None:
-    """A pod template and a request of one pod set; here nobody adds selectors and tolerations."""
+    """A pod template and a request of one pod set, without added selectors and tolerations."""
     template, request = objects(
         "dws", "batch", "dws", kind="provisioning-request", name="sample", gpus=1, cpu="700m", max_run_duration="600s"
     )
@@ -175,7 +175,7 @@ JOBS = {
 
 @pytest.mark.parametrize("queue", JOBS)
 def test_the_jobs_of_low_high_and_compact_priority(queue: str) -> None:
-    """Two pods, indexed and with names, of what the queue counts for each GPU; nobody typed cpu, memory or priority."""
+    """Two indexed pods with names and the cpu and memory that the queue counts for each GPU, and its priority."""
     priority, wanted, backoff = JOBS[queue]
     service, result = objects(
         "batch-platform", "team-b", queue, name="job-0", pods=2, backoff_limit=backoff, ports=(8080,)
@@ -217,7 +217,7 @@ def test_the_job_sets_of_the_low_priority_queue() -> None:
 
 @pytest.mark.parametrize(("flavor", "gpus"), [("h100", 8), ("b200", 8)])
 def test_one_pod_with_all_gpus_of_a_node(flavor: str, gpus: int) -> None:
-    """In a queue of two kinds of machines, the kind that is meant is selected: Kueue alone would choose by quota."""
+    """In a queue of two machine types the intended one is selected; otherwise Kueue chooses by quota."""
     result = one("reservations", "research", "large", name="finetune", flavor=flavor, backoff_limit=10)
     assert requests(result) == {"nvidia.com/gpu": str(gpus)}
     accelerator = {"h100": "nvidia-h100-80gb", "b200": "nvidia-b200"}[flavor]
@@ -228,7 +228,7 @@ def test_one_pod_with_all_gpus_of_a_node(flavor: str, gpus: int) -> None:
 
 
 def test_multi_node_jobs_get_a_note_about_network_interfaces() -> None:
-    """Which of them a job needs belongs to the workload; one pod talks to nobody."""
+    """The workload decides which of them it needs; a single pod needs none."""
     many, alone = (answer("gpu-rdma", "llm", "train", pods=pods).notes for pods in (2, 1))
     rails = ", ".join(f"rdma-b-{number}" for number in range(7))
     assert many[-1] == f"  gvnic-b, {rails} and rdma-b-7"

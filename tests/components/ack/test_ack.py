@@ -1,4 +1,4 @@
-"""Components on Alibaba Cloud: what is made, what is left alone, and what exactly is asked for."""
+"""Components on Alibaba Cloud: created and existing resources, and their exact inputs."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_the_kubeconfig_names_the_cluster_and_trusts_its_authority() -> None:
 
 
 def test_no_token_reaches_the_kubeconfig() -> None:
-    """It lies in the state, where a token would outlive whoever ran the update; the plugin mints one on the spot."""
+    """It is in the state, where a token would outlive its update; the plugin requests one when it runs."""
     text = kubeconfig(name="dev", endpoint="192.0.2.1", ca_certificate="Q0E=")
     (user,) = json.loads(text)["users"]
     assert set(user["user"]) == {"exec"}
@@ -176,7 +176,7 @@ def test_the_control_plane_is_private_as_planned() -> None:
 
 @pytest.mark.parametrize("mode", [STANDARD, AUTOPILOT])
 def test_a_public_cluster_is_explicit(mode: ClusterPlan) -> None:
-    """Of a block that goes away the provider keeps what it knew; a range that it knows cannot be taken back."""
+    """The provider keeps the values of a removed block, and a known range cannot be removed."""
     public = replace(CONTROL_PLANE, private_nodes=False, ip_range=None)
     request = inputs(replace(mode, control_plane=public))["privateClusterConfig"]
     assert request == {"enablePrivateNodes": False, "enablePrivateEndpoint": False}

@@ -188,7 +188,7 @@ ANY_TIME = replace(MAINTENANCE, start=None, end=None, recurrence=None)
 
 
 def test_exclusions_without_a_window_get_one_that_never_closes() -> None:
-    """The provider refuses exclusions alone, before anything is sent: exactly one window must be specified."""
+    """The provider rejects exclusions without a window before it sends anything."""
     made = cast(Any, policy(ANY_TIME))
     window = made.recurring_window
     assert (window.start_time, window.end_time, window.recurrence) == (

@@ -115,7 +115,7 @@ def test_machines_of_a_compute_class_rule_match_the_plan() -> None:
 
 
 def test_a_compute_class_always_sets_its_fallback() -> None:
-    """The CRD demands it, and what is unsaid would be filled in by whatever version serves it."""
+    """The CRD requires it, and each version of the server fills an absent value with its own default."""
     assert spec(ComputeClassPlan(name="c", priorities=())) == {
         "whenUnsatisfiable": "DoNotScaleUp",
         "nodePoolAutoCreation": {"enabled": True},

@@ -47,7 +47,7 @@ def gpus(key: str) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("field", UNSAID)
 def test_no_argument_is_outside_the_plan(field: str) -> None:
-    """Anything said is something that Google may refuse, or that replaces the pool when it is said otherwise later."""
+    """Every sent value can be rejected by Google, or replaces the pool when it changes later."""
     assert field not in node("compact")
 
 

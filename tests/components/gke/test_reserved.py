@@ -115,7 +115,7 @@ def test_a_shared_future_reservation_has_its_projects_and_local_ssds() -> None:
 
 @pytest.mark.parametrize("protect", [True, False])
 def test_a_future_reservation_is_protected_as_planned(protect: bool) -> None:
-    """Taken back and made anew, it stands at the end of the line."""
+    """Deleted and created again, it is at the end of the queue."""
     one = declared(replace(CALENDAR, protect=protect))
     assert (one.protect, one.delete_before_replace) == (protect, True)
 

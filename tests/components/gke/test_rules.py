@@ -1,4 +1,4 @@
-"""The rules that every component's test relies on are noticed when they are broken."""
+"""A violation of each rule that component tests rely on is detected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Child = Callable[[pulumi.ComponentResource, gcp.Provider], object]
 
 
 class Careless(pulumi.ComponentResource):
-    """A component whose child is whatever the test makes of it."""
+    """A component with a child of the test's choice."""
 
     def __init__(self, child: Child, registers: bool = True) -> None:
         super().__init__("test:gke:Careless", "careless")

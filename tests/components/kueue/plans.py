@@ -137,7 +137,7 @@ ISOLATION = IsolationPlan(
 
 
 def team(name: str = "vision", *, owns_namespace: bool = True, impersonates: bool = True) -> TeamPlan:
-    """A team whose pods are somebody."""
+    """A team whose pods have an identity."""
     email = f"wi-{name}@acme-ml-dev.iam.gserviceaccount.com"
     account = ServiceAccountPlan(account_id=f"wi-{name}", display_name=name, email=email, roles=())
     return TeamPlan(

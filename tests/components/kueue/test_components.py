@@ -193,7 +193,7 @@ def test_a_components_token_is_its_folder_and_class(made: dict[str, RecordedReso
 
 
 def test_webhooks_are_patched_after_kueue_and_not_owned() -> None:
-    """Pulumi takes a kind with `Patch` in the token for a change of an object of somebody else."""
+    """Pulumi treats a kind with `Patch` in its token as a change of an existing object."""
 
     def program() -> None:
         provider = kubernetes.Provider("in-cluster", kubeconfig="{}")

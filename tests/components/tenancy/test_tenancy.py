@@ -184,7 +184,7 @@ def test_a_second_namespace_renames_nothing() -> None:
 
 
 def test_the_annotation_names_the_whole_address_of_the_google_account() -> None:
-    """Without the project in it the identity is broken, and nothing says so before the first denied request."""
+    """Without the project the identity is broken, and only the first denied request shows it."""
     _, metadata = object_of(built(replace(VISION, identity=IMPERSONATING)), "ServiceAccount")
     assert metadata["annotations"] == {"iam.gke.io/gcp-service-account": ACCOUNT.email}
 

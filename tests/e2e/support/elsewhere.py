@@ -1,4 +1,4 @@
-"""What a stack has from elsewhere, put where a real engine looks: outputs of other stacks, and secrets of its config.
+"""External inputs of a stack for a real engine: outputs of other stacks, and secrets of its config.
 
 The stand-ins are those of `berth preview`, so that two previews of one program are given the same.
 """

@@ -76,7 +76,7 @@ def as_of_a_stack_file(real: Real, stack: str, fleet: str, project: str) -> Real
 
 
 def own_resources(resources: Any) -> list[dict[str, Any]]:
-    """Return the resources but for those that every program, or one with a Fleet, has besides."""
+    """Return the resources without those that every program, or every one with a Fleet, has."""
     return [each for each in resources if each["type"] not in _OF_THE_PROGRAM]
 
 

@@ -80,7 +80,7 @@ def output(
 
 
 def berth(*words: str, folder: Path) -> str:
-    """What a verb prints that runs nothing else, in this process; `Failed` with all that it said when it fails."""
+    """Return the output of a command, run in this process; raises `Failed` with its output if it fails."""
     with contextlib.chdir(folder):
         done = CliRunner().invoke(app, words)
     if done.exit_code:

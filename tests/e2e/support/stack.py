@@ -24,7 +24,7 @@ class Project:
         self.standing: list[Stack] = []
 
     def clear(self) -> None:
-        """Take back whatever a test that failed left standing."""
+        """Delete what a failed test left."""
         for each in reversed(self.standing[:]):
             each.destroy()
 

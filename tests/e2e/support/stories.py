@@ -1,4 +1,4 @@
-"""What happens to jobs, told once and played twice: by `berth admit`, and by a real Kueue with jobs on simulated nodes.
+"""Stories of jobs, each run twice: by `berth admit`, and by a real Kueue with jobs on simulated nodes.
 
 A story is a YAML file: `stack` (a stack file), `change` (what of its fleet is different here), `jobs` (a name to the
 words of `berth workload` behind STACK) and `steps`. A step does one thing (`submit`, `finish` or `provisioned` a job,
@@ -108,7 +108,7 @@ class Story:
         return list(_as_foretold(document["steps"], self.resources))
 
     def play(self, cluster: Cluster, stack: Stack) -> Iterator[tuple[str, Places]]:
-        """Do every step for real and wait for what is foretold of it; gives the words of the step, and what came."""
+        """Run each step on the cluster and wait for its predicted result; yield the text of the step and the result."""
         change = 0
         for step, foretold in zip(self.told["steps"], self.foretold(), strict=True):
             kind, value = _deed(step)
@@ -127,7 +127,7 @@ class Story:
             yield text, self._rested(cluster, text, foretold)
 
     def _rested(self, cluster: Cluster, text: str, foretold: Places) -> Places:
-        """What came of a step, as soon as it is as foretold, and stays so. Raises `Failed`."""
+        """Return the result of a step once it equals the prediction and stays so. Raises `Failed`."""
 
         def seen() -> Places:
             return {name: place for name, place in _places(cluster, self.resources).items() if name in foretold}

@@ -104,7 +104,7 @@ def test_an_example_is_copied_except_for_names(stack: str, project: Path) -> Non
 
 @pytest.mark.parametrize("stack", list(ALL_STACKS))
 def test_no_control_plane_is_open_to_every_address(stack: str, project: Path) -> None:
-    """Where the example's is, the file has a DNS endpoint and no IP endpoint, and the output says so."""
+    """If the example has a DNS endpoint, the file has one and no IP endpoint, and the output names it."""
     was_open = "open-control-plane" in {each.code for each in evaluation(stack).warnings}
     done = init("prod", "--from", stack, *where(stack))
     assert done.stdout.count("the control plane has a DNS endpoint that requires IAM") == was_open

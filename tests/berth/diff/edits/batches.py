@@ -105,5 +105,5 @@ def _disagreements(stack: str, before: Values, after: Values) -> Iterator[Disagr
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether one path is the other, or lies in it."""
+    """Return whether one path equals the other or is inside it."""
     return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")

@@ -63,7 +63,7 @@ def marks_of(resource: RecordedResource) -> list[str]:
 
 
 def is_within(path: str, marked: Iterable[str]) -> bool:
-    """Whether an input is marked, or lies in a marked block; `nodeConfig` is marked as a whole only."""
+    """Return whether an input is marked or inside a marked block; `nodeConfig` is only marked as a whole."""
     flat = path.replace("[0]", "")
     return any(flat == each or (flat.startswith((f"{each}.", f"{each}[")) and each != "nodeConfig") for each in marked)
 

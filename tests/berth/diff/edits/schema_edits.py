@@ -142,7 +142,7 @@ def generated_edits(schema: Schema, value: object, at: Path = ()) -> Iterator[Ed
 
 
 def _other_values(schema: Schema, old: object) -> Iterator[Any]:
-    """A few values that the schema allows; of texts whose form nobody can guess none."""
+    """Return a few values that the schema allows; none for texts of an unknown form."""
     choices = [resolved for choice in schema.get("anyOf", [schema]) for _, resolved in [_resolved(choice, None)]]
     for choice in choices:
         kind = next(iter(_types(choice)), None)

@@ -34,7 +34,7 @@ FLAVORS = ("a100", "a10")
 
 @st.composite
 def entries(draw: st.DrawFn, flavors: tuple[str, ...], alone: bool) -> tuple[FlavorQuotasPlan, ...]:
-    """A quota of each flavor, with 2 cpu and 3 bytes a GPU; `alone` is nobody to borrow from or lend to."""
+    """A quota of each flavor, with 2 cpu and 3 bytes a GPU; `alone` means without borrowing and lending."""
     values: list[FlavorQuotasPlan] = []
     for flavor in flavors:
         nominal = draw(st.integers(0, 5))
@@ -124,7 +124,7 @@ def test_the_minimum_of_the_root_is_the_sum_of_nominal_quotas(
 def test_no_maximum_is_below_what_kueue_would_let_a_queue_use(
     forest: tuple[list[ClusterQueuePlan], list[CohortPlan]],
 ) -> None:
-    """Of one flavor: whoever may use so much under Kueue may under ACK, whose lend limits do the rest."""
+    """For one flavor: the use that Kueue allows is allowed on ACK, where lending limits do the rest."""
     queues, cohorts = forest
     ceilings = QuotaTree(queues, cohorts, {"a100": GPU})
     by_name = {node.name: node for node in nodes(elastic_quota_tree(queues, cohorts))}

@@ -115,7 +115,7 @@ def test_public_nodes_need_no_range_of_the_control_plane() -> None:
 
 @pytest.mark.parametrize("written", [None, True, False])
 def test_every_pool_says_whether_its_nodes_are_private_where_the_file_does(written: bool | None) -> None:
-    """GKE's default holds for new pools: one that stands stays as it is until it is told."""
+    """GKE's default applies only to new pools: an existing one keeps its setting until it is changed."""
     private = {} if written is None else {"cluster.privateNodes": written}
     fleet_plan = plan(fleet_with({**private, "cluster.controlPlane": {"authorizedNetworks": []}}))
     pools = [fleet_plan.system_pool, *(each for pool in fleet_plan.pools for each in pool.node_pools)]
@@ -205,7 +205,7 @@ def test_maintenance_matches_the_stack_file() -> None:
 
 
 def test_a_cluster_is_safe_by_default() -> None:
-    """Private nodes, deletion protection, workload identity, the regular channel: nobody should have to ask."""
+    """Private nodes, deletion protection, Workload Identity and the regular channel are the defaults."""
     result = cluster()
     assert (result.control_plane.private_nodes, result.deletion_protection, result.protect) == (True, True, True)
     assert (result.release_channel, result.version, result.workload_pool) == (

@@ -1,4 +1,4 @@
-"""The VPC of a cluster: the fleet's own, or one that somebody else made."""
+"""The VPC of a cluster: created by the fleet, or existing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The firewall rule of webhooks: its ports, and where there is none."""
+"""The firewall rule of webhooks: its ports, and which clusters need none."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ WITH_NETWORKS = [m for m in CURRENT if m.additional_networks]
 
 
 def fleet_of(name: str, **more: Any) -> dict[str, Any]:
-    """Two nodes of a machine, spot unless it can be had from a reservation alone."""
+    """Two nodes of a machine: spot, or reserved if it is available only by reservation."""
     ways = catalog.machines()[name].provisioning.offered_models
     capacity = {"capacity": "spot"} if "spot" in ways else {"capacity": {"reservation": "r"}}
     held = {} if "spot" in ways else {"reservations": {"r": {"machineType": name, "count": 2, **HELD}}}
@@ -358,7 +358,7 @@ def test_the_edge_machine_has_no_dws(name: str, capacity: str) -> None:
 @pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
 @pytest.mark.parametrize("capacity", ["flex-start", "queued"])
 def test_compact_dws_gpus_are_only_a3_ultra_and_a4(machine: catalog.Machine, capacity: str) -> None:
-    """And of these with flex-start alone: GPU queued provisioning with COMPACT is rejected."""
+    """Of these only with flex-start: GPU queued provisioning with COMPACT is rejected."""
     if not (machine.supports_dws and machine.compact_max_nodes):
         return
     pool = gpus(machine.name, capacity=capacity, compactPlacement=True) | {"nodes": {"max": 4}}

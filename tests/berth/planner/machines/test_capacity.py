@@ -33,7 +33,7 @@ def only(plan: FleetPlan) -> NodePoolPlan:
 
 
 def test_a_queued_pool_scales_from_zero_and_is_never_repaired() -> None:
-    """A repair would break up a job that has all its nodes; a node kept would be paid for by nobody."""
+    """A repair would break a job that has all its nodes, and a kept idle node would cost money."""
     pool = only(planned({"machineType": "g2-standard-24", "nodes": {"max": 10}, "capacity": "queued"}))
     assert (pool.queued, pool.auto_repair, pool.total_nodes) == (True, False, Bounds(min=0, max=10))
     assert pool.reservation is None and pool.affinity is None
@@ -41,7 +41,7 @@ def test_a_queued_pool_scales_from_zero_and_is_never_repaired() -> None:
 
 
 def test_a_queue_requests_queued_machines_by_its_admission_check() -> None:
-    """Without the check Kueue would admit jobs to machines that nobody asked for."""
+    """Without the check Kueue would admit jobs to machines that were never requested."""
     plan = planned(
         {"machineType": "g2-standard-24", "nodes": {"max": 10}, "capacity": {"queued": {"maxRunDuration": "2h"}}}
     )
@@ -53,7 +53,7 @@ def test_a_queue_requests_queued_machines_by_its_admission_check() -> None:
 
 
 def test_a_check_binds_only_the_flavors_that_are_queued() -> None:
-    """Reserved machines come first in such a queue, and wait for nobody."""
+    """Reserved machines come first in such a queue, without an admission check."""
     pools = {
         "reserved": {"machineType": "g2-standard-24", "nodes": 2, "capacity": {"reservation": "r"}},
         "queued": {"machineType": "g2-standard-24", "nodes": {"max": 4}, "capacity": "queued"},

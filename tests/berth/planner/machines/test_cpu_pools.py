@@ -63,7 +63,7 @@ def _mib(text: str) -> int:
 
 
 def test_a_whole_node_of_quota_fits_on_a_node(plan: FleetPlan) -> None:
-    """A pod of all cores that quota counts of a node has room on it, beside DaemonSets."""
+    """A pod with all cores that quota counts for a node fits on it with the DaemonSets."""
     nodes = {node["metadata"]["labels"]["cloud.google.com/gke-nodepool"]: node for node in _nodes(plan)}
     for pool in plan.pools:
         allocatable = nodes[pool.name]["status"]["allocatable"]

@@ -30,7 +30,7 @@ TPUS = [m for m in catalog.machines().values() if m.kind == "tpu" and m.status !
 
 
 def slices() -> list[tuple[str, str]]:
-    """Every machine × topology, but for the middle of the long lists of large slices."""
+    """Every machine × topology, without the middle of the long lists of large slices."""
     values: list[tuple[str, str]] = []
     for machine in TPUS:
         every = catalog.slice_topologies(machine)

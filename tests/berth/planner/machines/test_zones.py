@@ -68,7 +68,7 @@ def test_pools_that_gke_makes_get_no_zones() -> None:
 
 
 def test_a_fixed_number_still_needs_its_zones() -> None:
-    """Five nodes cannot be spread over three zones that nobody wrote."""
+    """Five nodes cannot be spread over three default zones."""
     assert faults(fleet_of_pools({"p": {**L4, "nodes": 5}})) == ["bad-zone pools.p.zones"]
 
 
@@ -79,6 +79,6 @@ def test_an_accepted_zone_gives_no_warning() -> None:
 
 
 def test_an_existing_cluster_is_not_checked_against_the_table() -> None:
-    """Where its nodes are was decided by somebody else, and they are there."""
+    """The zones of existing nodes are the decision of their owner."""
     fleet = fleet_of_pools({"p": {**L4, "nodes": 4, "zone": "us-central1-f"}}, cluster={"existing": {"context": "c"}})
     assert not [line for line in warnings(fleet) if "zone" in line]

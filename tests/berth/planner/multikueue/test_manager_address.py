@@ -46,7 +46,7 @@ def test_workers_that_list_networks_authorize_the_reserved_address() -> None:
 
 @pytest.mark.parametrize("control_plane", [{}, {"publicEndpoint": False, **OFFICE}])
 def test_nothing_is_reserved_where_no_worker_could_authorize_it(control_plane: dict[str, Any]) -> None:
-    """An open endpoint lets everybody in, a private one nobody from outside."""
+    """An open endpoint admits every address, a private one none from outside."""
     assert access(fleet(workers={"a": control_plane})) == (None, [])
 
 

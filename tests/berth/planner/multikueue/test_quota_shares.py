@@ -26,7 +26,7 @@ few = settings(deadline=None, max_examples=60)
     st.sampled_from([1, 4, 8]),
 )
 def test_shares_are_whole_units_within_one_of_the_exact_share(weights: list[int], amount: int, piece: int) -> None:
-    """With room for all: nobody is more than one piece away from the exact proportion, and nothing is lost."""
+    """With enough capacity every share is within one unit of the exact proportion, and the sum is exact."""
     whole = sum(weights)
     parts = split_by_weight(amount * piece, weights, piece, [10**9] * len(weights))
     assert sum(parts) == amount * piece
@@ -38,7 +38,7 @@ def test_shares_are_whole_units_within_one_of_the_exact_share(weights: list[int]
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=5).filter(any), st.data())
 def test_split_amounts_never_exceed_the_capacity(capacity: list[int], data: Any) -> None:
-    """One after the other, whoever asks: as long as all together ask for no more than there is."""
+    """Amounts are split one after the other as long as their sum is within the capacity."""
     left, room = sum(capacity), list(capacity)
     while left:
         amount = data.draw(st.integers(1, left))

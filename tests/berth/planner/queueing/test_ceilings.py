@@ -78,7 +78,7 @@ def test_a_ceiling_is_the_maximum_over_all_divisions_of_kueue(cohort: list[Quota
 @many
 @given(cohorts)
 def test_a_whole_cohort_can_use_what_is_nominal_unless_limits_forbid_it(cohort: list[QuotaPlan]) -> None:
-    """Borrowing moves quota and makes none: nobody's ceiling adds up to more than all nominal quota."""
+    """Borrowing moves quota and creates none: no ceiling exceeds the sum of nominal quota."""
     assert ceiling(range(len(cohort)), cohort) == sum(q.nominal for q in cohort)
 
 
@@ -126,7 +126,7 @@ def fleets(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def lends_what_it_has(wish: dict[str, Any]) -> bool:
-    """Whether the wish is one that Kueue accepts."""
+    """Return whether Kueue accepts the requested limits."""
     return wish.get("lend", 0) <= wish["guaranteed"]
 
 
@@ -202,7 +202,7 @@ sliced = st.tuples(st.sampled_from(SLICED), st.integers(1, 12))
 
 
 def of_slices(kind: tuple[str, str, int], slices: int, wanted: list[dict[str, Any]]) -> dict[str, Any]:
-    """A pool of slices, and a queue for each wish, all of them in one cohort."""
+    """A pool of slices, and a queue for each request, all of them in one cohort."""
     queues = {f"q{n}": {"flavors": [{"pool": "tpu", **wish}]} for n, wish in enumerate(wanted)}
     pool = {"machineType": kind[0], "topology": kind[1], "slices": slices, "zone": ZONE}
     return fleet_with({"pools": {"tpu": pool}, "teams": {"a": {"cohort": "research", "queues": queues}}})

@@ -170,7 +170,7 @@ def lands(result: FlavorPlan, pool: PoolPlan) -> bool:
 
 
 def misplaced(fleet: FleetPlan) -> list[tuple[str, str]]:
-    """Flavor and pool, wherever a pod lands where it should not, or not where it should."""
+    """Return flavor and pool for each pod on a wrong node, or without its right one."""
     return [(f.name, p.name) for f in fleet.flavors for p in fleet.pools if lands(f, p) != (p.flavor == f.name)]
 
 

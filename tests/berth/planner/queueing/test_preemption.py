@@ -1,4 +1,4 @@
-"""Who can push out whom, as tables for the stacks and as rules for any fleet."""
+"""Which queue can preempt which, as tables for the stacks and as rules for any fleet."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Row = tuple[str, str, str, tuple[str, ...]]
 
 
 def rows(fleet: FleetPlan) -> set[Row]:
-    """Queue, rule, whom, and on which flavors."""
+    """Return queue, rule, preempted queues, and flavors."""
     return {(p.queue, p.rule, p.whom, p.flavors) for p in preemption_rules(fleet)}
 
 
 def test_the_table_of_dev() -> None:
-    """By default a queue takes back what it is owed, from whoever borrowed it: that is what guaranteed means."""
+    """By default a queue reclaims its guarantee from every borrower."""
     queues = ("language-batch", "language-train", "speech-serve", "speech-train", "vision-train", "vision-urgent")
     reclaim = "reclaimWithinCohort"
     assert rows(plan_of("dev")) == {
@@ -67,7 +67,7 @@ BORROWS = {"teams.speech.queues.train.flavors.0.borrow": "1 slice"}
 
 
 def of_vision_train(change: dict[str, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Rule to whom and where, of the queue vision-train."""
+    """Rule → preempted queues and flavors, of the queue vision-train."""
     return {
         p.rule: (p.whom, p.flavors) for p in preemption_rules(plan(fleet_with(change))) if p.queue == "vision-train"
     }
@@ -111,7 +111,7 @@ def chips(queue: ClusterQueuePlan) -> Iterator[tuple[str, QuotaPlan]]:
 
 
 def reclaimers(fleet: FleetPlan) -> set[tuple[str, str]]:
-    """Queue and flavor wherever some other queue may hold what is this queue's by right, tried pair by pair."""
+    """Queue and flavor for each guarantee that another queue can hold, tried pair by pair."""
     return {
         (owner.name, flavor)
         for owner in fleet.cluster_queues

@@ -138,7 +138,7 @@ def test_a_ceiling_in_a_tree_is_the_maximum_over_all_admissions_of_kueue(root: P
 @many
 @given(parts())
 def test_the_maximum_use_of_a_part_is_over_all_admissions(root: Part) -> None:
-    """The ceiling of every cohort and of every queue, counted alone."""
+    """The ceiling of every cohort and of every queue, each counted separately."""
     tree = tree_of(root)
     for part in inner(root):
         mine = {leaf.name for leaf in leaves(part)}

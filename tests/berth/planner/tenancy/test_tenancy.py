@@ -1,4 +1,4 @@
-"""Tenancy from the stack file to the plan: states, doors, walls, people; and who owns what in every stack's tree."""
+"""Tenancy from the stack file to the plan: states, local queues, isolation, people; and the owner of each object."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STATE = "teams.vision.state"
 
 @pytest.mark.parametrize(("state", "policy"), [("active", None), ("held", "Hold"), ("drained", "HoldAndDrain")])
 def test_the_queues_of_a_team_follow_its_state(state: str, policy: str | None) -> None:
-    """A queue that others share goes on for them; there the team's own door is stopped."""
+    """A shared cluster queue stays active for the other teams; only the team's local queue is stopped."""
     shared = {"clusterQueues.common": {"teams": ["vision", "speech"], "flavors": [{"pool": "l4", "guaranteed": 0}]}}
     result = plan_of({STATE: state, **shared})
     assert team(result, "vision").state == state
@@ -52,7 +52,7 @@ def test_the_queues_of_a_team_follow_its_state(state: str, policy: str | None) -
 
 
 def plan_of(changes: dict[str, Any]) -> FleetPlan:
-    """The plan, whatever proofs say of it."""
+    """The plan, with or without faults."""
     return run_planner(fleet_with(changes)).plan
 
 
@@ -79,7 +79,7 @@ def test_a_queue_may_be_stricter_than_its_team_and_not_the_contrary(state: str, 
 
 @pytest.mark.parametrize(("state", "protect"), [("active", True), ("held", True), ("drained", False)])
 def test_a_team_with_live_quota_is_protected_until_it_is_drained(state: str, protect: bool) -> None:
-    """So that taking it out of the file is refused by the engine in one step, and allowed after a drain."""
+    """Removing it from the file is refused by the engine in one step, and allowed after a drain."""
     fleet_plan = plan(fleet_with({STATE: state}))
     assert {q.protect for q in fleet_plan.cluster_queues if q.teams == ("vision",)} == {protect}
     assert {q.protect for q in fleet_plan.cluster_queues if q.teams == ("speech",)} == {True}
@@ -143,7 +143,7 @@ def test_a_shared_queue_may_be_the_default_one() -> None:
 def test_kueue_holds_unlabelled_jobs_in_every_namespace_of_a_team(
     changes: dict[str, Any], held: bool, expression: ExpressionPlan | None
 ) -> None:
-    """Kueue leaves a job elsewhere suspended for ever, so the selector has to hold each namespace with a queue."""
+    """Kueue keeps jobs of other namespaces suspended forever, so the selector has each namespace with a queue."""
     fleet_plan = plan(fleet_with(changes)).kueue
     assert fleet_plan is not None
     assert fleet_plan.manage_jobs_without_queue_name is held

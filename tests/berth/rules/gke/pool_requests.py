@@ -49,6 +49,6 @@ def codes(request: PoolRequest, severity: Severity | None = None) -> set[str]:
 
 
 def message(request: PoolRequest) -> str:
-    """What is said of a pool with exactly one thing wrong, after its key."""
+    """The message about a pool with exactly one fault, after its key."""
     (violation,) = pool_violations(request)
     return f"{violation.key}: {violation.message}"

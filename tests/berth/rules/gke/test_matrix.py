@@ -66,14 +66,14 @@ def row(name: str) -> dict[str, str]:
 
 
 def expected(name: str, way: str, compact: bool) -> str:
-    """accept, warn or reject, as the facts have it: y, no, and everything else, of which nobody is sure."""
+    """accept, reject or warn, for the facts' y, no, and every other value, which is uncertain."""
     cells = row(name)
     verdict = {"y": "accept", "no": "reject"}.get(re.split(r"[ ,]", cells[way])[0], "warn")
     return "reject" if compact and not goes_with_compact(cells, way) else verdict
 
 
 def goes_with_compact(cells: dict[str, str], way: str) -> bool:
-    """Whether COMPACT goes with a way: DWS only where the cell says so, or where hosts form a slice or domain."""
+    """Return whether COMPACT is allowed with a capacity type: DWS only as in the cell, or for slices and domains."""
     compact = cells["COMPACT placement"]
     if compact == "no":
         return False
@@ -83,7 +83,7 @@ def goes_with_compact(cells: dict[str, str], way: str) -> bool:
 
 
 def pool_request(name: str, way: str, compact: bool) -> PoolRequest:
-    """A pool with nothing wrong but what the matrix may find wrong; slices of the smallest size above one host."""
+    """A pool whose only possible fault is one of the matrix; slices have the smallest size above one host."""
     capacities = {
         "any reservation": "reservation",
         "specific reservation": "reservation",

@@ -57,7 +57,7 @@ def test_dranet_needs_no_additional_network() -> None:
 
 @pytest.mark.parametrize("name", [n for n in MACHINES if not pool(n).machine.additional_networks])
 def test_gpudirect_is_refused_where_the_machine_has_none(name: str) -> None:
-    """a4x has RDMA, but takes its networks from the profile: it is told so."""
+    """a4x has RDMA, but its networks come from the profile, and the message names it."""
     request = codes(pool(name, network="gpudirect"), Severity.FAULT)
     assert request == {"gpudirect-not-offered"}
     assert needs(name, "gpudirect") == NetworkNeeds()

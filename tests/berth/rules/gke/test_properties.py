@@ -1,4 +1,4 @@
-"""Rules over any pool whatever: they never raise, they blame and remedy, and what passes them has sound settings."""
+"""Rules over any pool: they never raise, each violation has a key and a remedy, and valid pools have valid settings."""
 
 from __future__ import annotations
 

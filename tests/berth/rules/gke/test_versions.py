@@ -101,7 +101,7 @@ def test_every_feature_has_versions_a_source_and_a_confidence(name: str) -> None
 
 
 def test_every_version_of_the_table_is_a_version_of_the_facts() -> None:
-    """But for those of other pages of GKE's, named above: none is invented."""
+    """Except for those of other GKE pages, named above: every version has a source."""
     known = FACTS.read_text(encoding="utf-8").split("\n")
     mine = {v for f in features().values() for v in (*f.since.values(), *f.later.values())}
     assert {version for version in mine if version not in known} == OTHER_PAGES

@@ -22,7 +22,7 @@ def code(machine: str, topology: str | None = None, *, region: str = "us-central
 
 @pytest.mark.parametrize("capacity", ["on-demand", "spot", "flex-start", "queued"])
 def test_every_capacity_is_checked_against_the_zones_of_its_machine(capacity: CapacityKind) -> None:
-    """H200 in us-central1 is in -b alone."""
+    """H200 in us-central1 exists only in us-central1-b."""
     assert code("a3-ultragpu-8g", capacity=capacity, zones=(ZONE,)) == "zone-not-listed"
     assert code("a3-ultragpu-8g", capacity=capacity, zones=(B,)) is None
     assert code("a3-ultragpu-8g", capacity=capacity, zones=()) is None

@@ -1,4 +1,4 @@
-"""Configurations of Kueue that each break one rule, and what is said of them."""
+"""Configurations of Kueue that each break one rule, and the expected messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fleets that each break one rule of Kueue, and what is said of it; a case's first words are the rule it claims."""
+"""Fleets that each break one rule of Kueue, and the expected messages; a case's first words name the rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule of Kueue that a stack file can break is broken by some fleet; all that is said of it is listed.
+"""Every rule of Kueue that a stack file can break is broken by some fleet; all messages are listed.
 
 The claims stand with the cases: `rule_cases` and `configuration_cases`.
 """
