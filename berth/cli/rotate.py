@@ -53,7 +53,8 @@ def command(
     """Print the steps that replace a pool.
 
     Each step is a diff of the stack file, for one pull request. The new pool is added beside the old one; if there are
-    machines for only one of them, queues are drained first. Exits 1 if the stack file of a step would have a fault.
+    machines for only one of them, queues are drained first. Exits 1 at the first step whose stack
+    file would have a fault.
     """
     evaluation = evaluate_or_exit(stack)
     from berth.rotate.yaml_editor import ManualEditRequired
@@ -136,9 +137,13 @@ def as_json(steps: Sequence[RotationStep], stack: str, pool: str) -> dict[str, A
 
 def lines(steps: Sequence[RotationStep], stack: str, pool: str) -> Iterator[str]:
     """Yield each step with its diff, ready for `git apply`, and the faults of its stack file."""
-    yield f"{stack}: {pluralize(len(steps), 'step')} to replace {pool}, one pull request each"
+    if steps[-1].faults:
+        yield f"{stack}: step {len(steps)} of the replacement of {pool} has faults; change --set or the stack file"
+    else:
+        yield f"{stack}: {pluralize(len(steps), 'step')} to replace {pool}, one pull request each"
     for number, step in enumerate(steps, 1):
         yield f"\n# {number}. {step.title}"
         yield step.diff.rstrip("\n")
         yield from (f"# fault: {fault}" for fault in step.faults)
-        yield f"# {'no faults; ' if not step.faults else ''}then {step.wait_for}"
+        if not step.faults:
+            yield f"# no faults; then {step.wait_for}"

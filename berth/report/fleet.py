@@ -66,7 +66,7 @@ def accelerator_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
 
 def queueing_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
     """Return the number of teams and their queues."""
-    queues = pluralize(len(plan.cluster_queues), "cluster queue")
+    queues = pluralize(len(plan.cluster_queues), "cluster queue" if isinstance(plan, FleetPlan) else "queue")
     yield KeyFigure(str(len(plan.teams)), "team" if len(plan.teams) == 1 else "teams", f"in {queues}")
 
 

@@ -35,7 +35,8 @@ def plan_rotation(
 ) -> list[RotationStep]:
     """Return the steps that replace a pool, with `changes` (key → YAML text of the pool's entry).
 
-    Raises ManualEditRequired if an edit must be made by hand.
+    A step whose stack file has faults is the last one: the later ones build on it. Raises ManualEditRequired if an edit
+    must be made by hand.
     """
     edits = _rotate_beside(plan, pool, changes) if how == BESIDE else _rotate_in_place(editor, plan, pool, changes)
     steps: list[RotationStep] = []
@@ -46,6 +47,8 @@ def plan_rotation(
             _check_capacity_kept(pool, _replacement(evaluation.plan, pool, how))
         faults = tuple(fault.line() for fault in evaluation.faults)
         steps.append(RotationStep(title, then, after.unified_diff(editor), faults))
+        if faults:
+            break
         editor = after
     return steps
 

@@ -62,7 +62,7 @@ def _remainder_note(share: TeamShare, teams: int, on_ack: bool) -> str:
         first = "the first team is" if share.remainder == 1 else f"the first {share.remainder} teams are"
         return f"{head}, so {first} guaranteed {share.amount_text(1)} more than the others"
     guaranteed = share.amount_text(share.own) if share.own else "nothing"
-    rest = f"the{' other' if share.own else ''} {share.amount_text(share.remainder)}"
+    rest = f"the {'remaining ' if share.own else ''}{share.amount_text(share.remainder).removeprefix('1 ')}"
     return f"{head}, so each is guaranteed {guaranteed}; every team can borrow {rest} from the cohort 'all'"
 
 

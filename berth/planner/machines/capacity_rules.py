@@ -57,6 +57,7 @@ def pool_request(
         max_run_seconds=spec.capacity.max_run_seconds,
         shape=shape,
         autoscaled=not isinstance(spec.slices or spec.nodes, FixedCount),
+        region="" if context.is_set_aside("region", "") else context.region,
         zones=zones,
         compact=spec.compact_placement,
         topology_aware=spec.topology_aware,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from berth import catalog
 from berth.diagnostics import Severity
 from berth.plan.node_settings import UpgradePlan
 from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, Violations
@@ -103,7 +104,7 @@ def _check_slices(request: PoolRequest) -> Violations:
         message = f"'compact' has no effect on {shape.topology}, a slice of one host; remove compactPlacement"
         yield GkeViolation(code="compact-single-host", key="placement", message=message)
     if shape.multi_host and not request.made_by_gke and len(request.zones) != 1:
-        message = f"a slice of {shape.hosts} hosts is in exactly one zone, {_zones_text(request)}; write one zone"
+        message = f"a slice of {shape.hosts} hosts is in exactly one zone, {_zones_text(request)}; {_one_zone(request)}"
         yield GkeViolation(code="slice-zone", key="zones", message=message)
 
 
@@ -112,7 +113,8 @@ def _check_domain(request: PoolRequest) -> Violations:
     machine, upgrade = request.machine, request.upgrade
     if not request.made_by_gke and len(request.zones) != 1:
         message = (
-            f"the nodes of a {machine.domain_topology} domain are in one zone, {_zones_text(request)}; write one zone"
+            f"the nodes of a {machine.domain_topology} domain are in one zone, {_zones_text(request)}; "
+            f"{_one_zone(request)}"
         )
         yield GkeViolation(code="compact-zones", key="zones", message=message)
     if request.nodes.max > machine.domain_nodes:
@@ -159,7 +161,7 @@ def _check_compact_pool(request: PoolRequest) -> Violations:
     if not request.made_by_gke and len(request.zones) != 1:
         message = (
             f"'compact' placement needs exactly one zone, {_zones_text(request)}; "
-            "write one zone, or remove compactPlacement"
+            f"{_one_zone(request)}, or remove compactPlacement"
         )
         yield GkeViolation(code="compact-zones", key="zones", message=message)
     if request.nodes.max > limit:
@@ -174,6 +176,16 @@ def _check_compact_pool(request: PoolRequest) -> Violations:
 def _upgrade_text(upgrade: UpgradePlan) -> str:
     counts = (("maxSurge", upgrade.max_surge), ("maxUnavailable", upgrade.max_unavailable))
     return " ".join(["SURGE", *(f"{key} {count}" for key, count in counts if count is not None)])
+
+
+def _one_zone(request: PoolRequest) -> str:
+    """Return the remedy: one of the pool's zones that list the machine, or else of the region's."""
+    listed = catalog.listed_zones(request.machine, dws=request.uses_dws)
+    names = catalog.zones_in(request.region, listed.proposed) if listed else ()
+    names = tuple(zone for zone in request.zones if zone in names) or names
+    *others, last = names or ("",)
+    choice = f"{', '.join(others)} or {last}" if others else last
+    return f"write one zone: {choice}" if choice else "write one zone"
 
 
 def _zones_text(request: PoolRequest) -> str:

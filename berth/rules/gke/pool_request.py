@@ -96,10 +96,10 @@ class ClusterFeatures(Struct, frozen=True, kw_only=True):
 class PoolRequest(Struct, frozen=True, kw_only=True):
     """One pool as its owner requests it. `nodes` counts the whole pool, over all zones and slices.
 
-    `shape` is the slice of a TPU pool. `autoscaled`: the number of nodes follows the jobs. `max_run_seconds` limits the
-    lifetime of a node. `compact` requests GPU nodes close to each other; hosts of a slice always are. `topology_aware`:
-    Kueue places jobs by the location of nodes. `auto_provisioned`: GKE creates the pool for pending jobs (always on
-    Autopilot), `compute_class`: for jobs that select a ComputeClass.
+    `region` is the cluster's, "" with a fault. `shape` is the slice of a TPU pool. `autoscaled`: the number of nodes
+    follows the jobs. `max_run_seconds` limits the lifetime of a node. `compact` requests GPU nodes close to each other;
+    hosts of a slice always are. `topology_aware`: Kueue places jobs by the location of nodes. `auto_provisioned`: GKE
+    creates the pool for pending jobs (always on Autopilot), `compute_class`: for jobs that select a ComputeClass.
 
     `local_ssds` are counts per node, `boot_disk_gb` is GB; `partition` is a MIG size, `driver` is default, latest or
     disabled. `network` is none, gpudirect (additional networks, which Berth creates) or dranet (the accelerator network
@@ -114,6 +114,7 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     max_run_seconds: int | None = None
     shape: SliceShape | None = None
     autoscaled: bool = False
+    region: str = ""
     zones: tuple[str, ...] = ()
     compact: bool = False
     topology_aware: bool = False

@@ -98,7 +98,10 @@ def test_allowances_of_other_resources_are_kept(project: Path) -> None:
 def test_a_rejected_step_is_reported_and_exits_1(project: Path) -> None:
     result = rotate("v5e", "--set", "topology=4x4", "--set", "slices=1")
     assert result.exit_code == 1
-    assert "# fault: Pulumi.dev.yaml:" in result.stdout
+    lines = result.stdout.splitlines()
+    assert lines[0] == "dev: step 2 of the replacement of v5e has faults; change --set or the stack file"
+    assert lines[-1].startswith("# fault: Pulumi.dev.yaml:") and result.stdout.count("# fault:") == 1
+    assert not any(line.startswith("# 3.") for line in lines)
     assert plan(project).pools
 
 

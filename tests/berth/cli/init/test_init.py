@@ -186,10 +186,11 @@ def test_five_teams_of_the_batch_platform_get_a_note_about_uneven_shares(project
     assert done.stdout.splitlines()[4:] == [
         f"gpu-l4-reserved: 5 teams cannot share 8 L4 equally, so each is guaranteed nothing{borrowing} 8 L4 {cohort}",
         "gpu-l4-ondemand: 5 teams cannot share 16 L4 equally, so each is guaranteed 2 L4"
-        f"{borrowing} other 6 L4 {cohort}",
-        f"gpu-l4-spot: 5 teams cannot share 48 L4 equally, so each is guaranteed 8 L4{borrowing} other 8 L4 {cohort}",
+        f"{borrowing} remaining 6 L4 {cohort}",
+        "gpu-l4-spot: 5 teams cannot share 48 L4 equally, so each is guaranteed 8 L4"
+        f"{borrowing} remaining 8 L4 {cohort}",
         "gpu-a100-compact-spot: 5 teams cannot share 8 A100 40GB equally, so each is guaranteed 1 A100 40GB"
-        f"{borrowing} other 3 A100 40GB {cohort}",
+        f"{borrowing} remaining 3 A100 40GB {cohort}",
     ]
 
 

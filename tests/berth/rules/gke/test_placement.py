@@ -74,6 +74,22 @@ def test_a_slice_has_exactly_one_zone() -> None:
     )
     assert codes(pool("ct6e-standard-4t", "4x4", zones=())) == {"slice-zone"}
     assert codes(pool("ct6e-standard-4t", "4x4", zones=(), auto_provisioned=True)) == set()
+
+
+@pytest.mark.parametrize(
+    ("region", "zones", "remedy"),
+    [
+        ("us-east5", (), "write one zone: us-east5-a or us-east5-b"),
+        ("us-east5", ("us-east5-a", "us-east5-b"), "write one zone: us-east5-a or us-east5-b"),
+        ("us-east5", ("us-east5-x", "us-east5-b"), "write one zone: us-east5-b"),
+        ("mars-north1", (), "write one zone"),
+        ("", (), "write one zone"),
+    ],
+)
+def test_a_slice_without_one_zone_gets_the_zones_that_list_its_machine(
+    region: str, zones: tuple[str, ...], remedy: str
+) -> None:
+    assert message(pool("ct6e-standard-4t", "4x4", region=region, zones=zones)).rpartition("; ")[2] == remedy
     assert codes(pool("ct6e-standard-4t", zones=TWO_ZONES)) == set()
 
 
