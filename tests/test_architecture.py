@@ -303,7 +303,7 @@ def test_a_child_without_the_name_prefix_is_reported() -> None:
     assert [code for code in refused if starts(f"Network({code}, opts=1)")] == []
 
 
-def test_a_component_does_not_depend_on_its_parent() -> None:
+def test_a_component_reads_no_config_and_no_stack() -> None:
     """No config, no stack's name, no other stack's outputs: what it needs is in its plan or an argument."""
     refused = {"Config", "get_stack", "get_project", "StackReference", "get_organization"}
     modules = [module for module in FILES if module.startswith("components")]

@@ -603,14 +603,14 @@ FUTURE: dict[str, tuple[Edit, bool, str]] = {
 
 
 @pytest.mark.parametrize("claim", FUTURE)
-def test_a_different_request_is_reported(claim: str) -> None:
+def test_an_unsupported_future_reservation_is_reported(claim: str) -> None:
     edit, is_adopted, reason = FUTURE[claim]
     fleet, left, _, _ = adopted("reservations", edit)
     assert ("december" in fleet["reservations"]) is is_adopted
     assert f"future reservation reservations-december: {reason}" in lines(left)
 
 
-def test_chips_that_no_machine_divides_are_unchanged() -> None:
+def test_chips_that_no_machine_divides_are_not_adopted() -> None:
     def edit(answers: Answers) -> None:
         accelerator = request(answers, "spring")["aggregateReservation"]["reservedResources"][0]["accelerator"]
         accelerator["acceleratorCount"] = 31

@@ -59,7 +59,7 @@ def test_nothing_is_ever_overwritten(folder: Path) -> None:
     assert not (folder / "Pulumi.moved.yaml").exists()
 
 
-def test_a_truncated_answer_is_reported(folder: Path) -> None:
+def test_an_incomplete_answer_is_reported(folder: Path) -> None:
     text = (HERE / "objects.json").read_text(encoding="utf-8")
     cut = text.replace('"spec": {"clusterQueue": "serving-queue"}', '"spec": {}')
     assert cut != text

@@ -105,7 +105,7 @@ def test_overridden_process_settings_are_listed() -> None:
     assert "kueue: its Configuration: clientConnection.qps 50 → 300" in lines
 
 
-def test_without_the_answer_berths_own_is_announced() -> None:
+def test_without_the_answer_berths_own_configuration_is_announced() -> None:
     assert adopted(None) == (
         {},
         [

@@ -84,7 +84,7 @@ def test_the_account_of_nodes_that_remain_is_not_deleted(
     assert accounts_lost(old, new) == lost
 
 
-def test_a_fault_has_the_problem_and_the_remedy() -> None:
+def test_a_blocked_deletion_has_its_reason_and_remedy() -> None:
     result = compare(fleet(), fleet(ADOPTED))
     (loss,) = result.blocked
     assert text.describe_guarded_change(loss) == (

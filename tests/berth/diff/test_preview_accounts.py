@@ -209,7 +209,7 @@ def test_a_derived_field_is_not_a_reason_of_a_replacement() -> None:
     ]
 
 
-def test_a_replacement_is_listed_with_its_remedy() -> None:
+def test_a_replaced_account_is_blocked_with_its_remedy() -> None:
     (loss,) = check_preview(read_preview({"steps": [account("replace")]}), fleet(ADOPTED)).blocked
     assert text.describe_guarded_change(loss) == (
         f"service account {OWN} would be replaced, and nodes of pool v5e may run as it: {BREAKS}"

@@ -179,7 +179,7 @@ def test_an_update_has_known_values() -> None:
     assert exports["id"] == "projects/offline-project/locations/us-central1/clusters/dev"
 
 
-def test_answers_can_be_given_as_files() -> None:
+def test_answers_of_providers_can_be_given() -> None:
     def build() -> None:
         pulumi.export("made", Thing("cloud:index:Thing", "one").made)
 

@@ -43,7 +43,7 @@ def ack() -> AckFleetPlan:
 
 
 @pytest.mark.parametrize("stack", BOTH)
-def test_both_stacks_name_the_kubeconfig_and_do_not_change_it(stack: str) -> None:
+def test_both_stacks_name_the_team_file_and_do_not_define_its_team(stack: str) -> None:
     value = written(str(ALL_STACKS[stack].relative_to(ROOT)))["config"]["berth:fleet"]
     assert value["teamFiles"] == [TEAM_FILE]
     assert "trainers" not in value["teams"]

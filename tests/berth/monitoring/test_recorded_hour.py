@@ -164,7 +164,7 @@ def has_samples(prometheus: recorded.Prometheus, series: str) -> bool:
     return bool(prometheus.query_range(series)) and find_metric(series).kind != "counter"
 
 
-def test_the_recorded_hour_is_reproducible(tmp_path: pathlib.Path) -> None:
+def test_the_recorded_hour_has_known_metrics_and_times(tmp_path: pathlib.Path) -> None:
     """Its metrics are in the table, and no sample is outside of the hour."""
     names = {match[0] for line in recorded.open_metrics().splitlines() if (match := line.partition("{")) and match[1]}
     assert len(names) > 30

@@ -26,7 +26,7 @@ def _small(changes: dict[str, Any]) -> FleetPlan:
     return small_fleets.plan(fleet_with(changes))
 
 
-def test_a_small_fleet_is_constructed() -> None:
+def test_the_quotas_of_a_small_fleet() -> None:
     """3 slices of two ct5lp-hightpu-4t, 4 g2-standard-24 (2 L4, 24 vCPUs), 1 to 6 e2-standard-4: disks of 100 GB."""
     result = needs(required_quotas(_small({})))
     region = {name: amounts for (place, name), amounts in result.items() if place == "us-central1"}
@@ -93,7 +93,7 @@ def test_a_reservation_counts_once_and_its_pool_only_vms_and_disks() -> None:
     assert result["us-central1", "RESERVATIONS"] == (1, 1, 0)
 
 
-def test_rules_of_a_compute_class_exclude_each_other() -> None:
+def test_rules_of_a_compute_class_share_one_quota() -> None:
     """8 nodes of 8 H100 by reservation, flex-start or spot: 64 GPUs in all, not three times as many."""
     values = {name: amounts for (_, name), amounts in needs(required_quotas(plan("dws-autoprovisioned"))).items()}
     assert values["PREEMPTIBLE_NVIDIA_H100_GPUS"] == (0, 64, 0)

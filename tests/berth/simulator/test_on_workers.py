@@ -134,6 +134,6 @@ def test_workload_prints_where_a_job_runs_and_what_is_not_copied(words: str, tex
     assert ("kind: Service\n" in result.stdout) == ("the Service below" in result.stdout)
 
 
-def test_a_fleet_without_workers_has_no_such_notice() -> None:
+def test_a_fleet_without_workers_has_no_notice_about_workers() -> None:
     result = CliRunner().invoke(app, ["workload", str(GKE_STACKS["dev"]), "vision", "train"])
     assert "worker" not in result.stdout and "sent" not in result.stdout

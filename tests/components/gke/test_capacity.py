@@ -118,7 +118,7 @@ def test_autoscaled_node_counts_per_zone_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(("key", "kind"), [("any", "ANY_RESERVATION"), ("any-or-fail", "ANY_RESERVATION_THEN_FAIL")])
-def test_open_reservations_are_used_only_by_their_machine_type(key: str, kind: str) -> None:
+def test_open_reservations_are_used_by_the_type_of_consumption(key: str, kind: str) -> None:
     assert node(key)["reservationAffinity"] == {"consumeReservationType": kind}
 
 

@@ -87,7 +87,7 @@ def test_delivered_reservations_are_used_only_by_name(plan: FutureReservationPla
     assert inputs["planningStatus"] == "SUBMITTED", "a draft is never looked at"
 
 
-def test_chips_are_a_total() -> None:
+def test_chips_are_an_aggregate_reservation() -> None:
     inputs = declared(CHIPS).inputs
     assert "specificSkuProperties" not in inputs
     aggregate = cast(Any, inputs["aggregateReservation"])

@@ -72,7 +72,7 @@ def test_a_shared_queue_has_a_local_queue_in_each_teams_namespace() -> None:
     assert [(d.name, d.namespace) for d in result.local_queues] == [("common", "speech"), ("common", "vision")]
 
 
-def test_shared_quota_is_guaranteed_to_no_queue_and_in_every_ceiling() -> None:
+def test_shared_quota_is_guaranteed_to_no_team_and_in_every_ceiling() -> None:
     """Adding it to each team's guarantee would promise it twice."""
     fleet_plan = plan(fleet_with(SHARED))
     for name, own in (("vision", 8), ("speech", 16)):

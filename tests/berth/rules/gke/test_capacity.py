@@ -176,7 +176,7 @@ def test_an_auto_provisioned_nvlink_domain_is_a_warning() -> None:
     assert codes(request, Severity.WARNING) == {"gke-domain"}
 
 
-def test_a_queue_on_autopilot_is_a_warning() -> None:
+def test_queued_capacity_on_autopilot_is_a_warning() -> None:
     request = pool("a2-highgpu-1g", capacity="queued", cluster=AUTOPILOT)
     assert codes(request, Severity.WARNING) == {"autopilot-queued"} == codes(request)
     assert codes(pool("ct6e-standard-4t", capacity="flex-start", cluster=AUTOPILOT)) == set()

@@ -57,7 +57,7 @@ def test_auto_provisioned_nodes_use_the_zones_of_the_cluster() -> None:
     assert "in 'us-central1-a'" in violation.message
 
 
-def test_an_unlisted_zone_has_its_own_message() -> None:
+def test_an_undocumented_zone_has_its_own_code() -> None:
     assert code("ct6e-standard-4t", zones=(ZONE,)) == "zone-undocumented"
     assert code("ct6e-standard-4t", zones=(ZONE, B)) == "zone-undocumented"
     assert code("ct6e-standard-4t", zones=(ZONE, B), auto_provisioned=True) is None
