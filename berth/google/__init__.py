@@ -1,0 +1,1 @@
+"""Arguments and options of the resources in Google Cloud, one function for each."""
