@@ -5,11 +5,9 @@ from __future__ import annotations
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.google.node_config import SCOPE
 from berth.plan.gke import AutoProvisioningPlan, ClusterPlan
 from berth.plan.node_settings import DRAIN_FIRST
-
-SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-"""The only OAuth scope of nodes; their permissions come from the roles of their service account."""
 
 
 def standard_autoscaling(
