@@ -7,10 +7,10 @@ from typing import Final
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.google.auto_provisioning import SCOPE
 from berth.plan.gke import GpuPlan, NodePoolPlan
 from berth.plan.node_settings import GpuSharingPlan
 from components.gke import node_system
-from components.gke.auto_provisioning import SCOPE
 
 _EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 """Taint effect in Kubernetes → in Google's API, the only form that the provider accepts."""
