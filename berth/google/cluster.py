@@ -76,8 +76,9 @@ def cluster(
         "security_posture_config": {"mode": "BASIC"},
         "fleet": None if plan.fleet_project is None else {"project": plan.fleet_project},
         "enable_multi_networking": plan.multi_networking or None,
-        "confidential_nodes": plan.confidential_nodes
-        and {"enabled": True, "confidential_instance_type": plan.confidential_nodes},
+        "confidential_nodes": None
+        if plan.confidential_nodes is None
+        else {"enabled": True, "confidential_instance_type": plan.confidential_nodes},
         "cost_management_config": None if plan.cost_management is None else {"enabled": plan.cost_management},
         # Without it, Kubernetes does not know the Google Groups of a person.
         "authenticator_groups_config": None if plan.security_group is None else {"security_group": plan.security_group},
