@@ -116,8 +116,8 @@ class PropagationSpec(Model):
     gang: bool = True
     """Send a job to one member as a whole."""
     suspension: bool | None = None
-    """Let a job wait for its quota before it goes to a member. By default as `quotaTree`; `true` is a fault without a
-    quota tree."""
+    """Let a job wait for its quota before it goes to a member; `true` is a fault without a quota tree. By default as
+    `quotaTree`."""
     propagate_deps: bool = True
     """Propagate the objects that a job refers to as well; required for failover."""
     preserve_resources_on_deletion: bool = False
@@ -172,11 +172,9 @@ class AckFleetSpec(AnyFleetSpec):
     ack: AckSpec
     """The machines on Alibaba Cloud."""
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
-    """What may be replaced although it is protected: `<member>/<node pool>`, `clusters.<member>`,
-    `clusterQueues.<name>` or `fleet`, each with a reason."""
+    """Protected resources that may be replaced, each with a reason: `<member>/<node pool>`, `clusters.<member>`,
+    `clusterQueues.<name>` or `fleet`."""
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
-    """What may be deleted although it is protected: `<member>/<node pool>`, `clusters.<member>`, `clusterQueues.<name>`
-    or `fleet`, each with a reason."""
+    """Protected resources that may be deleted, each with a reason: named as in `allowReplacement`."""
     allow_change: Section[str, Reason] = Field(default_factory=dict)
-    """Which changes in place are made although the guard blocks them: `protect`, or a name that the guard prints, each
-    with a reason."""
+    """Changes in place that the guard would block, each with a reason: `protect`, or a name that the guard prints."""

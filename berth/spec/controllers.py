@@ -20,9 +20,10 @@ class ControllerSpec(Model):
     existing: bool = False
     """The controller is installed already, and the fleet does not manage it."""
     version: SemVer | None = None
-    """Release, as text."""
+    """Release, in quotes; Kueue 0.15 or later. By default 0.19.2 of Kueue, 0.12.0 of JobSet."""
     chart: NonEmptyText | None = None
-    """Address of a mirror of the Helm chart, or a path. By default the project's OCI chart."""
+    """Address of a mirror of the Helm chart or a path, for networks without internet access. By default the project's
+    OCI chart."""
 
     @check_model
     def _check_existing(self) -> ControllerSpec:
@@ -46,18 +47,19 @@ class RequeuingSpec(Model):
     backoff_limit_count: int | None = None
     """Number of times that a workload is requeued."""
     backoff_base_seconds: int | None = None
-    """First pause in seconds."""
+    """First pause before a workload is requeued, in seconds."""
     backoff_max_seconds: int | None = None
-    """Longest pause in seconds."""
+    """Longest pause before a workload is requeued, in seconds."""
 
 
 class PodsReadySpec(Model):
     """How long the pods of an admitted workload may take to be ready."""
 
     timeout: Seconds | None = None
-    """Time until all pods run, such as `60m`."""
+    """How long an admitted workload may take until all its pods are ready, such as `45m`. By default
+    `waitForPodsReadyMinutes`."""
     recovery_timeout: Seconds | None = None
-    """Time until all pods run again after one was lost."""
+    """How long it may take until all pods are ready again after one was lost."""
     block_admission: bool = False
     """Admit one workload at a time."""
     requeuing_strategy: Entry[RequeuingSpec] = default_field(RequeuingSpec)
@@ -96,7 +98,7 @@ class TransformationSpec(Model):
     input: ResourceName
     """The resource that jobs request."""
     strategy: Literal["Retain", "Replace"] = "Retain"
-    """Whether the input still counts."""
+    """Whether the input still counts (`Retain`) or not (`Replace`)."""
     multiply_by: ResourceName | None = None
     """Resource by whose quantity the outputs are multiplied."""
     outputs: Section[ResourceName, QuantityField] = Field(default_factory=dict)
@@ -116,9 +118,9 @@ class ResourcesSpec(Model):
     """Which requests count against quota, and as which resource."""
 
     exclude_resource_prefixes: Sequence[NonEmptyText] | None = None
-    """Resources that do not count, by prefix."""
+    """Resources that do not count, by prefix. By default `[ephemeral-storage]`."""
     quota_check_strategy: Literal["BlockUndeclared", "IgnoreUndeclared"] | None = None
-    """Whether jobs may request resources that their queue does not cover."""
+    """`IgnoreUndeclared` also admits jobs that request resources without quota in their queue."""
     transformations: Sequence[TransformationSpec] = ()
     """What one unit of a resource counts as."""
     device_class_mappings: Sequence[DeviceMappingSpec] = ()
@@ -132,7 +134,7 @@ class ExpressionSpec(Model):
     """One requirement of a label selector."""
 
     key: LabelKey
-    """Key of the label."""
+    """Key of a label."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     """Relation of the key to the values."""
     values: Sequence[LabelValue] = ()
@@ -152,7 +154,8 @@ class IntegrationsSpec(Model):
     """Kinds of jobs that are queued."""
 
     frameworks: Sequence[str] | None = None
-    """Kinds that Kueue supports, such as `batch/job`."""
+    """Kinds that Kueue supports, such as `batch/job`; namespaces with `serving` add those of services. By default those
+    of batch jobs; on a manager `batch/job` and `jobset.x-k8s.io/jobset`."""
     external_frameworks: Sequence[str] = ()
     """Kinds that other controllers support."""
     label_keys_to_copy: Sequence[str] = ()
@@ -182,7 +185,7 @@ class LocalQueueMetricsSpec(Model):
     """Metrics of local queues."""
 
     enable: bool = True
-    """Report them."""
+    """Report metrics of local queues."""
     local_queue_selector: SelectorSpec | None = None
     """Selector of the local queues. By default all."""
 
@@ -191,13 +194,13 @@ class CustomLabelSpec(Model):
     """A label or annotation of Kueue's objects that metrics show as `custom_<name>`."""
 
     name: str
-    """Name of the metric label."""
+    """Name of the metric label, without `custom_`."""
     source_kind: Literal["Cohort", "ClusterQueue", "LocalQueue", "Workload"] = "ClusterQueue"
     """Kind of the object."""
     source_label_key: str | None = None
-    """Key of the label."""
+    """Key of the label whose value is shown."""
     source_annotation_key: str | None = None
-    """Key of the annotation."""
+    """Key of the annotation whose value is shown."""
     tracked_values: Sequence[str] = ()
     """Values that are shown."""
 
@@ -208,7 +211,7 @@ class MetricsSpec(Model):
     enable_cluster_queue_resources: bool = True
     """Report quota and usage of cluster queues."""
     local_queue_metrics: Entry[LocalQueueMetricsSpec | None] = None
-    """Report metrics of local queues."""
+    """Metrics of local queues, of all or of selected ones."""
     custom_labels: Sequence[CustomLabelSpec] = ()
     """Labels and annotations that metrics show."""
 
@@ -217,11 +220,11 @@ class KueueSpec(ControllerSpec):
     """Kueue, and its own Configuration."""
 
     wait_for_pods_ready_minutes: int = Field(default=60, ge=1, le=1440)
-    """The timeout of `waitForPodsReady`, in minutes."""
+    """Short form of `waitForPodsReady.timeout`, in minutes. The default is enough for a large slice."""
     wait_for_pods_ready: Entry[PodsReadySpec] = default_field(PodsReadySpec)
     """How long the pods of an admitted workload may take to be ready."""
     fair_sharing: Entry[FairSharingSpec | None] = None
-    """Fair sharing. An empty object switches it on."""
+    """Fair sharing by weight: an empty mapping `{}` turns it on."""
     admission_fair_sharing: AdmissionFairSharingSpec | None = None
     """Admission fair sharing. Off by default."""
     resources: Entry[ResourcesSpec] = default_field(ResourcesSpec)
@@ -229,17 +232,17 @@ class KueueSpec(ControllerSpec):
     integrations: Entry[IntegrationsSpec] = default_field(IntegrationsSpec)
     """Kinds of jobs that are queued."""
     manage_jobs_without_queue_name: bool | None = None
-    """Also hold jobs without a queue name. By default `true`, unless a queue is open to all namespaces."""
+    """Let Kueue also hold jobs without a queue name. By default `true`, unless a queue is open to all namespaces."""
     managed_jobs_namespace_selector: SelectorSpec | None = None
     """Namespaces in which jobs without a queue name are held. By default those of teams."""
     object_retention_policies: Entry[RetentionSpec] = default_field(RetentionSpec)
-    """How long Kueue keeps its own objects. By default forever."""
+    """How long Kueue keeps finished and deactivated workloads. By default forever."""
     metrics: Entry[MetricsSpec] = default_field(MetricsSpec)
     """What Kueue reports."""
     multi_kueue: MultiKueueSpec | None = None
     """How jobs are sent to workers."""
     feature_gates: Section[str, bool] = Field(default_factory=dict)
-    """Additional feature gates. Those that other keys need are enabled anyway."""
+    """Additional feature gates; Berth enables those that other keys need."""
 
     @check_model
     def _check_single_timeout(self) -> KueueSpec:

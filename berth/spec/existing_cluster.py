@@ -69,17 +69,17 @@ class ExistingClusterSpec(Model):
     """An existing cluster: any cluster by a kubeconfig, or a GKE cluster in which the fleet makes machines."""
 
     name: ClusterName | None = None
-    """Name of an existing GKE cluster in which the fleet makes machines."""
+    """Name of an existing GKE cluster in which Berth makes machines, with `location` and `project`."""
     location: Location | None = None
-    """Its region, or the zone of a zonal cluster."""
+    """Region of the GKE cluster, or the zone of a zonal cluster."""
     project: ProjectId | None = None
-    """Its project. The machines are made there too."""
+    """Project of the GKE cluster. The machines are made there too."""
     context: NonEmptyText | None = None
-    """Context of the kubeconfig."""
+    """Context of the kubeconfig file, for any other cluster."""
     kubeconfig: KubeconfigPath | None = None
     """Path of the kubeconfig file. By default `$KUBECONFIG`, then `~/.kube/config`."""
     secret: ConfigKey | None = None
-    """Key under `berth:` of the stack's config that holds a kubeconfig."""
+    """Key under `berth:` where the config holds a kubeconfig, instead of `context`."""
     service_cidr_block: Cidr = "10.96.0.0/12"
     """Address range of the cluster's services."""
 

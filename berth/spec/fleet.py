@@ -66,11 +66,11 @@ class AnyFleetSpec(Model):
     """Globs of files with a `teams:` mapping, relative to the directory of the nearest Pulumi.yaml above the stack
     file."""
     team_defaults: TeamDefaults = Field(default_factory=dict)
-    """Keys that every team has unless it writes them itself. `{team}` in text is the team's name."""
+    """Keys that every team has unless it writes them itself."""
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
     """Cluster queues that several teams share, by name."""
     accept_loss: AcceptLoss = ()
-    """Features that the backend lacks and whose loss is accepted."""
+    """Unsupported settings that you accept to lose on this backend (docs/backends.md)."""
 
 
 class FleetSpec(AnyFleetSpec):
@@ -79,25 +79,25 @@ class FleetSpec(AnyFleetSpec):
     model_config: ClassVar[Mapping[str, Any]] = {**Model.model_config, "json_schema_extra": _FRAME}
 
     project: ProjectId | None = None
-    """Google Cloud project ID, not the number. Not needed for an existing cluster."""
+    """Google Cloud project ID, not the number. Required, unless the cluster is an existing one."""
     project_number: ProjectNumber | None = None
-    """Number of the project, as text. Needed for direct grants to teams."""
+    """Number of the project, in quotes. Needed for direct grants to teams."""
     region: Region | None = None
-    """Region of the cluster, such as `us-central1`. Not needed for an existing cluster."""
+    """Region of the cluster, such as `us-central1`. Required as `project` is."""
     accept_region: bool = False
-    """Accept a region or zone that is not in Berth's table of Google Cloud's regions."""
+    """Accept a region, or zones of the cluster, that are newer than Berth's table."""
     labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
     """Google Cloud labels of the cluster."""
     cluster: Entry[ClusterSpec] = default_field(ClusterSpec)
     """The GKE cluster, or an existing cluster."""
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
-    """Reservations by key. The fleet creates and owns them, or only consumes them if they exist."""
+    """Reservations of machines by key."""
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
     """Pools of machines by name."""
     compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
-    """Compute classes by name: ways to get nodes, tried in order. GKE creates the node pools."""
+    """Compute classes by name: ways to get nodes, tried in order."""
     workers: Section[WorkerName, WorkerSpec] = Field(default_factory=dict, max_length=20)
-    """Worker clusters by name (MultiKueue): with workers, the fleet's own cluster only queues jobs."""
+    """Clusters by name that run the jobs of this one's queues (MultiKueue)."""
     kueue: Entry[KueueSpec] = default_field(KueueSpec)
     """Kueue, and its own Configuration."""
     jobset: Entry[ControllerSpec] = default_field(ControllerSpec)
@@ -107,11 +107,10 @@ class FleetSpec(AnyFleetSpec):
     platform: Entry[PlatformSpec] = default_field(PlatformSpec)
     """The owners of the fleet."""
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
-    """What may be replaced although it is protected: a pool's name, `reservations.<name>`, `clusterQueues.<name>` or
-    `cluster`, each with a reason."""
+    """Protected resources that may be replaced, each with a reason: a pool's name, `reservations.<name>`,
+    `clusterQueues.<Kueue's name>` or `cluster` (with the queues in it)."""
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
-    """What may be deleted although it is protected: a pool's name, `reservations.<name>`, `clusterQueues.<name>` or
-    `cluster`, each with a reason."""
+    """Protected resources that may be deleted, each with a reason, by the names of `allowReplacement`."""
     allow_change: Section[str, Reason] = Field(default_factory=dict)
-    """Which changes in place are made although the guard blocks them: `protect`, `cluster`, `network` or a pool's name,
-    each with a reason."""
+    """Changes in place that the guard would block (docs/diff.md#the-guard), each with a reason: `protect`, `cluster`,
+    `network` or a pool's name."""

@@ -34,11 +34,11 @@ class AlertSpec(Model):
     """Changes to an alert: its threshold, and how long it must hold."""
 
     limit: float | None = Field(default=None, ge=0, le=1_000_000_000)
-    """Threshold of the alert, in the unit of its metric."""
+    """Threshold, in the unit of the alert's metric."""
     lasts: Seconds | None = Field(default=None, alias="for")
     """How long the threshold must be exceeded before the alert fires, such as `30m`."""
     enabled: bool = True
-    """Create the alert. An alert that is only `false` is not created."""
+    """Create the alert; `false` in the place of the mapping means `enabled: false`."""
 
 
 def _expand_alert(value: Any) -> Any:
@@ -62,9 +62,9 @@ class PrometheusSpec(Model):
     """The chart of kube-prometheus-stack: Prometheus and Grafana in the cluster."""
 
     version: SemVer | None = None
-    """Version of the chart, as text."""
+    """Version of the chart, in quotes. By default 88.4.0."""
     chart: NonEmptyText | None = None
-    """Address of a mirror of the chart, or a path."""
+    """Address of a mirror of the chart, or a path of it."""
 
 
 Backend = Literal["managed", "in-cluster"]
@@ -92,18 +92,19 @@ class MonitoringSpec(Model):
     """Dashboards and alerts."""
 
     backends: Annotated[Sequence[Backend], AfterValidator(unique_items)] = ("managed",)
-    """Managed Prometheus and Cloud Monitoring (`managed`), Prometheus and Grafana in the cluster (`in-cluster`), both,
-    or none."""
+    """`managed`: Managed Prometheus and Cloud Monitoring; `in-cluster`: Prometheus and Grafana in the cluster; both, or
+    `[]` for neither."""
     backend: Literal["managed", "in-cluster", "none"] | None = None
-    """The older form of `backends` with one entry, or `none`."""
+    """Older form of `backends` with one entry, or `none`."""
     dashboards: bool = True
-    """Create dashboards."""
+    """Create dashboards for queues and teams, capacity, GPUs and TPU slices, as far as the fleet has them."""
     alerts: Annotated[
         dict[str, AlertField] | None,
         BeforeValidator(_expand_alerts),
         JsonSchema({"type": ["object", "boolean", "null"]}),
     ] = Field(default_factory=dict)
-    """`{<alert>: {limit, for}}` changes an alert, `{<alert>: false}` leaves it out, `false` leaves out all."""
+    """`{<alert>: {limit, for}}` changes an alert, `{<alert>: false}` disables it, `false` disables all
+    (docs/monitoring.md lists them; `false` means `enabled: false`). By default all."""
     notification_channels: Sequence[ChannelName] = ()
     """Notification channels of Cloud Monitoring, by their full names."""
     prometheus: Entry[PrometheusSpec] = default_field(PrometheusSpec)

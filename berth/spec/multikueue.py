@@ -35,14 +35,14 @@ class ClusterProfileSpec(Model):
     """How Kueue gets credentials for clusters of a ClusterProfile."""
 
     access_providers: Sequence[AccessProviderSpec] = Field(min_length=1)
-    """Programs that get credentials."""
+    """Programs in Kueue's container that get credentials."""
 
 
 class MultiKueueSpec(Model):
     """How jobs are sent to workers. Keys that are left out have Kueue's defaults."""
 
     dispatcher_name: Dispatcher | None = None
-    """Name of the dispatcher."""
+    """Name of the dispatcher: all workers at once, or some more in each round."""
     incremental_dispatcher_config: IncrementalSpec | None = None
     """Settings of the incremental dispatcher."""
     gc_interval: Seconds | None = None

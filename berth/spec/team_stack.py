@@ -24,7 +24,7 @@ class WorkloadSpec(Model):
     """A workload that the stack deploys. What is left out follows from the machines of its queue."""
 
     queue: str
-    """One of the team's queues, by key or name."""
+    """One of the team's queues, by its key or its name."""
     kind: (
         Literal[
             "jobset",
@@ -44,7 +44,7 @@ class WorkloadSpec(Model):
     name: str | None = None
     """Name of the object. By default the key."""
     image: NonEmptyText | None = None
-    """Image of the container."""
+    """Image of the container. Required, but for a `podTemplate` and a `trainjob`."""
     command: Sequence[str] = ()
     """Command of the container. By default the image's."""
     slices: PositiveCount | None = None
@@ -64,7 +64,7 @@ class WorkloadSpec(Model):
     max_run_duration: Seconds | None = None
     """How long queued machines are kept. By default the queue's maximum."""
     max_restarts: int = Field(default=4, ge=0)
-    """Restarts of a JobSet."""
+    """Number of restarts of a JobSet."""
     restart_strategy: Literal["Recreate", "BlockingRecreate"] | None = None
     """How a JobSet is restarted. By default `Recreate`."""
     backoff_limit: int | None = Field(default=None, ge=0)
@@ -74,11 +74,12 @@ class WorkloadSpec(Model):
     service_account: DnsLabel | None = None
     """Service account of the pods. By default the team's."""
     placement_group: DnsLabel | None = None
-    """Group whose nodes GKE creates near each other."""
+    """Group whose nodes GKE makes near each other."""
     runtime: DnsLabel | None = None
     """The ClusterTrainingRuntime of a TrainJob. By default `torch-distributed`."""
     pod_template: dict[str, Any] | None = None
-    """A Kubernetes pod template, to which Berth adds what the queue needs. Takes the place of `image`."""
+    """A Kubernetes pod template (`metadata`, `spec`) with your env, volumes and containers; Berth adds what the queue
+    needs."""
     config: Files = ()
     """Entries of `config` that pods find under `/etc/config/<name>`."""
     secrets: Files = ()

@@ -42,9 +42,9 @@ class PrioritySpec(Model):
     value: int = Field(ge=-1_000_000_000, le=1_000_000_000)
     """A higher value is admitted first."""
     default: bool = False
-    """The priority of pods that name none. At most one."""
+    """Make it the priority of pods that name none. At most one."""
     preempts: bool = True
-    """Preempt pods of lower priority."""
+    """Let its pods preempt pods of lower priority."""
     description: str = Field(default="", max_length=2048)
     """Description of the PriorityClass."""
 
@@ -53,9 +53,9 @@ class PerAcceleratorSpec(Model):
     """The cpu and memory quota that comes with each accelerator. By default the machine's share."""
 
     cpu: MilliCpu | None = None
-    """Cores, such as `8` or `"500m"`."""
+    """Cores for each accelerator, such as `8` or `"500m"`."""
     memory: Bytes | None = None
-    """Memory, such as `64Gi`."""
+    """Memory for each accelerator, such as `64Gi`."""
 
 
 class QuotaSpec(Model):
@@ -66,13 +66,13 @@ class QuotaSpec(Model):
     flavor: str | None = None
     """Name of the flavor."""
     guaranteed: AmountField = Field(default_factory=lambda: ZERO_AMOUNT, json_schema_extra={"default": 0})
-    """Guaranteed amount: accelerators, or text such as `2 slices`, `4 nodes`, `25%` or `all`."""
+    """Guaranteed amount: a number of accelerators, or text such as `2 slices`, `4 nodes`, `25%` or `all`."""
     borrow: LimitField | None = None
-    """Maximum of what may be borrowed, as `guaranteed`, or `unlimited`. By default none."""
+    """Maximum of what may be borrowed, as `guaranteed`, or `unlimited`. By default nothing."""
     lend: AmountField | None = None
     """Maximum of what may be lent, as `guaranteed`. By default all."""
     per_accelerator: PerAcceleratorSpec | None = None
-    """Quota of cpu and memory that comes with each accelerator."""
+    """Quota of cpu and memory that comes with each accelerator of this quota. By default the queue's or cohort's."""
 
 
 class CohortSpec(Model):
@@ -81,18 +81,19 @@ class CohortSpec(Model):
     parent: DnsName | None = None
     """The parent cohort."""
     flavors: Sequence[QuotaSpec] = Field(default=(), max_length=64)
-    """Limits for everything below together."""
+    """Limits for everything below together. A flavor without an entry has no limit here. `guaranteed` is by default the
+    sum below; more is the cohort's own, for any queue below."""
     per_accelerator: PerAcceleratorSpec | None = None
-    """Quota of cpu and memory that comes with each accelerator."""
+    """Quota of cpu and memory that comes with each accelerator of the cohort's own quota."""
     fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
-    """Weight under fair sharing. By default Kueue's 1."""
+    """Weight among the cohorts and queues below its parent, under fair sharing. By default Kueue's 1."""
 
 
 class BorrowWithinCohortSpec(Model):
     """When a queue may preempt workloads in order to borrow."""
 
     policy: Literal["Never", "LowerPriority"] = "Never"
-    """Whether it may."""
+    """Whether the queue may preempt at all in order to borrow."""
     max_priority_threshold: int | None = Field(default=None, ge=-(2**31), le=2**31 - 1)
     """Only workloads up to this priority are preempted."""
 
@@ -123,7 +124,7 @@ class AdmissionScopeSpec(Model):
     """Whether local queues of a cluster queue take turns by past use."""
 
     admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
-    """The mode."""
+    """Turns by past use, or none."""
 
 
 class QueueSpec(Model):
@@ -132,9 +133,9 @@ class QueueSpec(Model):
     formerly: DnsName | None = None
     """First key of the queue, after a rename."""
     name: DnsName | None = None
-    """Name of the ClusterQueue. By default `<team>-<queue>`."""
+    """Name of the ClusterQueue, if others depend on it. By default `<team>-<queue>`."""
     local_queue: DnsLabel | None = None
-    """Name of the LocalQueue. By default the key."""
+    """Name of the LocalQueue, if others depend on it. By default the queue's key."""
     flavors: Sequence[QuotaSpec] = Field(min_length=1, max_length=64)
     """Quotas, in order of preference."""
     queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = "BestEffortFIFO"
@@ -142,21 +143,21 @@ class QueueSpec(Model):
     preemption: PreemptionSpec = default_field(PreemptionSpec)
     """Which workloads the queue may preempt."""
     flavor_fungibility: FlavorFungibilitySpec | None = None
-    """Whether a job borrows or preempts on a flavor before the next one is tried."""
+    """Whether a job borrows or preempts on a flavor before the next one is tried. By default Kueue's."""
     priority: str | None = None
     """The priority that workloads of the queue should have."""
     max_jobs: int | None = Field(default=None, ge=1, le=1_000_000_000)
-    """Maximum of jobs that run at once. Kueue does not support it."""
+    """Maximum of jobs that run at once; not supported by Kueue (docs/backends.md)."""
     per_accelerator: PerAcceleratorSpec | None = None
-    """Quota of cpu and memory that comes with each accelerator."""
+    """Quota of cpu and memory that comes with each accelerator of the queue. By default the machine's share."""
     namespaces: Literal["all"] | None = None
     """`all` admits from every namespace. By default the team's."""
     admission_scope: AdmissionScopeSpec | None = None
-    """Whether local queues take turns by past use."""
+    """Whether local queues take turns by past use. By default Kueue's."""
     stop_policy: Literal["None", "Hold", "HoldAndDrain"] | None = None
     """`Hold` admits no new job, `HoldAndDrain` also evicts running jobs."""
     fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
-    """Weight under fair sharing. By default Kueue's 1."""
+    """Weight of the queue under fair sharing. By default Kueue's 1."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Handler) -> Any:
@@ -171,9 +172,9 @@ class SharedQueueSpec(QueueSpec):
     """A cluster queue that several teams share, with a local queue in the namespaces of each."""
 
     teams: Annotated[Sequence[str], AfterValidator(unique_items)] = Field(min_length=1)
-    """The teams."""
+    """The teams that share the queue."""
     cohort: str | None = None
-    """Cohort of the queue."""
+    """The cohort of the queue."""
 
 
 class TeamSpec(TenancySpec):
@@ -182,9 +183,9 @@ class TeamSpec(TenancySpec):
     formerly: DnsLabel | None = None
     """First key of the team, after a rename."""
     cohort: str | None = None
-    """Cohort of the team's queues."""
+    """The cohort of all queues of the team."""
     queues: Section[QueueName, Annotated[QueueSpec, CompletedByDefaults()]] = Field(default_factory=dict)
-    """Queues of the team by name."""
+    """Cluster queues of the team by name."""
 
 
 def _completions(model: type[Model], **values: Any) -> dict[str, Any]:

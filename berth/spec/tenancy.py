@@ -112,13 +112,14 @@ class NamespaceSpec(Model):
     """A namespace of a team."""
 
     name: DnsLabel | None = None
-    """Name of the namespace."""
+    """Name of the namespace. By default the name of the team."""
     existing: bool = False
-    """The namespace exists, and is not changed."""
+    """The namespace exists already, and Berth does not manage it."""
     serving: bool = False
-    """Queue Deployments, StatefulSets, LeaderWorkerSets and pods here. By default only jobs."""
+    """Let Kueue also queue Deployments, StatefulSets, LeaderWorkerSets and pods here (docs/serving.md)."""
     accept_shared_namespace: NonEmptyText | None = None
-    """The reason for using a namespace that holds controllers or pods of others."""
+    """The reason for a namespace that holds controllers or pods of others: `default`, `cert-manager`, `monitoring`,
+    `gke-*`, `config-*`, `cnrm-*`, `istio-*`, `*-system`."""
 
 
 def _parse_namespace(value: Any) -> Any:
@@ -175,24 +176,24 @@ class IdentitySpec(Model):
     service_account: DnsLabel | None = None
     """Kubernetes service account of the pods. By default the team's name."""
     automount_service_account_token: bool = False
-    """Whether pods get a token for the Kubernetes API. By default they get none."""
+    """Give pods a token for the Kubernetes API."""
     impersonate: AccountId | None = None
-    """Account ID of a Google service account that holds the rights. By default the pods hold them directly."""
+    """ID of a Google service account that gets the grants. Without it the pods get them directly."""
     roles: Sequence[Role] = ()
     """Roles of the project."""
     accept_roles: Section[Role, NonEmptyText] = Field(default_factory=dict)
-    """Reasons for roles that give rights or keys, by role."""
+    """Reasons for roles that grant permissions or keys, by role."""
     buckets: Section[BucketName, BucketRole] = Field(default_factory=dict)
     """Roles by bucket."""
     secrets: Section[FileName, SecretField] = Field(default_factory=dict)
-    """Secrets of Secret Manager by file name."""
+    """Secrets in Secret Manager by file: a name, or a mapping; never a value."""
 
 
 class EgressSpec(Model):
     """An address range to which pods may open TCP connections."""
 
     cidr_block: Cidr
-    """The range."""
+    """The address range."""
     ports: Sequence[Port] = Field(min_length=1)
     """TCP ports."""
 
@@ -203,50 +204,53 @@ class NetworkPolicySpec(Model):
     enabled: bool = True
     """Create network policies."""
     internet: bool = True
-    """Allow HTTPS to public addresses. With `false`, to Google's private addresses alone."""
+    """Allow HTTPS to all public addresses. With `false` only to Google's private addresses."""
     egress: Sequence[EgressSpec] = ()
-    """Further address ranges."""
+    """Further address ranges that pods may reach."""
 
 
 class DefaultRequestsSpec(Model):
     """Requests of containers that have none."""
 
     cpu: MilliCpu = Field(default=100, json_schema_extra={"default": "100m"})
-    """Cores, such as `1` or `"100m"`."""
+    """Cores that a container requests, such as `1` or `"100m"`."""
     memory: Bytes = Field(default=128 * 2**20, json_schema_extra={"default": "128Mi"})
-    """Memory, such as `128Mi`."""
+    """Memory that a container requests, such as `128Mi`."""
 
 
 class TenancySpec(Model):
     """Namespaces, people and limits of a team."""
 
     state: Literal["active", "held", "drained"] = "active"
-    """`held` admits no new job, `drained` also evicts running jobs."""
+    """State of the team's queues: `held` admits no new job, `drained` also evicts running jobs. It sets their
+    `stopPolicy`."""
     namespace: NamespaceField = default_field(NamespaceSpec)
-    """Namespace of the team. By default the team's name."""
+    """Namespace of the team: a name, or a mapping. By default the team's name."""
     namespaces: Sequence[NamespaceField] = ()
     """Several namespaces instead of one. Jobs run in the first unless they name another."""
     labels: Section[CostLabelKey, CostLabelValue] = Field(default_factory=dict)
-    """Labels of everything that belongs to the team."""
+    """Labels of all objects of the team, for cost allocation."""
     groups: Groups = ()
-    """Google groups whose members submit and watch jobs."""
+    """Google groups whose members submit and watch the team's jobs."""
     identity: IdentitySpec | None = None
     """Identity of the team's pods in Google Cloud."""
     pod_security: Literal["restricted", "baseline", "privileged"] | None = None
-    """Pod Security level that is enforced. By default `baseline` with the exemptions that jobs on the team's machines
-    need."""
+    """Pod Security level: `restricted`, `baseline` or `privileged`, which gives access to every node of the cluster. A
+    written level has no exemptions. By default `baseline`, with exemptions for what jobs on the team's machines need of
+    their nodes (docs/tenancy.md#pod-security)."""
     pod_priorities: Annotated[Sequence[DnsName], AfterValidator(unique_items)] = ()
-    """Priorities that pods may have, besides those of the team's queues and the default."""
+    """Additional priorities that pods may have as their PriorityClass, besides those of the team's queues and the
+    default. The only team of a fleet may use all."""
     service_types: Annotated[
         Sequence[Literal["LoadBalancer", "NodePort", "ExternalIPs"]], AfterValidator(unique_items)
     ] = ()
-    """Types of services besides `ClusterIP`."""
+    """Allowed service types besides `ClusterIP`."""
     network_policy: Entry[NetworkPolicySpec] = default_field(NetworkPolicySpec)
     """What pods may reach."""
     default_requests: Entry[DefaultRequestsSpec] = default_field(DefaultRequestsSpec)
     """Requests of containers that have none."""
     default_queue: str | None = None
-    """Queue of jobs that name none. Without it Kueue holds them."""
+    """The queue of jobs without a queue label. Without it Kueue holds them."""
 
 
 class PlatformSpec(Model):
@@ -255,4 +259,5 @@ class PlatformSpec(Model):
     owners: Groups = ()
     """Google groups that manage queues, namespaces and limits of every team."""
     domain: Domain | None = None
-    """Domain whose `gke-security-groups` group contains all groups. Needed if they have several domains."""
+    """Domain of the `gke-security-groups` group, which contains all groups; required if they have several domains. By
+    default that of the groups."""

@@ -60,28 +60,30 @@ class WorkerSpec(Model):
     region: Region | None = None
     """Region of the worker. By default the fleet's."""
     cluster: Entry[ClusterSpec | None] = None
-    """Settings of a cluster that is created. By default its name is the fleet's and the worker's."""
+    """Settings of a cluster that this stack creates. By default its name is `<stack>-<worker>`."""
     stack: StackName | None = None
-    """The `organization/project/stack` that creates the worker and exports its `kubeconfig`."""
+    """Instead of `cluster`: `organization/project/stack` of the stack that creates the cluster and installs Kueue; its
+    output `kubeconfig` is used. With state in a bucket or directory the organization is `organization`."""
     kubeconfig: ConfigKey | None = None
-    """Key of a secret config value under `berth:` that holds the worker's kubeconfig."""
+    """Instead of `cluster`: key of a secret config value (`pulumi config set --secret berth:<key>`) with a
+    kubeconfig."""
     cluster_profile: DnsName | None = None
-    """ClusterProfile by which the manager reaches the worker."""
+    """ClusterProfile with which the manager connects, not with an account that Berth creates in the worker."""
     token_date: TokenDate | None = None
-    """Date of the manager's token on the worker, as text such as `"2026-11-22"`. A new date is a new token, and the
-    update deletes the old one."""
+    """Date of the manager's token on the worker, in quotes (`"2026-11-22"`). The token does not expire; a new date
+    replaces it (docs/security.md#tokens-of-workers)."""
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
-    """Reservations by key."""
+    """Reservations of the worker by key."""
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
-    """Pools of machines by name."""
+    """Machines of the worker by name; for an existing cluster a description of them."""
     compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
-    """Compute classes by name."""
+    """Compute classes of the worker by name."""
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
-    """As of the fleet, for the worker's cluster, pools and reservations."""
+    """What `allowReplacement` of the fleet allows, for the worker's cluster, pools and reservations."""
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
-    """As of the fleet, for the worker's cluster, pools and reservations."""
+    """What `allowDeletion` of the fleet allows, for the worker's cluster, pools and reservations."""
     allow_change: Section[str, Reason] = Field(default_factory=dict)
-    """As of the fleet, for the worker's cluster, pools and reservations."""
+    """What `allowChange` of the fleet allows, for the worker's cluster, pools and reservations."""
 
     @check_model
     def _check_one_connection(self) -> WorkerSpec:

@@ -26,28 +26,33 @@ class RetrySpec(Model):
     backoff_limit_count: int = Field(default=3, ge=0, le=_INT32_MAX)
     """Number of retries."""
     backoff_base_seconds: int = Field(default=60, ge=0, le=_INT32_MAX)
-    """First pause in seconds."""
+    """First pause before a request is repeated, in seconds."""
     backoff_max_seconds: int = Field(default=1800, ge=0, le=_INT32_MAX)
-    """Longest pause in seconds."""
+    """Longest pause before a request is repeated, in seconds."""
 
 
 class QueuedSpec(Model):
     """Nodes of queued provisioning (Dynamic Workload Scheduler), and how Kueue requests them."""
 
     max_run_duration: Seconds | None = None
-    """Longest run that the queue allows, from 10 minutes, such as `7d`."""
+    """The longest run that the queue allows, from 10 minutes, such as `7d`. A job sets its own with the annotation
+    `provreq.kueue.x-k8s.io/maxRunDurationSeconds`; `berth lint` and an admission policy
+    (docs/tenancy.md#admission-policies) reject a longer one and, if the maximum is below 7 days, a job without one. By
+    default GKE's 7 days."""
     admission_check: NonEmptyText | None = None
     """Name of the AdmissionCheck. By default `dws-<flavor>`."""
     provisioning_request_config: NonEmptyText | None = None
     """Name of the ProvisioningRequestConfig. By default `dws-<flavor>`."""
     retry_strategy: RetrySpec | None = None
-    """How a failed request is repeated."""
+    """How a failed request is repeated. By default as Kueue does."""
     pod_set_merge_policy: Literal["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"] = (
         "IdenticalWorkloadSchedulingRequirements"
     )
-    """Which pods are requested as one pod set."""
+    """Which pod sets are merged into one: those with equal requests, because GKE accepts one per request, or
+    `IdenticalPodTemplates`."""
     managed_resources: Annotated[Sequence[str], AfterValidator(unique_items)] = ()
-    """Resources that need a request. By default the accelerators."""
+    """Resources that need a ProvisioningRequest: a job that requests none of them needs none. By default the
+    accelerators."""
 
 
 class Capacity(Model):

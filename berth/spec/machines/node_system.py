@@ -104,12 +104,12 @@ class NodeSystemSpec(Model):
     kubelet: Entry[KubeletSpec] = default_field(KubeletSpec)
     """Kubelet settings."""
     sysctls: Section[SysctlName, SysctlValue] = Field(default_factory=dict)
-    """Kernel settings by name, values as text."""
+    """Kernel settings by name, values in quotes."""
     cgroup_mode: Literal["v1", "v2"] | None = None
-    """Version of cgroups."""
+    """Version of cgroups. By default GKE's."""
     hugepages: Entry[HugepagesSpec] = default_field(HugepagesSpec)
     """Huge pages that each node reserves."""
     transparent_hugepages: Literal["always", "madvise", "never"] | None = None
-    """Transparent huge pages."""
+    """When the kernel uses transparent huge pages. By default GKE's."""
     transparent_hugepage_defrag: Literal["always", "defer", "defer-with-madvise", "madvise", "never"] | None = None
-    """How the kernel defragments memory for transparent huge pages."""
+    """How the kernel defragments memory for transparent huge pages. By default GKE's."""

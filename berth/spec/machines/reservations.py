@@ -31,13 +31,13 @@ class FutureSpec(Model):
     """The time of a reservation that begins later, also of one in the calendar mode of DWS."""
 
     start: Timestamp
-    """Start, in UTC (RFC 3339)."""
+    """Start of the reservation in UTC, in quotes."""
     end: Timestamp
-    """End, in UTC (RFC 3339)."""
+    """End of the reservation in UTC, in quotes."""
     mode: Literal["default", "calendar"] = "default"
     """Future reservation, or calendar mode for at most 90 days."""
     delivered: bool = False
-    """Google has created the reservation. With `true` its pools are created."""
+    """Google has created the reservation: write `true` then, so that its pools are created."""
 
 
 class ReservationSpec(Model):
@@ -46,19 +46,19 @@ class ReservationSpec(Model):
     machine_type: MachineType
     """Machine type that is reserved."""
     accelerator: AcceleratorSpec | None = None
-    """GPUs attached to an N1 machine."""
+    """GPUs attached to each reserved N1 machine."""
     local_ssd: int | None = Field(default=None, ge=0, le=64)
-    """Number of local SSDs of each machine, as many as its pools use."""
+    """Number of local SSDs of each machine; must equal that of its pools. By default the machine's."""
     zone: Zone
-    """Zone of the machines."""
+    """Zone of the reserved machines."""
     accept_zone: bool = False
-    """Accept a zone in which Google lists no such machine."""
+    """Accept a zone in which Google does not list the reserved machine."""
     count: int = Field(ge=1, le=MAX_COUNT)
-    """Number of machines."""
+    """Number of reserved machines."""
     name: ReservationName | None = None
-    """Name in Google Cloud. By default the fleet's name and the key."""
+    """Name of the reservation in Google Cloud. By default `<stack>-<key>`."""
     existing: bool | None = None
-    """The reservation exists, and the fleet only consumes it. By default `true` for TPUs."""
+    """The reservation exists already, and the fleet only consumes it. By default `true` for TPUs."""
     project: ProjectId | None = None
     """Project that shares the existing reservation."""
     block: ReservationName | None = None
@@ -66,6 +66,6 @@ class ReservationSpec(Model):
     sub_block: ReservationName | None = None
     """Sub-block of the existing reservation."""
     shared_with: Sequence[ProjectId] = ()
-    """Other projects that may consume the reservation."""
+    """Other projects that may consume a reservation that Berth creates."""
     future: FutureSpec | None = None
-    """The time of a reservation that begins later."""
+    """The reservation begins later. Its pools scale from zero."""
