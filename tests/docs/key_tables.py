@@ -42,8 +42,8 @@ def _headings(page: str) -> dict[str, str]:
     """Return the heading above the table of each model."""
     found: dict[str, str] = {}
     for marker in MARKER.finditer(page):
-        heading = re.findall(r"^#+ (.+)$", page[: marker.start()], re.MULTILINE)[-1]
-        found |= {model: found.get(model, heading) for model in marker[2].split(", ")}
+        heading = str(re.findall(r"^#+ (.+)$", page[: marker.start()], re.MULTILINE)[-1])
+        found |= dict.fromkeys(marker[2].split(", "), heading)
     return found
 
 
