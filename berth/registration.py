@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-FREE_MAPPINGS: Final = frozenset({"labels", "resource_labels", "user_labels", "sysctls"})
+FREE_MAPPINGS: Final = frozenset({"labels", "resource_labels", "sysctls", "tags", "user_labels", "values"})
 """Arguments whose keys are values of the user and not names of the provider."""
 
 
@@ -58,7 +58,9 @@ def _inner_without_none(value: Any) -> Any:
 def provider_inputs(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments as the provider receives them: with its spelling (machineType), except in FREE_MAPPINGS."""
     return {
-        camel_case(key): dict(value) if key in FREE_MAPPINGS and isinstance(value, Mapping) else _provider_value(value)
+        camel_case(key): dict(cast("Mapping[str, Any]", value))
+        if key in FREE_MAPPINGS and isinstance(value, Mapping)
+        else _provider_value(value)
         for key, value in arguments.items()
     }
 
