@@ -29,7 +29,7 @@ class Registration(Struct, frozen=True, kw_only=True):
     `type` is the provider's type token, such as gcp:container/nodePool:NodePool. `arguments` are those of the SDK's
     class, as nested dictionaries with the SDK's spelling (machine_type) and without None; values may be references.
     `ignore_changes` and `replace_on_changes` are paths as the provider spells them (nodeConfig.machineType). `timeout`
-    applies to creation, updates and deletion (2h).
+    applies to creation, updates and deletion (2h), `create_timeout` to creation alone.
     """
 
     type: str
@@ -40,6 +40,7 @@ class Registration(Struct, frozen=True, kw_only=True):
     delete_before_replace: bool = False
     retain_on_delete: bool = False
     timeout: str | None = None
+    create_timeout: str | None = None
 
 
 def without_none(value: Mapping[str, Any]) -> dict[str, Any]:
