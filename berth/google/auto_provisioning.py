@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
+from berth.google.node_config import SCOPE
 from berth.plan.gke import ClusterPlan
 from berth.plan.node_settings import DRAIN_FIRST
-
-SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
-"""The only OAuth scope of nodes; their permissions come from the roles of their service account."""
 
 
 def standard_autoscaling(cluster: ClusterPlan, service_account: object) -> dict[str, Any] | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from berth.google.auto_provisioning import SCOPE, autopilot_autoscaling, standard_autoscaling
+from berth.google.auto_provisioning import autopilot_autoscaling, standard_autoscaling
 from berth.google.control_plane import control_plane
 from berth.google.maintenance import maintenance_policy
+from berth.google.node_config import SCOPE
 from berth.plan.gke import ClusterPlan
 from berth.registration import Registration, without_none
 

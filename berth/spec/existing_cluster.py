@@ -66,20 +66,22 @@ ConfigKey = Annotated[
 
 
 class ExistingClusterSpec(Model):
-    """An existing cluster: a GKE cluster in which Berth creates machines, or any cluster that it only connects to.
-
-    `name`, `location` (a region, or the zone of a zonal cluster) and `project` identify a GKE cluster. Otherwise either
-    a `context` of a `kubeconfig` file (default: $KUBECONFIG or ~/.kube/config), or `secret`, a config key under
-    `berth:` with an encrypted kubeconfig. `serviceCidrBlock` contains the address of the cluster's DNS.
-    """
+    """An existing cluster: any cluster by a kubeconfig, or a GKE cluster in which the fleet makes machines."""
 
     name: ClusterName | None = None
+    """Name of an existing GKE cluster in which the fleet makes machines."""
     location: Location | None = None
+    """Its region, or the zone of a zonal cluster."""
     project: ProjectId | None = None
+    """Its project. The machines are made there too."""
     context: NonEmptyText | None = None
+    """Context of the kubeconfig."""
     kubeconfig: KubeconfigPath | None = None
+    """Path of the kubeconfig file. By default `$KUBECONFIG`, then `~/.kube/config`."""
     secret: ConfigKey | None = None
+    """Key under `berth:` of the stack's config that holds a kubeconfig."""
     service_cidr_block: Cidr = "10.96.0.0/12"
+    """Address range of the cluster's services."""
 
     @check_model
     def _check_one_connection(self) -> ExistingClusterSpec:

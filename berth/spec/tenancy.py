@@ -109,15 +109,16 @@ _TOKENS: Final = re.compile(r"(hf|gh[pousr]|github_pat|glpat|xox[abp]|sk)[-_].{1
 
 
 class NamespaceSpec(Model):
-    """A namespace of a team; Berth does not change an `existing` one. A shared namespace needs a reason.
-
-    With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods of the namespace.
-    """
+    """A namespace of a team."""
 
     name: DnsLabel | None = None
+    """Name of the namespace."""
     existing: bool = False
+    """The namespace exists, and is not changed."""
     serving: bool = False
+    """Queue Deployments, StatefulSets, LeaderWorkerSets and pods here. By default only jobs."""
     accept_shared_namespace: NonEmptyText | None = None
+    """The reason for using a namespace that holds controllers or pods of others."""
 
 
 def _parse_namespace(value: Any) -> Any:
@@ -147,11 +148,14 @@ SecretId = Annotated[
 
 
 class SecretSpec(Model):
-    """Reference to a secret in Secret Manager, by default in the fleet's project."""
+    """A reference to a secret in Secret Manager."""
 
     secret: SecretId
+    """Name of the secret."""
     version: SecretVersion = "latest"
+    """Version of the secret."""
     project: ProjectId | None = None
+    """Project of the secret. By default the fleet's."""
 
 
 def _parse_secret(value: Any) -> Any:
@@ -166,60 +170,89 @@ SecretField = Annotated[SecretSpec, BeforeValidator(_parse_secret, json_schema_i
 
 
 class IdentitySpec(Model):
-    """The identity of the team's pods in Google Cloud, and its roles, held directly or by a service account."""
+    """Identity of a team's pods in Google Cloud."""
 
     service_account: DnsLabel | None = None
+    """Kubernetes service account of the pods. By default the team's name."""
     automount_service_account_token: bool = False
+    """Whether pods get a token for the Kubernetes API. By default they get none."""
     impersonate: AccountId | None = None
+    """Account ID of a Google service account that holds the rights. By default the pods hold them directly."""
     roles: Sequence[Role] = ()
+    """Roles of the project."""
     accept_roles: Section[Role, NonEmptyText] = Field(default_factory=dict)
+    """Reasons for roles that give rights or keys, by role."""
     buckets: Section[BucketName, BucketRole] = Field(default_factory=dict)
+    """Roles by bucket."""
     secrets: Section[FileName, SecretField] = Field(default_factory=dict)
+    """Secrets of Secret Manager by file name."""
 
 
 class EgressSpec(Model):
-    """A range of addresses to which the team's pods may open TCP connections."""
+    """An address range to which pods may open TCP connections."""
 
     cidr_block: Cidr
+    """The range."""
     ports: Sequence[Port] = Field(min_length=1)
+    """TCP ports."""
 
 
 class NetworkPolicySpec(Model):
-    """Egress of pods besides each other, DNS and the metadata server; `internet` is HTTPS to all public addresses."""
+    """What pods may reach besides each other, DNS and the metadata server."""
 
     enabled: bool = True
+    """Create network policies."""
     internet: bool = True
+    """Allow HTTPS to public addresses. With `false`, to Google's private addresses alone."""
     egress: Sequence[EgressSpec] = ()
+    """Further address ranges."""
 
 
 class DefaultRequestsSpec(Model):
-    """Default cpu and memory requests of containers."""
+    """Requests of containers that have none."""
 
     cpu: MilliCpu = Field(default=100, json_schema_extra={"default": "100m"})
+    """Cores, such as `1` or `"100m"`."""
     memory: Bytes = Field(default=128 * 2**20, json_schema_extra={"default": "128Mi"})
+    """Memory, such as `128Mi`."""
 
 
 class TenancySpec(Model):
     """Namespaces, people and limits of a team."""
 
     state: Literal["active", "held", "drained"] = "active"
+    """`held` admits no new job, `drained` also evicts running jobs."""
     namespace: NamespaceField = default_field(NamespaceSpec)
+    """Namespace of the team. By default the team's name."""
     namespaces: Sequence[NamespaceField] = ()
+    """Several namespaces instead of one. Jobs run in the first unless they name another."""
     labels: Section[CostLabelKey, CostLabelValue] = Field(default_factory=dict)
+    """Labels of everything that belongs to the team."""
     groups: Groups = ()
+    """Google groups whose members submit and watch jobs."""
     identity: IdentitySpec | None = None
+    """Identity of the team's pods in Google Cloud."""
     pod_security: Literal["restricted", "baseline", "privileged"] | None = None
+    """Pod Security level that is enforced. By default `baseline` with the exemptions that jobs on the team's machines
+    need."""
     pod_priorities: Annotated[Sequence[DnsName], AfterValidator(unique_items)] = ()
+    """Priorities that pods may have, besides those of the team's queues and the default."""
     service_types: Annotated[
         Sequence[Literal["LoadBalancer", "NodePort", "ExternalIPs"]], AfterValidator(unique_items)
     ] = ()
+    """Types of services besides `ClusterIP`."""
     network_policy: Entry[NetworkPolicySpec] = default_field(NetworkPolicySpec)
+    """What pods may reach."""
     default_requests: Entry[DefaultRequestsSpec] = default_field(DefaultRequestsSpec)
+    """Requests of containers that have none."""
     default_queue: str | None = None
+    """Queue of jobs that name none. Without it Kueue holds them."""
 
 
 class PlatformSpec(Model):
-    """Owners of the fleet; `domain` is the domain of all groups, required if groups have several."""
+    """The owners of the fleet."""
 
     owners: Groups = ()
+    """Google groups that manage queues, namespaces and limits of every team."""
     domain: Domain | None = None
+    """Domain whose `gke-security-groups` group contains all groups. Needed if they have several domains."""

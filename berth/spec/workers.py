@@ -51,26 +51,37 @@ ConfigKey = Annotated[
 
 
 class WorkerSpec(Model):
-    """A cluster that runs jobs of the manager's queues: created by this stack (`cluster`), or existing.
-
-    An existing cluster belongs to another `stack`, whose output `kubeconfig` is used, or its kubeconfig is the secret
-    config value `berth:<kubeconfig>`. Its `pools` describe its capacity.
-    """
+    """A cluster that runs jobs of the manager's queues: one that is created, or an existing one."""
 
     project: ProjectId | None = None
+    """Project of the worker. By default the fleet's."""
     project_number: ProjectNumber | None = None
+    """Number of the worker's project. By default the fleet's."""
     region: Region | None = None
+    """Region of the worker. By default the fleet's."""
     cluster: Entry[ClusterSpec | None] = None
+    """Settings of a cluster that is created. By default its name is the fleet's and the worker's."""
     stack: StackName | None = None
+    """The `organization/project/stack` that creates the worker and exports its `kubeconfig`."""
     kubeconfig: ConfigKey | None = None
+    """Key of a secret config value under `berth:` that holds the worker's kubeconfig."""
     cluster_profile: DnsName | None = None
+    """ClusterProfile by which the manager reaches the worker."""
     token_date: TokenDate | None = None
+    """Date of the manager's token on the worker, as text such as `"2026-11-22"`. A new date is a new token, and the
+    update deletes the old one."""
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
+    """Reservations by key."""
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
+    """Pools of machines by name."""
     compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
+    """Compute classes by name."""
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
+    """As of the fleet, for the worker's cluster, pools and reservations."""
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
+    """As of the fleet, for the worker's cluster, pools and reservations."""
     allow_change: Section[str, Reason] = Field(default_factory=dict)
+    """As of the fleet, for the worker's cluster, pools and reservations."""
 
     @check_model
     def _check_one_connection(self) -> WorkerSpec:

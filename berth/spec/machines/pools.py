@@ -81,14 +81,18 @@ class GpuSharingSpec(Model):
     """One GPU, or each partition of it, for several containers."""
 
     strategy: Literal["time-sharing", "mps"] = "time-sharing"
+    """How containers share."""
     max_shared_clients: int = Field(ge=1, le=1000)
+    """Maximum number of containers of one GPU."""
 
 
 class LocalSsdSpec(Model):
-    """Local SSDs of a node: for its ephemeral storage, or as raw block devices."""
+    """Local SSDs of a node. Exactly one of the keys."""
 
     ephemeral: int = Field(default=0, ge=0, le=64)
+    """Number of SSDs for ephemeral storage."""
     block: int = Field(default=0, ge=0, le=64)
+    """Number of SSDs as raw block devices."""
 
     @check_model
     def _check_single_use(self) -> LocalSsdSpec:
@@ -101,11 +105,14 @@ class LocalSsdSpec(Model):
 
 
 class TaintSpec(Model):
-    """A node taint with the keys of Kubernetes."""
+    """A node taint."""
 
     key: LabelKey
+    """Key of the taint."""
     value: LabelValue
+    """Value of the taint."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
+    """Effect of the taint."""
 
 
 ServiceAccountEmail = Annotated[
@@ -118,55 +125,88 @@ ServiceAccountEmail = Annotated[
 
 
 class PoolSpec(Model):
-    """Machines of one kind: TPU slices (`topology` and `slices`), GPU or CPU nodes (`nodes`, a total over all zones).
-
-    `cpu` (vCPUs) and `memory` are the size of a machine without accelerators that Berth's table does not have.
-    GKE creates `autoProvisioned` pools, and those of a `computeClass`, when jobs need them; their maximum is the
-    capacity that the fleet counts on.
-    `nodeLabels` identify the nodes of an existing cluster if they have no labels of GKE. `nodePoolName` is the name of
-    the node pool, or the pattern of those of slices; `adopted` node pools keep the settings of their creation.
-    """
+    """Machines of one kind: TPU slices (`topology` and `slices`), GPU or CPU nodes (`nodes`)."""
 
     machine_type: MachineType
+    """Machine type, such as `ct5lp-hightpu-4t`, `g2-standard-24` or `n2-standard-32`."""
     formerly: PoolName | None = None
+    """First key of the pool, after a rename."""
     node_pool_name: NodePoolPattern | None = None
+    """Name of the node pool, or a pattern for the node pools of slices: `{n}` counts from 1, `{i}` from 0. By default
+    the pool's key, and `<key>-<topology>-<number>` for slices."""
     adopted: bool = False
+    """Another tool created the node pools; they keep the settings of their creation that cannot be changed in place."""
     cpu: int | None = Field(default=None, ge=1, le=1024)
+    """Number of vCPUs of a machine without accelerators that Berth's table does not have."""
     memory: Bytes | None = None
+    """Memory of a machine without accelerators that Berth's table does not have."""
     topology: Topology | None = None
+    """Topology of a TPU slice, such as `2x4`."""
     accept_topology: bool = False
+    """Accept a topology that is not in Berth's table and divides into whole hosts."""
     accelerator: AcceleratorSpec | None = None
+    """GPUs attached to an N1 machine."""
     slices: CountField | None = None
+    """Number of TPU slices: a fixed one, or a range to scale in."""
     nodes: CountField | None = None
+    """Number of GPU or CPU nodes over all zones: a fixed one, or a range to scale in."""
     zone: Zone | None = None
+    """Zone of the nodes. By default the reservation's, else the cluster's."""
     zones: Zones = ()
+    """Several zones of the nodes, instead of `zone`."""
     accept_zone: bool = False
+    """Accept a zone in which Google lists no such machine."""
     capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)
+    """How the machines are obtained: `on-demand`, `spot`, `any-reservation`, `any-reservation-then-fail`, `flex-start`,
+    `queued`, or an object for a reservation or with settings."""
     auto_provisioned: bool = False
+    """GKE creates the nodes when jobs need them."""
     compute_class: str | None = None
+    """Compute class by which GKE creates the nodes."""
     flavor: DnsName | None = None
+    """Name of the flavor. By default the pool's name."""
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    """Labels of the nodes, which the flavor selects."""
     node_labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    """Labels by which nodes of an existing cluster are recognized. By default GKE's."""
     taints: Sequence[TaintSpec] = ()
+    """Taints of the nodes, which the flavor tolerates."""
     driver_version: Literal["default", "latest", "disabled"] = "default"
+    """GPU driver that GKE installs. With `disabled` Berth installs a driver DaemonSet."""
     networking: Literal["gpudirect", "dranet"] | None = None
+    """Networks between accelerators."""
     compact_placement: bool = False
+    """Place GPU nodes close to each other, in one zone."""
     topology_aware: bool = False
+    """Let Kueue place jobs by the position of nodes."""
     gpu_sharing: GpuSharingSpec | None = None
+    """Share each GPU between containers."""
     gpu_partition: str | None = None
+    """MIG partition size, such as `1g.10gb`."""
     local_ssd: LocalSsdSpec | None = None
+    """Use of the local SSDs of a node."""
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
+    """Size of the boot disk in GB."""
     surge: SurgeSpec | None = None
+    """Nodes that an upgrade adds and drains at once. By default one node at a time."""
     pod_range_name: PodRangeName | None = None
+    """Secondary range of the subnet from which the pods get addresses. By default the cluster's."""
     max_pods_per_node: int | None = Field(default=None, ge=8, le=256)
+    """Maximum number of pods of a node. By default GKE's 110."""
     secure_boot: bool | None = Field(default=None, json_schema_extra={"default": True})
+    """Boot signed software only."""
     confidential_nodes: ConfidentialType | None = None
+    """Technology that encrypts the memory of the nodes. By default the cluster's."""
     service_account: ServiceAccountEmail | None = None
+    """Email of an existing service account for the nodes of the pool. By default the cluster's account of nodes."""
     node_system_config: NodeSystemSpec | None = None
+    """Kubelet and kernel settings."""
 
 
 class FlavorSpec(Model):
     """Settings of a flavor besides its pools: an accepted oversubscription, and the reason."""
 
     oversubscription: float = Field(default=1, ge=1, le=100)
+    """How many times the capacity of the flavor's pools may be guaranteed."""
     reason: Reason | None = None
+    """The reason for oversubscription. Needed with it."""
