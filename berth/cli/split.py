@@ -30,9 +30,11 @@ def command(
     """
     evaluation = evaluate_or_exit(stack)
 
-    assert evaluation.plan is not None
+    assert evaluation.fleet_plan is not None
     typer.echo(
-        format_json(as_json(evaluation.plan, max_resources)) if print_json else text(evaluation.plan, max_resources)
+        format_json(as_json(evaluation.fleet_plan, max_resources))
+        if print_json
+        else text(evaluation.fleet_plan, max_resources)
     )
 
 

@@ -43,8 +43,8 @@ def plan_rotation(
     for title, then, edit in edits:
         after = edit(editor)
         evaluation = after.evaluate()
-        if evaluation.plan is not None and not {"slices", "nodes"} & changes.keys():
-            _check_capacity_kept(pool, _replacement(evaluation.plan, pool, how))
+        if evaluation.fleet_plan is not None and not {"slices", "nodes"} & changes.keys():
+            _check_capacity_kept(pool, _replacement(evaluation.fleet_plan, pool, how))
         faults = tuple(fault.line() for fault in evaluation.faults)
         steps.append(RotationStep(title, then, after.unified_diff(editor), faults))
         if faults:

@@ -10,6 +10,7 @@ from berth.cli import prices as costs
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, JsonOption, StackArgument, format_json, project_root
 from berth.cli.terminal import format_paragraphs
 from berth.evaluate import evaluate_stack
+from berth.plan.ack import AckFleetPlan
 
 EPILOG = "Example: berth plan dev --json | jq .teams"
 
@@ -22,7 +23,7 @@ def command(stack: StackArgument, as_json: JsonOption = False, prices: costs.Pri
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
-    if evaluation.ack_plan is not None:
+    if isinstance(evaluation.plan, AckFleetPlan):
         from berth.cli.plan import ack
 
         value, text = ack.as_json, ack.text

@@ -21,8 +21,8 @@ from berth.text import format_range, job_placement, pluralize
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the plan and its problems as JSON values (docs/backends.md)."""
-    plan = evaluation.ack_plan
-    assert plan is not None
+    plan = evaluation.plan
+    assert isinstance(plan, AckFleetPlan)
     return {
         "stack": plan.stack,
         "region": plan.region,
@@ -97,8 +97,8 @@ def _team(team: TeamPlan) -> dict[str, Any]:
 
 def text(evaluation: Evaluation) -> str:
     """Return the plan as paragraphs: a summary, capacity, members, teams, the quota tree, problems."""
-    plan = evaluation.ack_plan
-    assert plan is not None
+    plan = evaluation.plan
+    assert isinstance(plan, AckFleetPlan)
     tree = "" if plan.quotas is None else _tree(plan.quotas)
     jobs = "\n".join(job_placement(plan))
     parts = [_head(plan), _capacity(plan), _pools(plan), _teams(plan), tree, jobs]

@@ -28,7 +28,7 @@ from berth.text import abbreviate_names, capacity_source, cluster_summary, forma
 
 def as_json(evaluation: Evaluation, prices: Prices | None = None) -> dict[str, Any]:
     """Return the plan, its problems and, with prices, its cost as JSON values; without a plan, lists are empty."""
-    plan = evaluation.plan
+    plan = evaluation.fleet_plan
     priced = {"cost": costs.as_json(fleet_cost(plan, prices))} if plan and prices else {}
     clusters = [plan, *(worker.plan for worker in plan.workers if worker.made_here)] if plan else []
     return {
@@ -138,7 +138,7 @@ def _team(team: TeamPlan) -> dict[str, Any]:
 
 def text(evaluation: Evaluation, prices: Prices | None = None) -> str:
     """Return the plan as paragraphs: a summary, capacity, pools, teams, who can preempt whom, problems."""
-    plan = evaluation.plan
+    plan = evaluation.fleet_plan
     parts = [left_out_text(evaluation), *(_plan_parts(plan) if plan else ())]
     if plan and prices:
         parts.append(costs.text(fleet_cost(plan, prices)))
@@ -250,7 +250,7 @@ def left_out_text(evaluation: Evaluation) -> str:
         return ""
     head = f"{evaluation.stack} has {pluralize(len(evaluation.faults), 'fault')}, listed at the end."
     cause = "it" if len(evaluation.faults) == 1 else "them"
-    if evaluation.plan_of_any_kind is None:
+    if evaluation.plan is None:
         return f"{head} Because of {cause} there is no plan."
     if not evaluation.left_out:
         return head

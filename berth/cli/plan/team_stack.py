@@ -20,7 +20,7 @@ VERSION = 1
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the plan and its problems as JSON values (docs/team-stacks.md); without a plan, values are empty."""
-    plan = evaluation.team_stack_plan
+    plan = evaluation.plan if isinstance(evaluation.plan, TeamStackPlan) else None
     return {
         "version": VERSION,
         "stack": evaluation.stack,
@@ -38,14 +38,14 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
 
 def text(evaluation: Evaluation) -> str:
     """Return the plan and its problems as paragraphs."""
-    parts = list(_plan_parts(evaluation, evaluation.team_stack_plan)) if evaluation.team_stack_plan else []
+    parts = list(_plan_parts(evaluation, evaluation.plan)) if isinstance(evaluation.plan, TeamStackPlan) else []
     return "\n\n".join(part for part in (*parts, fleet_text.problems_text(evaluation)) if part)
 
 
 def _plan_parts(evaluation: Evaluation, plan: TeamStackPlan) -> Iterator[str]:
     yield f"{plan.stack} · team {plan.team} of {plan.platform} · namespace {plan.namespace}"
-    if evaluation.platform_evaluation is not None and evaluation.platform_evaluation.plan is not None:
-        yield fleet_text.teams_text(evaluation.platform_evaluation.plan, plan.team)
+    if evaluation.platform_evaluation is not None and evaluation.platform_evaluation.fleet_plan is not None:
+        yield fleet_text.teams_text(evaluation.platform_evaluation.fleet_plan, plan.team)
     rows = [[w["key"], f"{w['kind']} {w['name']}", w["queue"] or "–", w["image"]] for w in _workloads(plan)]
     yield table(["Workloads", "object", "queue", "image"], rows)
     rows = [["ConfigMap", each.name, join_words(sorted(each.files))] for each in plan.configs]
