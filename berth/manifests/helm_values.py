@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from berth.manifests.kueue import toleration
@@ -254,4 +255,9 @@ def _concurrency() -> dict[str, int]:
 
 def _yaml_text(configuration: Values) -> str:
     """Return JSON (which is YAML) with one key per line, so that a preview shows the line that changed."""
-    return json.dumps(configuration, indent=2) + "\n"
+    return _indented(json.dumps(configuration))
+
+
+@lru_cache(maxsize=64)  # clusters of one owner have equal configurations, and indentation is not done in C
+def _indented(text: str) -> str:
+    return json.dumps(json.loads(text), indent=2) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import IPv4Network
 from itertools import combinations
 
@@ -101,8 +102,13 @@ def cluster_ranges(context: PlanningContext) -> dict[FieldPath, str]:
 
 def _check_no_overlap(context: PlanningContext) -> None:
     for (first_path, first_range), (second_path, second_range) in combinations(cluster_ranges(context).items(), 2):
-        if IPv4Network(first_range).overlaps(IPv4Network(second_range)):
+        if _overlap(first_range, second_range):
             report_overlap(context, second_path, second_range, first_path, first_range)
+
+
+@lru_cache(maxsize=256)  # most clusters have the default ranges
+def _overlap(first: str, second: str) -> bool:
+    return IPv4Network(first).overlaps(IPv4Network(second))
 
 
 def report_overlap(
