@@ -80,9 +80,11 @@ def backend(request: pytest.FixtureRequest) -> str:
 # --- the tables -------------------------------------------------------------------------------------------------------
 
 
-SAMPLE = {"flavor": "l4", "resource": "nvidia.com/gpu", "noun": "L4", "team": "a", "size": 8.0, "capacity": "spot"}
+SAMPLE = tuple(
+    {"flavor": "l4", "resource": "nvidia.com/gpu", "noun": "L4", "team": "a", "size": 8.0, "capacity": "spot"}.items()
+)
 VALUES = PanelValues(
-    flavors=(SAMPLE,), teams=(SAMPLE,), capacities=({**SAMPLE, "node_pools": '=~"a|b"'},), currency="USD"
+    flavors=(SAMPLE,), teams=(SAMPLE,), capacities=((*SAMPLE, ("node_pools", '=~"a|b"')),), currency="USD"
 )
 
 
