@@ -8,7 +8,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from berth.monitoring.expansion import PanelValues
-from berth.monitoring.metrics import is_available, load_table, render_query
+from berth.monitoring.metrics import is_available, monitoring_table, render_query
 from berth.plan.monitoring import AlertPlan, DashboardPlan, PanelPlan, RecordingPlan, SectionPlan
 
 TableRow = Mapping[str, Any]
@@ -45,19 +45,19 @@ class AlertThreshold(Struct, frozen=True):
 
 def alert_keys() -> tuple[str, ...]:
     """Return the keys of all alerts, sorted."""
-    return tuple(sorted(row["key"] for row in cast("list[TableRow]", load_table("alerts"))))
+    return tuple(sorted(row["key"] for row in cast("list[TableRow]", monitoring_table("alerts"))))
 
 
 def has_limit(key: str) -> bool:
     """Return whether an alert has a threshold."""
-    return any(row["key"] == key and "limit" in row for row in cast("list[TableRow]", load_table("alerts")))
+    return any(row["key"] == key and "limit" in row for row in cast("list[TableRow]", monitoring_table("alerts")))
 
 
 def build_alerts(fleet: MonitoredFleet, thresholds: Mapping[str, AlertThreshold]) -> tuple[AlertPlan, ...]:
     """Return every alert that can fire in this fleet, in the order of the table."""
     return tuple(
         _alert(row, fleet, thresholds.get(row["key"], AlertThreshold()))
-        for row in cast("list[TableRow]", load_table("alerts"))
+        for row in cast("list[TableRow]", monitoring_table("alerts"))
         if fleet.is_relevant(row)
         and fleet.has_samples(row["expression"])
         and thresholds.get(row["key"], AlertThreshold()).enabled
@@ -88,7 +88,7 @@ def build_recordings(fleet: MonitoredFleet, constants: tuple[RecordingPlan, ...]
     """Return the recording rules of a fleet in the order of the table, after the `constants` that they join."""
     rules = [
         RecordingPlan(name=row["record"], query=fleet.render(row["expression"]))
-        for row in cast("list[TableRow]", load_table("recordings"))
+        for row in cast("list[TableRow]", monitoring_table("recordings"))
         if fleet.has_samples(row["expression"])
     ]
     return (*constants, *rules) if rules else ()
@@ -97,7 +97,7 @@ def build_recordings(fleet: MonitoredFleet, constants: tuple[RecordingPlan, ...]
 def build_dashboards(fleet: MonitoredFleet, values: PanelValues) -> tuple[DashboardPlan, ...]:
     """Return every dashboard that has panels for this fleet, in the order of the table."""
     built: list[DashboardPlan] = []
-    for row in cast("list[TableRow]", load_table("dashboards")):
+    for row in cast("list[TableRow]", monitoring_table("dashboards")):
         sections = tuple(_sections(row, fleet, values)) if fleet.is_relevant(row) else ()
         if sections:
             built.append(DashboardPlan(key=row["key"], title=row["title"], sections=sections))

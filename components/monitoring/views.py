@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.manifests.cloud_monitoring import dashboard_json
+from berth.manifests.cloud_monitoring import managed_dashboard_json
 from berth.plan.monitoring import AlertPlan, BackendPlan
 
 _EVALUATION = "30s"
@@ -38,7 +38,7 @@ class Views(pulumi.ComponentResource):
         for each in plan.dashboards:
             gcp.monitoring.Dashboard(
                 f"{name}-{each.key}-dashboard",
-                dashboard_json=dashboard_json(each, stack),
+                dashboard_json=managed_dashboard_json(each, stack),
                 project=project,
                 opts=options,
             )

@@ -43,7 +43,7 @@ def command(
     the project's limits, and exits 1 if a quota is short.
     """
     from berth.cli.quota import tables
-    from berth.quota.compare import compare_quotas
+    from berth.quota.compare import compare_with_limits
     from berth.quota.required import required_quotas
 
     plan = _google_plan(evaluate_or_exit(stack, allow_any_kind=True))
@@ -51,7 +51,7 @@ def command(
     if not have:
         typer.echo(format_json(tables.needs_as_json(plan, required)) if as_json else tables.needs_text(plan, required))
         raise typer.Exit(EXIT_OK)
-    comparisons = compare_quotas(required, _answers(plan, have))
+    comparisons = compare_with_limits(required, _answers(plan, have))
     typer.echo(
         format_json(tables.comparison_as_json(plan, comparisons))
         if as_json
