@@ -122,10 +122,12 @@ MAX_COUNT = 1_000_000
 
 
 class Range(Model):
-    """A count that can vary: `{min: 0, max: 24}`, or a number for a fixed one."""
+    """A count that can vary between two bounds."""
 
     min: int = Field(default=0, ge=0, le=MAX_COUNT)
+    """Lower bound."""
     max: int = Field(ge=0, le=MAX_COUNT)
+    """Upper bound."""
 
     @check_model
     def _check_order(self) -> Range:
