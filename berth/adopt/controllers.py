@@ -1,4 +1,4 @@
-"""Read Kueue and JobSet (adopted where Helm installed them, else `existing`), and tell objects that every cluster has."""
+"""Read Kueue and JobSet: adopted where Helm installed them, else `existing`; tell objects that every cluster has."""
 
 from __future__ import annotations
 

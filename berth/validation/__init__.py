@@ -1,7 +1,6 @@
-"""Checks over a finished plan: guarantees have capacity, limits can be reached, and unused capacity is reported;
-objects that Kueue would reject.
+"""Checks over a finished plan: guarantees have capacity, limits can be reached, and Kueue accepts its objects.
 
-Each check reads only the plan.
+Unused capacity is reported too. Each check reads only the plan.
 """
 
 from __future__ import annotations
