@@ -44,7 +44,7 @@ STATUSES: Final = {"diff": 3, "guard": 3, "drain": 3, "adopt": 1}
 
 def piped(arguments: list[str], folder: Path = ROOT) -> tuple[int, str]:
     """The verb's own status behind `| true`, and what it printed on the error stream, which stays open."""
-    command = shlex.join([sys.executable, "-c", "from berth.cli import main; main()", *arguments])
+    command = shlex.join([sys.executable, "-c", "from berth.cli import run_command; run_command()", *arguments])
     done = subprocess.run(
         ["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"],
         cwd=folder,

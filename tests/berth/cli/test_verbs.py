@@ -141,7 +141,7 @@ def _completions(shell: str, words: list[str]) -> str:
         "zsh": {"_TYPER_COMPLETE_ARGS": line},
         "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }
-    code = "import sys; sys.argv[0] = 'berth'; from berth.cli import main; main()"
+    code = "import sys; sys.argv[0] = 'berth'; from berth.cli import run_command; run_command()"
     environment = {**os.environ, **requests[shell], "_BERTH_COMPLETE": f"complete_{shell}"}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
