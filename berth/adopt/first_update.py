@@ -7,10 +7,9 @@ from typing import Any, cast
 
 from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, mapping_at, name_of, namespace_of, value_at
-from berth.adopt.controllers import CONTROLLERS
+from berth.adopt.controllers import CONTROLLERS, is_system_object
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kubernetes.server_defaults import without_defaults
-from berth.adopt.kubernetes.system_objects import is_system_object
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.update_effects import UpdateEffect, find_update_rule
 from berth.diff.values import format_change, format_value

@@ -18,7 +18,6 @@ from berth.manifests.quantities import memory, quantity
 from berth.plan.configuration import (
     AdmissionFairSharingPlan,
     ConfigurationPlan,
-    CustomLabelPlan,
     MetricsPlan,
     MultiKueueSettingsPlan,
     PodsReadyPlan,
@@ -188,17 +187,17 @@ def _metrics(plan: MetricsPlan) -> Values:
         bindAddress=":8443",
         enableClusterQueueResources=plan.queue_resources or None,
         localQueueMetrics=local_queues,
-        customLabels=[_custom_label(each) for each in plan.custom_labels] or None,
-    )
-
-
-def _custom_label(plan: CustomLabelPlan) -> Values:
-    return _without_none(
-        name=plan.name,
-        sourceKind=plan.source_kind,
-        sourceLabelKey=plan.label_key,
-        sourceAnnotationKey=plan.annotation_key,
-        trackedValues=list(plan.tracked) or None,
+        customLabels=[
+            _without_none(
+                name=each.name,
+                sourceKind=each.source_kind,
+                sourceLabelKey=each.label_key,
+                sourceAnnotationKey=each.annotation_key,
+                trackedValues=list(each.tracked) or None,
+            )
+            for each in plan.custom_labels
+        ]
+        or None,
     )
 
 

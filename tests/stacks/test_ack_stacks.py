@@ -122,8 +122,8 @@ class Refuse:
         if name.partition(".")[0] in {refused!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Refuse())
-from berth.cli import main
-main()
+from berth.cli import run_command
+run_command()
 """
 
 

@@ -22,7 +22,7 @@ def project(tmp_path: pathlib.Path) -> pathlib.Path:
     shutil.copytree(ROOT / "stacks" / "teams", tmp_path / "stacks" / "teams")
     write_script(
         tmp_path / "bin" / "berth",
-        f'PYTHONPATH={ROOT} exec {sys.executable} -c "from berth.cli import main; main()" "$@"',
+        f'PYTHONPATH={ROOT} exec {sys.executable} -c "from berth.cli import run_command; run_command()" "$@"',
     )
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=tmp_path, check=True)
     commit_all(tmp_path)

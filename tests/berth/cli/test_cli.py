@@ -68,7 +68,7 @@ def berth(*words: str) -> Any:
 
 def process(words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
     """Return the command as a process of its own."""
-    command = [sys.executable, "-c", "from berth.cli import main; main()", *words]
+    command = [sys.executable, "-c", "from berth.cli import run_command; run_command()", *words]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
 
@@ -462,7 +462,7 @@ def test_evaluations_in_tests_equal_those_of_the_command() -> None:
 @pytest.mark.parametrize("wants_traceback", [False, True])
 def test_an_internal_error_is_one_line_unless_a_traceback_is_requested(wants_traceback: bool) -> None:
     """BERTH_TRACEBACK=1 shows the traceback to developers of Berth."""
-    code = "from berth.cli import check, main; check.evaluate_stack = lambda *_: 1 / 0; main()"
+    code = "from berth.cli import check, run_command; check.evaluate_stack = lambda *_: 1 / 0; run_command()"
     environment = {**os.environ, "BERTH_TRACEBACK": "1"} if wants_traceback else dict(os.environ)
     command = [sys.executable, "-c", code, "check", "dev"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
