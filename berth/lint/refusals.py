@@ -6,16 +6,20 @@ from collections.abc import Iterator
 
 from berth.jobs.kinds import RefusedSetting, keys
 from berth.jobs.pod_templates import find
-from berth.jobs.values import SourceValue, as_list, format_value, get_nested
+from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.manifests.workloads.values import as_list
 
 _ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
 
 
 def check_refusals(job: SubmittedJob) -> None:
     """Report every setting with which the API server refuses the job."""
+    kueue = job.context.plan.kueue
+    # Since 0.18 the gate is on by default.
+    may_be_elastic = kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True)
     for row in job.job.row.refused if job.job.row is not None else ():
-        if row.elastic and _is_elastic(job, row.elastic):
+        if row.elastic and may_be_elastic and job.job.annotations.get(row.elastic) == "true":
             continue
         for item in _items(job.job.source, row):
             written = get_nested(item.value, *keys(row.at))
@@ -23,7 +27,7 @@ def check_refusals(job: SubmittedJob) -> None:
             if value in row.values:
                 source = SourceValue(value, (*item.path, *keys(row.at)), item.problems)
                 source.fault(
-                    "refused", f"{row.by} refuses {keys(row.at)[-1]} {format_value(value)}: {row.why}; {row.remedy}"
+                    "refused", f"{row.by} refuses {keys(row.at)[-1]} {describe_value(value)}: {row.why}; {row.remedy}"
                 )
 
 
@@ -36,10 +40,3 @@ def _items(source: SourceValue, row: RefusedSetting) -> Iterator[SourceValue]:
     for index, item in enumerate(as_list(listed.value) if listed is not None else ()):
         if listed is not None:
             yield listed.child(index, item)
-
-
-def _is_elastic(job: SubmittedJob, annotation: str) -> bool:
-    """Whether Kueue may change the size of the running job; since 0.18 the gate is on by default."""
-    kueue = job.context.plan.kueue
-    gate = kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True)
-    return gate and job.job.annotations.get(annotation) == "true"
