@@ -88,7 +88,7 @@ def _text(stream: BinaryIO) -> str:
 
 def serve() -> None:
     """Run the commands on stdin and print their results; a forked process runs its command and exits."""
-    from berth.cli import VERBS, load_verb, main
+    from berth.cli import VERBS, load_verb, run_command
 
     requests = sys.stdin.read()
     commands = [Command(**each) for each in json.loads(requests)]
@@ -99,7 +99,7 @@ def serve() -> None:
     for command in commands:
         result = _run(command)
         if result is None:
-            main()
+            run_command()
             sys.exit()
         results.append(result)
     json.dump([asdict(each) for each in results], sys.stdout)

@@ -19,7 +19,7 @@ from berth.spec.base import (
 )
 from berth.spec.core import AfterValidator, Handler, SchemaBuilder, with_json_schema
 from berth.spec.model import Field
-from berth.spec.sentences import sentences
+from berth.spec.sentences import key_sentences
 from berth.spec.tenancy import TenancySpec
 
 QueueName = DnsLabel
@@ -202,7 +202,7 @@ class TeamKeys:
 
 
 def _keys(model: type[Model]) -> dict[str, Any]:
-    keys = {key: {"description": text} for key, text in sentences(model).items()}
+    keys = {key: {"description": text} for key, text in key_sentences(model).items()}
     return {"type": "object", "properties": keys, "additionalProperties": False}
 
 
