@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.manifests import ack, immutable
 from berth.manifests.fleet import all_manifests
 from berth.manifests.worker_access import kubeconfig_secret
@@ -21,6 +21,7 @@ from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
+from berth.resource import ResourceKind
 from berth.yaml_loader import load_table
 
 QueueingPlan = FleetPlan | AckFleetPlan

@@ -24,12 +24,12 @@ from berth.diff.guard.preview_ranges import refused_ranges
 from berth.diff.guard.preview_scope import unfinished_program
 from berth.diff.guard.protected import GuardedResource
 from berth.diff.guard.settings import switched_off, unprotected_cluster
-from berth.diff.kinds import ResourceKind
+from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect
-from berth.diff.update_effects import UpdateEffect
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
+from berth.resource import ResourceKind
 
 _ACTION_OF_OP = {**dict.fromkeys(REPLACING_OPS, GuardedAction.REPLACE), "delete": GuardedAction.DELETE}
 _PROTECT_ERROR = re.compile(

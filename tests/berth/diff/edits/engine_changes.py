@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Any, Final, cast
 
 from msgspec import Struct
@@ -18,14 +17,16 @@ from msgspec import Struct
 from berth.backends.table import StackPlan
 from berth.diff.compare import Changes
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.pools import PoolChange
+from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect
-from berth.diff.update_effects import UpdateEffect
 from berth.engine import RecordedResource
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
+from berth.resource import ResourceKind
 from berth.yaml_loader import load_table
+from tests.stack_files import ROOT
 
 CREATED, DELETED, UPDATED, REPLACED, KEPT = (
     ChangeKind.CREATED,
@@ -36,21 +37,23 @@ CREATED, DELETED, UPDATED, REPLACED, KEPT = (
 )
 Resources = Mapping[str, RecordedResource]
 
+TABLES: Final = ROOT / "berth" / "diff" / "provider_inputs"
+
 
 @cache
 def _marks() -> Mapping[str, list[str]]:
-    return load_table(Path(__file__).with_name("provider_replaces.yaml"))
+    return load_table(TABLES / "replaces.yaml")
 
 
 @cache
 def _kubernetes_marks() -> Mapping[str, Mapping[str, list[str]]]:
     """`forceNew` of the Kubernetes provider by kind, from the table that another test compares with the provider's."""
-    return load_table(Path(__file__).parents[4] / "berth" / "diff" / "kinds.yaml")
+    return load_table(ROOT / "berth" / "diff" / "kinds.yaml")
 
 
 @cache
 def _kept_inputs() -> Mapping[str, list[str]]:
-    return load_table(Path(__file__).with_name("provider_keeps.yaml"))
+    return load_table(TABLES / "keeps.yaml")
 
 
 def marks_of(resource: RecordedResource) -> list[str]:
