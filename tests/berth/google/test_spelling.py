@@ -45,7 +45,7 @@ def evaluations() -> Iterator[Evaluation]:
 @cache
 def registrations() -> tuple[Registration, ...]:
     """Everything that the stack files of the repository register in Google Cloud."""
-    fleets = [each.plan for each in evaluations() if each.plan is not None]
+    fleets = [each.plan for each in evaluations() if isinstance(each.plan, FleetPlan)]
     clusters = [*fleets, *(worker.plan for fleet in fleets for worker in fleet.workers)]
     return tuple(made for cluster in clusters for kind in GOOGLE for made in kind(cluster))
 
