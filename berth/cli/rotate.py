@@ -79,7 +79,7 @@ def rotation_steps(
 
     `settings` are `key=value` for keys of the pool's entry.
     """
-    plan, file = evaluation.plan, evaluation.file
+    plan, file = evaluation.fleet_plan, evaluation.file
     assert plan is not None
     assert file is not None
     assert file.file is not None

@@ -32,11 +32,11 @@ def command(
     """
     evaluation = evaluate_or_exit(stack)
 
-    assert evaluation.plan is not None
+    assert evaluation.fleet_plan is not None
     if print_json:
-        typer.echo(format_json(as_json(evaluation.plan, max_resources)))
+        typer.echo(format_json(as_json(evaluation.fleet_plan, max_resources)))
     else:
-        print_document(split_document(evaluation.plan, max_resources))
+        print_document(split_document(evaluation.fleet_plan, max_resources))
 
 
 def as_json(plan: FleetPlan, max_resources: int) -> dict[str, Any]:

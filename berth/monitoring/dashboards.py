@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 from msgspec import Struct
@@ -55,6 +56,12 @@ def has_limit(key: str) -> bool:
 
 def build_alerts(fleet: MonitoredFleet, thresholds: Mapping[str, AlertThreshold]) -> tuple[AlertPlan, ...]:
     """Return every alert that can fire in this fleet, in the order of the table."""
+    return _build_alerts(fleet, frozenset(thresholds.items()))
+
+
+@lru_cache(maxsize=256)
+def _build_alerts(fleet: MonitoredFleet, changes: frozenset[tuple[str, AlertThreshold]]) -> tuple[AlertPlan, ...]:
+    thresholds = dict(changes)
     return tuple(
         _alert(row, fleet, thresholds.get(row["key"], AlertThreshold()))
         for row in cast("list[TableRow]", monitoring_table("alerts"))
@@ -98,18 +105,24 @@ def build_dashboards(fleet: MonitoredFleet, values: PanelValues) -> tuple[Dashbo
     """Return every dashboard that has panels for this fleet, in the order of the table."""
     built: list[DashboardPlan] = []
     for row in cast("list[TableRow]", monitoring_table("dashboards")):
-        sections = tuple(_sections(row, fleet, values)) if fleet.is_relevant(row) else ()
-        if sections:
-            built.append(DashboardPlan(key=row["key"], title=row["title"], sections=sections))
+        sections = [
+            _section(row["key"], number, fleet, values.used_by(section["panels"]))
+            for number, section in enumerate(row["sections"])
+            if fleet.is_relevant(row) and fleet.is_relevant(section)
+        ]
+        with_panels = tuple(section for section in sections if section.panels)
+        if with_panels:
+            built.append(DashboardPlan(key=row["key"], title=row["title"], sections=with_panels))
     return tuple(built)
 
 
-def _sections(dashboard: TableRow, fleet: MonitoredFleet, values: PanelValues) -> Iterator[SectionPlan]:
-    for row in dashboard["sections"]:
-        expanded = [panel for each in row["panels"] for panel in values.expand(each)] if fleet.is_relevant(row) else []
-        panels = [_panel(each, fleet) for each in expanded if all(map(fleet.has_samples, each["queries"].values()))]
-        if panels:
-            yield SectionPlan(title=row["title"], panels=tuple(panels))
+@lru_cache(maxsize=2048)  # most panels name neither a flavor nor a team, and are those of every plan of a cluster
+def _section(dashboard: str, number: int, fleet: MonitoredFleet, values: PanelValues) -> SectionPlan:
+    table = cast("list[TableRow]", monitoring_table("dashboards"))
+    row = next(row for row in table if row["key"] == dashboard)["sections"][number]
+    expanded = [panel for each in row["panels"] for panel in values.expand(each)]
+    panels = [_panel(each, fleet) for each in expanded if all(map(fleet.has_samples, each["queries"].values()))]
+    return SectionPlan(title=row["title"], panels=tuple(panels))
 
 
 def _panel(row: TableRow, fleet: MonitoredFleet) -> PanelPlan:

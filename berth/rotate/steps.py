@@ -43,9 +43,9 @@ def plan_rotation(
     for title, then, edit in edits:
         after = edit(editor)
         evaluation = after.evaluate()
-        if evaluation.plan is not None and not {"slices", "nodes"} & changes.keys():
+        if evaluation.fleet_plan is not None and not {"slices", "nodes"} & changes.keys():
             name = _next_name(pool) if how == BESIDE else pool.name
-            _check_capacity_kept(pool, next((each for each in evaluation.plan.pools if each.name == name), None))
+            _check_capacity_kept(pool, next((each for each in evaluation.fleet_plan.pools if each.name == name), None))
         faults = tuple(fault.line() for fault in evaluation.faults)
         steps.append(RotationStep(title, then, after.unified_diff(editor), faults))
         if faults:

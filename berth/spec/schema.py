@@ -10,7 +10,7 @@ from pydantic_core import core_schema
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
 from berth.spec.model import Model
-from berth.spec.sentences import models, key_sentences
+from berth.spec.sentences import key_sentences, models
 from berth.spec.team_stack import TeamStackSpec
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -73,9 +73,9 @@ def fleets(machine: str) -> Iterator[dict[str, Any]]:
 
 def answer(evaluation: Evaluation) -> bool:
     """Compute what verbs print of machines, with and without prices for them; return whether the file is sound."""
-    assert evaluation.plan is not None or evaluation.faults
+    assert evaluation.fleet_plan is not None or evaluation.faults
     render_text(fleet_document(evaluation))
-    if (plan := evaluation.plan) is None or evaluation.faults:
+    if (plan := evaluation.fleet_plan) is None or evaluation.faults:
         return False
     machines = {pool.machine_type for pool in plan.pools}
     every_price = {(machine, model): Fraction(1) for machine in machines for model in CAPACITY_MODELS}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from berth.spec.schema import stack_schema
-from berth.spec.sentences import models, key_sentences
+from berth.spec.sentences import key_sentences, models
 from packages.berth.schema.reference import linked
 
 Json = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from berth.spec.schema import stack_schema
-from berth.spec.sentences import models, key_sentences
+from berth.spec.sentences import key_sentences, models
 from tests.docs.key_tables import MARKER, expanded_models, with_tables
 from tests.stack_files import ROOT, assert_golden
 

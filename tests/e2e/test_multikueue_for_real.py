@@ -89,7 +89,7 @@ def objects(folder: Path) -> Objects:
 
 def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
     """Return the Secret with the worker's kubeconfig, of the token that its cluster has made."""
-    plan = evaluate_stack(str(file), file.parent).plan
+    plan = evaluate_stack(str(file), file.parent).fleet_plan
     assert plan is not None
     (fleet_plan,) = (each.plan.manager_access for each in plan.workers)
     assert fleet_plan is not None

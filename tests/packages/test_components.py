@@ -101,7 +101,7 @@ def test_a_fleet_registers_the_resources_of_a_stack_as_its_children(stack: str) 
         project=at_root_of.project,
         stack=stack,
         config=CONFIG | SECRETS,
-        invoke=partial(answer_function, evaluation(stack).plan),
+        invoke=partial(answer_function, evaluation(stack).fleet_plan),
     ).resources
     assert (fleet.type, fleet.parent, fleet.custom) == ("berth:index:Fleet", root.urn, False)
     ours = {str(each["urn"]): each for each in (at_root(each, stack) for each in below)}

@@ -26,8 +26,8 @@ every_stack = pytest.mark.parametrize("stack", list(ACK_STACKS))
 
 def plan(stack: str) -> AckFleetPlan:
     """The plan of a sound stack."""
-    result = evaluation(stack).ack_plan
-    assert result is not None
+    result = evaluation(stack).plan
+    assert isinstance(result, AckFleetPlan)
     return result
 
 

@@ -35,7 +35,7 @@ def run_with(value: dict[str, Any], preview: bool = False, **answers: Any) -> Pr
     assert [problem.line() for problem in result.faults] == []
 
     def answer(token: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        return {**answer_function(result.plan, token, arguments), **answers}
+        return {**answer_function(result.fleet_plan, token, arguments), **answers}
 
     return run_program(ROOT, "mine", value, {"pulumi:disable-default-providers": ["*"]}, preview=preview, invoke=answer)
 
@@ -72,8 +72,8 @@ def test_a_zonal_cluster_is_in_the_region_of_its_zone() -> None:
     value = fleet_values(EXAMPLE)
     value["cluster"]["existing"]["location"] = "us-central1-b"
     result = evaluate_values("mine", value)
-    assert result.plan is not None
-    assert result.plan.region == "us-central1"
+    assert result.fleet_plan is not None
+    assert result.fleet_plan.region == "us-central1"
     pools = [r for r in run_with(value).resources if r.type == "gcp:container/nodePool:NodePool"]
     assert {r.inputs["location"] for r in pools} == {"us-central1-b"}
 

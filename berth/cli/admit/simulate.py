@@ -143,11 +143,11 @@ class _Simulation:
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
         evaluation = require_kueue(evaluate_stack(stack, self.root))
-        if evaluation.faults or evaluation.plan is None:
+        if evaluation.faults or evaluation.fleet_plan is None:
             return None, list(evaluation.faults)
-        fleet = build_simulated_fleet(evaluation.plan)
-        self._plans.append((fleet, evaluation.plan))
-        return fleet, unmodelled_warnings(evaluation.plan)
+        fleet = build_simulated_fleet(evaluation.fleet_plan)
+        self._plans.append((fleet, evaluation.fleet_plan))
+        return fleet, unmodelled_warnings(evaluation.fleet_plan)
 
     def _load_documents(self, name: str) -> tuple[list[ManifestDocument], list[Problem]]:
         manifests = read_files([name], self.root)

@@ -8,6 +8,7 @@ from berth.cli import prices as costs
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, JsonOption, StackArgument, format_json, project_root
 from berth.cli.terminal import print_document
 from berth.evaluate import evaluate_stack
+from berth.plan.ack import AckFleetPlan
 
 EPILOG = "Example: berth plan dev --json | jq .teams"
 
@@ -20,7 +21,7 @@ def command(stack: StackArgument, as_json: JsonOption = False, prices: costs.Pri
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
-    if evaluation.ack_plan is not None:
+    if isinstance(evaluation.plan, AckFleetPlan):
         from berth.cli.plan import ack
         from berth.overview.ack import ack_document
 
@@ -35,7 +36,7 @@ def command(stack: StackArgument, as_json: JsonOption = False, prices: costs.Pri
         from berth.cost.fleet import fleet_cost
         from berth.overview.fleet import fleet_document
 
-        cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
+        cost = fleet_cost(evaluation.fleet_plan, price_table) if evaluation.fleet_plan and price_table else None
         value, document = fleet.as_json(evaluation, cost), fleet_document(evaluation, cost)
     if as_json:
         typer.echo(format_json(value))

@@ -18,6 +18,7 @@ from berth.cli.arguments import (
 )
 from berth.cli.terminal import print_document
 from berth.evaluate import Evaluation
+from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 
 if TYPE_CHECKING:
@@ -65,10 +66,10 @@ def command(
 
 def _google_plan(evaluation: Evaluation) -> FleetPlan:
     """Return the plan of a fleet on Google Cloud. Raises BadParameter for any other kind of stack."""
-    if evaluation.plan is None:
-        what = "a fleet on Alibaba Cloud" if evaluation.ack_plan is not None else "a team's own stack"
+    if evaluation.fleet_plan is None:
+        what = "a fleet on Alibaba Cloud" if isinstance(evaluation.plan, AckFleetPlan) else "a team's own stack"
         raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which needs no Google Cloud quota")
-    return evaluation.plan
+    return evaluation.fleet_plan
 
 
 def _answers(plan: FleetPlan, files: list[pathlib.Path]) -> Answers:

@@ -55,8 +55,8 @@ def lines(found: Any) -> list[str]:
 
 def ids(evaluation: Evaluation, here: ClusterInventory) -> set[str]:
     registered = list(preview.run(evaluation, ROOT, preview=False).resources)
-    assert evaluation.plan is not None
-    imported = import_files(registered, here, evaluation.plan)
+    assert evaluation.fleet_plan is not None
+    imported = import_files(registered, here, evaluation.fleet_plan)
     return {entry["id"] for content in imported.values() for entry in content["resources"] if "id" in entry}
 
 
@@ -160,8 +160,8 @@ STAYS: dict[str, tuple[str, Edit, str]] = {
 def test_permissions_that_berth_does_not_grant_are_kept_and_listed(claim: str) -> None:
     stack, edit, line = STAYS[claim]
     _, _, evaluation, here = adopted(stack, edit)
-    assert evaluation.plan is not None
-    assert lines(other_rights(here, evaluation.plan)) == [line]
+    assert evaluation.fleet_plan is not None
+    assert lines(other_rights(here, evaluation.fleet_plan)) == [line]
 
 
 def test_a_second_role_on_a_bucket_stays() -> None:
@@ -172,8 +172,8 @@ def test_a_second_role_on_a_bucket_stays() -> None:
         "and a stack file gives one role for each bucket; it stays"
     )
     assert text in lines(left)
-    assert evaluation.plan is not None
-    assert len(lines(other_rights(here, evaluation.plan))) == 1
+    assert evaluation.fleet_plan is not None
+    assert len(lines(other_rights(here, evaluation.fleet_plan))) == 1
 
 
 def test_the_projects_own_policy_is_read_without_a_name() -> None:
@@ -288,9 +288,9 @@ def test_thresholds_durations_channels_and_absent_alerts_become_keys() -> None:
         "notificationChannels": [channel],
     }
     assert told(DEV, edit) == []
-    assert evaluation.plan is not None
-    assert evaluation.plan.monitoring is not None
-    assert evaluation.plan.monitoring.channels == (channel,)
+    assert evaluation.fleet_plan is not None
+    assert evaluation.fleet_plan.monitoring is not None
+    assert evaluation.fleet_plan.monitoring.channels == (channel,)
 
 
 @pytest.mark.parametrize("backend", [MANAGED, IN_CLUSTER])

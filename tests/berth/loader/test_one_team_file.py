@@ -37,8 +37,8 @@ def guarantee_entry() -> dict[str, Any]:
 
 def ack() -> AckFleetPlan:
     """The plan of the fleet on Alibaba Cloud."""
-    result = evaluation("ack-fleet").ack_plan
-    assert result is not None
+    result = evaluation("ack-fleet").plan
+    assert isinstance(result, AckFleetPlan)
     return result
 
 

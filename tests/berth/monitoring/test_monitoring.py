@@ -45,7 +45,7 @@ def watched(plan: Any) -> MonitoringPlan:
 
 @pytest.mark.parametrize("stack", sorted(UNWATCHED))
 def test_an_existing_cluster_has_monitoring_only_if_stated(stack: str) -> None:
-    plan = evaluation(stack).plan
+    plan = evaluation(stack).fleet_plan
     assert plan is not None
     assert plan.monitoring is None
 
@@ -80,9 +80,11 @@ def backend(request: pytest.FixtureRequest) -> str:
 # --- the tables -------------------------------------------------------------------------------------------------------
 
 
-SAMPLE = {"flavor": "l4", "resource": "nvidia.com/gpu", "noun": "L4", "team": "a", "size": 8.0, "capacity": "spot"}
+SAMPLE = tuple(
+    {"flavor": "l4", "resource": "nvidia.com/gpu", "noun": "L4", "team": "a", "size": 8.0, "capacity": "spot"}.items()
+)
 VALUES = PanelValues(
-    flavors=(SAMPLE,), teams=(SAMPLE,), capacities=({**SAMPLE, "node_pools": '=~"a|b"'},), currency="USD"
+    flavors=(SAMPLE,), teams=(SAMPLE,), capacities=((*SAMPLE, ("node_pools", '=~"a|b"')),), currency="USD"
 )
 
 
@@ -182,7 +184,7 @@ def test_every_metric_of_the_table_has_a_source_and_known_kind() -> None:
 
 @every_watched_stack
 def test_the_dashboards_and_alerts_of_a_fleet_name_only_metrics_of_its_backends(stack: str) -> None:
-    for backend in watched(evaluation(stack).plan).backends:
+    for backend in watched(evaluation(stack).fleet_plan).backends:
         found = [each.series for promql in queries(backend) for each in _selected(promql)]
         assert found
         for series in found:
@@ -210,7 +212,7 @@ def test_a_fleet_has_only_its_own_dashboards(stack: str) -> None:
 @every_watched_stack
 def test_a_teams_panel_draws_its_figures_and_its_ceiling(stack: str) -> None:
     """Ceilings of the plan are drawn as lines, and each figure selects the team and the flavor."""
-    plan = evaluation(stack).plan
+    plan = evaluation(stack).fleet_plan
     assert plan is not None
     own = [(q.teams[0], each.flavor) for q in plan.cluster_queues if len(q.teams) == 1 for each in q.flavors]
     nouns = {flavor.name: flavor.noun for flavor in plan.flavors}
@@ -228,7 +230,7 @@ def test_a_teams_panel_draws_its_figures_and_its_ceiling(stack: str) -> None:
 
 @every_watched_stack
 def test_every_node_pool_is_counted_under_its_capacity(stack: str) -> None:
-    plan = evaluation(stack).plan
+    plan = evaluation(stack).fleet_plan
     assert plan is not None
     for backend in watched(plan).backends:
         found = [panel for _, panel in panels(backend) if panel.title == "Nodes by capacity type"]
@@ -243,7 +245,7 @@ def test_every_node_pool_is_counted_under_its_capacity(stack: str) -> None:
 
 @every_watched_stack
 def test_every_queue_has_its_team_and_the_root_of_its_cohort_tree(stack: str) -> None:
-    plan = evaluation(stack).plan
+    plan = evaluation(stack).fleet_plan
     assert plan is not None
     parents = {cohort.name: cohort.parent for cohort in plan.cohorts}
     for backend in watched(plan).backends:
@@ -259,7 +261,7 @@ def test_every_queue_has_its_team_and_the_root_of_its_cohort_tree(stack: str) ->
 
 def boards(stack: str) -> list[DashboardPlan]:
     """The dashboards of every backend."""
-    return [board for backend in watched(evaluation(stack).plan).backends for board in backend.dashboards]
+    return [board for backend in watched(evaluation(stack).fleet_plan).backends for board in backend.dashboards]
 
 
 @every_watched_stack

@@ -13,7 +13,7 @@ from berth.planner.monitoring import PROMETHEUS_RELEASE
 from berth.spec.controllers import ControllerSpec
 from berth.spec.monitoring import PrometheusSpec
 from berth.spec.schema import stack_schema
-from berth.spec.sentences import models, key_sentences
+from berth.spec.sentences import key_sentences, models
 
 
 @pytest.mark.parametrize("name", sorted(models()))

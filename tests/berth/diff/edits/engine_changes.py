@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
+from berth.backends.table import StackPlan
 from berth.diff.compare import Changes
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind, ResourceKind
@@ -24,7 +25,6 @@ from berth.diff.update_effects import UpdateEffect
 from berth.engine import RecordedResource
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.team_stack import TeamStackPlan
 from berth.yaml_loader import load_table
 
 CREATED, DELETED, UPDATED, REPLACED, KEPT = (
@@ -35,7 +35,6 @@ CREATED, DELETED, UPDATED, REPLACED, KEPT = (
     ChangeKind.KEPT,
 )
 Resources = Mapping[str, RecordedResource]
-AnyPlan = FleetPlan | AckFleetPlan | TeamStackPlan
 
 
 @cache
@@ -202,7 +201,7 @@ def _address_of_component(resource: RecordedResource, resources: Resources) -> A
     return _COMPONENTS[parent.type], parent.name
 
 
-def pool_names(*plans: AnyPlan) -> dict[str, str]:
+def pool_names(*plans: StackPlan) -> dict[str, str]:
     """The node pools of both plans by their names in the program → the pool that people know."""
     names: dict[str, str] = {}
     for plan in plans:
@@ -244,7 +243,7 @@ class Disagreement(Struct, frozen=True):
 
 
 def disagreements(
-    before: Resources, after: Resources, changes: Changes, plans: tuple[AnyPlan, AnyPlan]
+    before: Resources, after: Resources, changes: Changes, plans: tuple[StackPlan, StackPlan]
 ) -> Iterator[Disagreement]:
     """Compare what the engine does with what the diff says, resource by resource."""
     engine, diff, pools = engine_changes(before, after), reported(changes), pool_names(*plans)
