@@ -116,7 +116,12 @@ def _group_pool(
     if inventory.context is not None:
         return pool
     accounts = NodeAccounts(inventory, stack, group.members)
-    adopted = accounts.must_be_kept or any(_has_other_settings(each) for each in group.members)
+    adopted = accounts.must_be_kept
+    for each in group.members:  # do settings that replace a pool or recreate its nodes differ from those of Berth?
+        fixed = (rest_fields.fixed_field(rest_fields.NODE_POOL, path) for path, _ in _unsupported(each))
+        adopted = (
+            adopted or not value_at(each, "config.reservationAffinity") or any(field is not None for field in fixed)
+        )
     if adopted:
         kept = {key: value for key, value in pool.entry.items() if key not in _KEPT_BY_ADOPTED}
         pool.entry = {**kept, "adopted": True}
@@ -130,12 +135,6 @@ _KEPT_BY_ADOPTED = (
     "nodeSystemConfig",
 )
 """Keys of settings that an adopted pool keeps."""
-
-
-def _has_other_settings(node_pool: ApiObject) -> bool:
-    """Return whether settings that replace a pool or recreate its nodes differ from those that Berth chooses."""
-    fixed = (rest_fields.fixed_field(rest_fields.NODE_POOL, path) for path, _ in _unsupported(node_pool))
-    return not value_at(node_pool, "config.reservationAffinity") or any(each is not None for each in fixed)
 
 
 def _unsupported(node_pool: ApiObject) -> Iterator[tuple[str, object]]:
