@@ -165,7 +165,7 @@ def _adopted_pool(
     gpu = gpu_config(node_pool)
     topology = value_at(node_pool, "placementPolicy.tpuTopology") or machine.single_host_topology
     topology = topology if machine.kind == "tpu" else None
-    size, most = _pool_size(node_pool, group, machine, topology)
+    size, most = _pool_size(group, machine, topology)
     entry: StackEntry = {"machineType": machine_type(node_pool)}
     if machine.kind == "gpu" and machine_type(node_pool) in catalog.attachable_gpus().hosts:
         entry["accelerator"] = {"type": gpu["acceleratorType"], "count": int(gpu["acceleratorCount"])}
@@ -208,9 +208,7 @@ def scaling_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
     return int(scaling.get("minNodeCount") or 0) * zones, int(scaling.get("maxNodeCount") or 0) * zones, True
 
 
-def _pool_size(
-    node_pool: ApiObject, group: Sequence[ApiObject], machine: Machine, topology: str | None
-) -> tuple[object, int]:
+def _pool_size(group: Sequence[ApiObject], machine: Machine, topology: str | None) -> tuple[object, int]:
     """Return the count to write (of slices, or of nodes), and the maximum of nodes."""
     all_bounds = [scaling_bounds(each) for each in group]
     most = sum(each[1] for each in all_bounds)

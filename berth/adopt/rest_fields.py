@@ -14,7 +14,6 @@ from berth.adopt.api_objects import ApiObject, value_at
 from berth.diff.update_effects import UpdateEffect
 
 _TABLE = pathlib.Path(__file__).with_name("rest_fields.yaml")
-_UNSAID = object()
 
 NODE_POOL, CLUSTER = "nodePool", "cluster"
 

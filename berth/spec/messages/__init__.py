@@ -35,7 +35,7 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
     if error["type"] == "berth":
         return Problem(Severity.FAULT, error["ctx"]["code"], path, error["ctx"]["message"])
     if error["type"] == "extra_forbidden":
-        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(error, path, root))
+        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(path, root))
     if error["type"] == "string_type":
         return Problem(Severity.FAULT, "bad-type", path, _not_a_string(error, path, root))
     if (expected := COLLECTION_NOUNS.get(error["type"])) is not None:
@@ -52,7 +52,7 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
 _MessageBuilder = Callable[[Mapping[str, Any], FieldPath], str]
 
 
-def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
+def _unknown_key(path: FieldPath, root: type[Model]) -> str:
     known = allowed_keys(path[:-1], root)
     on_google: FieldPath = ("pools", "") if path[-3:-2] == ("nodePools",) else path[:-1]
     if root is AckFleetSpec and path[-1] != "machineType" and str(path[-1]) in allowed_keys(on_google):
