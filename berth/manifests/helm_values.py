@@ -44,7 +44,7 @@ def manager_memory(cluster_queues: int, nodes: int = 0) -> int:
 
 
 def chart_values(plan: ConfigurationPlan, *, cluster_queues: int, nodes: int = 0) -> Values:
-    """Return values of Kueue's chart; the manager is sized for its cluster queues and the maximum nodes of the fleet."""
+    """Return values of Kueue's chart; the manager is sized for its cluster queues and the fleet's maximum of nodes."""
     size = memory(manager_memory(cluster_queues, nodes))
     resources = {"requests": {"cpu": "500m", "memory": size}, "limits": {"cpu": "2", "memory": size}}
     return {
