@@ -361,38 +361,6 @@ def test_a_fault_is_red_and_a_warning_yellow(monkeypatch: pytest.MonkeyPatch) ->
     assert lines == ["words \x1b[31m[x]\x1b[0m", "\x1b[33mwarning\x1b[0m: words \x1b[33m[x]\x1b[0m"]
 
 
-@pytest.mark.parametrize(
-    "words", [["check", "dev"], ["plan", "dev", "--json"], ["render", BATCH], ["admit", SCENARIO], ["schema"]]
-)
-def test_a_closed_pipe_is_not_an_error(words: list[str]) -> None:
-    """`berth render dev | head` prints no traceback, and a pipeline under `pipefail` succeeds."""
-    started = process(words)
-    assert started.stdout is not None
-    started.stdout.close()
-    assert started.stderr is not None
-    assert (started.stderr.read(), started.wait()) == ("", 0)
-    started.stderr.close()
-
-
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        (["guard", "dev", "tests/berth/diff/previews/topology-changed.json"], 3),
-        (["guard", "dev", "tests/berth/diff/previews/topology-changed.json", "--json"], 3),
-        (["check", "tests/no-such-stack.yaml"], 1),
-        (["plan"], 2),
-    ],
-)
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_the_exit_status_survives_a_closed_pipe(words: list[str], status: int, unbuffered: str) -> None:
-    """`berth guard dev preview.json | true` leaves 3 in PIPESTATUS, so that a pipeline sees a blocked change."""
-    started = process(words, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
-    for stream in (started.stdout, started.stderr):
-        assert stream is not None
-        stream.close()
-    assert started.wait() == status
-
-
 def test_output_to_an_ascii_terminal_is_escaped() -> None:
     done = process(["plan", "dev"], env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     out, err = done.communicate()

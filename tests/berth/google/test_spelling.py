@@ -73,10 +73,8 @@ def mistakes(cls: type, arguments: Mapping[str, Any], path: str = "") -> Iterato
         where = f"{path}.{key}" if path else key
         if key not in types:
             yield f"{where}: {cls.__name__} has no such argument"
-        elif isinstance(value, Reference):
+        elif isinstance(value, Reference) or (key in FREE_MAPPINGS and isinstance(value, Mapping)):
             continue
-        elif key in FREE_MAPPINGS:
-            assert isinstance(value, Mapping), where
         elif block := re.search(r"ForwardRef\('(\w+Args)(Dict)?'\)", types[key]):
             block_class = getattr(importlib.import_module(cls.__module__.rpartition(".")[0]), f"{block.group(1)}Dict")
             many = "Sequence" in types[key]
