@@ -15,7 +15,6 @@ from berth.diff.fields import FieldChange
 from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, input_rules
 
 _TABLE = pathlib.Path(__file__).with_name("rest_fields.yaml")
-_UNSAID = object()
 
 NODE_POOL, CLUSTER = "nodePool", "cluster"
 _TYPES = {NODE_POOL: "gcp:container/nodePool:NodePool", CLUSTER: "gcp:container/cluster:Cluster"}

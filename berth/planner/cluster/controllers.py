@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from berth.manifests.helm_values import chart_values, jobset_values
+from berth.manifests.helm_values import chart_values
 from berth.manifests.quantities import MAXIMUM
 from berth.plan.configuration import (
     JOB_FRAMEWORKS,
@@ -56,9 +56,7 @@ def controller_charts(
     Kueue's manager is sized for the number of `cluster_queues` and the maximum `nodes` of all pools.
     """
     planned_charts = (
-        [_chart("jobset", context.spec.jobset, JOBSET_RELEASE, jobset_values())]
-        if not context.spec.jobset.existing
-        else []
+        [_chart("jobset", context.spec.jobset, JOBSET_RELEASE, {})] if not context.spec.jobset.existing else []
     )
     if kueue is not None:
         values = chart_values(kueue, cluster_queues=cluster_queues, nodes=sum(nodes))
