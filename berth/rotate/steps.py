@@ -45,7 +45,7 @@ def plan_rotation(
         evaluation = after.evaluate()
         if evaluation.plan is not None and not {"slices", "nodes"} & changes.keys():
             _check_capacity_kept(pool, _replacement(evaluation.plan, pool, how))
-        faults = tuple(fault.line() for fault in evaluation.faults)
+        faults = tuple(fault.line_without_severity() for fault in evaluation.faults)
         steps.append(RotationStep(title, then, after.unified_diff(editor), faults))
         if faults:
             break
