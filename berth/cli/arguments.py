@@ -33,6 +33,9 @@ StackArgument = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Print every problem, also equal ones and more than 200.", show_default=False)
+]
 
 
 def project_root() -> pathlib.Path:
@@ -68,9 +71,8 @@ def evaluate_or_exit(stack: str, *, allow_any_kind: bool = False, allow_ack: boo
 
 
 def print_problems(problems: Iterable[Problem]) -> None:
-    """Print problems on stderr, one a line."""
-    for problem in problems:
-        typer.echo(terminal.format_problem(problem), err=True)
+    """Print problems on stderr, one a line, and of several their number."""
+    terminal.print_problems(list(problems), err=True)
 
 
 def problem_as_json(problem: Problem) -> dict[str, str]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import typer
+from msgspec.structs import replace
 
 from berth.cli import prices as costs
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, JsonOption, StackArgument, format_json, project_root
+from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, AllOption, JsonOption, StackArgument, format_json, project_root
 from berth.cli.terminal import print_document
+from berth.document import ProblemList
 from berth.evaluate import evaluate_stack
 from berth.plan.ack import AckFleetPlan
 
 EPILOG = "Example: berth plan dev --json | jq .teams"
 
 
-def command(stack: StackArgument, as_json: JsonOption = False, prices: costs.PricesFile = None) -> None:
+def command(
+    stack: StackArgument, as_json: JsonOption = False, prices: costs.PricesFile = None, everything: AllOption = False
+) -> None:
     """Show what a stack creates and what each team gets.
 
     Shows capacity, pools, each team's guarantee and ceiling, who can preempt whom, and all faults, warnings and notes.
@@ -41,5 +45,7 @@ def command(stack: StackArgument, as_json: JsonOption = False, prices: costs.Pri
     if as_json:
         typer.echo(format_json(value))
     else:
-        print_document(document)
+        print_document(
+            replace(block, everything=everything) if isinstance(block, ProblemList) else block for block in document
+        )
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)

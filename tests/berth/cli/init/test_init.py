@@ -72,7 +72,7 @@ def made(project: Path, *words: str) -> Evaluation:
     result = evaluate_stack("prod", project)
     warned = len(result.warnings)
     output = f", {warned} warning{'s' if warned > 1 else ''}" if warned else ""
-    assert done.stdout.splitlines()[0].endswith(f", no faults{output}. Next:")
+    assert done.stdout.splitlines()[0].endswith(f", no errors{output}. Next:")
     assert [problem.line() for problem in result.faults] == []
     return result
 
