@@ -117,7 +117,7 @@ def _options(
     """Take the options that come before the verb."""
 
 
-def main() -> None:
+def run_command() -> None:
     """Run the command. A closed pipe (`| head`) is not an error; the variable BERTH_TRACEBACK shows tracebacks."""
     sys.stdout, sys.stderr = tolerate_closed_pipe(sys.stdout), tolerate_closed_pipe(sys.stderr)
     for stream in (sys.stdout, sys.stderr):
@@ -132,3 +132,5 @@ def main() -> None:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         typer.echo(f"internal error in berth: {message}; set {TRACEBACK}=1 to see the traceback", err=True)
         sys.exit(1)
+    finally:
+        gc.freeze()  # the interpreter's last collection would read every object of a process that ends anyway

@@ -36,7 +36,7 @@ def load_prices(file: pathlib.Path | None) -> Prices | None:
 
 def require_priceable(evaluation: Evaluation, prices: Prices | None) -> None:
     """Raise BadParameter if prices are given for a stack without machines on Google Cloud."""
-    if prices is not None and evaluation.ack_plan is not None:
+    if prices is not None and evaluation.plan is not None and evaluation.plan.backend == "ack":
         raise typer.BadParameter(
             "price tables cover machines on Google Cloud, and this fleet has none; remove --prices"
         )

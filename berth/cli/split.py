@@ -31,8 +31,8 @@ def command(
     """
     evaluation = evaluate_or_exit(stack)
 
-    assert evaluation.plan is not None
-    plan = evaluation.plan
+    assert evaluation.fleet_plan is not None
+    plan = evaluation.fleet_plan
     print_answer(split_document(plan, max_resources), as_json(plan, max_resources) if print_json else None)
 
 

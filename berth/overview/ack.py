@@ -19,8 +19,8 @@ from berth.text import format_range, job_placement, pluralize
 
 def ack_document(evaluation: Evaluation) -> Iterator[Block]:
     """Yield a summary, capacity, members, teams, the quota tree, problems."""
-    plan = evaluation.ack_plan
-    assert plan is not None
+    plan = evaluation.plan
+    assert isinstance(plan, AckFleetPlan)
     yield from left_out_note(evaluation)
     existing = [member.name for member in plan.members if member.existing]
     existing_text = f" ({join_words(existing)} existing)" if existing else ""

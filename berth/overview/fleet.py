@@ -26,8 +26,8 @@ _DAY = len("2026-12-01")
 def fleet_document(evaluation: Evaluation, cost: FleetCost | None = None) -> Iterator[Block]:
     """Yield a summary, capacity, pools, teams, who can preempt whom, cost, problems."""
     yield from left_out_note(evaluation)
-    if evaluation.plan:
-        yield from _plan_blocks(evaluation.plan)
+    if evaluation.fleet_plan:
+        yield from _plan_blocks(evaluation.fleet_plan)
     if cost:
         yield from cost_blocks(cost)
     yield from all_problems(evaluation)

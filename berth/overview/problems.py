@@ -16,7 +16,7 @@ def left_out_note(evaluation: Evaluation) -> Iterator[Note]:
         return
     head = f"{evaluation.stack} has {pluralize(len(evaluation.faults), 'error')}, listed at the end."
     cause = "it" if len(evaluation.faults) == 1 else "them"
-    if evaluation.plan_of_any_kind is None:
+    if evaluation.plan is None:
         head += f" Because of {cause} there is no plan."
     elif evaluation.left_out:
         head += f" Because of {cause} this plan leaves out {abbreviate_names(list(evaluation.left_out))}."

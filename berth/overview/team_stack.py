@@ -19,11 +19,11 @@ from berth.plan.workloads import WorkloadPlan
 
 def team_stack_document(evaluation: Evaluation) -> Iterator[Block]:
     """Yield a summary, the team's limits, what it deploys, the rights for it, problems."""
-    plan, platform = evaluation.team_stack_plan, evaluation.platform_evaluation
-    if plan:
+    plan, platform = evaluation.plan, evaluation.platform_evaluation
+    if isinstance(plan, TeamStackPlan):
         yield Heading(f"{plan.stack} · team {plan.team} of {plan.platform} · namespace {plan.namespace}")
-        if platform is not None and platform.plan is not None:
-            yield team_table(platform.plan, plan.team)
+        if platform is not None and platform.fleet_plan is not None:
+            yield team_table(platform.fleet_plan, plan.team)
         yield from deployed_tables(plan)
         yield Lines("Rights needed to deploy", list(permission_lines(plan)))
     yield from all_problems(evaluation)

@@ -16,6 +16,8 @@ from berth.document import Document
 from berth.document.html import render_html
 from berth.evaluate import Evaluation
 from berth.overview.problems import problem_lists
+from berth.plan.ack import AckFleetPlan
+from berth.plan.team_stack import TeamStackPlan
 from berth.report.ack import ack_body, ack_boxes
 from berth.report.fleet import fleet_body
 from berth.report.live import LiveView
@@ -89,30 +91,30 @@ def render_page(
 
 def _body(evaluation: Evaluation) -> ReportBody | None:
     """Return the view to show; None if not even project and region are valid."""
-    if evaluation.plan is not None:
-        return fleet_body(evaluation.plan)
-    if evaluation.ack_plan is not None:
-        return ack_body(evaluation.ack_plan)
+    if evaluation.fleet_plan is not None:
+        return fleet_body(evaluation.fleet_plan)
+    if isinstance(evaluation.plan, AckFleetPlan):
+        return ack_body(evaluation.plan)
     if (
-        evaluation.team_stack_plan is not None
+        isinstance(evaluation.plan, TeamStackPlan)
         and evaluation.platform_evaluation is not None
-        and evaluation.platform_evaluation.plan is not None
+        and evaluation.platform_evaluation.fleet_plan is not None
     ):
-        return team_body(evaluation.team_stack_plan, evaluation.platform_evaluation.plan)
+        return team_body(evaluation.plan, evaluation.platform_evaluation.fleet_plan)
     return None
 
 
 def stack_boxes(evaluation: Evaluation) -> tuple[TreeBox, ...]:
     """Return the boxes of a valid stack's quota tree."""
-    if evaluation.ack_plan is not None:
-        return ack_boxes(evaluation.ack_plan)
+    if isinstance(evaluation.plan, AckFleetPlan):
+        return ack_boxes(evaluation.plan)
     if (
-        evaluation.team_stack_plan is not None
+        isinstance(evaluation.plan, TeamStackPlan)
         and evaluation.platform_evaluation is not None
-        and evaluation.platform_evaluation.plan is not None
+        and evaluation.platform_evaluation.fleet_plan is not None
     ):
-        return team_boxes(evaluation.team_stack_plan, evaluation.platform_evaluation.plan)
-    return quota_tree_boxes(evaluation.plan) if evaluation.plan is not None else ()
+        return team_boxes(evaluation.plan, evaluation.platform_evaluation.fleet_plan)
+    return quota_tree_boxes(evaluation.fleet_plan) if evaluation.fleet_plan is not None else ()
 
 
 def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCost | None) -> Iterator[KeyFigure]:

@@ -59,7 +59,9 @@ def fleets(machine: str) -> Iterator[dict[str, Any]]:
         size = shapes[1] if is_tpu else {"nodes": 2}
         reserved = {**held, **size, "flavor": "new", "capacity": {"reservation": "held"}}
         yield fleet_with({"reservations.held": {**held, "count": 2}, "pools.new": reserved})
-        for shape, capacity in product(shapes, CAPACITIES):
+        # A machine that takes no GPU by choice refuses it, whatever its size and capacity are.
+        takes = not accelerator or machine in catalog.attachable_gpus().hosts
+        for shape, capacity in product(shapes, CAPACITIES) if takes else [(shapes[int(is_tpu)], CAPACITIES[0])]:
             pool = {"machineType": machine, **shape, **accelerator, "flavor": "new"}
             yield fleet_with({"pools.new": {**pool, "zone": "us-central1-a", "capacity": capacity}})
             yield fleet_with({"pools.new": {**pool, "capacity": capacity, "autoProvisioned": True}})
@@ -73,9 +75,9 @@ def fleets(machine: str) -> Iterator[dict[str, Any]]:
 
 def answer(evaluation: Evaluation) -> bool:
     """Compute what verbs print of machines, with and without prices for them; return whether the file is sound."""
-    assert evaluation.plan is not None or evaluation.faults
+    assert evaluation.fleet_plan is not None or evaluation.faults
     render_text(fleet_document(evaluation))
-    if (plan := evaluation.plan) is None or evaluation.faults:
+    if (plan := evaluation.fleet_plan) is None or evaluation.faults:
         return False
     machines = {pool.machine_type for pool in plan.pools}
     every_price = {(machine, model): Fraction(1) for machine in machines for model in CAPACITY_MODELS}

@@ -26,8 +26,8 @@ every_stack = pytest.mark.parametrize("stack", list(ACK_STACKS))
 
 def plan(stack: str) -> AckFleetPlan:
     """The plan of a sound stack."""
-    result = evaluation(stack).ack_plan
-    assert result is not None
+    result = evaluation(stack).plan
+    assert isinstance(result, AckFleetPlan)
     return result
 
 
@@ -122,8 +122,8 @@ class Refuse:
         if name.partition(".")[0] in {refused!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Refuse())
-from berth.cli import main
-main()
+from berth.cli import run_command
+run_command()
 """
 
 

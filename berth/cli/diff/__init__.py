@@ -100,7 +100,7 @@ def _print_changes(
 
     evaluations = _evaluate_both(before, after)
     require_priceable(evaluations[1], prices)
-    old, new = (each.plan_of_any_kind for each in evaluations)
+    old, new = (each.plan for each in evaluations)
     assert old is not None
     assert new is not None
     try:
@@ -108,7 +108,7 @@ def _print_changes(
     except IncomparablePlans as error:
         typer.echo(f"{before.label} and {after.label} cannot be compared: {error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    fleet_plans = [each.plan for each in evaluations if each.plan is not None]
+    fleet_plans = [each.fleet_plan for each in evaluations if each.fleet_plan is not None]
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
     affected = _affected_flavors(fleet_plans, changes, live)
     if output_format == "json":

@@ -9,6 +9,7 @@ from berth.cli import prices as costs
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, AllOption, JsonOption, StackArgument, print_answer, project_root
 from berth.document import ProblemList
 from berth.evaluate import evaluate_stack
+from berth.plan.ack import AckFleetPlan
 
 EPILOG = "Example: berth plan dev --json | jq .teams"
 
@@ -23,7 +24,7 @@ def command(
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
-    if evaluation.ack_plan is not None:
+    if isinstance(evaluation.plan, AckFleetPlan):
         from berth.cli.plan import ack
         from berth.overview.ack import ack_document
 
@@ -38,7 +39,7 @@ def command(
         from berth.cost.fleet import fleet_cost
         from berth.overview.fleet import fleet_document
 
-        cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
+        cost = fleet_cost(evaluation.fleet_plan, price_table) if evaluation.fleet_plan and price_table else None
         value, document = fleet.as_json(evaluation, cost) if as_json else None, fleet_document(evaluation, cost)
     blocks = (replace(each, everything=everything) if isinstance(each, ProblemList) else each for each in document)
     print_answer(blocks, value)

@@ -7,13 +7,13 @@ from typing import Any
 from berth.cli.arguments import problem_as_json
 from berth.cli.plan.fleet import bounds_as_json
 from berth.evaluate import Evaluation
-from berth.plan.ack import AckNodePoolPlan, MemberPlan, PropagationPlan, QuotaNodePlan
+from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, PropagationPlan, QuotaNodePlan
 from berth.plan.teams import TeamPlan
 
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the plan and its problems as JSON values (docs/backends.md)."""
-    plan = evaluation.ack_plan
+    plan = evaluation.plan if isinstance(evaluation.plan, AckFleetPlan) else None
     assert plan is not None
     return {
         "stack": plan.stack,

@@ -7,7 +7,7 @@ from typing import Any
 from berth.cli.arguments import problem_as_json
 from berth.evaluate import Evaluation
 from berth.overview.team_stack import workload_object
-from berth.plan.team_stack import PermissionPlan
+from berth.plan.team_stack import PermissionPlan, TeamStackPlan
 from berth.plan.workloads import WorkloadPlan
 
 VERSION = 1
@@ -16,7 +16,7 @@ VERSION = 1
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the plan and its problems as JSON values; without a plan, values are empty."""
-    plan = evaluation.team_stack_plan
+    plan = evaluation.plan if isinstance(evaluation.plan, TeamStackPlan) else None
     return {
         "version": VERSION,
         "stack": evaluation.stack,

@@ -17,6 +17,7 @@ from berth.cli.arguments import (
     print_problems,
 )
 from berth.evaluate import Evaluation
+from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def command(
     the project's limits, and exits 1 if a quota is short.
     """
     from berth.cli.quota import tables
-    from berth.quota.compare import compare_quotas
+    from berth.quota.compare import compare_with_limits
     from berth.quota.required import required_quotas
 
     plan = _google_plan(evaluate_or_exit(stack, allow_any_kind=True))
@@ -51,7 +52,7 @@ def command(
     if not have:
         print_answer(tables.needs_document(plan, required), tables.needs_as_json(plan, required) if as_json else None)
         raise typer.Exit(EXIT_OK)
-    comparisons = compare_quotas(required, _answers(plan, have))
+    comparisons = compare_with_limits(required, _answers(plan, have))
     value = tables.comparison_as_json(plan, comparisons) if as_json else None
     print_answer(tables.comparison_document(plan, comparisons), value)
     raise typer.Exit(EXIT_FAULTS if any(each.status == "short" for each in comparisons) else EXIT_OK)
@@ -59,10 +60,10 @@ def command(
 
 def _google_plan(evaluation: Evaluation) -> FleetPlan:
     """Return the plan of a fleet on Google Cloud. Raises BadParameter for any other kind of stack."""
-    if evaluation.plan is None:
-        what = "a fleet on Alibaba Cloud" if evaluation.ack_plan is not None else "a team's own stack"
+    if evaluation.fleet_plan is None:
+        what = "a fleet on Alibaba Cloud" if isinstance(evaluation.plan, AckFleetPlan) else "a team's own stack"
         raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which needs no Google Cloud quota")
-    return evaluation.plan
+    return evaluation.fleet_plan
 
 
 def _answers(plan: FleetPlan, files: list[pathlib.Path]) -> Answers:

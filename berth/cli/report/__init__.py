@@ -72,7 +72,7 @@ def command(
     changes = (
         None if revision is None or evaluation.faults else _changes_since(stack, evaluation, revision, price_table)
     )
-    fleet_cost = fleet_cost(evaluation.plan, price_table) if evaluation.plan and price_table else None
+    fleet_cost = fleet_cost(evaluation.fleet_plan, price_table) if evaluation.fleet_plan and price_table else None
     live_section = _live(evaluation, live, with_jobs=bool(jobs)) if live and not evaluation.faults else None
     simulation = _simulate(stack, jobs, live) if jobs and not evaluation.faults else None
     timeline = None if simulation is None else _timeline(simulation, live)
@@ -96,9 +96,9 @@ def _live(evaluation: Evaluation, file: pathlib.Path, *, with_jobs: bool) -> Liv
     """Return what a cluster holds; print the problems of the file unless a simulation does, exit 1 if it is invalid."""
     from berth.cli.report.live import live_view
 
-    if evaluation.plan is None:
+    if evaluation.fleet_plan is None:
         raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with queues of Kueue", param_hint="--live")
-    return live_view(file, evaluation.plan, prints_warnings=not with_jobs)
+    return live_view(file, evaluation.fleet_plan, prints_warnings=not with_jobs)
 
 
 def _simulate(stack: str, jobs: list[str], live: pathlib.Path | None) -> SimulationResult:
@@ -126,9 +126,9 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
     from berth.cli.usage import answer
     from berth.cli.usage.report_part import usage_view
 
-    if evaluation.plan is None:
+    if evaluation.fleet_plan is None:
         raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with metrics of Kueue", param_hint="--metrics")
-    result = answer.run(evaluation.plan, metrics, None, None, "7d")
+    result = answer.run(evaluation.fleet_plan, metrics, None, None, "7d")
     print_problems(result.problems)
     if result.report is None:
         raise typer.Exit(EXIT_FAULTS)
@@ -150,14 +150,14 @@ def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | 
     except RevisionNotFound as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    if old.faults or old.plan_of_any_kind is None or new.plan_of_any_kind is None:
+    if old.faults or old.plan is None or new.plan is None:
         message = "The changes cannot be shown, because the stack had faults at that revision."
         return ChangeSummary(revision, [Heading(message), ProblemList("Faults", old.faults)])
     try:
-        changes = compare(old.plan_of_any_kind, new.plan_of_any_kind)
+        changes = compare(old.plan, new.plan)
     except IncomparablePlans as error:
         return ChangeSummary(revision, [Heading(f"The changes cannot be shown: {error}.")])
     document = list(changes_document(replace(changes, warnings=comparison.new_warnings(old, new))))
-    if prices and old.plan and new.plan:
-        document += cost_change_blocks(fleet_cost(old.plan, prices), fleet_cost(new.plan, prices))
+    if prices and old.fleet_plan and new.fleet_plan:
+        document += cost_change_blocks(fleet_cost(old.fleet_plan, prices), fleet_cost(new.fleet_plan, prices))
     return ChangeSummary(revision, document)

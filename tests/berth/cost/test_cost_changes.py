@@ -53,7 +53,7 @@ def diff(*words: str) -> Any:
 
 def test_a_change_costs_what_both_sides_cost(folder: Path) -> None:
     """By hand: a slice is 2 machines of 4.80 for 8 chips; one that nobody may borrow yet costs the fleet alone."""
-    plans = [evaluate_stack(f"Pulumi.{name}.yaml", folder).plan for name in ("old", "new")]
+    plans = [evaluate_stack(f"Pulumi.{name}.yaml", folder).fleet_plan for name in ("old", "new")]
     assert plans[0] is not None and plans[1] is not None
     steps = {
         (step.kind, step.name): step for step in compare_costs(*(fleet_cost(each, PRICES) for each in plans if each))

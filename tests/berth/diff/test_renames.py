@@ -24,13 +24,13 @@ def _read(folder: Path, texts: dict[str, str]) -> tuple[FleetPlan, dict[str, obj
     write(folder, texts)
     evaluation = evaluate_stack("dev", folder)
     assert [fault.line() for fault in evaluation.faults] == []
-    assert evaluation.plan is not None
+    assert evaluation.fleet_plan is not None
     assert evaluation.file is not None
     config = {key: value for key, value in evaluation.file.config.items() if key != "berth:fleet"}
     fleet = {
         key: value for key, value in cast("dict[str, object]", evaluation.file.fleet).items() if key != "teamFiles"
     }
-    return evaluation.plan, fleet, config
+    return evaluation.fleet_plan, fleet, config
 
 
 def _registered(folder: Path, texts: dict[str, str], *, preview: bool) -> dict[str, RecordedResource]:

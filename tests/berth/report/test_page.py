@@ -20,7 +20,9 @@ from berth.cli.admit.timeline import story_timeline
 from berth.diagnostics import format_path
 from berth.document import Table
 from berth.evaluate import evaluate_stack
+from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
+from berth.plan.team_stack import TeamStackPlan
 from berth.report.bars import flavor_charts
 from berth.report.page import render_page
 from berth.report.preemption_matrix import MAX_QUEUES, preemption_matrices
@@ -246,9 +248,9 @@ def test_the_matrices_agree_with_the_rules(stack: str) -> None:
 def test_borrowing_by_priority_has_its_letter_and_its_flavors(tmp_path: Path) -> None:
     rule = "preemption: {borrowWithinCohort: {policy: LowerPriority}}"
     result = evaluate_stack(str(project(tmp_path, DEV.replace(VISION, f"{rule}\n            {VISION}"))), tmp_path)
-    assert result.plan is not None
+    assert result.fleet_plan is not None
     assert result.faults == ()
-    assert {each[:2] for each in drawn(result.plan) if each[2] == "B"} == {
+    assert {each[:2] for each in drawn(result.fleet_plan) if each[2] == "B"} == {
         ("vision-train", "language-train"),
     }
 
@@ -298,8 +300,8 @@ def test_the_report_of_an_unreadable_stack_is_a_page_of_faults(tmp_path: Path) -
 
 
 def test_a_fleet_on_ack_has_a_page_of_its_tree_and_its_members() -> None:
-    result = evaluation("ack-fleet").ack_plan
-    assert result is not None and result.quotas is not None
+    result = evaluation("ack-fleet").plan
+    assert isinstance(result, AckFleetPlan) and result.quotas is not None
     words = Read(render_page(evaluation("ack-fleet"))).words
     for _, node in result.quotas.walk():
         gpus = node.minimum["nvidia.com/gpu"], node.maximum["nvidia.com/gpu"]
@@ -323,8 +325,8 @@ def test_a_fleet_without_a_quota_tree_has_a_page_without_tree_and_preemption() -
 
 
 def test_the_report_of_a_team_stack_has_only_its_workloads_and_queues() -> None:
-    result = evaluation("team-a").team_stack_plan
-    assert result is not None
+    result = evaluation("team-a").plan
+    assert isinstance(result, TeamStackPlan)
     read = Read(render_page(evaluation("team-a")))
     assert {"workloads", "teams", "tree"} <= set(read.all("id"))
     assert {"capacity", "preemption", "pools"}.isdisjoint(read.all("id"))

@@ -38,8 +38,8 @@ PLATFORM = "organization/berth/batch-platform"
 def team_plan(stack: str) -> TeamStackPlan:
     result = evaluation(stack)
     assert [line_without_code(problem) for problem in result.problems] == []
-    assert result.team_stack_plan is not None
-    return result.team_stack_plan
+    assert isinstance(result.plan, TeamStackPlan)
+    return result.plan
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_a_verb_about_fleets_asks_for_the_platform(folder: pathlib.Path, words: 
 def test_values_from_the_engine_are_read_like_the_file(folder: pathlib.Path) -> None:
     value = yaml.load((folder / "Pulumi.mine.yaml").read_text(), LOADER)["config"]["berth:team"]
     handed_over, read = evaluate_config("mine", None, folder, value), evaluate_stack("mine", folder)
-    assert (handed_over.team_stack_plan, handed_over.problems, read.problems) == (read.team_stack_plan, (), ())
+    assert (handed_over.plan, handed_over.problems, read.problems) == (read.plan, (), ())
 
 
 def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathlib.Path) -> None:
