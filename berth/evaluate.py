@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from berth.diagnostics import Problem, Severity, format_path
 from berth.loader import SourceMap, StackFile, locate, read_config, read_stack, sort_by_place, with_team_defaults
 from berth.plan.fleet import FleetPlan
-from berth.planner import PlannedFleet, plan_fleet
+from berth.planner import PlanningResult, plan_fleet
 from berth.planner.left_out import left_out
 from berth.spec.parse import Parsed, parse_fleet
 from berth.validation import validate
 
 if TYPE_CHECKING:  # other kinds of stacks are imported only if needed, to keep commands fast
-    from berth.plan.ack import AckFleetPlan
+    from berth.backends.table import StackPlan
     from berth.plan.team_stack import TeamStackPlan
     from berth.spec.team_stack import FaultyEntries, TeamStackSpec
 
@@ -30,21 +30,17 @@ TEAM_KEY = "berth:team"
 class Evaluation(Struct, frozen=True):
     """The result of loading, validating, planning and checking one stack.
 
-    A fleet on Alibaba Cloud has its plan in `ack_plan`, any other in `plan`; both are None if the file is too faulty to
-    plan anything.
+    The class of `plan` follows from the kind of the stack; None if the file is too faulty to plan anything.
 
     `problems` have places and are sorted; if one is a fault, the plan is incomplete and must not be built. `file` is
-    None if no fleet was loaded. A team's own stack has a plan in `team_stack_plan` and the evaluation of the platform's
-    stack in `platform_evaluation`; its `plan` is None. `left_out` has the paths of entries, queues and sections that a
-    fault keeps out of the plan.
+    None if no fleet was loaded. A team's own stack has the evaluation of its platform's stack in `platform_evaluation`.
+    `left_out` has the paths of entries, queues and sections that a fault keeps out of the plan.
     """
 
     stack: str
     file: StackFile | None
-    plan: FleetPlan | None
+    plan: StackPlan | None
     problems: tuple[Problem, ...]
-    ack_plan: AckFleetPlan | None = None
-    team_stack_plan: TeamStackPlan | None = None
     platform_evaluation: Evaluation | None = None
     left_out: tuple[str, ...] = ()
 
@@ -54,9 +50,9 @@ class Evaluation(Struct, frozen=True):
         return self.file is not None and self.file.config_key == TEAM_KEY
 
     @property
-    def plan_of_any_kind(self) -> FleetPlan | AckFleetPlan | TeamStackPlan | None:
-        """The plan, whatever its kind."""
-        return self.plan or self.ack_plan or self.team_stack_plan
+    def fleet_plan(self) -> FleetPlan | None:
+        """The plan of a fleet on Google Cloud; None for a stack of another kind."""
+        return self.plan if isinstance(self.plan, FleetPlan) else None
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -107,10 +103,10 @@ def evaluate_team_values(name: str, team: Mapping[str, object], platform: Evalua
     file = StackFile(name, None, team, SourceMap(), {}, TEAM_KEY)
     spec, problems, faulty_workloads = _parse_team_stack(file)
     plan = None
-    if spec is not None and platform.plan is not None and not platform.faults:
+    if spec is not None and platform.fleet_plan is not None and not platform.faults:
         plan, plan_problems = _plan_team_stack(file, spec, faulty_workloads, spec.platform, platform)
         problems += plan_problems
-    return Evaluation(name, file, None, tuple(problems), team_stack_plan=plan, platform_evaluation=platform)
+    return Evaluation(name, file, plan, tuple(problems), platform_evaluation=platform)
 
 
 def require_kueue(evaluation: Evaluation) -> Evaluation:
@@ -118,12 +114,12 @@ def require_kueue(evaluation: Evaluation) -> Evaluation:
     if evaluation.is_team_stack:
         message = "this is a team's own stack, but the command needs a fleet; write the stack of its platform"
         problem = Problem(Severity.FAULT, "wrong-kind", (), message)
-        return replace(evaluation, problems=(*evaluation.problems, problem), team_stack_plan=None)
-    if evaluation.ack_plan is None:
+        return replace(evaluation, problems=(*evaluation.problems, problem), plan=None)
+    if evaluation.plan is None or evaluation.plan.backend != "ack":
         return evaluation
     message = "this command supports only fleets with Kueue, not an ACK One fleet; write a stack on Google Cloud"
     problem = Problem(Severity.FAULT, "wrong-backend", ("ack",), message)
-    return replace(evaluation, problems=(*evaluation.problems, problem), ack_plan=None)
+    return replace(evaluation, problems=(*evaluation.problems, problem), plan=None)
 
 
 def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], root: pathlib.Path) -> Evaluation:
@@ -146,7 +142,7 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
     )
 
 
-def _left_out(parsed: Parsed, fleet: object, planned: PlannedFleet) -> tuple[str, ...]:
+def _left_out(parsed: Parsed, fleet: object, planned: PlanningResult) -> tuple[str, ...]:
     pools = None if planned.plan.workers else [pool.name for pool in planned.plan.pools]
     paths = left_out(fleet, parsed.set_aside, pools, set(planned.origins.values()))
     return tuple(map(format_path, paths))
@@ -165,9 +161,8 @@ def _evaluate_ack(file: StackFile, load_problems: list[Problem], parsed: Parsed)
     return Evaluation(
         file.stack,
         file,
-        None,
-        problems,
         planned.plan if parsed.has_frame else None,
+        problems,
         left_out=tuple(map(format_path, paths)),
     )
 
@@ -186,13 +181,13 @@ def _evaluate_team_stack(file: StackFile, load_problems: list[Problem], root: pa
         if platform is None:
             message = f"'{spec.platform}' is this stack itself; write the stack of the platform"
             plan_problems.append(Problem(Severity.FAULT, "no-platform", ("platform",), message))
-        elif platform.plan is None or platform.file is None or platform.faults:
+        elif platform.fleet_plan is None or platform.file is None or platform.faults:
             plan_problems.append(_platform_fault(spec.platform, platform))
         else:
             plan, team_problems = _plan_team_stack(file, spec, faulty_workloads, platform_name, platform)
             plan_problems += team_problems
     problems = sort_by_place([*load_problems, *_with_places(tuple(plan_problems), file.source_map)])
-    return Evaluation(file.stack, file, None, tuple(problems), team_stack_plan=plan, platform_evaluation=platform)
+    return Evaluation(file.stack, file, plan, tuple(problems), platform_evaluation=platform)
 
 
 def _parse_team_stack(file: StackFile) -> tuple[TeamStackSpec | None, list[Problem], FaultyEntries]:
@@ -206,12 +201,12 @@ def _plan_team_stack(
 ) -> tuple[TeamStackPlan | None, list[Problem]]:
     from berth.team_stack import plan_team_stack  # imported here, because fleets do not need it
 
-    assert platform.plan is not None and platform.file is not None
-    return plan_team_stack(file.stack, platform_name, spec, faulty, platform.plan, platform.file.fleet)
+    assert platform.fleet_plan is not None and platform.file is not None
+    return plan_team_stack(file.stack, platform_name, spec, faulty, platform.fleet_plan, platform.file.fleet)
 
 
 def _platform_fault(name: str, platform: Evaluation) -> Problem:
-    if platform.ack_plan is not None:
+    if platform.plan is not None and platform.plan.backend == "ack":
         message = (
             f"'{name}' is a fleet on Alibaba Cloud, which does not support team stacks; write a platform on Google "
             "Cloud"

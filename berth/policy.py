@@ -64,7 +64,7 @@ def apply_policies(evaluation: Evaluation, files: Iterable[pathlib.Path]) -> Eva
     plan has another type than rules expect.
     """
     evaluation = require_kueue(evaluation)
-    if evaluation.faults or evaluation.plan is None or evaluation.file is None:
+    if evaluation.faults or evaluation.fleet_plan is None or evaluation.file is None:
         return evaluation
     policy_problems: list[Problem] = []
     for file in files:
@@ -74,7 +74,7 @@ def apply_policies(evaluation: Evaluation, files: Iterable[pathlib.Path]) -> Eva
             places = evaluation.file.source_map
             policy_problems += [
                 problem.with_place(problem.place or places.place_of(problem.path))
-                for problem in _run_rule(file, name, rule, evaluation.plan)
+                for problem in _run_rule(file, name, rule, evaluation.fleet_plan)
             ]
     return replace(evaluation, problems=(*evaluation.problems, *policy_problems))
 

@@ -8,19 +8,27 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-FREE_MAPPINGS: Final = frozenset({"labels", "resource_labels", "user_labels", "sysctls"})
+FREE_MAPPINGS: Final = frozenset({"labels", "resource_labels", "sysctls", "tags", "user_labels", "values"})
 """Arguments whose keys are values of the user and not names of the provider."""
 
 
 class Reference(Struct, frozen=True):
-    """A place in the arguments for an output of another resource: `output` of the component `key` of a `kind`.
+    """A place in the arguments for an output of another resource.
 
-    Components pass the live output instead of it; a comparison of two plans needs only which resource it is.
+    `kind` and `key` are what people call the resource. `output` has the role of the resource among those of the same
+    kind and key, and then the output: subnet.id. `value` is what the plan knows of it. Components pass the live output
+    instead of the reference.
     """
 
     kind: str
     key: str
     output: str
+    value: str | None = None
+
+    @property
+    def role(self) -> str:
+        """The role of the resource among those of the same kind and key."""
+        return self.output.partition(".")[0]
 
 
 class Registration(Struct, frozen=True, kw_only=True):
@@ -29,7 +37,7 @@ class Registration(Struct, frozen=True, kw_only=True):
     `type` is the provider's type token, such as gcp:container/nodePool:NodePool. `arguments` are those of the SDK's
     class, as nested dictionaries with the SDK's spelling (machine_type) and without None; values may be references.
     `ignore_changes` and `replace_on_changes` are paths as the provider spells them (nodeConfig.machineType). `timeout`
-    applies to creation, updates and deletion (2h).
+    applies to creation, updates and deletion (2h), `create_timeout` to creation alone.
     """
 
     type: str
@@ -40,6 +48,7 @@ class Registration(Struct, frozen=True, kw_only=True):
     delete_before_replace: bool = False
     retain_on_delete: bool = False
     timeout: str | None = None
+    create_timeout: str | None = None
 
 
 def without_none(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +67,9 @@ def _inner_without_none(value: Any) -> Any:
 def provider_inputs(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments as the provider receives them: with its spelling (machineType), except in FREE_MAPPINGS."""
     return {
-        camel_case(key): dict(value) if key in FREE_MAPPINGS and isinstance(value, Mapping) else _provider_value(value)
+        camel_case(key): dict(cast("Mapping[str, Any]", value))
+        if key in FREE_MAPPINGS and isinstance(value, Mapping)
+        else _provider_value(value)
         for key, value in arguments.items()
     }
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pulumi
 
+from berth.backends.table import StackPlan
 from berth.evaluate import Evaluation
-from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 
@@ -32,9 +32,9 @@ def build(evaluation: Evaluation) -> dict[str, Any]:
     return ack.build(plan)
 
 
-def buildable_plan(evaluation: Evaluation) -> FleetPlan | AckFleetPlan | TeamStackPlan:
+def buildable_plan(evaluation: Evaluation) -> StackPlan:
     """Return the plan of a stack that may be built, and log its warnings. Raises RunError."""
-    plan = evaluation.plan_of_any_kind
+    plan = evaluation.plan
     if evaluation.faults or plan is None:
         raise pulumi.RunError(
             "\n".join([f"stack '{evaluation.stack}' has faults:", *(p.line() for p in evaluation.faults)])

@@ -82,14 +82,14 @@ def _load_verbs(requests: str = "") -> None:
 
 def _become(command: Command, streams: Mapping[int, int]) -> NoReturn:
     """Run the command in this process, which ends with it."""
-    from berth.cli import main
+    from berth.cli import run_command
 
     os.chdir(command.folder)
     os.environ.update(command.environment)
     sys.argv = ["berth", *command.words]
     for number, stream in streams.items():
         os.dup2(stream, number)
-    main()
+    run_command()
     sys.exit()
 
 

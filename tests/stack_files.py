@@ -59,9 +59,9 @@ def evaluation(stack: str) -> Evaluation:
 def plan(stack: str) -> FleetPlan:
     """The plan of a sound stack."""
     result = evaluation(stack)
-    assert result.plan is not None
+    assert result.fleet_plan is not None
     assert [problem.line() for problem in result.faults] == []
-    return result.plan
+    return result.fleet_plan
 
 
 def plan_json(stack: str) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def run_stack(stack: str, preview: bool) -> Preview:
     file = evaluation(stack).file
     assert file is not None
     config = dict(file.config)
-    answer_lookup = partial(answer_function, evaluation(stack).plan)
+    answer_lookup = partial(answer_function, evaluation(stack).fleet_plan)
     return run_program(
         ROOT,
         stack,
@@ -131,7 +131,7 @@ def in_cluster(registered: list[RecordedResource], prefix: str, stack: str) -> l
 
 def rendered(stack: str) -> str:
     """What `berth render` prints of a stack without faults, of any kind."""
-    stream, any_plan = io.StringIO(), evaluation(stack).plan_of_any_kind
+    stream, any_plan = io.StringIO(), evaluation(stack).plan
     assert any_plan is not None
     assert [problem.line() for problem in evaluation(stack).faults] == []
     output.write(any_plan, stream)

@@ -321,17 +321,17 @@ class Refuse:
         if name.partition(".")[0].startswith(("pulumi", "grpc", "google")):
             sys.exit(f"{name} was imported")
 sys.meta_path.insert(0, Refuse())
-from berth.cli import main
+from berth.cli import run_command
 """
 """The head of a program in which every import of Pulumi ends the process with a line that names the module."""
-WITHOUT_PULUMI = f"{REFUSE_PULUMI}main()\n"
+WITHOUT_PULUMI = f"{REFUSE_PULUMI}run_command()\n"
 EACH_WITHOUT_PULUMI = f"""{REFUSE_PULUMI}
 import contextlib, io, json
 def run(words):
     sys.argv = ["berth", *words.split()]
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         try:
-            status = main()
+            status = run_command()
         except SystemExit as exit:
             status = exit.code
     return [status, bool(out.getvalue()), err.getvalue()]

@@ -7,10 +7,10 @@ from typing import Any
 
 from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.pools import format_duration
 from berth.adopt.queues import PoolsByFlavor
 from berth.names import RUN_LIMIT_ANNOTATION
 from berth.plan.admission_checks import RUN_DURATION_PARAMETER
+from berth.text import format_duration
 
 _DEFAULT_RETRY = {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}
 _DEFAULT_MERGE_POLICY = "IdenticalWorkloadSchedulingRequirements"
@@ -40,16 +40,13 @@ def _check_name(inventory: ClusterInventory, flavor: str) -> str | None:
     return None
 
 
-def _run_limit(config: ApiObject) -> Any:
-    """Return the longest run in seconds: Berth's annotation, or the parameter that other configs set for every job."""
-    annotations = mapping_at(config["metadata"], "annotations")
-    return annotations.get(RUN_LIMIT_ANNOTATION) or value_at(config["spec"], f"parameters.{RUN_DURATION_PARAMETER}")
-
-
 def _queued_options(flavor: str, check: str, config: ApiObject, resource: str) -> StackEntry:
     spec: Mapping[str, Any] = config["spec"]
     entry: StackEntry = {}
-    if seconds := _run_limit(config):
+    annotations = mapping_at(config["metadata"], "annotations")
+    if seconds := (
+        annotations.get(RUN_LIMIT_ANNOTATION) or value_at(config["spec"], f"parameters.{RUN_DURATION_PARAMETER}")
+    ):
         entry["maxRunDuration"] = format_duration(int(seconds))
     if check != f"dws-{flavor}":
         entry["admissionCheck"] = check

@@ -25,6 +25,7 @@ from berth.adopt.reservations import ReservationsByKey, canonical_path, own_rese
 from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups
 from berth.catalog import Machine
 from berth.names import CAPACITY_MARK
+from berth.text import format_duration
 
 SYSTEM_POOL = "system"
 _DEFAULT_POOL = "default-pool"
@@ -57,7 +58,11 @@ def read_pools(
         if node_pool["name"] == SYSTEM_POOL and not inventory.keeps_cluster:
             continue
         if _machine_of(node_pool) is None:
-            not_adopted.append(_without_accelerators(inventory, node_pool))
+            kind = value_at(node_pool, "config.machineType")
+            remedy = _DELETED if _is_deleted_default(inventory, node_pool) else "it stays, and so does what runs there"
+            not_adopted.append(
+                NotAdopted(f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; {remedy}")
+            )
             continue
         with_machines.append(node_pool)
         if _is_deleted_default(inventory, node_pool):
@@ -71,12 +76,6 @@ _DELETED = "the first `pulumi up` would delete it: fix the state after the impor
 
 def _is_deleted_default(inventory: ClusterInventory, node_pool: ApiObject) -> bool:
     return node_pool["name"] == _DEFAULT_POOL and inventory.manages_cluster
-
-
-def _without_accelerators(inventory: ClusterInventory, node_pool: ApiObject) -> NotAdopted:
-    kind = value_at(node_pool, "config.machineType")
-    remedy = _DELETED if _is_deleted_default(inventory, node_pool) else "it stays, and so does what runs there"
-    return NotAdopted(f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; {remedy}")
 
 
 def _groups(inventory: ClusterInventory, node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
@@ -117,7 +116,12 @@ def _group_pool(
     if inventory.context is not None:
         return pool
     accounts = NodeAccounts(inventory, stack, group.members)
-    adopted = accounts.must_be_kept or any(_has_other_settings(each) for each in group.members)
+    adopted = accounts.must_be_kept
+    for each in group.members:  # do settings that replace a pool or recreate its nodes differ from those of Berth?
+        fixed = (rest_fields.fixed_field(rest_fields.NODE_POOL, path) for path, _ in _unsupported(each))
+        adopted = (
+            adopted or not value_at(each, "config.reservationAffinity") or any(field is not None for field in fixed)
+        )
     if adopted:
         kept = {key: value for key, value in pool.entry.items() if key not in _KEPT_BY_ADOPTED}
         pool.entry = {**kept, "adopted": True}
@@ -131,12 +135,6 @@ _KEPT_BY_ADOPTED = (
     "nodeSystemConfig",
 )
 """Keys of settings that an adopted pool keeps."""
-
-
-def _has_other_settings(node_pool: ApiObject) -> bool:
-    """Return whether settings that replace a pool or recreate its nodes differ from those that Berth chooses."""
-    fixed = (rest_fields.fixed_field(rest_fields.NODE_POOL, path) for path, _ in _unsupported(node_pool))
-    return not value_at(node_pool, "config.reservationAffinity") or any(each is not None for each in fixed)
 
 
 def _unsupported(node_pool: ApiObject) -> Iterator[tuple[str, object]]:
@@ -167,7 +165,7 @@ def _adopted_pool(
     gpu = gpu_config(node_pool)
     topology = value_at(node_pool, "placementPolicy.tpuTopology") or machine.single_host_topology
     topology = topology if machine.kind == "tpu" else None
-    size, most = _pool_size(node_pool, group, machine, topology)
+    size, most = _pool_size(group, machine, topology)
     entry: StackEntry = {"machineType": machine_type(node_pool)}
     if machine.kind == "gpu" and machine_type(node_pool) in catalog.attachable_gpus().hosts:
         entry["accelerator"] = {"type": gpu["acceleratorType"], "count": int(gpu["acceleratorCount"])}
@@ -191,19 +189,15 @@ def _adopted_pool(
     set_linux_settings(node_pool, entry)
     shared = int(mapping_at(gpu, "gpuSharingConfig").get("maxSharedClientsPerGpu", 1) or 1)
     partitions = catalog.mig_partitions(machine.accelerator).get(gpu.get("gpuPartitionSize", ""), 1)
+    taints = {each["key"] for each in list_at(node_pool, "config.taints")}
+    taints |= {catalog.taints().queued.key} if value_at(node_pool, "queuedProvisioning.enabled") else set[str]()
     return AdoptedPool(
         key, entry, machine, node_labels(node_pool, machine, topology, reservation_entry),
-        machine.accelerators * shared * partitions, most, topology, _taint_keys(node_pool),
+        machine.accelerators * shared * partitions, most, topology, frozenset(taints),
     )  # fmt: skip
 
 
-def _taint_keys(node_pool: ApiObject) -> frozenset[str]:
-    """Return the keys of its nodes' taints, including GKE's own for queued nodes."""
-    queued = {catalog.taints().queued.key} if value_at(node_pool, "queuedProvisioning.enabled") else set[str]()
-    return frozenset({t["key"] for t in list_at(node_pool, "config.taints")} | queued)
-
-
-def node_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
+def scaling_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
     """Return the minimum and maximum of nodes over all zones, and whether the node pool scales."""
     zones, scaling = len(list_at(node_pool, "locations")) or 1, mapping_at(node_pool, "autoscaling")
     if not scaling.get("enabled"):
@@ -214,11 +208,9 @@ def node_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
     return int(scaling.get("minNodeCount") or 0) * zones, int(scaling.get("maxNodeCount") or 0) * zones, True
 
 
-def _pool_size(
-    node_pool: ApiObject, group: Sequence[ApiObject], machine: Machine, topology: str | None
-) -> tuple[object, int]:
+def _pool_size(group: Sequence[ApiObject], machine: Machine, topology: str | None) -> tuple[object, int]:
     """Return the count to write (of slices, or of nodes), and the maximum of nodes."""
-    all_bounds = [node_bounds(each) for each in group]
+    all_bounds = [scaling_bounds(each) for each in group]
     most = sum(each[1] for each in all_bounds)
     hosts = 1
     if topology and (shape := catalog.slice_shape(machine, topology)):
@@ -265,11 +257,3 @@ def _capacity(
     path = canonical_path(str(affinity["values"][0]), inventory)
     key = reservation_key(path, zone, machine_type(node_pool), most, reserved, stack)
     return {"reservation": key}, reserved[key]
-
-
-def format_duration(seconds: int) -> str:
-    """Return seconds in the largest unit that divides them."""
-    return next(f"{seconds // each}{unit}" for unit, each in _DURATION_UNITS if seconds % each == 0)
-
-
-_DURATION_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))

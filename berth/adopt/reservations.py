@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import (
+    ApiObject,
+    NotAdopted,
+    StackEntry,
+    last_segment,
+    list_at,
+    mapping_at,
+    reservation_value,
+    value_at,
+)
 from berth.adopt.google.future_reservations import delivered_names, future_entry
 from berth.adopt.google.reserved_machines import machine_fields, shared_projects
-from berth.adopt.google.resource_paths import last_segment, reservation_value
 from berth.adopt.inventory import ClusterInventory
 from berth.names import CAPACITY_MARK
 
@@ -18,7 +26,9 @@ def own_reservations(inventory: ClusterInventory, stack: str, not_adopted: list[
     """Return key → (path, entry) of reservations and requests with an answer, which are adopted."""
     result: ReservationsByKey = {}
     delivered = delivered_names(inventory.future_reservations)
-    of_queues = _named_by_queues(inventory)
+    marked = [each for each in inventory.node_pools if CAPACITY_MARK in mapping_at(each, "config.labels")]
+    paths = [str(path) for each in marked for path in list_at(each, "config.reservationAffinity.values")]
+    of_queues = frozenset(path.rpartition("reservations/")[2].partition("/")[0] for path in paths)
     for answer in inventory.reservations:
         if str(answer["name"]) in delivered:
             continue  # Google made it for a request, which is the one to adopt
@@ -39,13 +49,6 @@ def _add(result: ReservationsByKey, answer: ApiObject, entry: StackEntry, stack:
     key = name.removeprefix(f"{stack}-")
     key = key if key not in result else f"{key}-{last_segment(str(answer.get('zone', '')))}"
     result[key] = (name, entry | ({} if name == f"{stack}-{key}" else {"name": name}))
-
-
-def _named_by_queues(inventory: ClusterInventory) -> frozenset[str]:
-    """Return the names of reservations that pools of Berth without accelerators use."""
-    marked = [each for each in inventory.node_pools if CAPACITY_MARK in mapping_at(each, "config.labels")]
-    paths = [str(path) for each in marked for path in list_at(each, "config.reservationAffinity.values")]
-    return frozenset(path.rpartition("reservations/")[2].partition("/")[0] for path in paths)
 
 
 def _reservation_entry(answer: ApiObject, of_queues: frozenset[str]) -> StackEntry | None:

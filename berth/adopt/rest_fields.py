@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, field
 
 from berth import yaml_loader
 from berth.adopt.api_objects import ApiObject, value_at
-from berth.diff.update_effects import UpdateEffect
+from berth.diff.fields import FieldChange
+from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, input_rules
 
 _TABLE = pathlib.Path(__file__).with_name("rest_fields.yaml")
-_UNSAID = object()
 
 NODE_POOL, CLUSTER = "nodePool", "cluster"
+_TYPES = {NODE_POOL: "gcp:container/nodePool:NodePool", CLUSTER: "gcp:container/cluster:Cluster"}
 
 
 class RestField(Struct, frozen=True):
@@ -26,7 +27,7 @@ class RestField(Struct, frozen=True):
     key: str | None = None
     default: object = None
     absent: object = None
-    parser: str = "it is"
+    parser: str = field(default="it is", name="as")
     served: tuple[object, ...] = ()
     standard: bool = False
 
@@ -66,23 +67,18 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
 
 
 @cache
-def load_table(kind: str) -> RestFieldTable:
+def rest_field_table(kind: str) -> RestFieldTable:
     """Return the table of node pools or of clusters."""
     section = yaml_loader.load_table(_TABLE)[kind]
-    fields = {path: _rest_field(**row) for path, row in section["said"].items()}
+    fields = {path: convert(row, RestField) for path, row in section["said"].items()}
     fixed = {path: convert(row, FixedField) for path, row in section["fixed"].items()}
     return RestFieldTable(fields, fixed, tuple(section["read"]), tuple(section["served"]))
-
-
-def _rest_field(served: Sequence[object] = (), **fields: Any) -> RestField:
-    """Return a row of the file; `as` is a keyword of Python."""
-    return RestField(served=tuple(served), parser=fields.pop("as", "it is"), **fields)
 
 
 def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, Any]:
     """Return the entry of the stack file, as far as the table goes: nested keys without defaults."""
     entry: dict[str, Any] = {}
-    for path, row in load_table(kind).fields.items():
+    for path, row in rest_field_table(kind).fields.items():
         value = _parsed_value(resource, path, row)
         if row.key is None or value is None or value == row.default or (row.standard and autopilot):
             continue
@@ -96,13 +92,25 @@ def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> d
 
 def plan_values(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, object]:
     """Return field of the plan → its value in the API; fields that are only served are None, as in a plan."""
-    rows = load_table(kind).fields.items()
+    rows = rest_field_table(kind).fields.items()
     return {row.plan: _parsed_value(resource, path, row) for path, row in rows if not (row.standard and autopilot)}
+
+
+_PROVIDER_SPELLING = {"config.": "nodeConfig.", "maxPodsConstraint.": "", "networkConfig.datapath": "datapath"}
+"""Where a path in GKE's API begins otherwise than the provider's."""
+
+
+def effect_of_field(kind: str, field: str, before: object, after: object) -> UpdateEffect:
+    """Return what the change of a field of the plan does to its resource."""
+    path = next(path for path, row in rest_field_table(kind).fields.items() if row.plan == field)
+    for start, spelling in _PROVIDER_SPELLING.items():
+        path = spelling + path.removeprefix(start) if path.startswith(start) else path
+    return effect_of_input(input_rules(_TYPES[kind]), FieldChange(path, before, after))
 
 
 def unsupported_fields(kind: str, resource: ApiObject) -> Iterator[tuple[str, object]]:
     """Yield path and value of every field that no row covers, or that Berth would set differently."""
-    known = load_table(kind)
+    known = rest_field_table(kind)
     for path, value in leaf_values(resource):
         if path in known.fields or _is_below(path, known.read_elsewhere) or _is_below(path, known.server_set):
             continue
@@ -123,7 +131,7 @@ def _is_same(fixed: object, value: object) -> bool:
 
 def fixed_field(kind: str, path: str) -> FixedField | None:
     """Return the value that Berth always sets on a field; None if it sets none."""
-    return load_table(kind).fixed.get(path)
+    return rest_field_table(kind).fixed.get(path)
 
 
 def leaf_values(nested: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -59,7 +59,7 @@ def evaluate_or_exit(stack: str, *, allow_any_kind: bool = False, allow_ack: boo
     both, `allow_ack` accepts fleets on ACK.
     """
     evaluation = evaluate_stack(stack, project_root())
-    is_supported = allow_any_kind or (allow_ack and evaluation.ack_plan is not None)
+    is_supported = allow_any_kind or (allow_ack and evaluation.plan is not None and evaluation.plan.backend == "ack")
     evaluation = evaluation if is_supported else require_kueue(evaluation)
     if evaluation.faults:
         print_problems(evaluation.faults)

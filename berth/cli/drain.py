@@ -42,11 +42,11 @@ def command(
     evaluation = evaluate_or_exit(stack)
     drained_text = drained_stack_file(evaluation)
     drained = evaluate_drained(drained_text, evaluation.stack)
-    if drained.faults or drained.plan is None:
+    if drained.faults or drained.fleet_plan is None:
         print_problems(drained.faults)
         raise typer.Exit(EXIT_FAULTS)
     write_output(drained_text, output)
-    refusals = list(destroy_refusals(drained.plan))
+    refusals = list(destroy_refusals(drained.fleet_plan))
     for line in refusals:
         typer.echo(line, err=True)
     raise typer.Exit(EXIT_BLOCKED if refusals else EXIT_OK)

@@ -9,6 +9,7 @@ import typer
 from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, print_problems
 from berth.cli.output_file import Output, write_output
 from berth.diagnostics import Problem, Severity
+from berth.plan.ack import AckFleetPlan
 
 EPILOG = "Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg"
 
@@ -30,7 +31,7 @@ def command(
     from berth.report.page import stack_boxes
     from berth.report.svg import tree_svg
 
-    if evaluation.ack_plan is not None and evaluation.ack_plan.quotas is None:
+    if isinstance(evaluation.plan, AckFleetPlan) and evaluation.plan.quotas is None:
         message = "the fleet has no quota tree to draw; berth plan shows its members and teams"
         print_problems([Problem(Severity.FAULT, "wrong-kind", ("ack", "fleet", "quotaTree"), message)])
         raise typer.Exit(EXIT_FAULTS)

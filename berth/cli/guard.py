@@ -19,7 +19,7 @@ from berth.cli.arguments import (
     print_problems,
     project_name,
 )
-from berth.cli.diff.plain_text import to_json_value
+from berth.cli.diff.as_json import to_json_value
 from berth.diagnostics import Problem
 from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport
@@ -47,13 +47,13 @@ def command(
     from berth.diff.guard.preview_file import STDIN, PreviewFormatError, parse_preview, refusing_odd_shapes
     from berth.diff.guard.preview_scope import OtherStackError, require_stack
 
-    assert evaluation.plan_of_any_kind is not None
+    assert evaluation.plan is not None
     content = _read(preview, evaluation.stack)
     try:
         with refusing_odd_shapes():
             engine_preview = parse_preview(content.decode())
             require_stack(engine_preview, evaluation.stack, project_name())
-            result = check_preview(engine_preview, evaluation.plan_of_any_kind)
+            result = check_preview(engine_preview, evaluation.plan)
     except PreviewFormatError as error:
         typer.echo(error.line(STDIN if preview == "-" else preview, evaluation.stack), err=True)
         raise typer.Exit(EXIT_FAULTS) from None

@@ -70,9 +70,9 @@ class LintResult(Struct, frozen=True):
 
 def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pathlib.Path) -> LintResult:
     """Lint each object in the files, and in the files of folders."""
-    assert evaluation.plan is not None
-    fleet = LintContext(evaluation.plan)
-    teams = {each.name: each for each in evaluation.plan.teams}
+    assert evaluation.fleet_plan is not None
+    fleet = LintContext(evaluation.fleet_plan)
+    teams = {each.name: each for each in evaluation.fleet_plan.teams}
     if team is not None and team not in teams:
         hint = did_you_mean(team, teams) or f"; the teams are {join_quoted(teams)}"
         return LintResult((), (Problem(Severity.FAULT, "unknown-name", ("--team",), f"no team '{team}'{hint}"),))

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from berth.backends.table import StackPlan
 from berth.diff.ack import ack_guarded_changes, compare_ack_pools, compare_ack_resources, compare_quota_trees
 from berth.diff.entitlements import QuotaChanges, TeamChange, compare_quotas
 from berth.diff.guard.allowances import IdleAllowance, unused_allowances
 from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
 from berth.diff.guard.node_accounts import lost_node_accounts
 from berth.diff.guard.settings import guarded_updates
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import PoolChange, compare_pools
 from berth.diff.renames import find_renames, with_new_names
@@ -26,8 +27,7 @@ from berth.diff.workers import WorkerChange, compare_workers
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
-
-AnyPlan = FleetPlan | AckFleetPlan | TeamStackPlan
+from berth.resource import ResourceKind
 
 
 class Changes(Struct, frozen=True):
@@ -68,7 +68,7 @@ class IncomparablePlans(Exception):
     """The two stacks are of different kinds."""
 
 
-def compare(old: AnyPlan, new: AnyPlan) -> Changes:
+def compare(old: StackPlan, new: StackPlan) -> Changes:
     """Compare two plans of a stack, both without faults.
 
     Raises IncomparablePlans if the plans are of different kinds: Google Cloud, Alibaba Cloud, a team's own stack.
@@ -87,7 +87,7 @@ def compare(old: AnyPlan, new: AnyPlan) -> Changes:
     raise IncomparablePlans(f"one is {_describe_kind(old)}, the other {_describe_kind(new)}")
 
 
-def _describe_kind(plan: AnyPlan) -> str:
+def _describe_kind(plan: StackPlan) -> str:
     match plan:
         case FleetPlan():
             return "a fleet on Google Cloud"

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.manifests import ack, immutable
 from berth.manifests.fleet import all_manifests
 from berth.manifests.worker_access import kubeconfig_secret
@@ -21,6 +21,7 @@ from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
+from berth.resource import ResourceKind
 from berth.yaml_loader import load_table
 
 QueueingPlan = FleetPlan | AckFleetPlan
@@ -170,7 +171,7 @@ def _manifests_by_key(
     """Return every manifest except those of `teams` and `queues`; worker kubeconfig Secrets are without data."""
     keys = {team.name: team.key for team in plan.teams}
     if isinstance(plan, AckFleetPlan):
-        return {_object_key(manifest, keys): manifest for manifest in ack.all_manifests(plan)}
+        return {_object_key(manifest, keys): manifest for manifest in ack.ack_manifests(plan)}
     plan = replace(
         plan,
         teams=tuple(team for team in plan.teams if team.name not in teams),
@@ -208,7 +209,7 @@ def load_kinds() -> Mapping[str, Mapping[str, Any]]:
 
 def immutable_fields(manifest: Mapping[str, object]) -> list[str]:
     """Return the fields of an object whose change replaces it, by request of the component or the provider."""
-    return [*immutable.immutable_fields(manifest), *load_kinds().get(str(manifest["kind"]), {}).get("provider", ())]
+    return [*immutable.immutable_paths(manifest), *load_kinds().get(str(manifest["kind"]), {}).get("provider", ())]
 
 
 def _paths_overlap(path: str, field: str) -> bool:

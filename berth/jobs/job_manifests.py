@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.jobs.derived_pods import read_derived
 from berth.jobs.kinds import KindRow, keys, kinds
 from berth.jobs.pod_set import PodSet
-from berth.jobs.pod_templates import TemplatePods, find, iterate_containers, read_template_pods, read_workload_count
-from berth.jobs.pods import build_pod_set, pod_spec
-from berth.jobs.values import SourceValue, as_mapping, get_nested
+from berth.jobs.pod_templates import find, iterate_containers, read_template_pods, read_workload_count
+from berth.jobs.pods import build_pod_set, read_pod_spec
+from berth.jobs.values import SourceValue, get_nested
+from berth.manifests.workloads.values import as_mapping
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
@@ -82,7 +84,7 @@ class JobManifest(Struct, frozen=True):
         policy = find(self.source, self.row.priority) if self.row and self.row.priority else None
         if policy is not None and policy.value:
             return policy
-        class_names = ((pod_spec(template) or {}).get("priorityClassName") for template in self.templates)
+        class_names = ((read_pod_spec(template) or {}).get("priorityClassName") for template in self.templates)
         return next((each for each in class_names if each is not None and each.value), None)
 
 
@@ -112,7 +114,10 @@ def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
         fields["apiVersion"].fault(
             "bad-value", f"'{fields['apiVersion'].value}' has no {kind}; write {row.api_version}"
         )
-    elif kind not in _NO_JOBS and (_names_queue(manifest) or any(iterate_containers(manifest.value))):
+    elif kind not in _NO_JOBS and (
+        QUEUE_NAME in as_mapping(get_nested(manifest.value, "metadata", "labels"))
+        or any(iterate_containers(manifest.value))
+    ):
         yield from _read_other(manifest, fields, kind, row)
 
 
@@ -124,43 +129,13 @@ def _group(fields: Mapping[str, SourceValue]) -> str:
     return str(fields["apiVersion"].value).rpartition("/")[0] if "apiVersion" in fields else ""
 
 
-def _names_queue(manifest: SourceValue) -> bool:
-    return QUEUE_NAME in as_mapping(get_nested(manifest.value, "metadata", "labels"))
-
-
 def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, row: KindRow) -> Iterator[JobManifest]:
     if "spec" not in fields:
         manifest.fault("missing-key", "'spec' is missing; write it")
     name = _read_name(manifest, fields)
     if name is None or "spec" not in fields or fields["spec"].mapping("a job's spec") is None:
         return
-    if row.elsewhere is not None and find(manifest, row.elsewhere) is not None:
-        yield _job_elsewhere(manifest, fields, kind, name, row)
-        return
-    groups, unread = read_derived(manifest, row.reader) if row.reader else (read_template_pods(manifest, row.pods), "")
-    workloads = read_workload_count(manifest, row.workloads)
-    pod_sets = [_pod_set(each) for each in groups or ()]
-    is_sound = groups is not None and workloads is not None and None not in pod_sets
-    yield JobManifest(
-        kind=kind,
-        name=name,
-        namespace=_namespace(fields),
-        source=manifest,
-        metadata=_at(manifest, row.metadata),
-        templates=tuple(each.template for each in groups or ()),
-        pod_sets=tuple(each for each in pod_sets if each is not None) if is_sound else None,
-        replicas=tuple(each.replicas for each in groups or ()),
-        workloads=workloads or 0,
-        unread=unread,
-        row=row,
-    )
-
-
-def _job_elsewhere(
-    manifest: SourceValue, fields: dict[str, SourceValue], kind: str, name: str, row: KindRow
-) -> JobManifest:
-    """Build a job that has no pods of its own, such as a RayJob on an existing RayCluster."""
-    return JobManifest(
+    job = JobManifest(
         kind=kind,
         name=name,
         namespace=_namespace(fields),
@@ -168,15 +143,26 @@ def _job_elsewhere(
         metadata=_at(manifest, row.metadata),
         templates=(),
         pod_sets=(),
-        unread=f"the pods of another object, which {row.elsewhere} selects",
         row=row,
-        elsewhere=row.elsewhere,
     )
-
-
-def _pod_set(group: TemplatePods) -> PodSet | None:
-    built = build_pod_set(group.template, group.name, group.count or 0)
-    return built if group.count is not None else None
+    # Some jobs have no pods of their own, such as a RayJob on an existing RayCluster.
+    if row.elsewhere is not None and find(manifest, row.elsewhere) is not None:
+        unread = f"the pods of another object, which {row.elsewhere} selects"
+        yield replace(job, unread=unread, elsewhere=row.elsewhere)
+        return
+    groups, unread = read_derived(manifest, row.reader) if row.reader else (read_template_pods(manifest, row.pods), "")
+    workloads = read_workload_count(manifest, row.workloads)
+    built = [(each, build_pod_set(each.template, each.name, each.count or 0)) for each in groups or ()]
+    pod_sets = tuple(pod_set for group, pod_set in built if pod_set is not None and group.count is not None)
+    is_sound = groups is not None and workloads is not None and len(pod_sets) == len(groups)
+    yield replace(
+        job,
+        templates=tuple(each.template for each in groups or ()),
+        pod_sets=pod_sets if is_sound else None,
+        replicas=tuple(each.replicas for each in groups or ()),
+        workloads=workloads or 0,
+        unread=unread,
+    )
 
 
 def _at(manifest: SourceValue, path: str) -> SourceValue:

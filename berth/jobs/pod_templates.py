@@ -5,13 +5,14 @@ Missing and wrong values become faults with their positions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from msgspec import Struct
 
 from berth.diagnostics import did_you_mean
 from berth.jobs.kinds import Condition, PodsRow, keys
-from berth.jobs.values import SourceValue, as_list, as_mapping, format_value, get_nested
+from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.manifests.workloads.values import as_list, as_mapping
 
 _NOUNS = {"spec": "a job's spec", "template": "a pod template"}
 
@@ -72,19 +73,15 @@ def require(source: SourceValue, path: str) -> SourceValue | None:
 def _items(job: SourceValue, row: PodsRow) -> list[tuple[SourceValue, str | None]] | None:
     """Return the values that describe groups of pods, each with its name; None after a fault."""
     if row.each is not None:
-        return _list_items(job, row, row.each)
+        source = find(job, row.each)
+        items = source.sequence("a list") if source is not None else []
+        if not items:
+            return _report_empty(job, row.each, "at least one") if items is not None and not row.optional else []
+        named = [(item, _item_name(item, row)) for item in items]
+        return [(item, name) for item, name in named if name] if all(name for _, name in named) else None
     if row.roles is not None:
         return _role_items(job, row, row.roles)
     return [(job, row.name)]
-
-
-def _list_items(job: SourceValue, row: PodsRow, path: str) -> list[tuple[SourceValue, str | None]] | None:
-    source = find(job, path)
-    items = source.sequence("a list") if source is not None else []
-    if not items:
-        return _report_empty(job, path, "at least one") if items is not None and not row.optional else []
-    named = [(item, _item_name(item, row)) for item in items]
-    return [(item, name) for item, name in named if name] if all(name for _, name in named) else None
 
 
 def _item_name(item: SourceValue, row: PodsRow) -> str | None:
@@ -106,7 +103,7 @@ def _role_items(job: SourceValue, row: PodsRow, path: str) -> list[tuple[SourceV
     unknown = [role for role in roles if role not in row.order]
     for role in unknown:  # Kueue 0.19: kubeflowjob_controller.go, OrderedReplicaTypes
         hint = did_you_mean(role, row.order) or f"; write {_either(row.order, 'or')}"
-        roles[role].fault("unknown-key", f"unknown role {format_value(role)}: Kueue does not count its pods{hint}")
+        roles[role].fault("unknown-key", f"unknown role {describe_value(role)}: Kueue does not count its pods{hint}")
     if unknown:
         return None
     known = [(roles[role], role.lower()) for role in row.order if role in roles and roles[role].value is not None]
@@ -136,17 +133,16 @@ def _read_template(job: SourceValue, item: SourceValue, row: PodsRow) -> SourceV
     template = require(item, row.template)
     if template is None or template.mapping("a pod template") is None:
         return None
-    added = [_added_requests(job, each.instead, each.requests) for each in row.adds if _holds(job, each.when)]
+    added: list[dict[str, object]] = []
+    for each in row.adds:
+        if _holds(job, each.when):
+            instead = find(job, each.instead) if each.instead is not None else None
+            added.append({"resources": instead.value if instead is not None else {"requests": dict(each.requests)}})
     return _with_containers(template, added) if added else template
 
 
 def _at(source: SourceValue, path: str, value: object) -> SourceValue:
     return SourceValue(value, (*source.path, *keys(path)), source.problems)
-
-
-def _added_requests(job: SourceValue, instead: str | None, requests: Mapping[str, str]) -> dict[str, object]:
-    written = find(job, instead) if instead is not None else None
-    return {"resources": written.value if written is not None else {"requests": dict(requests)}}
 
 
 def _with_containers(template: SourceValue, added: list[dict[str, object]]) -> SourceValue:

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from berth import catalog
-from berth.jobs.values import SourceValue, as_mapping, get_nested
+from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
+from berth.manifests.workloads.values import as_mapping
 from berth.plan.admission_checks import PARAMETER_PREFIX, RUN_DURATION_PARAMETER, ProvisioningConfigPlan
 from berth.workloads.run_duration import RUN_DURATION, queued_configs, run_limit
 
 CONSUME_ANNOTATION = "consume-provisioning-request"
 _IDENTICAL_TEMPLATES = "IdenticalPodTemplates"
-_IDENTICAL_REQUIREMENTS = "IdenticalWorkloadSchedulingRequirements"
 
 
 def check_queued_pods(job: SubmittedJob) -> None:
@@ -128,7 +128,10 @@ def _check_same_shape(job: SubmittedJob, queued_pods: list[JobPods]) -> None:
     policies = {each.merge_policy for each in job.context.plan.provisioning_configs if each.name in configs}
     if (
         None not in policies
-        and (_IDENTICAL_TEMPLATES not in policies or _has_same_templates(queued_pods))
+        and (
+            _IDENTICAL_TEMPLATES not in policies
+            or all(each.template.value == queued_pods[0].template.value for each in queued_pods)
+        )
         and _has_same_requirements(queued_pods)
     ):
         return
@@ -137,10 +140,6 @@ def _check_same_shape(job: SubmittedJob, queued_pods: list[JobPods]) -> None:
         "dws",
         f"its pods ({pod_sets_text}) request different shapes, but queued machines have one shape; make the pods equal",
     )
-
-
-def _has_same_templates(queued_pods: list[JobPods]) -> bool:
-    return all(each.template.value == queued_pods[0].template.value for each in queued_pods)
 
 
 def _has_same_requirements(queued_pods: list[JobPods]) -> bool:

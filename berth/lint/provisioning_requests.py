@@ -9,9 +9,10 @@ from berth.diagnostics import Problems, join_quoted
 from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pods import build_pod_set
-from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.jobs.values import SourceValue, get_nested
 from berth.lint.dws import check_run_duration
 from berth.lint.fleet import LintContext
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.admission_checks import QUEUED_CLASS
 from berth.plan.nodes import Taint
 from berth.simulator.scheduler.model import ResourceFlavor
@@ -38,7 +39,9 @@ def check_request(
         (*path, "metadata"),
         "its machines do not count against any quota, and it does not wait in a queue",
     )
-    _check_class(fields.get("provisioningClassName", spec))
+    source = fields.get("provisioningClassName", spec)
+    if source.value != QUEUED_CLASS:
+        source.fault("dws", f"'{source.value}' is not the class of queued machines; write {QUEUED_CLASS}")
     parameters = as_mapping(get_nested(value, "spec", "parameters"))
     if _RUN_DURATION in parameters:
         check_run_duration(spec.child("parameters", parameters).child(_RUN_DURATION, parameters[_RUN_DURATION]))
@@ -52,11 +55,6 @@ def check_request(
         )
         return ""
     return _check_pod_set(pod_sets[0], value, documents, context)
-
-
-def _check_class(source: SourceValue) -> None:
-    if source.value != QUEUED_CLASS:
-        source.fault("dws", f"'{source.value}' is not the class of queued machines; write {QUEUED_CLASS}")
 
 
 def _check_pod_set(

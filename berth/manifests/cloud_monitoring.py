@@ -22,12 +22,12 @@ _BANDS = ((0, 10), (10, 50), (50, 90), (90, 101))
 _LABELS = re.compile(r"\s*\{\{\w+\}\}\s*/?")
 
 
-def dashboard_json(plan: DashboardPlan, stack: str) -> str:
+def managed_dashboard_json(plan: DashboardPlan, stack: str) -> str:
     """Return the JSON of a dashboard for the provider, with sorted keys."""
-    return json.dumps(dashboard(plan, stack), sort_keys=True, ensure_ascii=False)
+    return json.dumps(managed_dashboard(plan, stack), sort_keys=True, ensure_ascii=False)
 
 
-def dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
+def managed_dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
     """Return a mosaic of 48 columns: each section has a header and rows of three panels."""
     return {
         "displayName": f"{stack}: {plan.title}",
@@ -53,19 +53,15 @@ def _tile(x: int, y: int, size: tuple[int, int], widget: Widget) -> dict[str, An
 
 
 def _panel(plan: PanelPlan) -> Widget:
+    data_sets = [_data_set(legend, query, plan.unit, stacked=plan.stacked) for legend, query in plan.queries.items()]
     chart: dict[str, Any] = {
         "chartOptions": {"mode": "COLOR"},
-        "dataSets": list(_bands(plan) if plan.heatmap else _data_sets(plan)),
+        "dataSets": list(_bands(plan)) if plan.heatmap else data_sets,
         "yAxis": {"scale": "LINEAR"},
     }
     if plan.limit is not None:
         chart["thresholds"] = [{"targetAxis": "Y1", "value": plan.limit}]
     return {"title": plan.title, "xyChart": chart}
-
-
-def _data_sets(plan: PanelPlan) -> Iterator[dict[str, Any]]:
-    for legend, query in plan.queries.items():
-        yield _data_set(legend, query, plan.unit, stacked=plan.stacked)
 
 
 def _bands(plan: PanelPlan) -> Iterator[dict[str, Any]]:

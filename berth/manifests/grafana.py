@@ -29,12 +29,12 @@ _UNITS = {
 _DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
-def dashboard_json(plan: DashboardPlan, stack: str) -> str:
+def grafana_dashboard_json(plan: DashboardPlan, stack: str) -> str:
     """Return the JSON of a dashboard, with sorted keys on separate lines, so that differences are readable."""
-    return json.dumps(dashboard(plan, stack), sort_keys=True, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(grafana_dashboard(plan, stack), sort_keys=True, ensure_ascii=False, indent=1) + "\n"
 
 
-def dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
+def grafana_dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
     """Return a dashboard with a variable for the Prometheus data source."""
     return {
         "uid": shorten(f"berth-{stack}-{plan.key}", MAX_UID),
@@ -67,13 +67,12 @@ def _grid_position(x: int, y: int, width: int, height: int) -> dict[str, int]:
 
 
 def _panel(plan: PanelPlan) -> dict[str, Any]:
-    common = {"title": plan.title, "datasource": _DATASOURCE, "targets": list(_targets(plan))}
+    targets = [
+        {"refId": chr(ord("A") + index), "datasource": _DATASOURCE, "expr": query, "legendFormat": legend}
+        for index, (legend, query) in enumerate(plan.queries.items())
+    ]
+    common = {"title": plan.title, "datasource": _DATASOURCE, "targets": targets}
     return common | (_heatmap(plan) if plan.heatmap else _time_series(plan))
-
-
-def _targets(plan: PanelPlan) -> Iterator[dict[str, Any]]:
-    for index, (legend, query) in enumerate(plan.queries.items()):
-        yield {"refId": chr(ord("A") + index), "datasource": _DATASOURCE, "expr": query, "legendFormat": legend}
 
 
 def _heatmap(plan: PanelPlan) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from berth.manifests.grafana import dashboard_json
+from berth.manifests.grafana import grafana_dashboard_json
 from berth.names import berth_labels
 from berth.plan.kueue import KUEUE_NAMESPACE
-from berth.plan.monitoring import PROMETHEUS_NAMESPACE, AlertPlan, BackendPlan, MonitoringPlan, RecordingPlan
+from berth.plan.monitoring import PROMETHEUS_NAMESPACE, AlertPlan, BackendPlan, MonitoringPlan
 
 Manifest = dict[str, object]
 
@@ -47,28 +47,25 @@ _EXPORTERS: Final[dict[str, tuple[str, str, dict[str, str], dict[str, object]]]]
 """Exporters that GKE runs: name of the monitor, namespace, labels of the pods, port."""
 
 
-def all_manifests(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
+def monitoring_manifests(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
     """Yield all objects of a cluster, in the order to apply them."""
     if plan.managed is not None:
         yield from managed_prometheus(plan.managed)
-    yield reader_binding(*_readers(plan))
+    readers: list[dict[str, str]] = []
+    if plan.managed is not None:
+        readers.append({"kind": "ServiceAccount", "name": READER, "namespace": KUEUE_NAMESPACE})
+    if plan.in_cluster is not None:
+        readers.append({"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": PROMETHEUS_NAMESPACE})
+    yield reader_binding(*readers)
     if plan.in_cluster is not None:
         yield from operator_prometheus(plan.in_cluster, plan.collects, stack)
-
-
-def _readers(plan: MonitoringPlan) -> Iterator[dict[str, str]]:
-    """Yield the accounts that read Kueue's metrics."""
-    if plan.managed is not None:
-        yield {"kind": "ServiceAccount", "name": READER, "namespace": KUEUE_NAMESPACE}
-    if plan.in_cluster is not None:
-        yield {"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": PROMETHEUS_NAMESPACE}
 
 
 def managed_prometheus(plan: BackendPlan) -> Iterator[Manifest]:
     """Yield what Managed Prometheus needs: account, token, access to it, PodMonitoring of Kueue, recording rules."""
     namespace = KUEUE_NAMESPACE
     yield _object("v1", "ServiceAccount", READER, namespace)
-    yield token_secret()
+    yield reader_token_secret()
     rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [READER], "verbs": ["get", "list", "watch"]}
     yield _object(RBAC_API, "Role", READER, namespace) | {"rules": [rule]}
     yield _object(RBAC_API, "RoleBinding", READER, namespace) | {
@@ -89,7 +86,7 @@ def managed_prometheus(plan: BackendPlan) -> Iterator[Manifest]:
         yield _object(MANAGED_API, "ClusterRules", "berth", None) | {"spec": {"groups": [recording_group(plan)]}}
 
 
-def token_secret() -> Manifest:
+def reader_token_secret() -> Manifest:
     """Return the Secret that Kubernetes fills with the reader's token."""
     manifest = _object("v1", "Secret", READER, KUEUE_NAMESPACE)
     manifest["metadata"] = {
@@ -131,7 +128,7 @@ def operator_prometheus(plan: BackendPlan, collects: Sequence[str], stack: str) 
         name = f"berth-{each.key}"
         manifest = _object("v1", "ConfigMap", name, PROMETHEUS_NAMESPACE)
         manifest["metadata"] = _metadata(name, PROMETHEUS_NAMESPACE, {"grafana_dashboard": "1"})
-        yield manifest | {"data": {f"{name}.json": dashboard_json(each, stack)}}
+        yield manifest | {"data": {f"{name}.json": grafana_dashboard_json(each, stack)}}
 
 
 def _pod_monitor(name: str, namespace: str, labels: dict[str, str], port: dict[str, object]) -> Manifest:
@@ -160,13 +157,11 @@ def rule_groups(plan: BackendPlan) -> Manifest:
 
 def recording_group(plan: BackendPlan) -> Manifest:
     """Return the recording rules as one group: a rule sees the results of the rules before it."""
-    rules = [_recording_rule(each) for each in plan.recordings]
+    rules = [
+        {"record": each.name, "expr": each.query} | ({"labels": dict(each.labels)} if each.labels else {})
+        for each in plan.recordings
+    ]
     return {"name": "berth-recordings", "interval": _RECORDING_INTERVAL, "rules": rules}
-
-
-def _recording_rule(plan: RecordingPlan) -> Manifest:
-    rule: Manifest = {"record": plan.name, "expr": plan.query}
-    return rule | ({"labels": dict(plan.labels)} if plan.labels else {})
 
 
 def _alerting_rule(plan: AlertPlan) -> Manifest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
@@ -114,6 +115,7 @@ class AckFleetPlan(Struct, frozen=True, kw_only=True):
     labels are created. `tags` are on every cloud resource of the fleet.
     """
 
+    backend: ClassVar[Literal["ack"]] = "ack"
     stack: str
     region: str
     fleet: AckOnePlan

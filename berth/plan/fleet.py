@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
@@ -78,6 +79,7 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     `reservations` and `future_reservations` are those to create; `held` summarizes all, including existing ones.
     """
 
+    backend: ClassVar[Literal["gke"]] = "gke"
     stack: str
     project: str | None
     region: str | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
@@ -44,6 +45,7 @@ class TeamStackPlan(Struct, frozen=True, kw_only=True):
     names of the team's local queues. Keys of `workloads` are those of the stack file.
     """
 
+    backend: ClassVar[Literal["team"]] = "team"
     stack: str
     platform: str
     cluster_identifier: str

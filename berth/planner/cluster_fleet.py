@@ -10,9 +10,7 @@ from msgspec import Struct
 from berth.catalog import Machine
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner import monitoring
 from berth.planner.cluster import controllers, existing, gke, serving, versions
@@ -22,7 +20,7 @@ from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing import flavors, priorities
 from berth.planner.queueing.admission_checks import PlannedChecks
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy import access, policies, teams
 from berth.planner.tenancy.run_limits import run_limits
@@ -35,7 +33,7 @@ class ClusterMachines(Struct, frozen=True):
     compute_classes: dict[str, PlannedClass]
     demands: reservations.DemandsByReservation
     pools: dict[str, PlannedPool]
-    flavors: dict[str, PlannedFlavor]
+    flavors: dict[str, FlavorGroup]
     networks: tuple[AcceleratorNetworksPlan, ...]
 
 
@@ -67,7 +65,7 @@ def cluster_pool_plans(context: PlanningContext, machines: ClusterMachines) -> t
 def plan_cluster_fleet(
     context: PlanningContext,
     machines: ClusterMachines,
-    queue_flavors: Mapping[str, PlannedFlavor],
+    queue_flavors: Mapping[str, FlavorGroup],
     queue_plans: tuple[ClusterQueuePlan, ...],
     cohort_plans: tuple[CohortPlan, ...],
     checks: PlannedChecks,
@@ -90,12 +88,14 @@ def plan_cluster_fleet(
         run_limits(queue_plans, checks),
     )
     existing_cluster = existing.existing_cluster_plan(context, machines.pools)
+    requests, multi_networking = {name: pool.request for name, pool in machines.pools.items()}, bool(machines.networks)
+    account = gke.planned_node_account(context)
     return FleetPlan(
         stack=context.stack,
         project=context.spec.project,
         region=context.spec.region,
         services=() if existing_cluster else gke.required_services(context),
-        cluster=existing_cluster or _own_cluster(context, machines),
+        cluster=existing_cluster or gke.cluster_plan(context, requests, multi_networking=multi_networking),
         system_pool=None if existing_cluster else gke.system_pool_plan(context),
         reservations=reservations.reservation_plans(context, machines.reserved_machines),
         pools=planned_pools,
@@ -108,7 +108,9 @@ def plan_cluster_fleet(
         labels=gke.resource_labels(context),
         admission_checks=checks.checks,
         provisioning_configs=checks.provisioning_configs,
-        compute_classes=_class_plans(context, machines),
+        compute_classes=tuple(
+            compute_classes.class_plan(context, each, account) for each in machines.compute_classes.values()
+        ),
         kueue=kueue,
         held=reservations.held_plans(context, machines.reserved_machines, machines.demands),
         future_reservations=reservations.future_reservations(context, machines.reserved_machines, machines.demands),
@@ -132,13 +134,3 @@ def _guaranteed_by_flavor(
         for flavor, quota in accelerator_quotas(owner, resource_of):
             guaranteed[flavor] += quota.nominal
     return guaranteed
-
-
-def _own_cluster(context: PlanningContext, machines: ClusterMachines) -> ClusterPlan:
-    requests = {name: pool.request for name, pool in machines.pools.items()}
-    return gke.cluster_plan(context, requests, multi_networking=bool(machines.networks))
-
-
-def _class_plans(context: PlanningContext, machines: ClusterMachines) -> tuple[ComputeClassPlan, ...]:
-    account = gke.node_account_email(context)
-    return tuple(compute_classes.class_plan(context, each, account) for each in machines.compute_classes.values())

@@ -12,7 +12,12 @@ from markupsafe import Markup
 
 from berth.cost import text as cost_words
 from berth.cost.fleet import FleetCost
+from berth.document import Document
+from berth.document.html import render_html
 from berth.evaluate import Evaluation
+from berth.overview.problems import problem_lists
+from berth.plan.ack import AckFleetPlan
+from berth.plan.team_stack import TeamStackPlan
 from berth.report.ack import ack_body, ack_boxes
 from berth.report.fleet import fleet_body
 from berth.report.live import LiveView
@@ -21,7 +26,7 @@ from berth.report.team import team_body, team_boxes
 from berth.report.timeline import Timeline
 from berth.report.tree import TreeBox, quota_tree_boxes
 from berth.report.usage_plot import UsageView, usage_svg
-from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin, Section
+from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin
 from berth.text import pluralize
 
 _OPEN_TEAM_BARS = 12
@@ -65,7 +70,7 @@ def render_page(
         most=MAX_QUEUES,
         meaning=RULE_MEANINGS,
         figures=list(_all_figures(evaluation, body, cost)),
-        problems=list(_problem_sections(evaluation)),
+        problems=list(problem_lists(evaluation)),
         changed=changed,
         timeline=timeline,
         script=Markup(script),
@@ -78,37 +83,38 @@ def render_page(
         usage_picture=Markup(usage_svg(usage)) if usage and usage.is_drawable else "",
         origin=origin,
         cost=cost,
-        costs=list(_cost_sections(cost)) if cost else [],
+        costs=list(cost_words.cost_blocks(cost)) if cost else [],
+        show=_show,
     )
     return html + "\n"
 
 
 def _body(evaluation: Evaluation) -> ReportBody | None:
     """Return the view to show; None if not even project and region are valid."""
-    if evaluation.plan is not None:
-        return fleet_body(evaluation.plan)
-    if evaluation.ack_plan is not None:
-        return ack_body(evaluation.ack_plan)
+    if evaluation.fleet_plan is not None:
+        return fleet_body(evaluation.fleet_plan)
+    if isinstance(evaluation.plan, AckFleetPlan):
+        return ack_body(evaluation.plan)
     if (
-        evaluation.team_stack_plan is not None
+        isinstance(evaluation.plan, TeamStackPlan)
         and evaluation.platform_evaluation is not None
-        and evaluation.platform_evaluation.plan is not None
+        and evaluation.platform_evaluation.fleet_plan is not None
     ):
-        return team_body(evaluation.team_stack_plan, evaluation.platform_evaluation.plan)
+        return team_body(evaluation.plan, evaluation.platform_evaluation.fleet_plan)
     return None
 
 
 def stack_boxes(evaluation: Evaluation) -> tuple[TreeBox, ...]:
     """Return the boxes of a valid stack's quota tree."""
-    if evaluation.ack_plan is not None:
-        return ack_boxes(evaluation.ack_plan)
+    if isinstance(evaluation.plan, AckFleetPlan):
+        return ack_boxes(evaluation.plan)
     if (
-        evaluation.team_stack_plan is not None
+        isinstance(evaluation.plan, TeamStackPlan)
         and evaluation.platform_evaluation is not None
-        and evaluation.platform_evaluation.plan is not None
+        and evaluation.platform_evaluation.fleet_plan is not None
     ):
-        return team_boxes(evaluation.team_stack_plan, evaluation.platform_evaluation.plan)
-    return quota_tree_boxes(evaluation.plan) if evaluation.plan is not None else ()
+        return team_boxes(evaluation.plan, evaluation.platform_evaluation.fleet_plan)
+    return quota_tree_boxes(evaluation.fleet_plan) if evaluation.fleet_plan is not None else ()
 
 
 def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCost | None) -> Iterator[KeyFigure]:
@@ -130,42 +136,6 @@ def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCos
     )
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def _problem_sections(evaluation: Evaluation) -> Iterator[Section]:
-    for caption, problems, folded in (
-        ("Faults", evaluation.faults, False),
-        ("Warnings", evaluation.warnings, False),
-        ("Notes", evaluation.notes, True),
-    ):
-        lines = [p.line_without_severity() for p in problems]
-        yield Section(f"{caption} ({len(problems)})", lines=lines, folded=folded)
-
-
-def _cost_sections(cost: FleetCost) -> Iterator[Section]:
-    money, total = cost_words.format_money, cost.fleet
-    machines = [
-        [
-            m.label,
-            m.machine_type,
-            m.capacity,
-            *map(money, (m.price, m.committed, m.ceiling)),
-            _price_note(m.price is None),
-        ]
-        for m in cost.machines
-    ]
-    machines.append(
-        ["all", "", "", "", money(total.committed), money(total.ceiling), cost_words.describe_unpriced(total)]
-    )
-    head = ("machines", "type", "from", "each", "committed", "ceiling", "")
-    yield Section(f"Machines, {cost.prices.currency} an hour", head, machines, (3, 4, 5))
-    teams = [[t, money(s.committed), money(s.ceiling), cost_words.describe_unpriced(s)] for t, s in cost.teams.items()]
-    yield Section(f"Teams, {cost.prices.currency} an hour", ("team", "guaranteed", "ceiling", ""), teams, (1, 2))
-    yield Section(
-        "What the figures include", lines=[cost_words.describe_scope(cost), *cost_words.missing_price_lines(cost)]
-    )
-
-
-def _price_note(missing: bool) -> str:
-    return "no price" if missing else ""
+def _show(document: Document) -> Markup:
+    # Every text in a document is escaped when it is rendered.
+    return Markup(render_html(document))

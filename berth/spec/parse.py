@@ -88,7 +88,8 @@ def _parse_model(
     try:
         spec, errors = model.model_validate(fleet), _missing_frame(model, fleet)
     except ValidationError as error:
-        spec, errors = None, [*map(_as_error, error.errors(include_url=False)), *_missing_frame(model, fleet)]
+        reported = cast("list[Mapping[str, Any]]", error.errors(include_url=False))
+        spec, errors = None, [*reported, *_missing_frame(model, fleet)]
     problems = tuple(to_problem(error, model) for error in _independent_errors(model, errors, reader_problems))
     # A problem that is not reported twice still makes its part unusable.
     follow_ups = (Problem(Severity.FAULT, "unknown-key", each.owner, "") for each in misplaced)
@@ -96,14 +97,11 @@ def _parse_model(
     set_aside = frozenset(part for problem in all_problems for part in _faulty_parts(model, problem, fleet))
     if spec is None or set_aside:
         spec = model.model_validate(_without_faulty(model, fleet, set_aside))
-    return spec, (*(each.problem for each in misplaced), *problems, *_unused_defaults(fleet)), set_aside
-
-
-def _unused_defaults(fleet: Mapping[str, Any]) -> Iterable[Problem]:
-    """Warn of defaults without a team: they are validated in each team, so nobody would see a mistake in them."""
-    if fleet.get("teamDefaults") and not fleet.get("teams"):
+    warnings: list[Problem] = []
+    if fleet.get("teamDefaults") and not fleet.get("teams"):  # each team is validated with them, and nothing else is
         message = "no team uses them, so they are not checked; write a team, or remove them"
-        yield Problem(Severity.WARNING, "unused-defaults", ("teamDefaults",), message)
+        warnings.append(Problem(Severity.WARNING, "unused-defaults", ("teamDefaults",), message))
+    return spec, (*(each.problem for each in misplaced), *problems, *warnings), set_aside
 
 
 def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -117,10 +115,6 @@ def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping
         for key in _PLACEHOLDERS[FleetSpec]
         if fleet.get(key) is None
     ]
-
-
-def _as_error(error: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", error)
 
 
 # --- errors that follow from another ----------------------------------------------------------------------------------
@@ -157,7 +151,9 @@ def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]
         return
     is_misspelt = problem.code == "unknown-key" and problem.path
     paths = {problem.path, _intended_path(model, problem.path)} if is_misspelt else {problem.path}
-    for section, name in map(_part_of, paths):
+    for path in paths:
+        section, name = (*map(str, path[:2]), "", "")[:2]
+        name = name if section in _SPLITTABLE_SECTIONS else ""
         yield section, name
         if section in ("", "teamFiles"):  # a team file is faulty or missing, so its teams are unknown
             yield "teams", "*"
@@ -167,11 +163,6 @@ def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]
         if section == "pools":
             yield "flavors", name
             yield "flavors", _pool_flavor(model, fleet, problem)
-
-
-def _part_of(path: FieldPath) -> SpecPart:
-    section, name = (*map(str, path[:2]), "", "")[:2]
-    return section, name if section in _SPLITTABLE_SECTIONS else ""
 
 
 def _pool_flavor(model: type[Model], fleet: Mapping[str, Any], problem: Problem) -> str:
@@ -188,14 +179,13 @@ def _pool_flavor(model: type[Model], fleet: Mapping[str, Any], problem: Problem)
 
 def _without_faulty(model: type[Model], fleet: Mapping[str, Any], set_aside: frozenset[SpecPart]) -> dict[str, Any]:
     """Return the fleet without the parts that were set aside, and with placeholders for required keys."""
-    remaining = {section: _kept_entries(section, entries, set_aside) for section, entries in fleet.items()}
+    remaining: dict[str, object] = {}
+    for section, entries in fleet.items():
+        remaining[section] = entries
+        if isinstance(entries, dict) and section in _SPLITTABLE_SECTIONS:
+            named = cast("dict[str, object]", entries).items()
+            remaining[section] = {name: entry for name, entry in named if (section, name) not in set_aside}
     return {
         **{key: value for key, value in remaining.items() if (key, "") not in set_aside},
         **{key: value for key, value in _PLACEHOLDERS[model].items() if (key, "") in set_aside},
     }
-
-
-def _kept_entries(section: str, entries: object, set_aside: frozenset[SpecPart]) -> object:
-    if not isinstance(entries, dict) or section not in _SPLITTABLE_SECTIONS:
-        return cast("object", entries)
-    return {k: v for k, v in cast("dict[str, Any]", entries).items() if (section, k) not in set_aside}

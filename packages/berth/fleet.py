@@ -30,7 +30,7 @@ class Fleet(pulumi.ComponentResource):
             str(arguments.plain.get("name", name)), arguments.of_model("name"), has_connection, arguments.problems
         )
         refuse(arguments, name, evaluation.problems)
-        plan = evaluation.plan
+        plan = evaluation.fleet_plan
         assert plan is not None
         super().__init__("berth:index:Fleet", name, None, opts)
         warn(self, evaluation.warnings)

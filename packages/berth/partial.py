@@ -34,8 +34,8 @@ def plan_part(
     problems = [problem for problem in placed if problem is not None]
     refuse(arguments, name, problems)
     refuse(arguments, name, evaluation.problems)  # of the rest, for which no argument is to blame
-    assert evaluation.plan is not None
-    return evaluation.plan, [each for each in problems if each.code not in _OF_FLEETS]
+    assert evaluation.fleet_plan is not None
+    return evaluation.fleet_plan, [each for each in problems if each.code not in _OF_FLEETS]
 
 
 def _in_fleet(problem: Problem, part: FieldPath, fleet: Mapping[str, Any]) -> Problem:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_team_values
+from berth.plan.team_stack import TeamStackPlan
 from packages.berth.arguments import Arguments, as_mapping, read_arguments, refuse, warn
 from packages.berth.fleet import evaluate_definition
 from packages.berth.scopes import scope_below
@@ -25,8 +26,8 @@ class TeamWorkloads(pulumi.ComponentResource):
         evaluation = evaluate_team_values(name, {**arguments.of_model("fleet"), "platform": fleet.stack}, fleet)
         of_fleet = [replace(each, path=("fleet", *each.path)) for each in fleet.problems]
         refuse(arguments, name, [*of_fleet, *evaluation.problems])
-        plan = evaluation.team_stack_plan
-        assert plan is not None
+        plan = evaluation.plan
+        assert isinstance(plan, TeamStackPlan)
         super().__init__("berth:index:TeamWorkloads", name, None, opts)
         warn(self, evaluation.warnings)
         scope = scope_below(self, name, arguments)

@@ -70,5 +70,5 @@ def test_every_full_fleet_has_no_faults(stack: str) -> None:
 
 def test_every_field_of_the_plan_is_set_by_some_sound_stack_file() -> None:
     fields = {f"{cls.__name__}.{name}" for cls, fields in DEFAULTS.items() for name in fields}
-    set_somewhere = {name for each in sound_evaluations() for name in set_fields(each.plan_of_any_kind)}
+    set_somewhere = {name for each in sound_evaluations() for name in set_fields(each.plan)}
     assert sorted(fields - set_somewhere) == []

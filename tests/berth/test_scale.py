@@ -31,8 +31,8 @@ def managed(tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
     file = managed_fleets.write(tmp_path_factory.mktemp("managed") / "project", MANAGED)
     evaluation = evaluate_stack(str(file), file.parent)
     assert evaluation.faults == ()
-    assert evaluation.plan is not None
-    return evaluation.plan
+    assert evaluation.fleet_plan is not None
+    return evaluation.fleet_plan
 
 
 def test_the_generated_fleet_matches_its_parameters(managed: FleetPlan) -> None:
@@ -59,7 +59,7 @@ def test_the_planner_and_the_validation_build_one_quota_tree_each(stack: str, mo
         grow(tree, *of)  # pyright: ignore[reportArgumentType]: whatever it was called with
 
     monkeypatch.setattr(QuotaTree, "__init__", counted)
-    plan = evaluate_stack(str(stack_files.GKE_STACKS[stack]), stack_files.ROOT).plan
+    plan = evaluate_stack(str(stack_files.GKE_STACKS[stack]), stack_files.ROOT).fleet_plan
     assert plan is not None
     assert len(grown) == 2 * (1 + len(plan.workers))
 
@@ -98,8 +98,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FleetPlan, F
         if number:
             (file.parent / "teams" / "team-00007.yaml").unlink()
         evaluation = evaluate_stack(str(file), file.parent)
-        assert evaluation.plan is not None
-        plans.append(evaluation.plan)
+        assert evaluation.fleet_plan is not None
+        plans.append(evaluation.fleet_plan)
     yield plans[0], plans[1]
 
 
@@ -134,5 +134,5 @@ def test_every_team_file_of_a_folder_counts(tmp_path: pathlib.Path) -> None:
     (file.parent / "teams" / "again.yaml").symlink_to("team-00004.yaml")
     evaluation = evaluate_stack(str(file), file.parent)
     assert [(fault.code, "team-00020.yaml" in fault.message) for fault in evaluation.faults] == [("outside-root", True)]
-    assert evaluation.plan is not None
-    assert len(evaluation.plan.teams) == TEAMS
+    assert evaluation.fleet_plan is not None
+    assert len(evaluation.fleet_plan.teams) == TEAMS

@@ -23,8 +23,8 @@ def generated(folder: pathlib.Path, teams: int) -> FleetPlan:
     fleets.write(folder / "project", teams)
     evaluation = evaluate_stack("bench", folder / "project")
     assert evaluation.faults == ()
-    assert evaluation.plan is not None
-    return evaluation.plan
+    assert evaluation.fleet_plan is not None
+    return evaluation.fleet_plan
 
 
 def is_of_teams(one: RecordedResource) -> bool:

@@ -64,7 +64,7 @@ def test_the_edits_of_the_page_have_the_documented_effects(project: pathlib.Path
         if language:
             _write_into(stack["config"]["berth:fleet"], yaml.safe_load(block))
     (project / "Pulumi.dev.yaml").write_text(yaml.safe_dump(stack), encoding="utf-8")
-    plan = evaluate_stack("dev", project).plan
+    plan = evaluate_stack("dev", project).fleet_plan
     assert plan is not None
     promised = {team.name: team.guaranteed.get("l4-spot", 0) for team in plan.teams}
     assert (promised["language"], promised["robotics"]) == (36, 12)

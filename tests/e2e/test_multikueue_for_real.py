@@ -89,7 +89,7 @@ def objects(folder: Path) -> Objects:
 
 def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
     """Return the Secret with the worker's kubeconfig, of the token that its cluster has made."""
-    plan = evaluate_stack(str(file), file.parent).plan
+    plan = evaluate_stack(str(file), file.parent).fleet_plan
     assert plan is not None
     (fleet_plan,) = (each.plan.manager_access for each in plan.workers)
     assert fleet_plan is not None
@@ -98,7 +98,7 @@ def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
     token = ("secret", metadata["name"], "-n", metadata["namespace"])
     data = until("a token", lambda: worker.get(*token).get("data", {}), lambda data: {"token", "ca.crt"} <= data.keys())
     config: dict[str, Any] = json.loads(worker.kubectl("config", "view", "--raw", "--minify", "-o", "json"))
-    text = worker_access.kubeconfig("east", config["clusters"][0]["cluster"]["server"], data)
+    text = worker_access.worker_kubeconfig("east", config["clusters"][0]["cluster"]["server"], data)
     return {
         **worker_access.kubeconfig_secret(fleet_plan),
         "data": {"kubeconfig": base64.b64encode(text.encode()).decode()},

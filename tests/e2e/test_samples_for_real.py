@@ -37,7 +37,7 @@ SECONDS = 10.0
 def fleet() -> FleetPlan:
     """The fleet that the samples are linted against."""
     config = yaml.safe_load(STACK.read_text(encoding="utf-8"))["config"]
-    plan = evaluate_config("samples", config["berth:fleet"], ROOT).plan
+    plan = evaluate_config("samples", config["berth:fleet"], ROOT).fleet_plan
     assert plan is not None
     return plan
 

@@ -54,7 +54,7 @@ def _quotas(cluster: Cluster, queue: str) -> dict[tuple[str, str], int]:
 
 
 def _planned(stack: str, fleet: object, queue: str) -> dict[tuple[str, str], int]:
-    plan = evaluate_config(stack, fleet, ROOT).plan
+    plan = evaluate_config(stack, fleet, ROOT).fleet_plan
     assert plan is not None
     (item,) = (each for each in plan.cluster_queues if each.name == queue)
     return {

@@ -18,7 +18,7 @@ from pulumi.output import Unknown
 
 from berth.cli.preview.live_cluster import answer_function
 from berth.engine import SECRET, Preview, ProgramError, RecordedResource
-from berth.engine import run as run_offline
+from berth.engine import record_program as run_offline
 from berth.evaluate import evaluate_values
 from packages.berth.arguments import read_arguments
 from packages.berth.provider import COMPONENTS
@@ -101,7 +101,7 @@ def test_a_fleet_registers_the_resources_of_a_stack_as_its_children(stack: str) 
         project=at_root_of.project,
         stack=stack,
         config=CONFIG | SECRETS,
-        invoke=partial(answer_function, evaluation(stack).plan),
+        invoke=partial(answer_function, evaluation(stack).fleet_plan),
     ).resources
     assert (fleet.type, fleet.parent, fleet.custom) == ("berth:index:Fleet", root.urn, False)
     ours = {str(each["urn"]): each for each in (at_root(each, stack) for each in below)}

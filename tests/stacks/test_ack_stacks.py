@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.plan import ack as ack_plan
+from berth.document.text import render_text
+from berth.overview.ack import ack_document
 from berth.plan.ack import AckFleetPlan
 from berth.yaml_loader import LOADER
 from tests.engine import both_modes, identity
@@ -24,8 +26,8 @@ every_stack = pytest.mark.parametrize("stack", list(ACK_STACKS))
 
 def plan(stack: str) -> AckFleetPlan:
     """The plan of a sound stack."""
-    result = evaluation(stack).ack_plan
-    assert result is not None
+    result = evaluation(stack).plan
+    assert isinstance(result, AckFleetPlan)
     return result
 
 
@@ -87,7 +89,7 @@ def test_the_kubeconfig_is_a_path_and_no_resource_holds_what_is_in_it() -> None:
 @every_stack
 def test_golden_plan_on_ack(stack: str) -> None:
     """What people read."""
-    assert_golden(f"{ack_plan.text(evaluation(stack))}\n", GOLDEN / stack / "plan.txt")
+    assert_golden(f"{render_text(ack_document(evaluation(stack)))}\n", GOLDEN / stack / "plan.txt")
 
 
 # --- verbs ------------------------------------------------------------------------------------------------------------
@@ -120,8 +122,8 @@ class Refuse:
         if name.partition(".")[0] in {refused!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Refuse())
-from berth.cli import main
-main()
+from berth.cli import run_command
+run_command()
 """
 
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.preview.live_cluster import answer_function
-from berth.engine import SECRET, Preview, ProgramError, run, run_program
+from berth.engine import SECRET, Preview, ProgramError, record_program, run_program
 from berth.evaluate import evaluate_values
 from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.gke import AutoProvisioningPlan, ResourceLimit
@@ -35,7 +35,7 @@ def run_with(value: dict[str, Any], preview: bool = False, **answers: Any) -> Pr
     assert [problem.line() for problem in result.faults] == []
 
     def answer(token: str, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        return {**answer_function(result.plan, token, arguments), **answers}
+        return {**answer_function(result.fleet_plan, token, arguments), **answers}
 
     return run_program(ROOT, "mine", value, {"pulumi:disable-default-providers": ["*"]}, preview=preview, invoke=answer)
 
@@ -72,8 +72,8 @@ def test_a_zonal_cluster_is_in_the_region_of_its_zone() -> None:
     value = fleet_values(EXAMPLE)
     value["cluster"]["existing"]["location"] = "us-central1-b"
     result = evaluate_values("mine", value)
-    assert result.plan is not None
-    assert result.plan.region == "us-central1"
+    assert result.fleet_plan is not None
+    assert result.fleet_plan.region == "us-central1"
     pools = [r for r in run_with(value).resources if r.type == "gcp:container/nodePool:NodePool"]
     assert {r.inputs["location"] for r in pools} == {"us-central1-b"}
 
@@ -89,7 +89,7 @@ def look_up(**stated: Any) -> str:
         kubeconfigs.append(look_up_cluster(replace(cluster, **stated), provider).kubeconfig)
 
     answer = partial(answer_function, plan(EXAMPLE))
-    run(build, project="berth", stack="test", config={}, invoke=answer)
+    record_program(build, project="berth", stack="test", config={}, invoke=answer)
     return kubeconfigs[0]
 
 

@@ -24,7 +24,7 @@ def test_each_resource_matches_its_api_description(stack: str) -> None:
 
 @pytest.mark.parametrize("stack", ["confidential", "fairness", "manager", "platform", "settings"])
 def test_each_resource_of_a_full_fleet_matches_its_api_description(stack: str) -> None:
-    plan = evaluate_stack(f"Pulumi.{stack}.yaml", FULL_FLEETS).plan
+    plan = evaluate_stack(f"Pulumi.{stack}.yaml", FULL_FLEETS).fleet_plan
     assert plan is not None
     google = [one for one in run(lambda: build(plan)).resources if one.type.startswith("gcp:")]
     assert len(google) > 10

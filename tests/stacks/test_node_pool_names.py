@@ -120,8 +120,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def fleet_of(project: Path) -> FleetPlan:
     evaluation = evaluate_stack("lab", project)
     assert [fault.line() for fault in evaluation.faults] == []
-    assert evaluation.plan is not None
-    return evaluation.plan
+    assert evaluation.fleet_plan is not None
+    return evaluation.fleet_plan
 
 
 def steps(project: Path, *words: str) -> Iterator[FleetPlan]:

@@ -12,6 +12,7 @@ from berth import outputs as exports
 from berth.engine import Preview, run_program
 from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.gke import ClusterPlan
+from berth.plan.team_stack import TeamStackPlan
 from tests.plain import plaintext_secrets
 from tests.stack_files import (
     ALL_STACKS,
@@ -41,15 +42,15 @@ def ran(stack: str) -> Preview:
     kind = result.file.config_key
     references = {}
     if (
-        result.team_stack_plan is not None
+        isinstance(result.plan, TeamStackPlan)
         and result.platform_evaluation is not None
-        and result.platform_evaluation.plan is not None
+        and result.platform_evaluation.fleet_plan is not None
     ):
         outputs = {
-            **exports.placeholder_outputs(result.platform_evaluation.plan),
+            **exports.placeholder_outputs(result.platform_evaluation.fleet_plan),
             exports.KUBECONFIG_OUTPUT: KUBECONFIG,
         }
-        references = {f"organization/berth/{result.team_stack_plan.platform}": (outputs, {exports.KUBECONFIG_OUTPUT})}
+        references = {f"organization/berth/{result.plan.platform}": (outputs, {exports.KUBECONFIG_OUTPUT})}
     return run_program(
         ROOT,
         stack,
@@ -77,7 +78,7 @@ def test_no_recorded_value_is_a_secret(stack: str) -> None:
 @every_file
 def test_a_kubeconfig_is_exported_only_as_a_secret(stack: str) -> None:
     """Only that of a GKE cluster, created or existing, is exported for team stacks."""
-    plan = evaluation(stack).plan
+    plan = evaluation(stack).fleet_plan
     is_gke = plan is not None and isinstance(plan.cluster, ClusterPlan | ExistingGkeClusterPlan)
     assert ran(stack).exports.get(exports.KUBECONFIG_OUTPUT) == ("[secret]" if is_gke else None)
 

@@ -68,7 +68,7 @@ def test_a_stack_file_is_sound(stack: str) -> None:
 def test_the_plan_does_not_depend_on_the_order_of_keys(stack: str) -> None:
     """The engine sorts the keys of the file whenever it writes a config value."""
     planned, problems = planned_of(stack, parse_fleet(sorted_json(fleet_values(stack))))
-    assert planned == evaluation(stack).plan_of_any_kind
+    assert planned == evaluation(stack).plan
     file = evaluation(stack).file
     assert file is not None
     lines = {replace(p, path=file.source_map.written_path(p.path)).line() for p in problems}
@@ -92,7 +92,7 @@ def test_the_engine_and_the_command_see_one_fleet(stack: str) -> None:
     file = evaluation(stack).file
     assert file is not None
     handed_over = evaluate_config(stack, sorted_json(file.config["berth:fleet"]), ROOT)
-    assert handed_over.plan_of_any_kind == evaluation(stack).plan_of_any_kind
+    assert handed_over.plan == evaluation(stack).plan
     assert {p.with_place("").line() for p in handed_over.problems} == {
         p.with_place("").line() for p in evaluation(stack).problems
     }

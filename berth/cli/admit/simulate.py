@@ -14,8 +14,8 @@ from berth.cli.manifests import read_files
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import evaluate_stack, require_kueue
 from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
-from berth.jobs.values import as_mapping
 from berth.loader.locate import display_path, locate
+from berth.manifests.workloads.values import as_mapping
 from berth.plan.fleet import FleetPlan
 from berth.simulator.agreement import find_mismatches, format_summary
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
@@ -143,11 +143,11 @@ class _Simulation:
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
         evaluation = require_kueue(evaluate_stack(stack, self.root))
-        if evaluation.faults or evaluation.plan is None:
+        if evaluation.faults or evaluation.fleet_plan is None:
             return None, list(evaluation.faults)
-        fleet = build_simulated_fleet(evaluation.plan)
-        self._plans.append((fleet, evaluation.plan))
-        return fleet, unmodelled_warnings(evaluation.plan)
+        fleet = build_simulated_fleet(evaluation.fleet_plan)
+        self._plans.append((fleet, evaluation.fleet_plan))
+        return fleet, unmodelled_warnings(evaluation.fleet_plan)
 
     def _load_documents(self, name: str) -> tuple[list[ManifestDocument], list[Problem]]:
         manifests = read_files([name], self.root)

@@ -58,19 +58,19 @@ def run(
         inventory = read_inventory(texts, context, keeps_cluster=keep_cluster)
     stack_file, adopted, evaluation = adopt_inventory(inventory, stack)
     output_files = {f"Pulumi.{stack}.yaml": stack_file}
-    if evaluation.faults or evaluation.plan is None:
+    if evaluation.faults or evaluation.fleet_plan is None:
         return AdoptionResult(output_files, adopted.not_adopted, evaluation.faults)
     # Without preview, names that one resource takes from another are known.
     resources = preview.run(evaluation, root, preview=False).resources
     with _reporting_bad_input():
-        files_by_provider = import_files(resources, inventory, evaluation.plan)
+        files_by_provider = import_files(resources, inventory, evaluation.fleet_plan)
     for provider, content in files_by_provider.items():
         output_files[f"{stack}.{provider}.import.json"] = json.dumps(content, indent=2) + "\n"
     with _reporting_bad_input():
         changes = [
-            *_not_told(first_update_changes(inventory, evaluation.plan), adopted.not_adopted),
-            *configuration_changes(inventory, evaluation.plan),
-            *other_rights(inventory, evaluation.plan),
+            *_not_told(first_update_changes(inventory, evaluation.fleet_plan), adopted.not_adopted),
+            *configuration_changes(inventory, evaluation.fleet_plan),
+            *other_rights(inventory, evaluation.fleet_plan),
             *display_name_changes(inventory, resources),
             *monitoring_changes(inventory, resources),
         ]
@@ -94,10 +94,10 @@ def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, Adopt
         adopted = adopt(inventory, stack)
         stack_file = render_stack_file(adopted)
     evaluation = drain.evaluate_drained(stack_file, stack)
-    if not isinstance(evaluation.plan, FleetPlan):
+    if not isinstance(evaluation.fleet_plan, FleetPlan):
         return stack_file, adopted, evaluation
     with _reporting_bad_input():
-        completed = _complete(adopted, inventory, stack, evaluation.plan)
+        completed = _complete(adopted, inventory, stack, evaluation.fleet_plan)
         if completed != adopted:
             adopted, stack_file = completed, render_stack_file(completed)
             evaluation = drain.evaluate_drained(stack_file, stack)

@@ -9,6 +9,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from berth.evaluate import Evaluation
+from berth.plan.ack import AckFleetPlan
+from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan
 from berth.text import pluralize
 
@@ -52,7 +54,7 @@ def remainder_notes(
     if not teams or evaluation.is_team_stack:
         return []
     all_shares = _shares(evaluation, len(teams)) if shares is None else shares
-    on_ack = evaluation.ack_plan is not None
+    on_ack = isinstance(evaluation.plan, AckFleetPlan)
     return [_remainder_note(share, len(teams), on_ack) for share in all_shares if share.remainder]
 
 
@@ -67,18 +69,18 @@ def _remainder_note(share: TeamShare, teams: int, on_ack: bool) -> str:
 
 
 def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
-    if evaluation.ack_plan is not None and evaluation.ack_plan.quotas is None:
+    if isinstance(evaluation.plan, AckFleetPlan) and evaluation.plan.quotas is None:
         yield from ["teams:", *(f"  {team}: {{}}" for team in teams)]  # no quotas to share
         return
     shares = _shares(evaluation, len(teams))
     kinds = {"tpu": [s for s in shares if s.is_tpu], "gpu": [s for s in shares if not s.is_tpu]}
     queues = {kind: kind_shares for kind, kind_shares in kinds.items() if kind_shares}
     if len(teams) > 1:
-        yield from cohort_lines([] if evaluation.ack_plan is not None else shares)
+        yield from cohort_lines([] if isinstance(evaluation.plan, AckFleetPlan) else shares)
     yield "teams:"
     for index, team in enumerate(teams):
         yield f"  {team}:"
-        if evaluation.ack_plan is None:
+        if not isinstance(evaluation.plan, AckFleetPlan):
             yield f"    # groups: [{team}@example.com]         # a Google Group of its people"
         if len(teams) > 1:
             yield "    cohort: all"
@@ -119,7 +121,7 @@ def flavor_share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> Team
     """Return how teams share what a flavor guarantees, in whole slices or nodes."""
     unit, in_slices = _share_unit(evaluation, flavor)
     total = _shareable(flavor) // unit
-    is_pool = evaluation.plan is not None and flavor.pools == (flavor.name,)
+    is_pool = evaluation.fleet_plan is not None and flavor.pools == (flavor.name,)
     return TeamShare(
         flavor=flavor.name,
         entry=f"{'pool' if is_pool else 'flavor'}: {flavor.name}",
@@ -136,8 +138,8 @@ def flavor_share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> Team
 
 def _flavors_in_file_order(evaluation: Evaluation) -> list[FlavorPlan]:
     """Return the flavors with a guarantee, in the order of their pools in the file."""
-    plan = evaluation.plan or evaluation.ack_plan
-    assert plan is not None
+    plan = evaluation.plan
+    assert isinstance(plan, FleetPlan | AckFleetPlan)
     assert evaluation.file is not None
     fleet = cast("Mapping[str, Any]", evaluation.file.fleet)
     sections = [fleet, *cast("Mapping[str, Any]", fleet.get("workers") or {}).values()]
@@ -162,20 +164,18 @@ def _entry(evaluation: Evaluation, share: TeamShare, index: int, teams: int) -> 
     """
     if teams == 1 and share.takes_all:
         return f"{{{share.entry}, guaranteed: all}}"
-    own = share.own + (evaluation.ack_plan is not None and index < share.remainder)
+    own = share.own + (isinstance(evaluation.plan, AckFleetPlan) and index < share.remainder)
     amounts = {"guaranteed": own, "borrow": share.total - own}
     return f"{{{', '.join([share.entry, *(f'{key}: {share.amount(n)}' for key, n in amounts.items() if n)])}}}"
 
 
 def _share_unit(evaluation: Evaluation, flavor: FlavorPlan) -> tuple[int, bool]:
     """Return the accelerators in one unit of a share, and whether the unit is a slice (True) or a node (False)."""
-    if evaluation.ack_plan is not None:
-        pools = [
-            pool for member in evaluation.ack_plan.members for pool in member.node_pools if pool.flavor == flavor.name
-        ]
+    if isinstance(evaluation.plan, AckFleetPlan):
+        pools = [pool for member in evaluation.plan.members for pool in member.node_pools if pool.flavor == flavor.name]
         return gcd(_shareable(flavor), *(pool.gpus for pool in pools)), False
-    assert evaluation.plan is not None
-    pools = [pool for pool in evaluation.plan.pools if pool.flavor == flavor.name]
+    assert evaluation.fleet_plan is not None
+    pools = [pool for pool in evaluation.fleet_plan.pools if pool.flavor == flavor.name]
     if all(pool.slices for pool in pools):
         return flavor.unit, True
     nodes = (pool.accelerators.max // pool.nodes.max for pool in pools if pool.nodes.max)

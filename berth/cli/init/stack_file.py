@@ -19,6 +19,7 @@ from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_t
 from berth.diagnostics import format_value
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.team_defaults import KEY
+from berth.plan.ack import AckFleetPlan
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
 from berth.spec.ack import AlibabaRegion
 from berth.spec.base import DnsLabel, NonEmptyText, ProjectId, Region, Text, Zone
@@ -71,7 +72,7 @@ def init_options(example: ExampleStack, answers: InitAnswers) -> tuple[InitOptio
             InitOption("platform", NonEmptyText, f"Platform's stack ({example.value_at('platform')})", ("platform",)),
             InitOption("team", DnsLabel, f"Team ({example.value_at('team')})", ("team",)),
         )
-    if example.evaluation.ack_plan is not None:
+    if isinstance(example.evaluation.plan, AckFleetPlan):
         return (InitOption("region", AlibabaRegion, "Alibaba Cloud region", ("ack", "region"), required=True), teams)
     is_gke = bool(example.location)
     if example.value_at(*EXISTING) is not None and not is_gke:

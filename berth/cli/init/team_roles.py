@@ -20,7 +20,7 @@ _QUEUES: FieldPath = (KEY, "queues")
 
 def has_roles(evaluation: Evaluation) -> bool:
     """Return whether an example has queues in `teamDefaults`, and teams whose guarantees can be shared."""
-    return evaluation.plan is not None and bool(evaluation.plan.teams) and bool(_entries(evaluation))
+    return evaluation.fleet_plan is not None and bool(evaluation.fleet_plan.teams) and bool(_entries(evaluation))
 
 
 def with_team_roles(editor: YamlEditor, evaluation: Evaluation, teams: Sequence[str]) -> YamlEditor:
@@ -80,7 +80,7 @@ def _entries(evaluation: Evaluation) -> dict[FieldPath, Mapping[str, Any]]:
 
 def _entry_shares(evaluation: Evaluation, teams: int) -> Iterator[tuple[FieldPath, TeamShare]]:
     """Yield each entry with what one of the teams gets of it; `total` and `remainder` are those of the flavor."""
-    plan = evaluation.plan
+    plan = evaluation.fleet_plan
     assert plan is not None
     entries = {path: (entry, _flavor_name(plan, entry)) for path, entry in _entries(evaluation).items()}
     guaranteed = {path: _guaranteed(evaluation, path, flavor) for path, (_, flavor) in entries.items()}
@@ -100,18 +100,18 @@ def _flavor_name(plan: FleetPlan, entry: Mapping[str, Any]) -> str:
 
 def _guaranteed(evaluation: Evaluation, path: FieldPath, flavor: str) -> int:
     """Return what the example's teams are guaranteed of a flavor by one queue of the defaults."""
-    assert evaluation.plan is not None
+    assert evaluation.fleet_plan is not None
     assert evaluation.file is not None
     teams = cast("Mapping[str, Any]", cast("Mapping[str, Any]", evaluation.file.fleet)["teams"])
     names = {team["queues"][path[2]].get("name") or f"{name}-{path[2]}" for name, team in teams.items()}
     return sum(
         quota.counted.nominal
-        for queue in evaluation.plan.cluster_queues
+        for queue in evaluation.fleet_plan.cluster_queues
         if queue.name in names
         for entry in queue.flavors
         if entry.flavor == flavor
         for quota in entry.quotas
-        if quota.resource == _resource(evaluation.plan, flavor)
+        if quota.resource == _resource(evaluation.fleet_plan, flavor)
     )
 
 

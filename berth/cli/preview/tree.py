@@ -16,8 +16,9 @@ from berth import outputs as exports
 from berth.cli.preview.live_cluster import answer_function
 from berth.cli.terminal import is_coloured
 from berth.diagnostics import format_path
-from berth.engine import Marker, Preview, RecordedResource, References, project_name, run_program
+from berth.engine import Marker, Preview, RecordedResource, References, read_project_name, run_program
 from berth.evaluate import Evaluation
+from berth.plan.team_stack import TeamStackPlan
 
 _MAX_TEXT = 200
 """Maximum length of a string in the tree; the JSON has the whole string."""
@@ -55,31 +56,33 @@ def run(evaluation: Evaluation, root: Path, *, preview: bool = True) -> Preview:
         preview=preview,
         secrets=secrets.keys(),
         references=stand_in_references(evaluation, root),
-        invoke=partial(answer_function, evaluation.plan),
+        invoke=partial(answer_function, evaluation.fleet_plan),
     )
 
 
 def stand_in_secrets(evaluation: Evaluation) -> dict[str, str]:
     """Return config keys of workers' kubeconfigs, each with a kubeconfig that reaches no cluster."""
-    workers = evaluation.plan.workers if evaluation.plan else ()
+    workers = evaluation.fleet_plan.workers if evaluation.fleet_plan else ()
     return {f"berth:{worker.kubeconfig}": exports.PLACEHOLDER_KUBECONFIG for worker in workers if worker.kubeconfig}
 
 
 def stand_in_references(evaluation: Evaluation, root: Path) -> References:
     """Return the outputs of other stacks: kubeconfigs of workers, and those of a team's platform, from its plan."""
-    if evaluation.plan is not None:
+    if evaluation.fleet_plan is not None:
         outputs = {exports.KUBECONFIG_OUTPUT: exports.PLACEHOLDER_KUBECONFIG}
         return {
-            worker.stack: (outputs, {exports.KUBECONFIG_OUTPUT}) for worker in evaluation.plan.workers if worker.stack
+            worker.stack: (outputs, {exports.KUBECONFIG_OUTPUT})
+            for worker in evaluation.fleet_plan.workers
+            if worker.stack
         }
     if (
-        evaluation.team_stack_plan is None
+        not isinstance(evaluation.plan, TeamStackPlan)
         or evaluation.platform_evaluation is None
-        or evaluation.platform_evaluation.plan is None
+        or evaluation.platform_evaluation.fleet_plan is None
     ):
         return {}
-    name = f"organization/{project_name(root)}/{evaluation.team_stack_plan.platform}"
-    return {name: (exports.placeholder_outputs(evaluation.platform_evaluation.plan), {exports.KUBECONFIG_OUTPUT})}
+    name = f"organization/{read_project_name(root)}/{evaluation.plan.platform}"
+    return {name: (exports.placeholder_outputs(evaluation.platform_evaluation.fleet_plan), {exports.KUBECONFIG_OUTPUT})}
 
 
 def tree(preview: Preview, inputs: bool, colour: bool | None = None) -> str:

@@ -16,7 +16,9 @@ from berth.cli.arguments import (
     format_json,
     print_problems,
 )
+from berth.cli.terminal import print_document
 from berth.evaluate import Evaluation
+from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 
 if TYPE_CHECKING:
@@ -43,29 +45,31 @@ def command(
     the project's limits, and exits 1 if a quota is short.
     """
     from berth.cli.quota import tables
-    from berth.quota.compare import compare_quotas
+    from berth.quota.compare import compare_with_limits
     from berth.quota.required import required_quotas
 
     plan = _google_plan(evaluate_or_exit(stack, allow_any_kind=True))
     required = required_quotas(plan)
     if not have:
-        typer.echo(format_json(tables.needs_as_json(plan, required)) if as_json else tables.needs_text(plan, required))
+        if as_json:
+            typer.echo(format_json(tables.needs_as_json(plan, required)))
+        else:
+            print_document(tables.needs_document(plan, required))
         raise typer.Exit(EXIT_OK)
-    comparisons = compare_quotas(required, _answers(plan, have))
-    typer.echo(
-        format_json(tables.comparison_as_json(plan, comparisons))
-        if as_json
-        else tables.comparison_text(plan, comparisons)
-    )
+    comparisons = compare_with_limits(required, _answers(plan, have))
+    if as_json:
+        typer.echo(format_json(tables.comparison_as_json(plan, comparisons)))
+    else:
+        print_document(tables.comparison_document(plan, comparisons))
     raise typer.Exit(EXIT_FAULTS if any(each.status == "short" for each in comparisons) else EXIT_OK)
 
 
 def _google_plan(evaluation: Evaluation) -> FleetPlan:
     """Return the plan of a fleet on Google Cloud. Raises BadParameter for any other kind of stack."""
-    if evaluation.plan is None:
-        what = "a fleet on Alibaba Cloud" if evaluation.ack_plan is not None else "a team's own stack"
+    if evaluation.fleet_plan is None:
+        what = "a fleet on Alibaba Cloud" if isinstance(evaluation.plan, AckFleetPlan) else "a team's own stack"
         raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which needs no Google Cloud quota")
-    return evaluation.plan
+    return evaluation.fleet_plan
 
 
 def _answers(plan: FleetPlan, files: list[pathlib.Path]) -> Answers:

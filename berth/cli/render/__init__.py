@@ -34,9 +34,9 @@ def command(
     from berth.cli.render import output as verb
     from berth.text import pluralize
 
-    plan = evaluation.plan_of_any_kind
+    plan = evaluation.plan
     assert plan is not None
-    if nodes and evaluation.plan is None:
+    if nodes and evaluation.fleet_plan is None:
         raise typer.BadParameter("--nodes needs a fleet on GKE or on an existing cluster")
     if nodes and reader:
         raise typer.BadParameter("--nodes and --reader are different outputs; write one of them")

@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, cast
 
+from berth.backends.table import StackPlan
 from berth.cli.render.documents import yaml_document
 from berth.cli.render.nodes import simulated_nodes as simulated
 from berth.manifests import ack
@@ -34,7 +35,7 @@ class OutputNotEmpty(Exception):
     """The output folder is a file, or contains one that berth did not render; nothing was written."""
 
 
-def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], content: Content = Content.OBJECTS) -> None:
+def write(plan: StackPlan, stream: IO[str], content: Content = Content.OBJECTS) -> None:
     """Write every object to `stream` as a YAML document; with workers, a comment precedes each cluster's objects.
 
     `content` can be the simulated nodes of the fleet instead, or the ClusterRole of previews.
@@ -46,9 +47,7 @@ def write(plan: FleetPlan | AckFleetPlan | TeamStackPlan, stream: IO[str], conte
         stream.writelines(map(yaml_document, _objects(cluster, content)))
 
 
-def write_folder(
-    plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, content: Content = Content.OBJECTS
-) -> int:
+def write_folder(plan: StackPlan, folder: pathlib.Path, content: Content = Content.OBJECTS) -> int:
     """Write one file for each object, numbered in apply order; with workers, one folder for each cluster.
 
     Returns the number of files. Files of an earlier render are replaced. Raises OutputNotEmpty if a folder contains
@@ -63,8 +62,8 @@ def write_folder(
 
 
 def _clusters(
-    plan: FleetPlan | AckFleetPlan | TeamStackPlan,
-) -> list[tuple[str, FleetPlan | AckFleetPlan | TeamStackPlan]]:
+    plan: StackPlan,
+) -> list[tuple[str, StackPlan]]:
     """Return each cluster with the name of its folder: the manager, then workers."""
     workers = plan.workers if isinstance(plan, FleetPlan) else ()
     return [(MANAGER, plan), *((f"{WORKER}{worker.name}", worker.plan) for worker in workers)]
@@ -83,7 +82,7 @@ def _require_no_other_files(folder: pathlib.Path, is_ours: Callable[[str], bool]
     return files
 
 
-def _write_cluster(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathlib.Path, content: Content) -> int:
+def _write_cluster(plan: StackPlan, folder: pathlib.Path, content: Content) -> int:
     """Write the objects of one cluster, and return the number of files."""
     old_files = _require_no_other_files(folder, _is_rendered)
     folder.mkdir(parents=True, exist_ok=True)
@@ -97,14 +96,14 @@ def _write_cluster(plan: FleetPlan | AckFleetPlan | TeamStackPlan, folder: pathl
     return count
 
 
-def _objects(plan: FleetPlan | AckFleetPlan | TeamStackPlan, content: Content) -> Iterable[dict[str, object]]:
+def _objects(plan: StackPlan, content: Content) -> Iterable[dict[str, object]]:
     if content is Content.NODES and isinstance(plan, FleetPlan):
         return simulated(plan)
     if content is Content.READER:
         return [preview_reader(_objects(plan, Content.OBJECTS))]
     if isinstance(plan, TeamStackPlan):
         return team_stack_manifests(plan)
-    return ack.all_manifests(plan) if isinstance(plan, AckFleetPlan) else map(without_patch, all_manifests(plan))
+    return ack.ack_manifests(plan) if isinstance(plan, AckFleetPlan) else map(without_patch, all_manifests(plan))
 
 
 def _numbered(manifests: Iterable[dict[str, object]]) -> Iterator[tuple[str, dict[str, object]]]:

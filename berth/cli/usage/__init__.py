@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, format_json, print_problems
+from berth.cli.terminal import print_document
+from berth.plan.ack import AckFleetPlan
 
 if TYPE_CHECKING:
     from berth.plan.fleet import FleetPlan
@@ -57,12 +59,12 @@ def command(
         case "csv":
             typer.echo(tables.csv_text(result.report), nl=False)
         case "text":
-            typer.echo(tables.text(plan.stack, result.report))
+            print_document(tables.usage_document(plan.stack, result.report))
 
 
 def _gke_plan(stack: str) -> FleetPlan:
     evaluation = evaluate_or_exit(stack, allow_any_kind=True)
-    if evaluation.plan is None:
-        what = "a fleet on Alibaba Cloud" if evaluation.ack_plan is not None else "a team's own stack"
+    if evaluation.fleet_plan is None:
+        what = "a fleet on Alibaba Cloud" if isinstance(evaluation.plan, AckFleetPlan) else "a team's own stack"
         raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which has no metrics of Kueue")
-    return evaluation.plan
+    return evaluation.fleet_plan

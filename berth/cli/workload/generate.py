@@ -21,6 +21,7 @@ from berth.lint.provisioning_requests import NO_QUEUE_CODE
 from berth.manifests.ack import training_job
 from berth.manifests.workloads.metadata import Manifest
 from berth.manifests.workloads.objects import workload_manifests
+from berth.plan.ack import AckFleetPlan
 from berth.spec.amounts import parse_seconds
 from berth.workloads.ack import derive_ack_workload
 from berth.workloads.derive import derive_workload
@@ -53,20 +54,22 @@ def run(evaluation: Evaluation, team: str, queue: str, options: Mapping[str, Any
     workload_options = _parse_options(options, problems)
     if workload_options is None:
         return WorkloadResult((), (), tuple(problems.entries))
-    if evaluation.ack_plan is not None:
-        ack_workload = derive_ack_workload(evaluation.ack_plan, team, queue, workload_options)
+    if isinstance(evaluation.plan, AckFleetPlan):
+        ack_workload = derive_ack_workload(evaluation.plan, team, queue, workload_options)
         return WorkloadResult(
             (training_job(ack_workload.job),) if ack_workload.job else (), ack_workload.notes, ack_workload.problems
         )
-    assert evaluation.plan is not None
+    assert evaluation.fleet_plan is not None
     derived = derive_workload(
-        evaluation.plan,
+        evaluation.fleet_plan,
         team,
         local_queue_name(evaluation.file and evaluation.file.fleet, team, queue),
         workload_options,
     )
     objects = workload_manifests(derived.workload) if derived.workload is not None else []
-    return _lint_result(WorkloadResult(tuple(objects), derived.notes, derived.problems), LintContext(evaluation.plan))
+    return _lint_result(
+        WorkloadResult(tuple(objects), derived.notes, derived.problems), LintContext(evaluation.fleet_plan)
+    )
 
 
 def _lint_result(result: WorkloadResult, fleet: LintContext) -> WorkloadResult:

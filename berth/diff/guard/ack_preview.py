@@ -8,8 +8,8 @@ from typing import Any, cast
 from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.protected import PROTECTED_BY_TYPE, GuardedResource
-from berth.diff.kinds import ResourceKind
 from berth.plan.ack import AckFleetPlan
+from berth.resource import ResourceKind
 
 _NON_ACCELERATORS = ("cpu", "memory", "pods")
 

@@ -8,22 +8,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from berth.diff.compare import AnyPlan
+from berth.backends.table import StackPlan
 from berth.diff.guard.ack_preview import classify_ack_resource
 from berth.diff.guard.allowances import CLUSTER_KEY
 from berth.diff.guard.changes import node_pool_names, worker_plan
 from berth.diff.guard.protected import PROTECTED_BY_TYPE, GuardedResource
-from berth.diff.kinds import ResourceKind
-from berth.diff.resources import IN_WORKER
 from berth.plan.ack import AckFleetPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.planner.machines.pools import SYSTEM
+from berth.resource import IN_WORKER, ResourceKind
 
 _SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
 
 
-def classify_urn(urn: str, inputs: Mapping[str, Any], plan: AnyPlan) -> GuardedResource | None:
+def classify_urn(urn: str, inputs: Mapping[str, Any], plan: StackPlan) -> GuardedResource | None:
     """Classify a resource by its URN; None if it is not protected."""
     type_token, name = urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
     if isinstance(plan, AckFleetPlan):

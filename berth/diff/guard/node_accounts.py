@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.resources import ResourceChange
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.resource import ResourceKind
 
 NODES = "nodes"
 """The key of the account that Berth makes for nodes."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.backends.table import StackPlan
 from berth.diff.guard.ack_preview import removed_quota_leaves
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
@@ -23,14 +24,12 @@ from berth.diff.guard.preview_ranges import refused_ranges
 from berth.diff.guard.preview_scope import unfinished_program
 from berth.diff.guard.protected import GuardedResource
 from berth.diff.guard.settings import switched_off, unprotected_cluster
-from berth.diff.kinds import ResourceKind
+from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect
-from berth.diff.update_effects import UpdateEffect
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
-
-AnyPlan = FleetPlan | AckFleetPlan | TeamStackPlan
+from berth.resource import ResourceKind
 
 _ACTION_OF_OP = {**dict.fromkeys(REPLACING_OPS, GuardedAction.REPLACE), "delete": GuardedAction.DELETE}
 _PROTECT_ERROR = re.compile(
@@ -68,7 +67,7 @@ class GuardReport(Struct, frozen=True):
         return tuple(change for change in self.losses if change.allowed is None)
 
 
-def check_preview(preview: EnginePreview, plan: AnyPlan) -> GuardReport:
+def check_preview(preview: EnginePreview, plan: StackPlan) -> GuardReport:
     """Return the losses in a preview of the stack of `plan`.
 
     A team's own stack has no guarded changes. A resource that was protected by hand is an error of the preview.
@@ -109,7 +108,7 @@ def _state(step: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return step.get(key) or {}
 
 
-def _unprotected_clusters(steps: Iterable[Mapping[str, Any]], plan: AnyPlan) -> Iterator[GuardedChange]:
+def _unprotected_clusters(steps: Iterable[Mapping[str, Any]], plan: StackPlan) -> Iterator[GuardedChange]:
     """Yield the remaining clusters whose deletion protection is switched off."""
     for step in steps:
         inputs: list[Mapping[str, Any]] = [_state(step, key).get("inputs") or {} for key in ("oldState", "newState")]
@@ -154,7 +153,7 @@ def _is_summary(message: str) -> bool:
 
 
 def _guarded_change(
-    urn: str, action: GuardedAction, step: Mapping[str, Any], plan: AnyPlan, refused: Mapping[str, ProtectError]
+    urn: str, action: GuardedAction, step: Mapping[str, Any], plan: StackPlan, refused: Mapping[str, ProtectError]
 ) -> GuardedChange | None:
     """Return the guarded change of a step, or None if its resource is not protected."""
     old: Mapping[str, Any] = step.get("oldState") or {}

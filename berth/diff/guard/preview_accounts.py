@@ -17,10 +17,9 @@ from berth.diff.guard.classify import plan_of_worker
 from berth.diff.guard.node_accounts import lost_account, made_node_account
 from berth.diff.guard.preview_file import REPLACING_OPS
 from berth.diff.guard.protected import PROTECTED_ON_GKE
-from berth.diff.kinds import ResourceKind
-from berth.diff.resources import IN_WORKER
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
+from berth.resource import IN_WORKER, ResourceKind
 
 _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _COMPONENT_OF_NODES: Final = "berth:gke:NodeServiceAccount$"

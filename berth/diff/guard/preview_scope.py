@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from berth.backends.table import StackPlan
 from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError
 from berth.plan.ack import AckFleetPlan
-from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.text import pluralize
 
@@ -42,7 +42,7 @@ def _stacks_and_projects(preview: EnginePreview) -> Iterator[tuple[str, str]]:
         yield from ((match["stack"], match["project"]) for match in _URN.finditer(message))
 
 
-def unfinished_program(preview: EnginePreview, plan: FleetPlan | AckFleetPlan | TeamStackPlan) -> tuple[str, ...]:
+def unfinished_program(preview: EnginePreview, plan: StackPlan) -> tuple[str, ...]:
     """Errors of a preview without any whose program stopped before it registered what the stack file needs.
 
     What a program prints on stderr may be a warning or the reason why it stopped: the number of resources tells. A
@@ -56,7 +56,7 @@ def unfinished_program(preview: EnginePreview, plan: FleetPlan | AckFleetPlan | 
     return f"{count}, and the stack file needs at least {expected}: it did not run to its end", *preview.printed
 
 
-def _least_resources(plan: FleetPlan | AckFleetPlan | TeamStackPlan) -> int:
+def _least_resources(plan: StackPlan) -> int:
     """A number of resources that the program of a stack registers at least: the stack, and what the plan lists."""
     if isinstance(plan, TeamStackPlan):
         return 1 + max(1, len(plan.workloads) + len(plan.configs) + len(plan.secrets))

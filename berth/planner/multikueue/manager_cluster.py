@@ -17,13 +17,12 @@ from berth.plan.admission_checks import (
     MultiKueueConfigPlan,
 )
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.capacity import HeldPlan
-from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
+from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner.allowances import allowances
 from berth.planner.cluster_fleet import ClusterMachines, plan_cluster_fleet
 from berth.planner.context import PlanningContext
-from berth.planner.multikueue.dispatch import configs_and_checks, multikueue_check, multikueue_cluster
+from berth.planner.multikueue.dispatch import configs_and_checks, multikueue_check, multikueue_cluster_plan
 from berth.planner.multikueue.manager_address import reserve_manager_address
 from berth.planner.multikueue.quota_shares import compute_shares, plan_worker_cohort, worker_queues
 from berth.planner.multikueue.worker_access import (
@@ -118,12 +117,40 @@ def plan_manager(
     workers = [(worker, origins) for worker, (_, origins) in zip(reachable, workers, strict=True)]
     plan = replace(
         manager,
-        pools=tuple(_with_worker_name(worker.name, pool) for worker, _ in workers for pool in worker.plan.pools),
-        flavors=tuple(replace(f, pools=tuple(_worker_pool_names(worker_contexts, f.name))) for f in manager.flavors),
-        held=tuple(_held_by_worker(worker.name, held_plan) for worker, _ in workers for held_plan in worker.plan.held),
+        pools=tuple(
+            replace(
+                pool,
+                name=f"{worker.name}/{pool.name}",
+                worker=worker.name,
+                formerly=f"{worker.name}/{pool.formerly}" if pool.formerly else None,
+            )
+            for worker, _ in workers
+            for pool in worker.plan.pools
+        ),
+        flavors=tuple(
+            replace(
+                flavor,
+                pools=tuple(
+                    f"{each.name}/{pool.name}"
+                    for each in worker_contexts
+                    if flavor.name in each.machines.flavors
+                    for pool in each.machines.flavors[flavor.name].pools
+                ),
+            )
+            for flavor in manager.flavors
+        ),
+        held=tuple(
+            replace(
+                held_plan,
+                key=f"{worker.name}/{held_plan.key}",
+                pools=tuple(f"{worker.name}/{pool}" for pool in held_plan.pools),
+            )
+            for worker, _ in workers
+            for held_plan in worker.plan.held
+        ),
         workers=tuple(worker for worker, _ in workers),
         multikueue_configs=configs,
-        multikueue_clusters=tuple(multikueue_cluster(site) for site in worker_contexts),
+        multikueue_clusters=tuple(multikueue_cluster_plan(site) for site in worker_contexts),
     )
     return plan, workers
 
@@ -253,18 +280,3 @@ def _worker_plan(context: PlanningContext, worker_context: WorkerContext, plan: 
 
 
 # --- what the manager shows of them -----------------------------------------------------------------------------------
-
-
-def _with_worker_name(worker: str, pool: PoolPlan) -> PoolPlan:
-    former = f"{worker}/{pool.formerly}" if pool.formerly else None
-    return replace(pool, name=f"{worker}/{pool.name}", worker=worker, formerly=former)
-
-
-def _held_by_worker(worker: str, plan: HeldPlan) -> HeldPlan:
-    return replace(plan, key=f"{worker}/{plan.key}", pools=tuple(f"{worker}/{pool}" for pool in plan.pools))
-
-
-def _worker_pool_names(worker_contexts: Sequence[WorkerContext], flavor: str) -> Iterable[str]:
-    for worker_context in worker_contexts:
-        if flavor in worker_context.machines.flavors:
-            yield from (f"{worker_context.name}/{pool.name}" for pool in worker_context.machines.flavors[flavor].pools)

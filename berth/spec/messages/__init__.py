@@ -35,13 +35,15 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
     if error["type"] == "berth":
         return Problem(Severity.FAULT, error["ctx"]["code"], path, error["ctx"]["message"])
     if error["type"] == "extra_forbidden":
-        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(error, path, root))
+        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(path, root))
     if error["type"] == "string_type":
         return Problem(Severity.FAULT, "bad-type", path, _not_a_string(error, path, root))
     if (expected := COLLECTION_NOUNS.get(error["type"])) is not None:
         message = _wrong_type(expected)(error, path) + collection_remedy(error, path, root)
         return Problem(Severity.FAULT, "bad-type", path, message)
-    code, build = _MESSAGES.get(error["type"], ("bad-value", _original_message))
+    if error["type"] not in _MESSAGES:
+        return Problem(Severity.FAULT, "bad-value", path, f"'{format_value(error['input'])}': {error['msg'].lower()}")
+    code, build = _MESSAGES[error["type"]]
     return Problem(Severity.FAULT, code, path, build(error, path))
 
 
@@ -50,13 +52,10 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
 _MessageBuilder = Callable[[Mapping[str, Any], FieldPath], str]
 
 
-def _original_message(error: Mapping[str, Any], path: FieldPath) -> str:
-    return f"'{format_value(error['input'])}': {error['msg'].lower()}"
-
-
-def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
+def _unknown_key(path: FieldPath, root: type[Model]) -> str:
     known = allowed_keys(path[:-1], root)
-    if root is AckFleetSpec and str(path[-1]) in _google_keys(path) - {"machineType"}:
+    on_google: FieldPath = ("pools", "") if path[-3:-2] == ("nodePools",) else path[:-1]
+    if root is AckFleetSpec and path[-1] != "machineType" and str(path[-1]) in allowed_keys(on_google):
         return f"'{path[-1]}' is not a key of an ACK stack; remove {path[-1]}"
     guess = did_you_mean(str(path[-1]), [key for key in known if (path[-1], key) != ("gpu", "cpu")])
     hint = foreign_key_hint(str(path[-1]), known) or guess
@@ -64,22 +63,8 @@ def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -
     return f"unknown key '{format_value(path[-1])}'{hint}"
 
 
-def _google_keys(path: FieldPath) -> set[str]:
-    """Return the keys at the same place of a stack on Google Cloud."""
-    place: FieldPath = ("pools", "") if path[-3:-2] == ("nodePools",) else path[:-1]
-    return set(allowed_keys(place))
-
-
 def _missing(error: Mapping[str, Any], path: FieldPath) -> str:
     return f"is missing; write {_written_example(path)}"
-
-
-def _empty_text(error: Mapping[str, Any], path: FieldPath) -> str:
-    return f"is empty; write {_written_example(path)}"
-
-
-def _too_short(error: Mapping[str, Any], path: FieldPath) -> str:
-    return f"is empty; write at least one, such as {example(path)}"
 
 
 def _too_long(error: Mapping[str, Any], path: FieldPath) -> str:
@@ -96,7 +81,10 @@ def _written_example(path: FieldPath) -> str:
 
 
 def _not_a_string(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
-    expected, remedy = _expected_text(error["input"], path, text_rule(_full_annotation_at(path, root)))
+    model = model_of(annotation_at(path[:-1], root))
+    fields = model.model_fields.values() if model else ()
+    annotation = next((field.full_annotation for field in fields if field.alias == path[-1]), None)
+    expected, remedy = _expected_text(error["input"], path, text_rule(annotation))
     return _wrong_type(expected)(error, path) + remedy
 
 
@@ -120,13 +108,6 @@ def _one_text(value: Any, path: FieldPath, rule: Text) -> str:
     if len(items) == 1 and isinstance(items[0], str) and rule.matches(items[0]):
         return f"; write {items[0]}"
     return f"; write {_written_example(path)}" if value is None and rule.matches(example(path)) else ""
-
-
-def _full_annotation_at(path: FieldPath, root: type[Model]) -> Any:
-    """Return the type of the key at a path with its metadata; without it for an item or an entry."""
-    model = model_of(annotation_at(path[:-1], root))
-    fields = model.model_fields.values() if model else ()
-    return next((field.full_annotation for field in fields if field.alias == path[-1]), None)
 
 
 def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
@@ -190,8 +171,8 @@ _MESSAGES: dict[str, tuple[str, _MessageBuilder]] = {
     "literal_error": ("bad-value", _not_in_literal),
     "greater_than_equal": ("bad-value", _out_of_bounds("small; write at least", "ge")),
     "less_than_equal": ("bad-value", _out_of_bounds("large; write at most", "le")),
-    EMPTY_TEXT: ("bad-value", _empty_text),
-    "too_short": ("missing-key", _too_short),
+    EMPTY_TEXT: ("bad-value", lambda error, path: f"is empty; write {_written_example(path)}"),
+    "too_short": ("missing-key", lambda error, path: f"is empty; write at least one, such as {example(path)}"),
     "too_long": ("bad-size", _too_long),
     "string_too_long": ("bad-size", _too_long),
     "string_unicode": ("bad-value", lambda error, path: "contains an invalid Unicode character; write it again"),

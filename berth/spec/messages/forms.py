@@ -71,7 +71,10 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
         return f"; write {form}"
     if noun == "a list" and (form := _one_mapping(value, path, root)):
         return f"; write {form}"
-    if form := _example_form(noun, path) or _minimal_form(annotation, path):
+    # The example for `path`, or for the list that contains it, if it has the required type.
+    form = example(path)[1:-1] if isinstance(path[-1], int) else example(path)
+    form = form if form.startswith("[{" if noun == "a list" else "{") else _minimal_form(annotation, path)
+    if form:
         return f"; write {with_written(value, form)}"
     if noun == "a list" and isinstance(value, str) and value.split():
         return f"; write [{format_value(', '.join(value.split()))}]"
@@ -84,12 +87,6 @@ def _one_mapping(value: Any, path: FieldPath, root: type[Model]) -> str:
     entries = cast("dict[object, object]", value) if isinstance(value, dict) else dict[object, object]()
     keys, form = set(map(str, entries)), f"[{format_value(entries)}]"
     return form if keys and keys <= set(allowed_keys((*path, 0), root)) and "..." not in form else ""
-
-
-def _example_form(noun: str, path: FieldPath) -> str:
-    """Return the example for `path`, or for the list that contains it, if the example has the required type."""
-    form = example(path)[1:-1] if isinstance(path[-1], int) else example(path)
-    return form if form.startswith("[{" if noun == "a list" else "{") else ""
 
 
 def _named_entries(value: object, annotation: Any, path: FieldPath) -> str:
@@ -109,15 +106,11 @@ def _minimal_form(annotation: Any, path: FieldPath) -> str:
         return "{" + ", ".join(f"{key}: {example((path[0], key))}" for key in required) + "}" if required else ""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is dict:
-        return f"{{<name>: {_minimal_form(args[1], path) or _any_entry(args[1], path)}}}"
+        # An entry that requires no key: an empty one, a reason or a value.
+        value = "<why>" if path[0] in REASONS else example((*path, "*")) or "<value>"
+        entry = _minimal_form(args[1], path) or ("{}" if model_of(args[1]) is not None else value)
+        return f"{{<name>: {entry}}}"
     if origin is tuple:
         return f"[{inner}]" if (inner := _minimal_form(args[0], path)) else ""
     inner = [argument for argument in args if argument is not type(None)] if origin else []
     return _minimal_form(inner[0], path) if inner else ""
-
-
-def _any_entry(annotation: Any, path: FieldPath) -> str:
-    """Return an entry of a mapping that requires no key: an empty one, a reason or a value."""
-    if model_of(annotation) is not None:
-        return "{}"
-    return "<why>" if path[0] in REASONS else example((*path, "*")) or "<value>"

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from berth.adopt.api_objects import NotAdopted
+from berth.adopt.api_objects import NotAdopted, last_segment, reservation_value
 from berth.adopt.google.alert_policies import read_limit
 from berth.adopt.google.display_names import display_name_changes
 from berth.adopt.google.monitoring import monitoring_changes
-from berth.adopt.google.resource_paths import last_segment, reservation_value
 from berth.adopt.google.rights import other_rights
 from berth.adopt.imports import import_files
 from berth.adopt.inventory import ClusterInventory, read_inventory
@@ -20,7 +19,7 @@ from berth.cli.adopt.answer import adopt_inventory
 from berth.cli.preview import tree as preview
 from berth.evaluate import Evaluation
 from berth.monitoring.dashboards import AlertThreshold, MonitoredFleet, build_alerts
-from berth.monitoring.metrics import IN_CLUSTER, MANAGED, load_table
+from berth.monitoring.metrics import IN_CLUSTER, MANAGED, monitoring_table
 from tests.gke_answers import files
 from tests.google_answers import NUMBER
 from tests.stack_files import ROOT, plan
@@ -56,8 +55,8 @@ def lines(found: Any) -> list[str]:
 
 def ids(evaluation: Evaluation, here: ClusterInventory) -> set[str]:
     registered = list(preview.run(evaluation, ROOT, preview=False).resources)
-    assert evaluation.plan is not None
-    imported = import_files(registered, here, evaluation.plan)
+    assert evaluation.fleet_plan is not None
+    imported = import_files(registered, here, evaluation.fleet_plan)
     return {entry["id"] for content in imported.values() for entry in content["resources"] if "id" in entry}
 
 
@@ -161,8 +160,8 @@ STAYS: dict[str, tuple[str, Edit, str]] = {
 def test_permissions_that_berth_does_not_grant_are_kept_and_listed(claim: str) -> None:
     stack, edit, line = STAYS[claim]
     _, _, evaluation, here = adopted(stack, edit)
-    assert evaluation.plan is not None
-    assert lines(other_rights(here, evaluation.plan)) == [line]
+    assert evaluation.fleet_plan is not None
+    assert lines(other_rights(here, evaluation.fleet_plan)) == [line]
 
 
 def test_a_second_role_on_a_bucket_stays() -> None:
@@ -173,8 +172,8 @@ def test_a_second_role_on_a_bucket_stays() -> None:
         "and a stack file gives one role for each bucket; it stays"
     )
     assert text in lines(left)
-    assert evaluation.plan is not None
-    assert len(lines(other_rights(here, evaluation.plan))) == 1
+    assert evaluation.fleet_plan is not None
+    assert len(lines(other_rights(here, evaluation.fleet_plan))) == 1
 
 
 def test_the_projects_own_policy_is_read_without_a_name() -> None:
@@ -289,9 +288,9 @@ def test_thresholds_durations_channels_and_absent_alerts_become_keys() -> None:
         "notificationChannels": [channel],
     }
     assert told(DEV, edit) == []
-    assert evaluation.plan is not None
-    assert evaluation.plan.monitoring is not None
-    assert evaluation.plan.monitoring.channels == (channel,)
+    assert evaluation.fleet_plan is not None
+    assert evaluation.fleet_plan.monitoring is not None
+    assert evaluation.fleet_plan.monitoring.channels == (channel,)
 
 
 @pytest.mark.parametrize("backend", [MANAGED, IN_CLUSTER])
@@ -300,7 +299,7 @@ def test_every_threshold_of_the_table_is_read_back(backend: str) -> None:
     features = frozenset({"gpu", "tpu", "multi-host", "queued", "prices"})
     settings = frozenset({"queueResources", "unadmittedReasons", "prices"})
     fleet = MonitoredFleet(cluster="ml", backend=backend, features=features, settings=settings)
-    rows = {row["key"]: row for row in load_table("alerts")}
+    rows = {row["key"]: row for row in monitoring_table("alerts")}
     for limit in (0.25, 3, 1234567):
         built = build_alerts(fleet, {key: AlertThreshold(limit=limit) for key, row in rows.items() if "limit" in row})
         assert len(built) > 5

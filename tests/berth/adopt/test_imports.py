@@ -29,9 +29,9 @@ every_stack = pytest.mark.parametrize("stack", STACKS)
 def _made(stack: str) -> tuple[ClusterInventory, list[RecordedResource], dict[str, Any]]:
     here = read_inventory(files(plan(stack)))
     _, _, evaluation = adopt_inventory(here, stack)
-    assert evaluation.plan is not None
+    assert evaluation.fleet_plan is not None
     registered = list(preview.run(evaluation, ROOT, preview=False).resources)
-    return here, registered, import_files(registered, here, evaluation.plan)
+    return here, registered, import_files(registered, here, evaluation.fleet_plan)
 
 
 @every_stack
@@ -160,8 +160,8 @@ def test_nothing_in_google_cloud_is_created_a_second_time(stack: str) -> None:
 def test_nothing_of_rights_dashboards_and_alerts_changes_or_is_left(stack: str) -> None:
     here, registered, _ = _made(stack)
     _, _, evaluation = adopt_inventory(here, stack)
-    assert evaluation.plan is not None
-    lines = [*other_rights(here, evaluation.plan), *monitoring_changes(here, registered)]
+    assert evaluation.fleet_plan is not None
+    lines = [*other_rights(here, evaluation.fleet_plan), *monitoring_changes(here, registered)]
     assert [each.line() for each in lines] == []
 
 

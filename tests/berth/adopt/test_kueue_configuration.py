@@ -50,9 +50,9 @@ def adopted(text: str | None) -> tuple[dict[str, Any], list[str]]:
     here = inventory(text)
     _, fleet, evaluation = adopt_inventory(here, "dev")
     assert [fault.line() for fault in evaluation.faults] == []
-    assert evaluation.plan is not None
+    assert evaluation.fleet_plan is not None
     section = {key: value for key, value in fleet.fleet["kueue"].items() if key != "version"}
-    return section, [left.line() for left in configuration_changes(here, evaluation.plan)]
+    return section, [left.line() for left in configuration_changes(here, evaluation.fleet_plan)]
 
 
 def test_the_default_of_the_chart_is_kept_as_far_as_a_stack_file_can() -> None:

@@ -32,9 +32,9 @@ def adopted(account: str | None, *, keep: bool, context: str | None = None, **co
     inventory = read_inventory(texts, context, keeps_cluster=keep)
     _, fleet, evaluation = adopt_inventory(inventory, "dws")
     assert [fault.line() for fault in evaluation.faults] == []
-    assert evaluation.plan is not None
-    told = [each.line() for each in (*fleet.not_adopted, *first_update_changes(inventory, evaluation.plan))]
-    return fleet, evaluation.plan, [line for line in told if line.startswith(("pool dws:", "node pool dws:"))]
+    assert evaluation.fleet_plan is not None
+    told = [each.line() for each in (*fleet.not_adopted, *first_update_changes(inventory, evaluation.fleet_plan))]
+    return fleet, evaluation.fleet_plan, [line for line in told if line.startswith(("pool dws:", "node pool dws:"))]
 
 
 def keys(fleet: AdoptedFleet) -> dict[str, object]:

@@ -77,8 +77,8 @@ def _adopted(stack: str, *, noise: bool) -> AdoptedFleet:
 def _plan(stack: str) -> FleetPlan:
     _, _, evaluation = adopt_inventory(read_inventory(files(plan(stack), noise=True)), stack)
     assert [fault.line() for fault in evaluation.faults] == []
-    assert evaluation.plan is not None
-    return evaluation.plan
+    assert evaluation.fleet_plan is not None
+    return evaluation.fleet_plan
 
 
 def _sorted(fleet: FleetPlan) -> FleetPlan:
@@ -117,7 +117,7 @@ def test_pools_queues_and_teams_are_adopted_as_themselves_where_the_cluster_is_k
     inventory = read_inventory(files(plan(stack), noise=True), keeps_cluster=True)
     _, _, evaluation = adopt_inventory(inventory, stack)
     assert [fault.line() for fault in evaluation.faults] == []
-    kept = evaluation.plan
+    kept = evaluation.fleet_plan
     assert kept is not None
     assert isinstance(kept.cluster, ExistingGkeClusterPlan)
     assert kept.cluster.name == plan(stack).cluster.name
@@ -151,7 +151,7 @@ def test_only_resources_inside_the_cluster_are_adopted(stack: str) -> None:
         render_stack_file(adopt(read_inventory(files(original, noise=True), "a-context"), stack)), stack
     )
     assert [fault.line() for fault in evaluation.faults] == []
-    fleet = evaluation.plan
+    fleet = evaluation.fleet_plan
     assert fleet is not None
     assert isinstance(fleet.cluster, ExistingClusterPlan)
     assert not fleet.reservations

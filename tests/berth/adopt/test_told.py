@@ -52,9 +52,11 @@ def test_objects_of_a_kind_that_get_labels_share_a_line() -> None:
         queue["metadata"]["labels"] = {}
     inventory = read_inventory({name: json.dumps(each) for name, each in answers.items()}, None)
     evaluation = adopt_inventory(inventory, "dev")[2]
-    assert evaluation.plan is not None
+    assert evaluation.fleet_plan is not None
     lines = [
-        each.line() for each in first_update_changes(inventory, evaluation.plan) if each.subject.startswith("Cluster")
+        each.line()
+        for each in first_update_changes(inventory, evaluation.fleet_plan)
+        if each.subject.startswith("Cluster")
     ]
     assert len(queues) > 5
     (line,) = [each for each in lines if each.endswith(": labels added: app.kubernetes.io/managed-by, berth.dev/team")]

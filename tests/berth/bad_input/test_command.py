@@ -18,7 +18,7 @@ from berth.cli import app
 from tests.berth.bad_input import cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-MAIN = "from berth.cli import main; main()"
+MAIN = "from berth.cli import run_command; run_command()"
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_an_ascii_terminal_gets_only_ascii(folder: pathlib.Path) -> None:
 
 def test_a_fault_of_berths_own_is_a_line_too(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless one asks where it is."""
-    broken = "from berth.cli import check, main; check.evaluate_stack = lambda *_: 1 / 0; main()"
+    broken = "from berth.cli import check, run_command; check.evaluate_stack = lambda *_: 1 / 0; run_command()"
     monkeypatch.setitem(globals(), "MAIN", broken)
     result = berth(folder, "check", "dev")
     assert (result.returncode, result.stdout) == (1, "")

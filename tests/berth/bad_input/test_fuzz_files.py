@@ -59,7 +59,7 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
     previews = ROOT / "tests" / "berth" / "diff" / "previews"
     for name in ("pool-and-queue-taken-out", "cluster-renamed-and-unprotected-at-once", "l4-2-taken-out-protected"):
         yield f"preview {name}", Kind(json.loads((previews / f"{name}.json").read_text()), ("guard", "dev", "{}"))
-    plan = evaluate_stack("dev", ROOT).plan
+    plan = evaluate_stack("dev", ROOT).fleet_plan
     assert plan is not None
     # An answer without entries, such as that on future reservations, has nothing to damage.
     answers = {name: text for name, text in gke_answers.files(plan).items() if json.loads(text)}

@@ -19,13 +19,13 @@ def drained(file: pathlib.Path, written: pathlib.Path) -> tuple[FleetPlan, Fleet
     done = CliRunner().invoke(app, ["drain", str(file), "-o", str(written)])
     before = evaluate_stack(str(file), ROOT)
     assert (done.exit_code, done.stdout) == (
-        3 if before.plan and list(protected_keys(before.plan)) else 0,
+        3 if before.fleet_plan and list(protected_keys(before.fleet_plan)) else 0,
         f"{written}: written\n",
     )
     after = evaluate_stack(str(written), ROOT, before.stack)
-    assert before.plan is not None
-    assert after.plan is not None
-    return before.plan, after.plan
+    assert before.fleet_plan is not None
+    assert after.fleet_plan is not None
+    return before.fleet_plan, after.fleet_plan
 
 
 @every_stack
@@ -76,7 +76,7 @@ def test_held_queues_and_shared_queues_are_drained(tmp_path: pathlib.Path) -> No
     status, written, result = run(tmp_path, "false", "false")
     assert (status, result) == (0, "")
     (tmp_path / "drained.yaml").write_text(written, encoding="utf-8")
-    plan = evaluate_stack(str(tmp_path / "drained.yaml"), tmp_path).plan
+    plan = evaluate_stack(str(tmp_path / "drained.yaml"), tmp_path).fleet_plan
     assert plan is not None
     assert {queue.name: queue.stop_policy for queue in plan.cluster_queues} == dict.fromkeys(
         ("a-one", "b-two", "shared"), "HoldAndDrain"

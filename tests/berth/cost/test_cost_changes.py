@@ -53,7 +53,7 @@ def diff(*words: str) -> Any:
 
 def test_a_change_costs_what_both_sides_cost(folder: Path) -> None:
     """By hand: a slice is 2 machines of 4.80 for 8 chips; one that nobody may borrow yet costs the fleet alone."""
-    plans = [evaluate_stack(f"Pulumi.{name}.yaml", folder).plan for name in ("old", "new")]
+    plans = [evaluate_stack(f"Pulumi.{name}.yaml", folder).fleet_plan for name in ("old", "new")]
     assert plans[0] is not None and plans[1] is not None
     steps = {
         (step.kind, step.name): step for step in compare_costs(*(fleet_cost(each, PRICES) for each in plans if each))
@@ -92,7 +92,10 @@ prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserve
 
 def test_a_diff_in_markdown_has_it_as_a_table(folder: Path) -> None:
     output = diff("old", "new", "--format", "markdown").stdout
-    assert "| EUR an hour | committed | ceiling |\n|---|---:|---:|\n| v5e | 28.80 → 38.40 | 28.80 → 38.40 |\n" in output
+    assert (
+        "| EUR an hour | committed | ceiling |\n|---|---:|---:|\n| v5e | 28.80 → **38.40** | 28.80 → **38.40** |\n"
+        in output
+    )
     assert "- prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserved\n" in output
 
 

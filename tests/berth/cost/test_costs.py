@@ -141,7 +141,7 @@ def test_the_unused_part_of_a_reservation_has_its_own_row(tmp_path: Path) -> Non
     assert "count: 4" in text
     file.write_text(text.replace("count: 4", "count: 6"), encoding="utf-8")
     (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
-    evaluation = evaluate_stack(str(file), tmp_path).plan
+    evaluation = evaluate_stack(str(file), tmp_path).fleet_plan
     assert evaluation is not None
     (rest,) = (m for m in fleet_cost(evaluation, table(list_of("dev"))).machines if m.kind == "reservation")
     assert (rest.nodes, rest.capacity) == (Bounds(min=2, max=2), "reservation")
@@ -212,7 +212,7 @@ Machines, USD an hour   machine            from          each   committed   ceil
   l4-reserved           g2-standard-24     reservation   1.60        6.40      6.40
   l4-spot               g2-standard-24     spot          0.80        0.00     19.20
   v5e                   ct5lp-hightpu-4t   on-demand     4.80       28.80     28.80
-  system                e2-standard-4      on-demand        –           –         –
+  system                e2-standard-4      on-demand        –           –         –   no price
   all                                                               35.20     78.40   without system
 
 Teams, USD an hour   guaranteed   ceiling
@@ -337,7 +337,7 @@ def test_workers_cost_their_pools_and_system_pools() -> None:
 
 def test_machines_of_a_worker_are_costs_of_its_own_stack() -> None:
     """Of three workers one is made here: its two machines are the fleet's, and what the team is promised is of all."""
-    evaluation = evaluate_stack(str(EVERYWHERE), ROOT).plan
+    evaluation = evaluate_stack(str(EVERYWHERE), ROOT).fleet_plan
     assert evaluation is not None
     priced = fleet_cost(evaluation, table({("a3-highgpu-8g", "on-demand"): "80", ("e2-standard-4", "on-demand"): "1"}))
     assert [m.name for m in priced.machines] == ["here/h100", "system", "here/system"]

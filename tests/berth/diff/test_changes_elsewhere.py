@@ -59,7 +59,7 @@ def test_the_diff_compares_every_part_of_an_ack_fleet(part: str) -> None:
     edits = [edit for edit in ACK.edits if getattr(fleet(edit), part) != getattr(fleet(), part)]
     if part == "region":  # nothing else may differ, and everything stands in it
         moved = compare(fleet(), replace(fleet(), region="cn-beijing"))
-        assert [loss.kind for loss in moved.blocked] == ["cluster", "pool"]
+        assert [loss.kind for loss in moved.blocked] == ["ACK One fleet", "cluster", "pool"]
         return
     assert edits, "no edit changes it"
     assert not any(ACK.changes(edit).is_empty for edit in edits)
@@ -118,7 +118,7 @@ def test_jobs_that_become_pending_or_admitted_are_in_the_headline(edit: str) -> 
     """The count of policies that suspend jobs, from the objects."""
     suspending = [
         any(
-            "suspension" in str(each["spec"]) for each in ack.all_manifests(plan) if each["kind"] == "PropagationPolicy"
+            "suspension" in str(each["spec"]) for each in ack.ack_manifests(plan) if each["kind"] == "PropagationPolicy"
         )
         for plan in (fleet(), fleet(edit))
     ]

@@ -27,7 +27,7 @@ GONE = object()
 
 @pytest.fixture(scope="module")
 def fleet() -> LintContext:
-    plan = evaluate_stack(str(HERE / "stack.yaml"), HERE).plan
+    plan = evaluate_stack(str(HERE / "stack.yaml"), HERE).fleet_plan
     assert plan is not None
     return LintContext(plan)
 

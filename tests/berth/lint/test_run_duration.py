@@ -54,7 +54,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
 def planned(text: str, tmp_path_factory: pytest.TempPathFactory) -> FleetPlan:
     folder = tmp_path_factory.mktemp("dws")
     (folder / "Pulumi.dws.yaml").write_text(text, encoding="utf-8")
-    evaluation = evaluate_stack(str(folder / "Pulumi.dws.yaml"), folder).plan
+    evaluation = evaluate_stack(str(folder / "Pulumi.dws.yaml"), folder).fleet_plan
     assert evaluation is not None
     return evaluation
 

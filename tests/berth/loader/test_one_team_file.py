@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.manifests.ack import all_manifests as on_ack
+from berth.manifests.ack import ack_manifests as on_ack
 from berth.manifests.fleet import all_manifests as on_kueue
 from berth.plan.ack import AckFleetPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
@@ -37,8 +37,8 @@ def guarantee_entry() -> dict[str, Any]:
 
 def ack() -> AckFleetPlan:
     """The plan of the fleet on Alibaba Cloud."""
-    result = evaluation("ack-fleet").ack_plan
-    assert result is not None
+    result = evaluation("ack-fleet").plan
+    assert isinstance(result, AckFleetPlan)
     return result
 
 

@@ -31,7 +31,7 @@ def test_the_resource_of_a_kind(kind: str, resource: str) -> None:
 
 @pytest.mark.parametrize("stack", GKE_STACKS)
 def test_it_reads_every_kind_of_the_stack_and_no_secret(stack: str) -> None:
-    plan = evaluate_stack(str(GKE_STACKS[stack]), ROOT).plan
+    plan = evaluate_stack(str(GKE_STACKS[stack]), ROOT).fleet_plan
     assert plan is not None
     objects = list(all_manifests(plan))
     rules = cast("list[dict[str, Any]]", preview_reader(objects)["rules"])

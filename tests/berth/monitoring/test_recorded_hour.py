@@ -32,7 +32,7 @@ pytestmark = pytest.mark.xdist_group("recorded-hour")
 
 @cache
 def fleet() -> FleetPlan:
-    plan = evaluate_stack(str(recorded.STACK_FILE), recorded.FOLDER).plan
+    plan = evaluate_stack(str(recorded.STACK_FILE), recorded.FOLDER).fleet_plan
     assert plan is not None
     return plan
 

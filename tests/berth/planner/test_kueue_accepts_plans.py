@@ -96,6 +96,6 @@ def test_every_plan_of_a_sound_stack_file_is_accepted(fleet: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("stack", sorted(stack_files.GKE_STACKS))
 def test_the_plan_of_every_stack_file_is_accepted(stack: str) -> None:
-    plan = evaluate_stack(str(stack_files.GKE_STACKS[stack]), stack_files.ROOT).plan
+    plan = evaluate_stack(str(stack_files.GKE_STACKS[stack]), stack_files.ROOT).fleet_plan
     assert plan is not None
     assert refusals(plan) == []

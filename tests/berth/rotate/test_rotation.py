@@ -37,8 +37,8 @@ def plan(project: Path) -> FleetPlan:
     """Return the plan of the files as they are."""
     evaluation = evaluate_stack("dev", project)
     assert [fault.line() for fault in evaluation.faults] == []
-    assert evaluation.plan is not None
-    return evaluation.plan
+    assert evaluation.fleet_plan is not None
+    return evaluation.fleet_plan
 
 
 def walked(project: Path, *words: str) -> Iterator[Changes]:

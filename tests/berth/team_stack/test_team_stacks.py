@@ -19,8 +19,10 @@ from berth import outputs as exports
 from berth.cli import app
 from berth.cli.plan import team_stack
 from berth.cli.preview import tree as preview
+from berth.document.text import render_text
 from berth.engine import Preview, ProgramError, RecordedResource, run_program
 from berth.evaluate import evaluate_config, evaluate_stack
+from berth.overview.team_stack import team_stack_document
 from berth.plan.team_stack import TeamStackPlan
 from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases as fleets
@@ -36,8 +38,8 @@ PLATFORM = "organization/berth/batch-platform"
 def team_plan(stack: str) -> TeamStackPlan:
     result = evaluation(stack)
     assert [line_without_code(problem) for problem in result.problems] == []
-    assert result.team_stack_plan is not None
-    return result.team_stack_plan
+    assert isinstance(result.plan, TeamStackPlan)
+    return result.plan
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ def test_a_verb_about_fleets_asks_for_the_platform(folder: pathlib.Path, words: 
 def test_values_from_the_engine_are_read_like_the_file(folder: pathlib.Path) -> None:
     value = yaml.load((folder / "Pulumi.mine.yaml").read_text(), LOADER)["config"]["berth:team"]
     handed_over, read = evaluate_config("mine", None, folder, value), evaluate_stack("mine", folder)
-    assert (handed_over.team_stack_plan, handed_over.problems, read.problems) == (read.team_stack_plan, (), ())
+    assert (handed_over.plan, handed_over.problems, read.problems) == (read.plan, (), ())
 
 
 def test_files_do_not_reach_the_pods_of_a_platform_with_workers(tmp_path: pathlib.Path) -> None:
@@ -141,7 +143,7 @@ def test_golden_of_a_team_stack(stack: str) -> None:
     """What is rendered, what is previewed, and what `berth plan` says, as goldens to be read."""
     assert team_plan(stack).workloads
     assert_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
-    assert_golden(team_stack.text(evaluation(stack)) + "\n", GOLDEN / stack / "plan.txt")
+    assert_golden(render_text(team_stack_document(evaluation(stack))) + "\n", GOLDEN / stack / "plan.txt")
     assert_golden(
         preview.tree(preview.run(evaluation(stack), ROOT), inputs=False, colour=False) + "\n",
         GOLDEN / stack / "tree.txt",

@@ -124,7 +124,11 @@ def other_guarantee(part: Part, root: Path = ROOT) -> tuple[Part, str]:
 
 def _queues(part: Part, root: Path) -> dict[str, ClusterQueuePlan] | None:
     result = evaluate_config(part.stack, part.fleet, root)
-    return None if result.faults or result.plan is None else {each.name: each for each in result.plan.cluster_queues}
+    return (
+        None
+        if result.faults or result.fleet_plan is None
+        else {each.name: each for each in result.fleet_plan.cluster_queues}
+    )
 
 
 def _guarantees(fleet: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -73,7 +73,7 @@ class Story:
         for step in self.told["steps"]:
             if "change" in step:
                 self.files.append(_changed(self.files[-1], step["change"]))
-        plan = evaluate_config(self.part.stack, self.files[0].fleet, ROOT).plan
+        plan = evaluate_config(self.part.stack, self.files[0].fleet, ROOT).fleet_plan
         assert plan is not None
         self.resources = {flavor.resource for flavor in plan.flavors}
 

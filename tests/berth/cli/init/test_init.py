@@ -21,6 +21,7 @@ from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
+from berth.plan.team_stack import TeamStackPlan
 from tests.problem_lines import without_codes
 from tests.stack_files import ACK_STACKS, ALL_STACKS, FLEET_STACKS, ROOT, TEAM_STACKS, evaluation
 from tests.test_architecture import WITHOUT_PULUMI
@@ -55,13 +56,13 @@ def where(stack: str) -> list[str]:
     result = evaluation(stack)
     if stack in TEAM_STACKS or stack in EXISTING:
         return []
-    if isinstance(result.ack_plan, AckFleetPlan):
-        return ["--region", result.ack_plan.region]
+    if isinstance(result.plan, AckFleetPlan):
+        return ["--region", result.plan.region]
     if stack in EXISTING_GKE:
         return ["--project", "acme-ml-prod", "--region", "us-central1", "--cluster", "prod"]
-    assert result.plan is not None
-    assert result.plan.region is not None
-    return ["--project", "acme-ml-prod", "--region", result.plan.region]
+    assert result.fleet_plan is not None
+    assert result.fleet_plan.region is not None
+    return ["--project", "acme-ml-prod", "--region", result.fleet_plan.region]
 
 
 def made(project: Path, *words: str) -> Evaluation:
@@ -78,9 +79,8 @@ def made(project: Path, *words: str) -> Evaluation:
 
 def planned(result: Evaluation) -> FleetPlan | AckFleetPlan:
     """Return the plan, on either cloud."""
-    plan = result.plan or result.ack_plan
-    assert plan is not None
-    return plan
+    assert isinstance(result.plan, FleetPlan | AckFleetPlan)
+    return result.plan
 
 
 # --- every example ----------------------------------------------------------------------------------------------------
@@ -98,8 +98,8 @@ def test_an_example_is_copied_except_for_names(stack: str, project: Path) -> Non
     changed = [line.strip() for was, line in zip(old, new, strict=True) if was != line]
     for line in changed:
         assert re.match(NAME_LINE, line)
-    if result.plan is not None and stack not in (*EXISTING, *EXISTING_GKE):
-        assert (result.plan.project, result.plan.cluster.name) == ("acme-ml-prod", "prod")
+    if result.fleet_plan is not None and stack not in (*EXISTING, *EXISTING_GKE):
+        assert (result.fleet_plan.project, result.fleet_plan.cluster.name) == ("acme-ml-prod", "prod")
 
 
 @pytest.mark.parametrize("stack", list(ALL_STACKS))
@@ -111,8 +111,8 @@ def test_no_control_plane_is_open_to_every_address(stack: str, project: Path) ->
     result = evaluate_stack("prod", project)
     assert "open-control-plane" not in {each.code for each in result.warnings}
     if was_open:
-        assert result.plan is not None
-        cluster = result.plan.cluster
+        assert result.fleet_plan is not None
+        cluster = result.fleet_plan.cluster
         assert isinstance(cluster, ClusterPlan)
         assert cluster.control_plane.dns_endpoint
         assert not cluster.control_plane.ip_endpoint
@@ -158,8 +158,8 @@ def test_teams_share_the_guarantees_of_an_example(stack: str, number: int, proje
 def test_new_teams_of_the_batch_platform_have_its_queue_roles(number: int, project: Path) -> None:
     """Each has hp, lp and compact with the settings of the example, and all share its dws queue."""
     names = [f"team-{letter}" for letter in "vwxyz"[:number]]
-    plan = made(project, "--from", "batch-platform", *GKE, *(w for n in names for w in ("--team", n))).plan
-    example = evaluation("batch-platform").plan
+    plan = made(project, "--from", "batch-platform", *GKE, *(w for n in names for w in ("--team", n))).fleet_plan
+    example = evaluation("batch-platform").fleet_plan
     assert plan is not None
     assert example is not None
     roles = {
@@ -216,8 +216,8 @@ def test_another_region_takes_other_zones(project: Path) -> None:
     """One zone replaces all of the example's, or each is replaced by its own; a list has no duplicates."""
     west = ["--project", "acme-ml-prod", "--region", "us-west4"]
     result = made(project, "--from", "reservations", *west, "--zone", "us-west4-a")
-    assert result.plan is not None
-    assert result.plan.region == "us-west4"
+    assert result.fleet_plan is not None
+    assert result.fleet_plan.region == "us-west4"
     text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
     assert "zones: [us-west4-a]" in text and "us-central1" not in text
     zones = ["us-west4-a", "us-west4-b", "us-west4-c"]
@@ -230,8 +230,8 @@ def test_another_region_takes_other_zones(project: Path) -> None:
 def test_workers_keep_their_own_regions(project: Path) -> None:
     words = ["--project", "acme-ml-prod", "--region", "us-west4", "--zone", "us-west4-a"]
     result = made(project, "--from", "multikueue", *words)
-    assert result.plan is not None
-    assert {worker.name: worker.plan.region for worker in result.plan.workers} == {
+    assert result.fleet_plan is not None
+    assert {worker.name: worker.plan.region for worker in result.fleet_plan.workers} == {
         "central": "us-west4",
         "east": "us-east5",
     }
@@ -239,8 +239,8 @@ def test_workers_keep_their_own_regions(project: Path) -> None:
 
 def test_an_existing_cluster_takes_a_context(project: Path) -> None:
     result = made(project, "--from", "local", "--context", "kind: other", "--team", "vision")
-    assert result.plan is not None
-    assert getattr(result.plan.cluster, "context", None) == "kind: other"
+    assert result.fleet_plan is not None
+    assert getattr(result.fleet_plan.cluster, "context", None) == "kind: other"
 
 
 def test_an_existing_gke_cluster_takes_its_name_project_and_place(project: Path) -> None:
@@ -259,8 +259,8 @@ def test_a_teams_own_stack_takes_its_platform_and_its_team(project: Path) -> Non
     assert init("prod-b", "--from", "team-a", "--platform", "prod", "--team", "team-b").exit_code == 0
     result = evaluate_stack("prod-b", project)
     assert result.faults == ()
-    assert result.team_stack_plan is not None
-    assert (result.team_stack_plan.platform, result.team_stack_plan.team) == ("prod", "team-b")
+    assert isinstance(result.plan, TeamStackPlan)
+    assert (result.plan.platform, result.plan.team) == ("prod", "team-b")
 
 
 def test_any_indentation_of_a_fleet_is_read(project: Path) -> None:
@@ -464,9 +464,9 @@ def test_a_terminal_prompts_for_missing_values(project: Path) -> None:
         "Teams, separated by commas or spaces (empty: the example's):",
     ]
     result = evaluate_stack("prod", project)
-    assert result.plan is not None
-    assert (result.plan.project, result.plan.region) == ("acme-ml-prod", "us-east5")
-    assert [team.name for team in result.plan.teams] == ["speech", "vision"]
+    assert result.fleet_plan is not None
+    assert (result.fleet_plan.project, result.fleet_plan.region) == ("acme-ml-prod", "us-east5")
+    assert [team.name for team in result.fleet_plan.teams] == ["speech", "vision"]
 
 
 def test_the_suggested_next_commands_work(project: Path) -> None:
@@ -490,7 +490,7 @@ def test_five_teams_on_three_slices_have_equal_shares_and_a_reason_for_no_guaran
         "vlp-24: 5 teams cannot share 3 slices equally, so each is guaranteed nothing; every team can borrow the 3 "
         "slices from the cohort 'all'"
     )
-    result = evaluate_stack("prod", project).plan
+    result = evaluate_stack("prod", project).fleet_plan
     assert result is not None
     shares = [(team.guaranteed.get("vlp-24", 0), team.ceiling["vlp-24"]) for team in result.teams]
     assert shares == [(0, 24)] * 5

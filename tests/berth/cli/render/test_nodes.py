@@ -15,7 +15,7 @@ LINT_STACK = ROOT / "tests/berth/lint/stack.yaml"
 
 
 def labels_of(pool: str) -> dict[str, str]:
-    plan = evaluate_stack(str(LINT_STACK), LINT_STACK.parent).plan
+    plan = evaluate_stack(str(LINT_STACK), LINT_STACK.parent).fleet_plan
     assert plan is not None
     nodes: list[Any] = list(simulated_nodes(plan))
     return next(each["metadata"]["labels"] for each in nodes if each["metadata"]["name"].startswith(f"{pool}-"))

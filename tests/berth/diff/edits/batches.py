@@ -14,7 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from berth.diff.compare import AnyPlan, compare
+from berth.backends.table import StackPlan
+from berth.diff.compare import compare
 from berth.evaluate import Evaluation
 from tests.berth.diff.edits.engine_changes import REPLACED, Address, Disagreement, disagreements, reported
 from tests.berth.diff.edits.one_key import evaluate_values, registered
@@ -80,10 +81,10 @@ def batches(stack: str, base: Values, edits: Iterable[OneEdit]) -> list[Batch]:
     return made
 
 
-def plans(stack: str, *both: Values) -> list[AnyPlan]:
+def plans(stack: str, *both: Values) -> list[StackPlan]:
     """The plans of a stack with these values; empty if one of them has faults."""
     evaluated = [_evaluated(stack, json.dumps(values)) for values in both]
-    made = [each.plan_of_any_kind for each in evaluated if not each.faults and each.plan_of_any_kind is not None]
+    made = [each.plan for each in evaluated if not each.faults and each.plan is not None]
     return made if len(made) == len(both) else []
 
 

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from berth.diff.compare import AnyPlan, Changes, compare
+from berth.backends.table import StackPlan
+from berth.diff.compare import Changes, compare
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
 
@@ -48,7 +49,7 @@ class Subject:
             texts = {file: text.replace(old, new) for file, text in texts.items()}
         return texts
 
-    def plan(self, name: str | None = None) -> AnyPlan:
+    def plan(self, name: str | None = None) -> StackPlan:
         """Return the plan of the stack, or of the stack with one edit."""
         return _plan(self, name)
 
@@ -58,13 +59,13 @@ class Subject:
 
 
 @cache
-def _plan(subject: Subject, name: str | None) -> AnyPlan:
+def _plan(subject: Subject, name: str | None) -> StackPlan:
     with TemporaryDirectory() as folder:
         write(Path(folder), subject.edited(name) if name else subject.files)
         evaluation = evaluate_stack(subject.stack, Path(folder))
     assert [fault.line() for fault in evaluation.faults] == []
-    assert evaluation.plan_of_any_kind is not None
-    return evaluation.plan_of_any_kind
+    assert evaluation.plan is not None
+    return evaluation.plan
 
 
 @cache

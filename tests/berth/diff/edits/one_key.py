@@ -55,7 +55,7 @@ def _registered(stack: str, values: str) -> dict[str, RecordedResource]:
             preview=False,
             secrets=secrets.keys(),
             references=references,
-            invoke=partial(answer_function, document.plan),
+            invoke=partial(answer_function, document.fleet_plan),
         )
     else:
         name = Path(json.loads(values)["platform"]).stem

@@ -58,9 +58,9 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 @pytest.fixture
 def plan(folder: pathlib.Path) -> FleetPlan:
     evaluation = evaluate_stack("lab", folder)
-    assert (evaluation.faults, evaluation.plan is None) == ((), False)
-    assert evaluation.plan is not None
-    return evaluation.plan
+    assert (evaluation.faults, evaluation.fleet_plan is None) == ((), False)
+    assert evaluation.fleet_plan is not None
+    return evaluation.fleet_plan
 
 
 def nominal(plan: FleetPlan, queue: str) -> int:
