@@ -68,9 +68,19 @@ def _imports(module: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module} imports by dots"
-            inside = {f"{node.module}.{alias.name}" for alias in node.names} & FILES.keys()
-            yield from inside or {str(node.module)}
+            source = _source(module, node)
+            inside = {f"{source}.{alias.name}" for alias in node.names} & FILES.keys()
+            yield from inside or {source}
+
+
+def _source(module: str, node: ast.ImportFrom) -> str:
+    """The module that is imported from. Components use dots: where they are installed, they are `berth_components`."""
+    if not module.startswith("components."):
+        assert node.level == 0, f"{module} imports by dots"
+        return str(node.module)
+    assert node.level or not str(node.module).startswith("components"), f"{module} imports its own package by name"
+    above = module.split(".")[: -node.level] if node.level else []
+    return ".".join([*above, str(node.module)])
 
 
 def within(module: str, room: str) -> bool:
