@@ -20,7 +20,7 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NodePoolPlan
 
 _EFFECT_NOTES = {UpdateEffect.REPLACE: " (REPLACES it)", UpdateEffect.RECREATE: " (its nodes are recreated)"}
-_CHANGED_OF_ADOPTED = ("machine_type", "disk_size_gb", "spot", "queued")
+_CHANGED_OF_ADOPTED = ("machine_type", "settings.disk_size_gb", "spot", "queued")
 """Fields of an adopted node pool that are not kept as they are."""
 _MAX_NAMES = 5
 """Names of one kind that are listed."""
@@ -61,7 +61,8 @@ def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account:
         )
         return
     yield from _field_changes(what, seen, plan, rest_fields.NODE_POOL)
-    account, planned_account = value_at(resource, "config.serviceAccount"), plan.service_account or planned_account
+    account = value_at(resource, "config.serviceAccount")
+    planned_account = plan.settings.service_account or planned_account
     if account not in (None, planned_account):
         effect_note = _EFFECT_NOTES[UpdateEffect.REPLACE]
         yield NotAdopted(what, f"config.serviceAccount {account} → {planned_account}{effect_note}", Fate.CHANGED)
@@ -77,8 +78,9 @@ def _field_changes(what: str, seen: Mapping[str, object], plan: object, kind: st
         before = tuple(sorted(cast("tuple[str, ...]", before))) if isinstance(before, tuple) else before
         if after is None or (not before and not after) or str(before).casefold() == str(after).casefold():
             continue  # fields that are not written stay as they are
+        shown = field.removeprefix("settings.")
         effect_note = _EFFECT_NOTES.get(rest_fields.effect_of_field(kind, field, before, after), "")
-        yield NotAdopted(what, f"{field} {format_change(before, after)}{effect_note}", Fate.CHANGED)
+        yield NotAdopted(what, f"{shown} {format_change(before, after)}{effect_note}", Fate.CHANGED)
 
 
 def _unsupported(what: str, kind: str, resource: ApiObject) -> Iterator[NotAdopted]:

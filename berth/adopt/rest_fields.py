@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
@@ -70,9 +71,15 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
 def rest_field_table(kind: str) -> RestFieldTable:
     """Return the table of node pools or of clusters."""
     section = yaml_loader.load_table(_TABLE)[kind]
-    fields = {path: convert(row, RestField) for path, row in section["said"].items()}
+    fields = {path: _row(kind, row) for path, row in section["said"].items()}
     fixed = {path: convert(row, FixedField) for path, row in section["fixed"].items()}
     return RestFieldTable(fields, fixed, tuple(section["read"]), tuple(section["served"]))
+
+
+def _row(kind: str, row: Mapping[str, Any]) -> RestField:
+    """Return a row of the file; in a node pool, a key without a field of the plan is one of the node settings."""
+    key = re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0].lower()}", row.get("key", ""))
+    return convert({"plan": f"settings.{key}", **row} if kind == NODE_POOL else row, RestField)
 
 
 def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, Any]:

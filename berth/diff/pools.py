@@ -14,7 +14,7 @@ from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect, ResourceChange
 from berth.diff.values import camel_case
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.gke import NodePoolPlan
+from berth.plan.gke import NO_SETTINGS, NodePoolPlan
 from berth.plan.nodes import Bounds
 from berth.resource import IN_WORKER, ResourceKind
 
@@ -69,7 +69,7 @@ def compare_pools(
     pool_changes = (
         _compare_pool(before.get(name), after.get(name), parts.get(name, []), (old, new), other_names.get(name))
         for name in sorted(before.keys() | after.keys())
-        if before.get(name) != after.get(name) or name in parts or name in other_names
+        if _is_changed(before.get(name), after.get(name)) or name in parts or name in other_names
     )
     return tuple(pool_changes)
 
@@ -84,7 +84,8 @@ def _compare_pool(
     shown = old_pool if new_pool is None else new_pool
     assert shown is not None
     old_or_new_pool = old_pool or shown
-    what = _kind_of_change(old_pool, new_pool, parts) if old_pool != new_pool or parts else ChangeKind.RENAMED
+    is_changed = _is_changed(old_pool, new_pool) or bool(parts)
+    what = _kind_of_change(old_pool, new_pool, parts) if is_changed else ChangeKind.RENAMED
     if what == ChangeKind.DELETED and not _is_made_here(plans[0], old_or_new_pool):
         what = ChangeKind.UNMANAGED
     nodes, accelerators = _affected(old_pool, new_pool, what, parts)
@@ -187,9 +188,20 @@ def _stated_accounts(old_pool: PoolPlan, new_pool: PoolPlan) -> Iterator[FieldEf
     before = {each.key: each for each in old_pool.node_pools}
     for after in new_pool.node_pools:
         if after.key in before and after.adopted:
-            accounts = before[after.key].service_account, after.service_account
+            accounts = before[after.key].settings.service_account, after.settings.service_account
             if accounts[0] != accounts[1]:
                 yield FieldEffect("serviceAccount", "nodeConfig.serviceAccount", *accounts, UpdateEffect.STATED)
+
+
+def _is_changed(old_pool: PoolPlan | None, new_pool: PoolPlan | None) -> bool:
+    """Return whether a pool differs in more than settings of its nodes, which the node pools' changes show if sent."""
+    if old_pool is None or new_pool is None or old_pool == new_pool:
+        return old_pool != new_pool
+    return _without_settings(old_pool) != _without_settings(new_pool) or any(_stated_accounts(old_pool, new_pool))
+
+
+def _without_settings(pool: PoolPlan) -> PoolPlan:
+    return replace(pool, node_pools=tuple(replace(each, settings=NO_SETTINGS) for each in pool.node_pools))
 
 
 def _without_node_pools(pool: PoolPlan) -> PoolPlan:

@@ -151,10 +151,9 @@ class _ClusterResources:
         service_account = self._node_account(account) if account is not None else None
         pools = [(pool.name, each) for pool in fleet.own_pools for each in pool.node_pools]
         for pool, each in [(None, fleet.system_pool), *pools] if fleet.system_pool else pools:
-            is_default = account is not None and each.service_account == account.email
             make = partial(
                 node_pool,
-                replace(each, service_account=None) if is_default else each,
+                each.without_account(account and account.email),
                 cluster=name,
                 location=location,
                 service_account=service_account,

@@ -156,7 +156,9 @@ def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]
         return
     is_misspelt = problem.code == "unknown-key" and problem.path
     paths = {problem.path, _intended_path(model, problem.path)} if is_misspelt else {problem.path}
-    for section, name in map(_part_of, paths):
+    for path in paths:
+        section, name = (*map(str, path[:2]), "", "")[:2]
+        name = name if section in _SPLITTABLE_SECTIONS else ""
         yield section, name
         if section in ("", "teamFiles"):  # a team file is faulty or missing, so its teams are unknown
             yield "teams", "*"
@@ -166,11 +168,6 @@ def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]
         if section == "pools":
             yield "flavors", name
             yield "flavors", _pool_flavor(model, fleet, problem)
-
-
-def _part_of(path: FieldPath) -> SpecPart:
-    section, name = (*map(str, path[:2]), "", "")[:2]
-    return section, name if section in _SPLITTABLE_SECTIONS else ""
 
 
 def _pool_flavor(model: type[Model], fleet: Mapping[str, Any], problem: Problem) -> str:
@@ -187,14 +184,13 @@ def _pool_flavor(model: type[Model], fleet: Mapping[str, Any], problem: Problem)
 
 def _without_faulty(model: type[Model], fleet: Mapping[str, Any], set_aside: frozenset[SpecPart]) -> dict[str, Any]:
     """Return the fleet without the parts that were set aside, and with placeholders for required keys."""
-    remaining = {section: _kept_entries(section, entries, set_aside) for section, entries in fleet.items()}
+    remaining: dict[str, object] = {}
+    for section, entries in fleet.items():
+        remaining[section] = entries
+        if isinstance(entries, dict) and section in _SPLITTABLE_SECTIONS:
+            named = cast("dict[str, object]", entries).items()
+            remaining[section] = {name: entry for name, entry in named if (section, name) not in set_aside}
     return {
         **{key: value for key, value in remaining.items() if (key, "") not in set_aside},
         **{key: value for key, value in _PLACEHOLDERS[model].items() if (key, "") in set_aside},
     }
-
-
-def _kept_entries(section: str, entries: object, set_aside: frozenset[SpecPart]) -> object:
-    if not isinstance(entries, dict) or section not in _SPLITTABLE_SECTIONS:
-        return cast("object", entries)
-    return {k: v for k, v in cast("dict[str, Any]", entries).items() if (section, k) not in set_aside}

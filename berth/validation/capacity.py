@@ -179,7 +179,7 @@ def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
         problems.fault("range-too-small", ("cluster", "network", "nodeCidrBlock"), message)
     blocks = [(_max_system_nodes(plan), pod_block_size(None))]
     for pool in plan.pools:
-        pods_per_node = next((node_pool.max_pods_per_node for node_pool in pool.node_pools), None)
+        pods_per_node = next((node_pool.settings.max_pods_per_node for node_pool in pool.node_pools), None)
         blocks.append((pool.nodes.max, pod_block_size(pods_per_node)))
     required, available = sum(count * block for count, block in blocks), IPv4Network(network.pod_range).num_addresses
     if required > available and {block for _, block in blocks} == {pod_block_size(None)}:

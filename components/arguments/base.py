@@ -95,7 +95,9 @@ class ComponentArguments:
         faults = [*in_python(distinct_faults(problems, [*map(to_camel, self.types())]), self.models)]
         if faults:
             kind = type(self).__name__.removesuffix("Args")
-            raise pulumi.RunError("\n".join([f"{kind} '{name}' is refused:", *(each.line() for each in faults)]))
+            raise pulumi.RunError(
+                "\n".join([f"{kind} '{name}' is refused:", *(each.line_without_severity() for each in faults)])
+            )
 
 
 def _wrong_types(plain: Mapping[str, Any], kinds: Mapping[str, str]) -> Iterator[tuple[str, Problem]]:

@@ -79,7 +79,7 @@ def refuse(arguments: Arguments, name: str, problems: Iterable[Problem] = ()) ->
     """Raise InputPropertiesError with one line for each fault of the arguments and of `problems`, if there is any."""
     faults = [*distinct_faults([*arguments.problems, *problems], _inputs(arguments.component))]
     if faults:
-        lines = [f"{arguments.component} '{name}' is refused:", *(each.line() for each in faults)]
+        lines = [f"{arguments.component} '{name}' is refused:", *(each.line_without_severity() for each in faults)]
         # Paths are in the lines, which the engine prints as they are. Without a list the SDK's server fails.
         raise InputPropertiesError("\n".join(lines), [])
 

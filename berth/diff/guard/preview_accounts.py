@@ -39,7 +39,7 @@ class _LostAccount(Struct, frozen=True):
 
     def is_needed_by(self, node_pool: NodePoolPlan, step: Step | None, plan: FleetPlan) -> bool:
         """Return whether nodes that remain run as the account, or may; `step` is that of their node pool, if any."""
-        written = node_pool.service_account
+        written = node_pool.settings.service_account
         if step is not None and (step["op"] == "create" or step["op"] in REPLACING_OPS):
             return self.action == GuardedAction.DELETE and written == self.email
         if step is not None and (actual := _account_of_nodes(step)) is not None:

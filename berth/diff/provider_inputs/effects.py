@@ -154,5 +154,7 @@ def _is_disjoint(change: FieldChange) -> bool:
 
 
 def _is_widened(change: FieldChange) -> bool:
-    before, after = ip_network(cast("str", change.before)), ip_network(cast("str", change.after))
+    if not isinstance(change.before, str) or not isinstance(change.after, str):
+        return False
+    before, after = ip_network(change.before), ip_network(change.after)
     return before.version == after.version and before.subnet_of(cast("Any", after))

@@ -108,7 +108,7 @@ def _check_kind(request: PoolRequest, reservation: ReservationRequest) -> Violat
         )
         message = f"{message} Google's sales or a future reservation; write existing: true for such a reservation"
         yield _violation("own-tpu-reservation", message, severity=Severity.WARNING)
-    if reservation.project and request.made_by_gke and (request.compact or request.multi_host):
+    if reservation.project and request.made_by_gke and (request.settings.compact_placement or request.multi_host):
         message = (
             f"{_display_name(reservation)} is shared, and auto-provisioning cannot combine a shared reservation with a"
         )
