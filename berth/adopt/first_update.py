@@ -12,7 +12,7 @@ from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kubernetes.server_defaults import without_defaults
 from berth.diff.fields import compare_fields
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.values import format_change, format_value
+from berth.diff.values import format_change, format_on_one_line
 from berth.manifests.fleet import all_manifests
 from berth.manifests.serving.webhooks import PATCH
 from berth.plan.existing import ExistingClusterPlan
@@ -89,7 +89,7 @@ def _unsupported(what: str, kind: str, resource: ApiObject) -> Iterator[NotAdopt
             effect_note = _EFFECT_NOTES.get(fixed_field.does, "")
             yield NotAdopted(what, f"{path} {format_change(observed, fixed_field.value)}{effect_note}", Fate.CHANGED)
         else:
-            yield NotAdopted(what, f"{path} is {format_value(observed)}, which a stack file cannot express")
+            yield NotAdopted(what, f"{path} is {format_on_one_line(observed)}, which a stack file cannot express")
 
 
 # --- Kubernetes -------------------------------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ from berth.diff.pools import PoolChange
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resource_changes import compare_registered
 from berth.diff.resources import FieldEffect, ResourceChange
-from berth.diff.values import camel_case
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
 from berth.plan.nodes import Bounds
+from berth.registration import camel_case
 from berth.resource import ResourceKind
 
 _NO_NODES = Bounds(min=0, max=0)
