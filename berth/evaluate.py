@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Severity, format_path
-from berth.loader import SourceMap, StackFile, locate, read_config, read_stack, sort_by_place, with_team_defaults
+from berth.diagnostics.listing import sort_by_place
+from berth.loader import SourceMap, StackFile, locate, read_config, read_stack, with_team_defaults
 from berth.plan.fleet import FleetPlan
 from berth.planner import PlanningResult, plan_fleet
 from berth.planner.left_out import left_out

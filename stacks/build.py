@@ -37,7 +37,9 @@ def buildable_plan(evaluation: Evaluation) -> StackPlan:
     plan = evaluation.plan
     if evaluation.faults or plan is None:
         raise pulumi.RunError(
-            "\n".join([f"stack '{evaluation.stack}' has faults:", *(p.line() for p in evaluation.faults)])
+            "\n".join(
+                [f"stack '{evaluation.stack}' has faults:", *(p.line_without_severity() for p in evaluation.faults)]
+            )
         )
     for problem in evaluation.warnings:
         pulumi.log.warn(problem.line_without_severity())

@@ -46,7 +46,7 @@ def plan_rotation(
         if evaluation.fleet_plan is not None and not {"slices", "nodes"} & changes.keys():
             name = _next_name(pool) if how == BESIDE else pool.name
             _check_capacity_kept(pool, next((each for each in evaluation.fleet_plan.pools if each.name == name), None))
-        faults = tuple(fault.line() for fault in evaluation.faults)
+        faults = tuple(fault.line_without_severity() for fault in evaluation.faults)
         steps.append(RotationStep(title, then, after.unified_diff(editor), faults))
         if faults:
             break

@@ -76,7 +76,7 @@ def refuse(arguments: Arguments, name: str, problems: Iterable[Problem] = ()) ->
     for problem in (*arguments.problems, *problems):
         if problem.severity == Severity.FAULT and problem.path not in reported:
             reported.add(problem.path)
-            lines.append(problem.line())
+            lines.append(problem.line_without_severity())
     if lines:
         # Paths are in the lines, which the engine prints as they are. Without a list the SDK's server fails.
         raise InputPropertiesError("\n".join([f"{arguments.component} '{name}' is refused:", *lines]), [])

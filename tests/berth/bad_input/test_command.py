@@ -45,11 +45,11 @@ def berth(folder: pathlib.Path, *arguments: str, **environment: str) -> subproce
 @pytest.mark.parametrize(
     ("arguments", "code", "stdout", "stderr"),
     [
-        (["check", "dev"], 0, "dev: no faults\n", ""),
-        (["check", "My_Dev", "dev", "dve"], 1, "Pulumi.My_Dev.yaml:5: cluster.name: ", ""),
-        (["check", "\udcff"], 1, r"no stack '\udcff' (Pulumi.\udcff.yaml); write ", ""),
-        (["render", "My_Dev", "-o", "out"], 1, "", "Pulumi.My_Dev.yaml:5: cluster.name: "),
-        (["preview", "My_Dev"], 1, "", "Pulumi.My_Dev.yaml:5: cluster.name: "),
+        (["check", "dev"], 0, "dev: no errors\n", ""),
+        (["check", "My_Dev", "dev", "dve"], 1, "Pulumi.My_Dev.yaml:5: error: cluster.name: ", ""),
+        (["check", "\udcff"], 1, r"error: no stack '\udcff' (Pulumi.\udcff.yaml); write ", ""),
+        (["render", "My_Dev", "-o", "out"], 1, "", "Pulumi.My_Dev.yaml:5: error: cluster.name: "),
+        (["preview", "My_Dev"], 1, "", "Pulumi.My_Dev.yaml:5: error: cluster.name: "),
         (["plan", "My_Dev", "--json"], 1, '{\n  "stack": "My_Dev"', ""),
         (["check"], 2, "", "Usage: "),
         (["chek", "dev"], 2, "", "Usage: "),
