@@ -40,6 +40,7 @@ def node_config(plan: NodePoolPlan, service_account: object, reservation: object
         ],
         "disk_type": plan.disk_type,
         "disk_size_gb": settings.disk_size_gb,
+        "image_type": settings.image_type,
         "service_account": settings.service_account or service_account,
         "oauth_scopes": [SCOPE],
         "gvnic": {"enabled": True},
