@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Problems
 from berth.parts.context import parsed_part, part_context, part_problems
@@ -35,12 +36,18 @@ class NetworkPart(Struct, frozen=True):
 
 
 def plan_cluster(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> ClusterPart:
-    """Plan a cluster called `name`, or as its argument says, in a network of which nothing is known."""
+    """Plan a cluster called `name`, or as its argument says, in a network of which nothing is known.
+
+    The control plane has a range of its own only if one is written: with a range, GKE lets it reach webhooks on the
+    nodes only by a firewall rule, and whether the program may make one in that network is unknown.
+    """
     sections, settings = _divided(name, arguments)
     path: FieldPath = ("cluster",)
     context = part_context(name, {**sections, "cluster": settings}, path, known_problems)
     context.check_region()
     plan = cluster_plan(context, {}, multi_networking=False)
+    if "cidr_block" not in context.spec.cluster.control_plane.model_fields_set:
+        plan = replace(plan, control_plane=replace(plan.control_plane, ip_range=None))
     warn_open_control_plane(plan, context.problems)
     return ClusterPart(plan, part_problems(context.problems.entries, path))
 

@@ -213,7 +213,7 @@ def test_a_cluster_in_a_network_is_that_of_a_stack_file() -> None:
                 subnetwork=network.subnetwork,
                 node_service_account="nodes@acme-ml.iam.gserviceaccount.com",
                 release_channel="rapid",
-                control_plane={"gcp_public_cidrs_access": True},
+                control_plane={"gcp_public_cidrs_access": True, "cidr_block": "172.16.0.32/28"},
             ),
             opts=opts,
         )
@@ -222,7 +222,8 @@ def test_a_cluster_in_a_network_is_that_of_a_stack_file() -> None:
     result = registered(build)
     made = {each.name: each for each in result.resources if each.type.startswith("gcp:")}
     assert made.keys() == {"lab-vpc", "lab-subnet", "lab-router", "lab-nat", "lab-cluster"}
-    settings = {"releaseChannel": "rapid", "controlPlane": {"gcpPublicCidrsAccess": True}}
+    control_plane = {"gcpPublicCidrsAccess": True, "cidrBlock": "172.16.0.32/28"}
+    settings = {"releaseChannel": "rapid", "controlPlane": control_plane}
     written = {"project": "acme-ml", "region": "us-central1", "cluster": settings}
     plan = evaluate_values("lab", written).fleet_plan
     assert plan is not None and isinstance(plan.cluster, ClusterPlan)
@@ -260,6 +261,8 @@ def test_a_cluster_in_a_subnet_of_others_names_its_ranges() -> None:
     )
     result = registered(lambda opts: Cluster("lab", arguments, opts=opts))
     (cluster,) = [each.inputs for each in result.resources if each.type == "gcp:container/cluster:Cluster"]
+    # With a range of its own the control plane would need a firewall rule in the network of others.
+    assert "masterIpv4CidrBlock" not in cast("Mapping[str, Any]", cluster["privateClusterConfig"])
     assert cluster["ipAllocationPolicy"] == {
         "clusterSecondaryRangeName": "ml-pods",
         "servicesSecondaryRangeName": "ml-services",
