@@ -90,7 +90,7 @@ def upgrade_surge(request: PoolRequest) -> SurgeSpec | None:
         return None
     if request.machine.domain_topology:
         return domain_surge(request)
-    in_place = request.multi_host or reservation_affinity(request).value is not None
+    in_place = request.multi_host or reservation_affinity(request).type == "SPECIFIC_RESERVATION"
     return request.settings.surge or (DRAIN_FIRST if in_place else SURGE_ONE)
 
 

@@ -71,8 +71,8 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
         return f"; write {form}"
     entries = cast("dict[object, object]", error["input"] if isinstance(error["input"], dict) else {})
     if noun == "a list" and entries:  # the one item, written without brackets
-        keys, form = set(map(str, entries)), f"[{format_value(entries)}]"
-        if keys <= set(allowed_keys((*path, 0), root)) and "..." not in form:
+        form = f"[{format_value(entries)}]"
+        if {str(key) for key in entries} <= {*allowed_keys((*path, 0), root)} and "..." not in form:
             return f"; write {form}"
     # The example for `path`, or for the list that contains it, if it has the required type.
     form = example(path)[1:-1] if isinstance(path[-1], int) else example(path)
