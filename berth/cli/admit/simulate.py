@@ -69,7 +69,9 @@ def run_stacks(
     stories = [simulation.simulate() for simulation in simulations] if not _has_faults(problems) else []
     problems += _collect_problems(simulations)
     if not _has_faults(problems):
-        problems += manifests.without_jobs(_files_with_jobs(manifests.documents, simulations))
+        scenarios = {document.file for document in job_documents if is_scenario(document)}
+        checked = {document.file for document in states}.union(*(each.files_with_jobs for each in simulations))
+        problems += manifests.without_jobs(checked | scenarios)
     if not (jobs or live or _has_faults(problems)):
         problems.append(
             Problem(Severity.FAULT, "no-jobs", (), f"no jobs to simulate; write berth admit {stacks[0]} JOBS...")
@@ -88,11 +90,6 @@ def _collect_problems(simulations: Sequence[_Simulation]) -> Iterator[Problem]:
             yield from as_differences(simulation.manifest_faults, others[0], simulation.stack)
         else:
             yield from simulation.manifest_faults
-
-
-def _files_with_jobs(documents: Iterable[ManifestDocument], simulations: Iterable[_Simulation]) -> set[str]:
-    read = {each.file for each in documents if is_scenario(each) or is_cluster_state(each)}
-    return read.union(*(simulation.files_with_jobs for simulation in simulations))
 
 
 class _Simulation:

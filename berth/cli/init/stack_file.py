@@ -174,8 +174,9 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
     head = re.sub(r"# yaml-language-server:.*\n", "", head)
     if teams:
         head = f"# From {example.display_path}, with teams of its own.\n"
+        first_key = re.search(r"^ *berth:fleet:.*\n(?:\s*(?:#.*)?\n)*( +)", body, re.MULTILINE)
         new_teams = (roles_text if keeps_roles else teams_text)(example.evaluation, teams)
-        body = f"{body.rstrip()}\n\n{indent(new_teams, _indentation(body))}"
+        body = f"{body.rstrip()}\n\n{indent(new_teams, first_key[1] if first_key else ' ' * 4)}"
         written_teams = cast("Mapping[str, object]", YamlEditor(name, file, {file: body}).value_at(("teams",)) or {})
         if tuple(written_teams) != tuple(teams):
             raise ExampleError(
@@ -213,12 +214,6 @@ def _with_zones(example: ExampleStack, zones: Sequence[str]) -> str:
 def _scalar(value: str) -> str:
     """Return text as a YAML scalar that parses to the same text."""
     return yaml.safe_dump(value, width=10_000).splitlines()[0]
-
-
-def _indentation(body: str) -> str:
-    """Return the indentation of the fleet's keys."""
-    match = re.search(r"^ *berth:fleet:.*\n(?:\s*(?:#.*)?\n)*( +)", body, re.MULTILINE)
-    return match[1] if match else " " * 4
 
 
 def _without_teams(editor: YamlEditor, keeps_roles: bool) -> YamlEditor:
