@@ -101,8 +101,9 @@ def _counts(*changes: CountChange) -> list[Change]:
 
 def _worker_tables(changes: Changes) -> Iterator[Table]:
     """Yield the changed flavors of workers, and the changed shares of queues' guarantees on them."""
+    ends = {ChangeKind.CHANGED: "", ChangeKind.UNMANAGED: f" ({diff_text.UNMANAGED_TEXT})"}
     rows = [
-        [_worker_name(each.worker, each.what), f.flavor, *_counts(f.capacity, f.guaranteed), f.noun]
+        [each.worker + ends.get(each.what, f" ({each.what})"), f.flavor, *_counts(f.capacity, f.guaranteed), f.noun]
         for each in changes.workers
         for f in each.flavors
     ]
@@ -113,12 +114,6 @@ def _worker_tables(changes: Changes) -> Iterator[Table]:
         for share, worker in sorted(shares, key=lambda row: (row[0].queue, row[0].flavor, row[1]))
     ]
     yield Table("Shares", ("queue", "worker", "flavor", "guaranteed", ""), rows, numbers=(3,))
-
-
-def _worker_name(name: str, change: ChangeKind) -> str:
-    if change == ChangeKind.CHANGED:
-        return name
-    return f"{name} ({diff_text.UNMANAGED_TEXT if change == ChangeKind.UNMANAGED else change})"
 
 
 def _preemption_lines(changes: QuotaChanges) -> Iterator[str]:

@@ -10,9 +10,15 @@ from msgspec.structs import replace
 from berth.diff.fields import FieldChange
 from berth.diff.kinds import ChangeKind, ResourceKey
 from berth.diff.provider_inputs.changes import compare_registrations
-from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, input_rules, is_within
+from berth.diff.provider_inputs.effects import (
+    UpdateEffect,
+    effect_of_input,
+    input_rules,
+    is_within,
+    strongest_effect,
+)
 from berth.diff.resources import FieldEffect, ResourceChange
-from berth.google.fleet import registrations
+from berth.google.fleet import google_resources
 from berth.plan.fleet import FleetPlan
 from berth.registration import Reference, Registration
 from berth.resource import IN_WORKER, FleetResource, ResourceKind, resource_title
@@ -23,7 +29,7 @@ def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, .
 
     A resource is also replaced if it depends on a replaced one, because Pulumi does not know the new name in advance.
     """
-    return tuple(_with_common_settings_of_alerts(compare_registered(registrations(old), registrations(new))))
+    return tuple(_with_common_settings_of_alerts(compare_registered(google_resources(old), google_resources(new))))
 
 
 def compare_registered(old: Iterable[FleetResource], new: Iterable[FleetResource]) -> tuple[ResourceChange, ...]:
@@ -36,6 +42,9 @@ def replaced_clusters(changes: Iterable[ResourceChange]) -> set[str]:
     kinds = (ResourceKind.CLUSTER, ResourceKind.CONNECTION)
     replaced = (change for change in changes if change.kind in kinds and change.what == ChangeKind.REPLACED)
     return {change.key.rpartition(IN_WORKER)[0] for change in replaced}
+
+
+_KIND_OF_EFFECT = {UpdateEffect.REPLACE: ChangeKind.REPLACED, UpdateEffect.RECREATE: ChangeKind.RECREATED}
 
 
 class _Comparison:
@@ -56,7 +65,7 @@ class _Comparison:
             own = resource_title(*key)  # its parts depend on each other
             effects = (effect for part in self._effects_of(key).values() for effect in part)
             if fields := _unique(effect for effect in effects if effect.input or effect.path != own):
-                what = _strongest_change(fields)
+                what = _KIND_OF_EFFECT.get(strongest_effect(field.does for field in fields), ChangeKind.UPDATED)
                 if resource.kind == ResourceKind.DASHBOARD and what == ChangeKind.UPDATED:
                     fields = ()  # its panels follow from the rest of the change
                 yield ResourceChange(resource.kind, resource.key, resource.pool, what, fields)
@@ -153,12 +162,6 @@ def _unique(effects: Iterable[FieldEffect]) -> tuple[FieldEffect, ...]:
         if effect.does.severity > known.does.severity:
             unique[identity] = replace(known, does=effect.does)
     return tuple(unique.values())
-
-
-def _strongest_change(fields: Iterable[FieldEffect]) -> ChangeKind:
-    strongest = max((field.does for field in fields), key=lambda effect: effect.severity)
-    kinds = {UpdateEffect.REPLACE: ChangeKind.REPLACED, UpdateEffect.RECREATE: ChangeKind.RECREATED}
-    return kinds.get(strongest, ChangeKind.UPDATED)
 
 
 _SETTINGS_OF_ALERTS = ("notificationChannels", "userLabels")

@@ -232,7 +232,7 @@ def describe_object(change: ObjectChange) -> str:
     return f"{_CHANGE_SIGNS[change.what]} {change.kind} {namespace_prefix}{change.name}{worker_suffix}{why}"
 
 
-# --- a team's own stack ------------------------------------------------------------------------------------------------
+# --- a team's own stack -----------------------------------------------------------------------------------------------
 
 
 def describe_workload(change: WorkloadChange) -> str:

@@ -32,7 +32,7 @@ from berth.registration import Reference, Registration, camel_case
 from berth.resource import IN_WORKER, FleetResource, ResourceKind
 
 
-def registrations(plan: FleetPlan) -> Iterator[FleetResource]:
+def google_resources(plan: FleetPlan) -> Iterator[FleetResource]:
     """Yield every resource of a fleet that is not a Kubernetes object, the cluster first; then those of its workers.
 
     A worker that somebody else made has none. Names and keys of a worker's resources begin with `<worker>/`.

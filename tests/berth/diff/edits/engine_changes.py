@@ -155,9 +155,9 @@ Named = Mapping[tuple[str, str], tuple[Address, bool]]
 def named_resources(plan: StackPlan) -> Named:
     """Everything in the cloud that a stack registers, with its name in the diff."""
     resources = (
-        google_fleet.registrations(plan)
+        google_fleet.google_resources(plan)
         if isinstance(plan, FleetPlan)
-        else alibaba_fleet.registrations(plan)
+        else alibaba_fleet.alibaba_resources(plan)
         if isinstance(plan, AckFleetPlan)
         else ()
     )
