@@ -32,14 +32,14 @@ def compare_registrations(
     `replacing` are inputs, without list indexes, that refer to a replaced resource: their values are not compared.
     Left out are inputs that the program asks Pulumi to ignore.
     """
-    inputs = _InputComparison(new[0], input_rules(new[0].type))
+    inputs = InputComparison(new[0], input_rules(new[0].type))
     changes = (c for c in compare_fields(old[1], new[1]) if not is_within(without_indexes(c.path), replacing))
     effects = [effect for change in changes for effect in inputs.effects(change)]
     effects = list(_told_by_one_input(effects, inputs.rules, old[1], new[1]))
     return (*effects, *_option_effects(old, new, inputs))
 
 
-class _InputComparison:
+class InputComparison:
     """What changed inputs do to one resource, by the table and by the options of its registration."""
 
     def __init__(self, registration: Registration, rules: InputRules) -> None:
@@ -99,7 +99,7 @@ def _value_at(inputs: Inputs, path: str) -> object:
 
 
 def _option_effects(
-    old: tuple[Registration, Inputs], new: tuple[Registration, Inputs], comparison: _InputComparison
+    old: tuple[Registration, Inputs], new: tuple[Registration, Inputs], comparison: InputComparison
 ) -> Iterator[FieldEffect]:
     """Yield the protection, and inputs that are ignored on one side only.
 
