@@ -35,7 +35,7 @@ class Fleet(pulumi.ComponentResource):
         super().__init__("berth:index:Fleet", name, None, opts)
         warn(self, evaluation.warnings)
         scope = scope_below(self, name, arguments)
-        composed = platform.compose(plan, scope)
+        composed = platform.compose_platform(plan, scope)
         self.outputs = _outputs(evaluation, plan, composed)
         self.register_outputs(dict(self.outputs))
 
