@@ -8,16 +8,20 @@ from msgspec.structs import replace
 
 from berth.diff.entitlements import QuotaNodeChange, compare_counts
 from berth.diff.fields import compare_fields
+from berth.diff.guard.allowances import PROTECTED_ON_ACK
 from berth.diff.guard.changes import GuardedChange, lost_resources, removed_queues
-from berth.diff.guard.protected import PROTECTED_ON_ACK
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.pools import NO_NODES, PoolChange, queues_of_flavor
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect, ResourceChange
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
 from berth.registration import camel_case
 from berth.resource import ResourceKind
 
+_KIND_OF_RESOURCE_CHANGE = {
+    ChangeKind.CREATED: ChangeKind.ADDED,
+    ChangeKind.DELETED: ChangeKind.DELETED,
+    ChangeKind.REPLACED: ChangeKind.REPLACED,
+}
 _SIZE_FIELDS = ("nodes", "desiredSize", "scalingConfig")
 """Fields of a node pool, and inputs, that PoolChange reports as counts."""
 
@@ -106,12 +110,11 @@ def _field_effects(
 def _kind_of_change(
     old_pool: AckNodePoolPlan | None, new_pool: AckNodePoolPlan | None, resource_change: ResourceChange | None
 ) -> ChangeKind:
-    if old_pool is None:
-        return ChangeKind.ADDED
-    if new_pool is None or (resource_change is not None and resource_change.what == ChangeKind.DELETED):
-        return ChangeKind.DELETED
-    if resource_change is not None and resource_change.what in (ChangeKind.CREATED, ChangeKind.REPLACED):
-        return ChangeKind.ADDED if resource_change.what == ChangeKind.CREATED else ChangeKind.REPLACED
+    made = _KIND_OF_RESOURCE_CHANGE.get(resource_change.what) if resource_change is not None else None
+    if made is not None:
+        return made
+    if old_pool is None or new_pool is None:
+        return ChangeKind.ADDED if old_pool is None else ChangeKind.DELETED
     return ChangeKind.RESIZED if old_pool.nodes != new_pool.nodes else ChangeKind.CHANGED
 
 

@@ -10,8 +10,7 @@ from berth.diff.compare import Changes
 from berth.diff.entitlements import CountChange, QuotaChanges
 from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
-from berth.diff.kinds import ChangeKind
-from berth.diff.resources import ResourceChange
+from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.document import Block, Change, Heading, Line, Lines, Table
 from berth.planner.queueing.preemption import describe_rules
 from berth.resource import ResourceKind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from msgspec import Struct
 from berth.diff.kinds import ChangeKind
 from berth.diff.priorities import (
     PriorityChange,
+    QueueingPlan,
     QueueRename,
     ReclaimChange,
     StopChange,
@@ -22,7 +23,6 @@ from berth.diff.priorities import (
 )
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.queueing.preemption import PreemptionRule, preemption_rules, reclaim_rules
 from berth.planner.queueing.quota_tree import QuotaTree
@@ -130,21 +130,28 @@ class QuotaChanges(Struct, frozen=True):
     likely_renames: tuple[QueueRename, ...] = ()
 
 
-QueueingPlan = FleetPlan | AckFleetPlan
-
-
-def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[QuotaNodeChange, ...] = ()) -> QuotaChanges:
-    """Compare the quotas of two plans of one fleet, on one backend.
+def compare_quotas(
+    old: QueueingPlan,
+    new: QueueingPlan,
+    quota_tree: tuple[QuotaNodeChange, ...] = (),
+    renamed: Mapping[str, str] | None = None,
+) -> QuotaChanges:
+    """Compare the quotas of two plans of one fleet, on one backend; `renamed` maps old names of teams to new ones.
 
     A flavor whose accelerator changes counts as two: the old accelerators are lost, the new ones are gained.
     """
-    team_changes = tuple(_compare_teams(old, new))
+    team_changes = list(_compare_teams(old, new))
     stopped_teams = {change.team for change in team_changes}
-    relations = _preemption_relations(old), _preemption_relations(new)
+    names = {team.name for team in new.teams}
+    team_changes += [
+        TeamChange(name, ChangeKind.RENAMED, before) for before, name in (renamed or {}).items() if name in names
+    ]
+    old_rules, new_rules = _preemption_relations(old), _preemption_relations(new)
+    known, kept = set(old_rules), set(new_rules)
     policies = [plan.propagations for plan in (old, new) if isinstance(plan, AckFleetPlan)]
     waits = tuple(any(policy.suspension for policy in each) for each in policies if each)
     return QuotaChanges(
-        teams=team_changes,
+        teams=tuple(sorted(team_changes, key=lambda change: change.team)),
         entitlements=tuple(
             TeamQuotaChange(*key, *counts)
             for key, counts in sorted(compare_counts(_team_quotas(old), _team_quotas(new)))
@@ -154,8 +161,8 @@ def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[Quota
             for key, counts in sorted(compare_counts(_cohort_guarantees(old), _cohort_guarantees(new)))
         ),
         flavors=tuple(_compare_flavors(old, new)),
-        new_relations=_only_in_first(relations[1], relations[0]),
-        lifted_relations=_only_in_first(relations[0], relations[1]),
+        new_relations=tuple(rule for rule in new_rules if rule not in known),
+        lifted_relations=tuple(rule for rule in old_rules if rule not in kept),
         priorities=tuple(compare_priorities(old, new)),
         quota_tree=quota_tree,
         queueing=waits if len(set(waits)) > 1 else (),
@@ -170,13 +177,6 @@ def _preemption_relations(plan: QueueingPlan) -> tuple[PreemptionRule, ...]:
     if isinstance(plan, FleetPlan):
         return preemption_rules(plan)
     return () if plan.quotas is None else reclaim_rules(plan.quotas)
-
-
-def _only_in_first(
-    relations: tuple[PreemptionRule, ...], others: tuple[PreemptionRule, ...]
-) -> tuple[PreemptionRule, ...]:
-    known = set(others)
-    return tuple(each for each in relations if each not in known)
 
 
 # --- teams ------------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def _cohort_guarantees(plan: QueueingPlan) -> dict[QuotaKey, tuple[int]]:
 
 
 def _compare_flavors(old: QueueingPlan, new: QueueingPlan) -> Iterator[FlavorQuotaChange]:
-    before, after = _flavors_by_noun(old.flavors), _flavors_by_noun(new.flavors)
+    before, after = ({(flavor.name, flavor.noun): flavor for flavor in plan.flavors} for plan in (old, new))
     for key in sorted(before.keys() | after.keys()):
         old_flavor, new_flavor = before.get(key), after.get(key)
         change = FlavorQuotaChange(
@@ -267,7 +267,3 @@ def _compare_flavors(old: QueueingPlan, new: QueueingPlan) -> Iterator[FlavorQuo
         less, more = change.oversubscription
         if change.capacity.delta or change.promised.delta or less != more:
             yield change
-
-
-def _flavors_by_noun(flavors: Iterable[FlavorPlan]) -> dict[tuple[str, str], FlavorPlan]:
-    return {(flavor.name, flavor.noun): flavor for flavor in flavors}

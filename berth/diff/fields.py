@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct
@@ -32,9 +32,11 @@ def compare_fields(before: object, after: object, path: str = "") -> Iterator[Fi
     """
     if before == after:
         return
-    if isinstance(before, Struct) and type(before) is type(after):
-        for field in before.__struct_fields__:
-            yield from compare_fields(getattr(before, field), getattr(after, field), _join_path(path, field))
+    # A plan is a struct, and the settings of nodes in it are a model of the stack file.
+    names: Iterable[str] = getattr(before, "__struct_fields__", None) or getattr(type(before), "model_fields", ())
+    if names and type(before) is type(after):
+        for name in names:
+            yield from compare_fields(getattr(before, name), getattr(after, name), _join_path(path, name))
     elif isinstance(before, Mapping) and isinstance(after, Mapping):
         old, new = cast("Mapping[str, object]", before), cast("Mapping[str, object]", after)
         for key in dict.fromkeys((*old, *new)):
@@ -49,11 +51,10 @@ def compare_fields(before: object, after: object, path: str = "") -> Iterator[Fi
 
 def _are_comparable_lists(before: object, after: object) -> bool:
     """Return whether both are lists, or one is a list of named entries and the other None."""
-    before_is_list, after_is_list = isinstance(before, (list, tuple)), isinstance(after, (list, tuple))
-    if before_is_list and after_is_list:
-        return True
-    entries = before if after is None and before_is_list else after if before is None and after_is_list else ()
-    return bool(entries) and _entries_by_name(cast("Sequence[object]", entries)) is not None
+    sides = [cast("Sequence[object]", each) for each in (before, after) if isinstance(each, (list, tuple))]
+    if len(sides) == 2 or not sides:
+        return bool(sides)
+    return (before is None or after is None) and bool(sides[0]) and _entries_by_name(sides[0]) is not None
 
 
 def _parse_json_objects(before: object, after: object) -> tuple[object, object] | None:

@@ -88,23 +88,20 @@ _CLUSTER, _FLEET = ResourceKind.CLUSTER, ResourceKind.FLEET
 def _compare_clusters(old: FleetPlan, new: FleetPlan, replaced: Container[str]) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
     is_moved = "" in replaced or cluster_identifier(old.cluster) != cluster_identifier(new.cluster)
-    changed = _compare_one_cluster(old, new, is_moved=is_moved)
-    yield from _with_protection(changed, old, new)
+    yield from _with_protection(_compare_one_cluster(old, new, is_moved=is_moved), old, new)
     for name in sorted(before.keys() | after.keys()):
         old_worker, new_worker = before.get(name), after.get(name)
-        if old_worker and new_worker:
-            is_moved = name in replaced or old_worker.cluster_identifier != new_worker.cluster_identifier
-            changed = _compare_one_cluster(old_worker.plan, new_worker.plan, is_moved=is_moved)
-        else:
-            deleted = compare_manifests(_manifests_by_key(old_worker.plan), {}) if old_worker else ()
-            changed = (*deleted, *compare_manifests({}, _manifests_by_key(new_worker.plan))) if new_worker else deleted
+        plans = old_worker and old_worker.plan, new_worker and new_worker.plan
+        identifiers = {worker.cluster_identifier for worker in (old_worker, new_worker) if worker}
+        changed = _compare_one_cluster(*plans, is_moved=name in replaced or len(identifiers) > 1)
         yield from (replace(change, worker=name) for change in changed)
 
 
-def _compare_one_cluster(old: FleetPlan, new: FleetPlan, *, is_moved: bool) -> tuple[ObjectChange, ...]:
+def _compare_one_cluster(old: FleetPlan | None, new: FleetPlan | None, *, is_moved: bool) -> tuple[ObjectChange, ...]:
     """Compare the objects of a fleet's own cluster, or of a worker's; `is_moved` if it becomes another cluster."""
-    if is_moved:
-        return tuple(_moved_objects(_manifests_by_key(old), _manifests_by_key(new)))
+    if old is None or new is None or is_moved:
+        before, after = (_manifests_by_key(plan) if plan else {} for plan in (old, new))
+        return tuple(_moved_objects(before, after))
     # Without teams and queues that are equal in both, for speed.
     unchanged = _unchanged_names(old.teams, new.teams), _unchanged_names(old.cluster_queues, new.cluster_queues)
     return compare_manifests(_manifests_by_key(old, *unchanged), _manifests_by_key(new, *unchanged))

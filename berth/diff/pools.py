@@ -9,9 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.fields import compare_fields
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect, ResourceChange
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NO_SETTINGS, NodePoolPlan
@@ -205,11 +204,11 @@ def _is_changed(old_pool: PoolPlan | None, new_pool: PoolPlan | None) -> bool:
     """Return whether a pool differs in more than settings of its nodes, which the node pools' changes show if sent."""
     if old_pool is None or new_pool is None or old_pool == new_pool:
         return old_pool != new_pool
-    return _without_settings(old_pool) != _without_settings(new_pool) or any(_stated_accounts(old_pool, new_pool))
-
-
-def _without_settings(pool: PoolPlan) -> PoolPlan:
-    return replace(pool, node_pools=tuple(replace(each, settings=NO_SETTINGS) for each in pool.node_pools))
+    before, after = (
+        replace(pool, node_pools=tuple(replace(each, settings=NO_SETTINGS) for each in pool.node_pools))
+        for pool in (old_pool, new_pool)
+    )
+    return before != after or any(_stated_accounts(old_pool, new_pool))
 
 
 def _unique_by_path(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:
@@ -227,14 +226,13 @@ def _unique_by_path(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:
 
 def _renamed_pairs(before: Mapping[str, PoolPlan], after: Mapping[str, PoolPlan]) -> dict[str, str]:
     """Return pairs of a removed and an added pool that are equal except for their key, mapped both ways."""
+    removed, added = (
+        {name: replace(one[name], name="", flavor="", node_pools=()) for name in sorted(one.keys() - other.keys())}
+        for one, other in ((before, after), (after, before))
+    )
     renamed: dict[str, str] = {}
-    for name in sorted(before.keys() - after.keys()):
-        for other in sorted(after.keys() - before.keys() - renamed.keys()):
-            if _without_name(before[name]) == _without_name(after[other]):
-                renamed |= {name: other, other: name}
-                break
+    for name, pool in removed.items():
+        equal = (other for other, each in added.items() if each == pool and other not in renamed)
+        if (match := next(equal, None)) is not None:
+            renamed |= {name: match, match: name}
     return renamed
-
-
-def _without_name(pool: PoolPlan) -> PoolPlan:
-    return replace(pool, name="", flavor="", node_pools=())

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange
-from berth.diff.kinds import ChangeKind, ResourceKey
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.changes import compare_registrations
 from berth.diff.provider_inputs.effects import (
     UpdateEffect,
@@ -17,7 +17,6 @@ from berth.diff.provider_inputs.effects import (
     is_within,
     strongest_effect,
 )
-from berth.diff.resources import FieldEffect, ResourceChange
 from berth.google.fleet import google_resources
 from berth.plan.fleet import FleetPlan
 from berth.registration import Reference, Registration
@@ -47,13 +46,17 @@ def replaced_clusters(changes: Iterable[ResourceChange]) -> set[str]:
 _KIND_OF_EFFECT = {UpdateEffect.REPLACE: ChangeKind.REPLACED, UpdateEffect.RECREATE: ChangeKind.RECREATED}
 
 
+_ResourceKey = tuple[ResourceKind, str]
+"""What people call a resource."""
+
+
 class _Comparison:
     """The resources of two programs; what changes of one is worked out once, also if others depend on it."""
 
     def __init__(self, old: Iterable[FleetResource], new: Iterable[FleetResource]) -> None:
-        self._before = {ResourceKey(each.kind, each.key): each for each in old}
-        self._after = {ResourceKey(each.kind, each.key): each for each in new}
-        self._effects: dict[ResourceKey, Mapping[str, tuple[FieldEffect, ...]]] = {}
+        self._before = {(each.kind, each.key): each for each in old}
+        self._after = {(each.kind, each.key): each for each in new}
+        self._effects: dict[_ResourceKey, Mapping[str, tuple[FieldEffect, ...]]] = {}
 
     def changes(self) -> Iterator[ResourceChange]:
         """Yield every changed resource: created and changed ones, then deleted ones."""
@@ -84,7 +87,7 @@ class _Comparison:
         )
         return ChangeKind.UNMANAGED if is_retained and not is_home_gone else ChangeKind.DELETED
 
-    def _effects_of(self, key: ResourceKey) -> Mapping[str, tuple[FieldEffect, ...]]:
+    def _effects_of(self, key: _ResourceKey) -> Mapping[str, tuple[FieldEffect, ...]]:
         """Return what changes of a resource that both programs have, by role."""
         if key not in self._effects:
             before, after = self._before[key], self._after[key]
@@ -135,8 +138,8 @@ class _Comparison:
         return any(effect.does == UpdateEffect.REPLACE for effect in effects)
 
 
-def _key_of(reference: Reference) -> ResourceKey:
-    return ResourceKey(ResourceKind(reference.kind), reference.key)
+def _key_of(reference: Reference) -> _ResourceKey:
+    return ResourceKind(reference.kind), reference.key
 
 
 def _part(role: str, registration: Registration, inputs: Mapping[str, Any], what: ChangeKind) -> FieldEffect:

@@ -8,6 +8,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange, compare_fields
+from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import (
     InputRules,
     UpdateEffect,
@@ -18,7 +19,6 @@ from berth.diff.provider_inputs.effects import (
     without_indexes,
     word_for_input,
 )
-from berth.diff.resources import FieldEffect
 from berth.registration import Registration
 
 Inputs = Mapping[str, Any]

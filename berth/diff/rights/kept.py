@@ -8,9 +8,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from berth.diff.guard.changes import worker_plan
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect, is_within
-from berth.diff.resources import ResourceChange
 from berth.diff.rights.compare import (
     AUTHORIZED_NETWORK,
     CONTROL_PLANE,
