@@ -12,7 +12,7 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 
 
-def build(evaluation: Evaluation) -> dict[str, Any]:
+def build_stack(evaluation: Evaluation) -> dict[str, Any]:
     """Register a valid stack and return its outputs. Raises RunError, which the engine prints without a traceback."""
     plan = buildable_plan(evaluation)
     if isinstance(plan, FleetPlan):

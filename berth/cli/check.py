@@ -40,7 +40,7 @@ Stacks = Annotated[
 EPILOG = "Example: berth check dev stacks/examples/multislice.yaml"
 
 
-def command(
+def check_command(
     stacks: Stacks,
     output_format: Annotated[
         Literal["text", "json", "github"],
@@ -62,7 +62,9 @@ def command(
 
         evaluations = [apply_policies(evaluation, policies) for evaluation in evaluations]
     if output_format != "text":
-        output_lines = [format_json(as_json(evaluations))] if output_format == "json" else as_annotations(evaluations)
+        output_lines = (
+            [format_json(checks_as_json(evaluations))] if output_format == "json" else as_annotations(evaluations)
+        )
         for line in output_lines:
             typer.echo(line)
     for evaluation in evaluations if output_format == "text" else ():
@@ -73,7 +75,7 @@ def command(
     raise typer.Exit(EXIT_FAULTS if any(v.faults for v in evaluations) else EXIT_OK)
 
 
-def as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
+def checks_as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
     """Return each stack with its problems, in the format of `berth plan --json`; `sound` is true without faults."""
     stacks = [
         {"stack": v.stack, "sound": not v.faults, "problems": [problem_as_json(each) for each in v.problems]}

@@ -27,7 +27,7 @@ _REWRITTEN = ("teamFiles", "teamDefaults", "teams", "clusterQueues")
 EPILOG = "Example: berth drain dev -o build/drained/Pulumi.dev.yaml"
 
 
-def command(
+def drain_command(
     stack: StackArgument,
     output: Annotated[
         pathlib.Path | None,

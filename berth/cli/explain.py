@@ -28,7 +28,7 @@ Codes = Annotated[
 EPILOG = "Example: berth explain overcommitted"
 
 
-def command(codes: Codes = None) -> None:
+def explain_command(codes: Codes = None) -> None:
     """Explain the code of a message.
 
     Prints the cause, what to do and an example. Without a CODE it lists every code.
@@ -43,7 +43,7 @@ def command(codes: Codes = None) -> None:
         typer.echo(f"no code '{code}'{hint}", err=True)
     if unknown:
         raise typer.Exit(EXIT_USAGE)
-    typer.echo("\n\n".join(text(explanations()[code]) for code in requested))
+    typer.echo("\n\n".join(explanation_text(explanations()[code]) for code in requested))
 
 
 def _list_lines() -> Iterator[str]:
@@ -52,7 +52,7 @@ def _list_lines() -> Iterator[str]:
         yield f"{code.ljust(width)}   {_without_links(each.cause)}"
 
 
-def text(explanation: Explanation) -> str:
+def explanation_text(explanation: Explanation) -> str:
     """Return the explanation of one code as paragraphs."""
     return "\n\n".join(_paragraphs(explanation))
 

@@ -14,7 +14,7 @@ from berth.plan.ack import AckFleetPlan
 EPILOG = "Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg"
 
 
-def command(
+def graph_command(
     stack: StackArgument,
     output_format: Annotated[
         Literal["mermaid", "svg"], typer.Option("--format", help="Format of the drawing.")

@@ -32,7 +32,7 @@ VERSION = 1
 EPILOG = "Example: berth guard dev preview.json"
 
 
-def command(
+def guard_command(
     stack: StackArgument,
     preview: Annotated[str, typer.Argument(metavar="PREVIEW", help="Output of pulumi preview --json; - is stdin.")],
     print_json: JsonOption = False,
@@ -61,8 +61,8 @@ def command(
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     if print_json:
-        typer.echo(format_json(as_json(result, evaluation.stack)))
-    for line in () if print_json else lines(result, evaluation.stack):
+        typer.echo(format_json(guard_as_json(result, evaluation.stack)))
+    for line in () if print_json else guard_lines(result, evaluation.stack):
         typer.echo(printable(line))
     raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
 
@@ -80,13 +80,13 @@ def _read(preview: str, stack: str) -> bytes:
     return content
 
 
-def as_json(result: GuardReport, stack: str) -> dict[str, Any]:
+def guard_as_json(result: GuardReport, stack: str) -> dict[str, Any]:
     """Return the report as JSON values (docs/diff.md)."""
     fields = {"version": VERSION, "stack": stack, **cast("dict[str, Any]", to_json_value(result))}
     return {**fields, "guarded": to_json_value(result.blocked)}
 
 
-def lines(result: GuardReport, stack: str) -> Iterator[str]:
+def guard_lines(result: GuardReport, stack: str) -> Iterator[str]:
     """Yield what is blocked and how to allow it, what is allowed and why, and why the preview is incomplete."""
     for guarded_change in result.losses:
         yield guard_text.describe_guarded_change(guarded_change) + (

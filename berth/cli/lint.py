@@ -36,7 +36,7 @@ VERSION = 1
 EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
 
 
-def command(
+def lint_command(
     stack: StackArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, folders of them, or - for stdin.")],
     team: Annotated[
@@ -51,11 +51,11 @@ def command(
     """
     evaluation = evaluate_or_exit(stack)
 
-    result = run(evaluation, files, team, project_root())
+    result = lint_files(evaluation, files, team, project_root())
     if print_json:
-        typer.echo(format_json(as_json(result)))
+        typer.echo(format_json(lint_as_json(result)))
     else:
-        printed = list(lines(result))
+        printed = list(lint_lines(result))
         problems = [line for line in printed if isinstance(line, Problem)]
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
             typer.echo(line)
@@ -83,7 +83,7 @@ class LintResult(Struct, frozen=True):
             yield from finding.problems
 
 
-def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pathlib.Path) -> LintResult:
+def lint_files(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pathlib.Path) -> LintResult:
     """Lint each object in the files, and in the files of folders."""
     assert evaluation.fleet_plan is not None
     fleet = LintContext(evaluation.fleet_plan)
@@ -97,7 +97,7 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
     return LintResult(findings, (*manifests.problems, *no_jobs))
 
 
-def lines(result: LintResult) -> Iterator[Problem | str]:
+def lint_lines(result: LintResult) -> Iterator[Problem | str]:
     """Yield problems, and a sentence for each object without a fault, in the order of the files."""
     yield from result.problems
     for finding in result.findings:
@@ -108,7 +108,7 @@ def lines(result: LintResult) -> Iterator[Problem | str]:
             yield f"{finding.location}: {finding.object_name}: {target}, {finding.admission}"
 
 
-def as_json(result: LintResult) -> dict[str, Any]:
+def lint_as_json(result: LintResult) -> dict[str, Any]:
     """Return the result as JSON values: `objects` with their problems, and the problems of files."""
     return {
         "version": VERSION,

@@ -36,7 +36,7 @@ VERSION = 1
 EPILOG = "Example: berth rotate dev v5e --set capacity=spot"
 
 
-def command(
+def rotate_command(
     stack: StackArgument,
     pool: Annotated[str, typer.Argument(metavar="POOL", help="A pool of the stack file.")],
     settings: Annotated[
@@ -65,7 +65,9 @@ def command(
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     output_lines = (
-        [format_json(as_json(steps, evaluation.stack, pool))] if print_json else lines(steps, evaluation.stack, pool)
+        [format_json(rotation_as_json(steps, evaluation.stack, pool))]
+        if print_json
+        else rotation_lines(steps, evaluation.stack, pool)
     )
     for line in output_lines:
         typer.echo(line)
@@ -127,13 +129,13 @@ def _is_yaml(value: str) -> bool:
     return document is not None and not any(fault.code in ("bad-yaml", "yaml-tag", "yaml-alias") for fault in faults)
 
 
-def as_json(steps: Sequence[RotationStep], stack: str, pool: str) -> dict[str, Any]:
+def rotation_as_json(steps: Sequence[RotationStep], stack: str, pool: str) -> dict[str, Any]:
     """Return the steps as JSON values (docs/diff.md)."""
     steps_json = [{"title": s.title, "then": s.wait_for, "difference": s.diff, "faults": list(s.faults)} for s in steps]
     return {"version": VERSION, "stack": stack, "pool": pool, "steps": steps_json}
 
 
-def lines(steps: Sequence[RotationStep], stack: str, pool: str) -> Iterator[str]:
+def rotation_lines(steps: Sequence[RotationStep], stack: str, pool: str) -> Iterator[str]:
     """Yield each step with its diff, ready for `git apply`, and the faults of its stack file."""
     if steps[-1].faults:
         yield f"{stack}: step {len(steps)} of the replacement of {pool} has faults; change --set or the stack file"

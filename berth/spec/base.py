@@ -65,10 +65,6 @@ def default_field(model: type[M], **values: int) -> M:
     return Field(default_factory=cache(lambda: model.model_construct(**values)), json_schema_extra={"default": values})
 
 
-def _null_is_empty(value: Any) -> Any:
-    return {} if value is None else value
-
-
 class Text:
     """Metadata of a string type that must match `pattern` in full; `what` completes the sentence "'x' is not …"."""
 
@@ -114,7 +110,7 @@ class NullIsEmpty:
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
         """Replace an empty value by an empty mapping."""
-        schema = core_schema.no_info_before_validator_function(_null_is_empty, inner())
+        schema = core_schema.no_info_before_validator_function(lambda value: {} if value is None else value, inner())
         return with_json_schema(schema, self._json_schema)
 
     def _json_schema(self, core: Any, generate: Handler) -> Any:

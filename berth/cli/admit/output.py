@@ -25,7 +25,7 @@ def simulation_document(result: SimulationResult) -> Iterator[Block]:
     if len(result.stories) == 2:
         yield from _differences(*result.stories)
     for story in result.stories if len(result.stories) == 1 else ():
-        rows = [row for moment in story.steps for row in lines(moment, RunFormatter(story, moment))]
+        rows = [row for moment in story.steps for row in step_rows(moment, RunFormatter(story, moment))]
         yield Table("", ("step", "job", "queue", "status", ""), rows)
         yield Note([totals(story)])
         if rows:
@@ -37,7 +37,7 @@ def limitations(story: SimulationRun) -> list[str]:
     return [NOT_MODELLED, *([MANAGER_NOTICE] if story.fleet.setup.workers else [])]
 
 
-def lines(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
+def step_rows(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
     """Yield a step as rows of the table: number, job, queue, status and details."""
     number = str(moment.number)
     if moment.kind not in (StepKind.SUBMIT, StepKind.FINISH, StepKind.PROVISIONED):
@@ -99,7 +99,7 @@ def _outcome_text(row: JobOutcome | None, texts: RunFormatter) -> str:
     return f"{status_text(row.status)}: {texts.describe_outcome(row)}".removesuffix(": ") if row else "–"
 
 
-def as_json(result: SimulationResult) -> dict[str, Any]:
+def simulation_as_json(result: SimulationResult) -> dict[str, Any]:
     """Return a run, or the differences between two runs, as JSON values (docs/admission.md)."""
     problems = [problem_as_json(each) for each in result.problems]
     if not result.stories:

@@ -40,7 +40,7 @@ class SimulationResult(Struct, frozen=True):
         return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
-def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> SimulationResult:
+def simulate_arguments(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> SimulationResult:
     """Simulate jobs. `arguments` are one or two stacks, then manifests, folders of manifests, or scenarios.
 
     No stack is needed if a scenario names one. `live` are files with the output of kubectl, the initial state; such a

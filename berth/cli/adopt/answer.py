@@ -39,7 +39,7 @@ class AdoptionResult(Struct, frozen=True):
     faults: tuple[Problem, ...]
 
 
-def run(
+def adopt_cluster(
     stack: str,
     answer_files: Sequence[pathlib.Path],
     root: pathlib.Path,
@@ -61,7 +61,7 @@ def run(
     if evaluation.faults or evaluation.fleet_plan is None:
         return AdoptionResult(output_files, adopted.not_adopted, evaluation.faults)
     # Without preview, names that one resource takes from another are known.
-    resources = preview.run(evaluation, root, preview=False).resources
+    resources = preview.run_stack_program(evaluation, root, preview=False).resources
     with _reporting_bad_input():
         files_by_provider = import_files(resources, inventory, evaluation.fleet_plan)
     for provider, content in files_by_provider.items():
@@ -141,7 +141,7 @@ def _read_texts(answer_files: Sequence[pathlib.Path]) -> dict[str, str]:
     return texts
 
 
-def write(result: AdoptionResult, folder: pathlib.Path) -> None:
+def write_adopted_files(result: AdoptionResult, folder: pathlib.Path) -> None:
     """Write the files. Raises InvalidInventory, and writes none, if one of them exists."""
     if existing := [name for name in result.output_files if (folder / name).exists()]:
         raise InvalidInventory(
@@ -151,7 +151,7 @@ def write(result: AdoptionResult, folder: pathlib.Path) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def lines(result: AdoptionResult) -> Iterator[str]:
+def adoption_lines(result: AdoptionResult) -> Iterator[str]:
     """Yield a line for each file written, and one for each part of the cluster that is not adopted."""
     for name, content in result.output_files.items():
         entries = json.loads(content)["resources"] if name.endswith(".json") else ()

@@ -39,7 +39,7 @@ class _Style(Struct, frozen=True):
         return f"\x1b[33m{text}\x1b[0m" if self.enabled and text else text
 
 
-def run(evaluation: Evaluation, root: Path, *, preview: bool = True) -> Preview:
+def run_stack_program(evaluation: Evaluation, root: Path, *, preview: bool = True) -> Preview:
     """Run the Pulumi program with the config of a stack without faults. Raises ProgramError if the program fails.
 
     With `preview` False it runs as in `pulumi up`, with invented values for outputs that only a cloud knows.
@@ -230,7 +230,7 @@ def _counts(resources: Sequence[RecordedResource], style: _Style) -> list[str]:
     return [*(f"{count:5}  {kind}" for kind, count in types), style.bold(total)]
 
 
-def as_json(preview: Preview) -> dict[str, object]:
+def preview_as_json(preview: Preview) -> dict[str, object]:
     """Return the preview as JSON values: resources sorted by URN, with all keys, spelled as in Pulumi."""
     return {
         "project": preview.project,

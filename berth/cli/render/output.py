@@ -35,7 +35,7 @@ class OutputNotEmpty(Exception):
     """The output folder is a file, or contains one that berth did not render; nothing was written."""
 
 
-def write(plan: StackPlan, stream: IO[str], content: Content = Content.OBJECTS) -> None:
+def write_objects(plan: StackPlan, stream: IO[str], content: Content = Content.OBJECTS) -> None:
     """Write every object to `stream` as a YAML document; with workers, a comment precedes each cluster's objects.
 
     `content` can be the simulated nodes of the fleet instead, or the ClusterRole of previews.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EPILOG = "Example: berth report dev --since HEAD -o report.html"
 
 
-def command(
+def report_command(
     stack: StackArgument,
     revision: Annotated[
         str | None, typer.Option("--since", metavar="REV", help="Add the changes since this branch left REV.")
@@ -128,7 +128,7 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
 
     if evaluation.fleet_plan is None:
         raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with metrics of Kueue", param_hint="--metrics")
-    result = answer.run(evaluation.fleet_plan, metrics, None, None, "7d")
+    result = answer.measure_usage(evaluation.fleet_plan, metrics, None, None, "7d")
     print_problems(result.problems)
     if result.report is None:
         raise typer.Exit(EXIT_FAULTS)

@@ -27,7 +27,7 @@ class UsageResult(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def run(
+def measure_usage(
     plan: FleetPlan, files: Sequence[pathlib.Path], url: str | None, token_file: pathlib.Path | None, period: str
 ) -> UsageResult:
     """Return the figures of the files, or of the Prometheus at `url` for the last `period`."""

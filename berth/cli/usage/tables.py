@@ -107,7 +107,7 @@ def sentences(report: UsageReport) -> Iterator[str]:
 # --- for machines -----------------------------------------------------------------------------------------------------
 
 
-def as_json(stack: str, report: UsageReport) -> dict[str, Any]:
+def usage_as_json(stack: str, report: UsageReport) -> dict[str, Any]:
     """Return the figures as data; figures are null where there is no sample."""
     return {
         "version": VERSION,

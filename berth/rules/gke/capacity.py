@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from berth import catalog
-from berth.diagnostics import Severity
+from berth.diagnostics import Severity, join_or
 from berth.rules.gke.gpu import device_violations
 from berth.rules.gke.networks import network_violations
 from berth.rules.gke.placement import placement_violations
@@ -31,7 +31,7 @@ def pool_violations(request: PoolRequest) -> tuple[GkeViolation, ...]:
 def _check_availability(request: PoolRequest) -> Violations:
     provisioning, machine = request.machine.provisioning, request.machine.name
     key: SettingKey = "reservation" if request.provisioning_model == "reservation-any" else "capacity"
-    known_models = _join_or(tuple(MODEL_LABELS[model] for model in provisioning.offered_models))
+    known_models = join_or([MODEL_LABELS[model] for model in provisioning.offered_models])
     if provisioning.availability(request.provisioning_model) == "refused":
         message = (
             f"'{machine}' is not available with '{MODEL_LABELS[request.provisioning_model]}' capacity; "
@@ -64,8 +64,18 @@ def _check_dws(request: PoolRequest) -> Violations:
     if not request.uses_dws:
         return
     yield from _check_scale_from_zero(request)
-    yield from _check_node_management(request)
-    yield from _check_dws_zones(request)
+    yield from _check_request_size(request)
+    if request.settings.surge:
+        message = f"surge upgrades have no effect with '{request.capacity}' capacity, whose nodes expire"
+        yield GkeViolation(
+            code="dws-upgrade", key="surge", message=f"{message}; remove surge", severity=Severity.WARNING
+        )
+    zones = request.zones
+    if request.shape and not request.multi_host and zones and request.nodes.max % len(zones):
+        # DWS limits TPU pools per zone (GKE docs: DWS).
+        message = f"'{request.nodes.max}' slices do not divide evenly by {len(zones)} zones, and {request.capacity}"
+        message = f"{message} limits TPU pools per zone; write a multiple of {len(zones)}, or one zone"
+        yield GkeViolation(code="dws-tpu-zones", key="slices", message=message)
 
 
 def _check_scale_from_zero(request: PoolRequest) -> Violations:
@@ -75,12 +85,12 @@ def _check_scale_from_zero(request: PoolRequest) -> Violations:
             f"a fixed number of {max_nodes} nodes" if not request.autoscaled else f"a minimum of '{min_nodes}' nodes"
         )
         message = f"{problem} is impossible with '{request.capacity}' capacity, which scales from zero"
-        remedy = f"write {{min: 0, max: {_slices_or_nodes(request, max_nodes) or 1}}}"
+        size = max_nodes // request.shape.hosts if request.shape else max_nodes
+        remedy = f"write {{min: 0, max: {size or 1}}}"
         yield GkeViolation(code="dws-static", key=request.size_key, message=f"{message}; {remedy}")
     if not max_nodes:
         message = f"'{request.capacity}' capacity with a maximum of '0' never has a node; write a max of 1 or more"
         yield GkeViolation(code="dws-static", key=request.size_key, message=message)
-    yield from _check_request_size(request)
 
 
 def _check_request_size(request: PoolRequest) -> Violations:
@@ -101,14 +111,6 @@ def _check_request_size(request: PoolRequest) -> Violations:
         yield GkeViolation(code="queued-request", key="nodes", message=message, severity=Severity.WARNING)
 
 
-def _check_node_management(request: PoolRequest) -> Violations:
-    if request.settings.surge:
-        message = f"surge upgrades have no effect with '{request.capacity}' capacity, whose nodes expire"
-        yield GkeViolation(
-            code="dws-upgrade", key="surge", message=f"{message}; remove surge", severity=Severity.WARNING
-        )
-
-
 def _check_surge(request: PoolRequest) -> Violations:
     """Upgrade settings that GKE ignores, or that wait for a machine that does not exist."""
     if request.settings.surge is None or request.uses_dws or request.made_by_gke or request.machine.domain_topology:
@@ -124,15 +126,6 @@ def _check_surge(request: PoolRequest) -> Violations:
         yield GkeViolation(
             code="reserved-surge", key="surge", message=f"{message}; {remedy}", severity=Severity.WARNING
         )
-
-
-def _check_dws_zones(request: PoolRequest) -> Violations:
-    """The maximum of a TPU pool divides evenly by its zones, because DWS limits TPU pools per zone (GKE docs: DWS)."""
-    zones = request.zones
-    if request.shape and not request.multi_host and zones and request.nodes.max % len(zones):
-        message = f"'{request.nodes.max}' slices do not divide evenly by {len(zones)} zones, and {request.capacity}"
-        message = f"{message} limits TPU pools per zone; write a multiple of {len(zones)}, or one zone"
-        yield GkeViolation(code="dws-tpu-zones", key="slices", message=message)
 
 
 def _check_max_run(request: PoolRequest) -> Violations:
@@ -157,24 +150,16 @@ def _check_made_by_gke(request: PoolRequest) -> Violations:
         message = f"a minimum of '{request.nodes.min}' nodes is impossible with {provisioner}, which removes idle pools"
         yield GkeViolation(code="gke-minimum", key=request.size_key, message=f"{message}; write min: 0")
     if request.machine.kind == catalog.CPU:
-        yield _made_without_accelerators(request, provisioner)
+        # GKE chooses the machine type of a node without accelerators, so that no flavor can count its cores.
+        remedy = "use a Standard cluster" if request.cluster.autopilot else "remove autoProvisioned"
+        message = f"{provisioner} does not create '{request.machine.name}' nodes for jobs: it chooses the machine type"
+        yield GkeViolation(code="gke-cpu", key="machineType", message=f"{message} itself; {remedy}")
     if not request.compute_class:
         yield from _check_unsupported_keys(request, provisioner)
     yield from _check_explicit_only(request, provisioner)
     if request.cluster.autopilot and request.capacity == "queued":
         message = "'queued' capacity is not documented on Autopilot; write flex-start, which is"
         yield GkeViolation(code="autopilot-queued", key="capacity", message=message, severity=Severity.WARNING)
-
-
-def _made_without_accelerators(request: PoolRequest, provisioner: str) -> GkeViolation:
-    """Say that GKE chooses the machine type of a node without accelerators, so that no flavor can count its cores."""
-    remedy = "use a Standard cluster" if request.cluster.autopilot else "remove autoProvisioned"
-    return GkeViolation(
-        code="gke-cpu",
-        key="machineType",
-        message=f"{provisioner} does not create '{request.machine.name}' nodes for jobs: it chooses the machine type "
-        f"itself; {remedy}",
-    )
 
 
 _SETTINGS_ON_NODES_OF_GKE = {"compact_placement", "topology_aware", "gpu_sharing", "gpu_partition", "pod_range_name"}
@@ -245,12 +230,3 @@ def capacity_notes(request: PoolRequest) -> tuple[str, ...]:
     if request.multi_host and not request.uses_dws:
         lines.append("a node upgrade recreates whole slices; a maintenance exclusion postpones it")
     return tuple(lines)
-
-
-def _slices_or_nodes(request: PoolRequest, nodes: int) -> int:
-    """Return nodes in the unit of the stack file: slices for a TPU pool, else nodes."""
-    return nodes // request.shape.hosts if request.shape else nodes
-
-
-def _join_or(words: tuple[str, ...]) -> str:
-    return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)

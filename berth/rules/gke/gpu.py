@@ -12,8 +12,6 @@ from berth.catalog import Machine
 from berth.diagnostics import Severity
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest, SettingKey, Violations
 
-_DRIVER_LABELS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
-
 
 class GpuCounts(Struct, frozen=True):
     """GPUs of one node, MIG partitions of each GPU, and clients of each partition (or GPU); 1 if not divided."""
@@ -49,12 +47,6 @@ def gpu_labels(request: PoolRequest) -> dict[str, str]:
     return labels
 
 
-def driver_label(request: PoolRequest) -> dict[str, str]:
-    """Return GKE's label for its driver version; separate from `gpu_labels` because flavors rarely differ in it."""
-    driver = _DRIVER_LABELS[request.settings.driver_version] if request.machine.kind == "gpu" else None
-    return {catalog.labels().gpu_driver_version: driver} if driver else {}
-
-
 # --- local SSDs -------------------------------------------------------------------------------------------------------
 
 
@@ -71,21 +63,20 @@ def local_ssd_error(machine: Machine, count: int) -> str | None:
     return f"{machine.name} cannot have '{count}' local SSDs; {remedy}"
 
 
-def _check_local_ssds(request: PoolRequest) -> Violations:
-    message = None if request.local_ssds is None else local_ssd_error(request.machine, request.local_ssds)
-    if message:
-        yield GkeViolation(code="local-ssds", key="localSsd", message=message)
-
-
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
 def device_violations(request: PoolRequest) -> Violations:
     """Yield what is wrong with the GPU and disk settings of a pool."""
-    yield from _check_local_ssds(request)
+    local_ssds = request.local_ssds
+    if local_ssds is not None and (message := local_ssd_error(request.machine, local_ssds)):
+        yield GkeViolation(code="local-ssds", key="localSsd", message=message)
     yield from _check_confidential(request)
     if request.machine.kind == "gpu":
-        yield from _check_driver(request)
+        if request.driver_version == "disabled" and request.cluster.dcgm and not request.made_by_gke:
+            message = "'disabled' means no DCGM metrics of these GPUs, because the metrics need GKE's driver"
+            message = f"{message}; write default or latest"
+            yield GkeViolation(code="driver-dcgm", key="driverVersion", message=message, severity=Severity.WARNING)
         yield from _check_partition(request)
         yield from _check_sharing(request)
         return
@@ -126,17 +117,6 @@ def _check_confidential(request: PoolRequest) -> Violations:
     )
 
 
-def _check_driver(request: PoolRequest) -> Violations:
-    if request.driver_version == "disabled" and request.cluster.dcgm and not request.made_by_gke:
-        message = "'disabled' means no DCGM metrics of these GPUs, because the metrics need GKE's driver"
-        yield GkeViolation(
-            code="driver-dcgm",
-            key="driverVersion",
-            message=f"{message}; write default or latest",
-            severity=Severity.WARNING,
-        )
-
-
 def _check_partition(request: PoolRequest) -> Violations:
     partition = request.settings.gpu_partition
     if partition is None:
@@ -150,9 +130,8 @@ def _check_partition(request: PoolRequest) -> Violations:
         yield GkeViolation(code="partition", key="gpuPartition", message=message)
     elif request.machine.fraction > 1:
         message = (
-            f"'{partition}' is not documented for {request.machine.name}, which has "
-            f"1/{request.machine.fraction} "
-            "of a GPU; remove gpuPartition"
+            f"'{partition}' is not documented for {request.machine.name}, which has 1/{request.machine.fraction} of a "
+            "GPU; remove gpuPartition"
         )
         yield GkeViolation(code="partition-fraction", key="gpuPartition", message=message, severity=Severity.WARNING)
 
@@ -168,11 +147,7 @@ def _check_sharing(request: PoolRequest) -> Violations:
             f"{max_clients}"
         )
         yield GkeViolation(code="shared-clients", key="gpuSharing", message=message)
-    yield from _check_mps(request, sharing.strategy)
-
-
-def _check_mps(request: PoolRequest, strategy: str) -> Violations:
-    if strategy != "mps":
+    if sharing.strategy != "mps":
         return
     if partition := request.settings.gpu_partition:
         message = f"'MPS' is not documented together with a partition ('{partition}'); write time-sharing"

@@ -71,21 +71,11 @@ def reservation_violations(request: PoolRequest) -> Violations:
     reservation = request.reservation
     if reservation is None:
         return
-    yield from _check_form(request, reservation)
-    yield from _check_delivery(request, reservation)
-    yield from _check_kind(request, reservation)
-
-
-def _check_form(request: PoolRequest, reservation: ReservationRequest) -> Violations:
     if not reservation.is_specific and request.cluster.autopilot:
         yield _violation(
             "autopilot-reservation", "Autopilot does not use 'any' reservation; write a reservation's name"
         )
-
-
-def _check_delivery(request: PoolRequest, reservation: ReservationRequest) -> Violations:
-    """A reservation that does not exist yet keeps no minimum of nodes."""
-    if reservation.begins and request.nodes.min:
+    if reservation.begins and request.nodes.min:  # what does not exist yet keeps no minimum of nodes
         hosts = request.shape.hosts if request.shape else 1
         message = (
             f"a minimum of '{request.nodes.min // hosts}' {request.size_key} is impossible: "
@@ -93,6 +83,7 @@ def _check_delivery(request: PoolRequest, reservation: ReservationRequest) -> Vi
             f"{reservation.begins} to {reservation.ends}; write {{min: 0, max: {request.nodes.max // hosts}}}"
         )
         yield GkeViolation(code="reservation-not-active", key=request.size_key, message=message)
+    yield from _check_kind(request, reservation)
 
 
 def _check_kind(request: PoolRequest, reservation: ReservationRequest) -> Violations:

@@ -50,7 +50,11 @@ def zone_violation(
     candidates = zones or catalog.zones_in(region, listed.all)
     doubtful = [zone for zone in candidates if zone in listed.undocumented]
     is_doubtful = doubtful if zones and not one_is_enough else len(doubtful) == len(candidates)
-    return _undocumented(machine, listed, doubtful) if is_doubtful else None
+    if not is_doubtful:
+        return None
+    what = f"Google's API lists {display_name(machine)} in {_quoted(doubtful)}, but Google's documentation does not"
+    message = f"{what}; {_alternatives(listed, catalog.region_of_zone(doubtful[0]))}"
+    return GkeViolation(code="zone-undocumented", key="zones", message=message, severity=Severity.WARNING)
 
 
 def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *, dws: bool) -> GkeViolation:
@@ -65,12 +69,6 @@ def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *
         message=message,
         severity=Severity.WARNING,
     )
-
-
-def _undocumented(machine: Machine, listed: ListedZones, doubtful: Sequence[str]) -> GkeViolation:
-    what = f"Google's API lists {display_name(machine)} in {_quoted(doubtful)}, but Google's documentation does not"
-    message = f"{what}; {_alternatives(listed, catalog.region_of_zone(doubtful[0]))}"
-    return GkeViolation(code="zone-undocumented", key="zones", message=message, severity=Severity.WARNING)
 
 
 def _alternatives(listed: ListedZones, region: str) -> str:
