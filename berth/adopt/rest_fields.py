@@ -64,6 +64,7 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
     "number": int,
     "seconds": lambda value: int(str(value).removesuffix("s")),
     "lower": lambda value: str(value).lower(),
+    "upper": lambda value: str(value).upper(),
     "opposite": lambda value: not value,
     "switch": lambda value: str(value).lower() == "true",
     "datapath": lambda value: "advanced" if value == "ADVANCED_DATAPATH" else "legacy",

@@ -5,16 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO
-
-import typer
-
-from berth.diagnostics import Problem
-from berth.diagnostics.listing import count_problems
-from berth.document import Document
-from berth.document.text import problem_lines, render_text
 
 _DIM, _END = "\033[2m", "\033[0m"
 _PROGRESS_DELAY = 1.0
@@ -24,23 +17,6 @@ _PROGRESS_DELAY = 1.0
 def is_coloured(stream: IO[str]) -> bool:
     """Return whether `stream` is a terminal with colours and NO_COLOR is not set."""
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-
-
-def print_document(document: Document) -> None:
-    """Print a document on stdout, in colours on a terminal."""
-    typer.echo(render_text(document, coloured=is_coloured(sys.stdout)))
-
-
-def print_problems(problems: Sequence[Problem], *, everything: bool = False, err: bool = False) -> None:
-    """Print problems, one a line, in colours on a terminal, and of several their number.
-
-    Errors come first, equal messages once, and at most 200 problems without `everything`.
-    """
-    coloured = is_coloured(sys.stderr if err else sys.stdout)
-    for line in problem_lines(problems, coloured=coloured, everything=everything):
-        typer.echo(line, err=err)
-    if len(problems) > 1:
-        typer.echo(count_problems(problems), err=err)
 
 
 @contextmanager

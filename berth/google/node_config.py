@@ -40,6 +40,7 @@ def node_config(plan: NodePoolPlan, service_account: object, reservation: object
         ],
         "disk_type": plan.disk_type,
         "disk_size_gb": settings.disk_size_gb,
+        "image_type": settings.image_type,
         "service_account": settings.service_account or service_account,
         "oauth_scopes": [SCOPE],
         "gvnic": {"enabled": True},
@@ -63,12 +64,13 @@ def node_config(plan: NodePoolPlan, service_account: object, reservation: object
 
 def _affinity(plan: NodePoolPlan, reservation: object) -> dict[str, Any]:
     """Return the affinity, always explicit: without it, Google would use any open reservation that matches."""
-    if plan.reservation is None:
+    name = plan.reservation if reservation is None else reservation
+    if name is None:
         return {"consume_reservation_type": plan.affinity or "NO_RESERVATION"}
     return {
         "consume_reservation_type": plan.affinity or "SPECIFIC_RESERVATION",
         "key": "compute.googleapis.com/reservation-name",
-        "values": [plan.reservation if reservation is None else reservation],
+        "values": [name],
     }
 
 

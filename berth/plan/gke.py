@@ -223,7 +223,8 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     for GPU nodes close to each other; None: only `slice_topology` applies.
 
     `reservation` is the value of the reservation affinity, see `capacity.reservation_path`. `affinity` is Google's
-    consume type; None is SPECIFIC_RESERVATION where `reservation` is set, else NO_RESERVATION.
+    consume type; None is SPECIFIC_RESERVATION where `reservation` is set, else NO_RESERVATION. It is set without
+    `reservation` where only the reservation's resource knows the name.
 
     `flex_start` and `queued` are the modes of the Dynamic Workload Scheduler, often combined: such nodes live for at
     most `max_run_seconds`, must not be repaired (`auto_repair` False), and GKE decides how to upgrade them.

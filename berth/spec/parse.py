@@ -80,16 +80,21 @@ def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parse
     return Parsed(*_parse_model(FleetSpec, fleet, reader_problems))
 
 
+def parse_part(part: Mapping[str, Any], reader_problems: Sequence[Problem] = ()) -> Parsed:
+    """Parse sections of a fleet of which the rest belongs to others, so that project and region may be unknown."""
+    return Parsed(*_parse_model(FleetSpec, dict(part), reader_problems, has_frame=False))
+
+
 def _parse_model(
-    model: type[S], fleet: dict[str, Any], reader_problems: Sequence[Problem]
+    model: type[S], fleet: dict[str, Any], reader_problems: Sequence[Problem], *, has_frame: bool = True
 ) -> tuple[S, tuple[Problem, ...], frozenset[SpecPart]]:
     misplaced = misplaced_keys(model, fleet, _SPLITTABLE_SECTIONS)
     fleet = without_misplaced(fleet, misplaced)
+    spec, errors = None, _missing_frame(model, fleet) if has_frame else []
     try:
-        spec, errors = model.model_validate(fleet), _missing_frame(model, fleet)
+        spec = model.model_validate(fleet)
     except ValidationError as error:
-        reported = cast("list[Mapping[str, Any]]", error.errors(include_url=False))
-        spec, errors = None, [*reported, *_missing_frame(model, fleet)]
+        errors = [*cast("list[Mapping[str, Any]]", error.errors(include_url=False)), *errors]
     problems = tuple(to_problem(error, model) for error in _independent_errors(model, errors, reader_problems))
     # A problem that is not reported twice still makes its part unusable.
     follow_ups = (Problem(Severity.FAULT, "unknown-key", each.owner, "") for each in misplaced)

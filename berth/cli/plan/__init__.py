@@ -6,8 +6,7 @@ import typer
 from msgspec.structs import replace
 
 from berth.cli import prices as costs
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, AllOption, JsonOption, StackArgument, format_json, project_root
-from berth.cli.terminal import print_document
+from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, AllOption, JsonOption, StackArgument, print_answer, project_root
 from berth.document import ProblemList
 from berth.evaluate import evaluate_stack
 from berth.plan.ack import AckFleetPlan
@@ -29,23 +28,19 @@ def command(
         from berth.cli.plan import ack
         from berth.overview.ack import ack_document
 
-        value, document = ack.as_json(evaluation), ack_document(evaluation)
+        value, document = ack.as_json(evaluation) if as_json else None, ack_document(evaluation)
     elif evaluation.is_team_stack:
         from berth.cli.plan import team_stack
         from berth.overview.team_stack import team_stack_document
 
-        value, document = team_stack.as_json(evaluation), team_stack_document(evaluation)
+        value, document = team_stack.as_json(evaluation) if as_json else None, team_stack_document(evaluation)
     else:
         from berth.cli.plan import fleet
         from berth.cost.fleet import fleet_cost
         from berth.overview.fleet import fleet_document
 
         cost = fleet_cost(evaluation.fleet_plan, price_table) if evaluation.fleet_plan and price_table else None
-        value, document = fleet.as_json(evaluation, cost), fleet_document(evaluation, cost)
-    if as_json:
-        typer.echo(format_json(value))
-    else:
-        print_document(
-            replace(block, everything=everything) if isinstance(block, ProblemList) else block for block in document
-        )
+        value, document = fleet.as_json(evaluation, cost) if as_json else None, fleet_document(evaluation, cost)
+    blocks = (replace(each, everything=everything) if isinstance(each, ProblemList) else each for each in document)
+    print_answer(blocks, value)
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)

@@ -79,7 +79,10 @@ def reservation_request(context: PlanningContext, capacity: Capacity) -> Reserva
     key = capacity.reservation
     if key is None:
         return ReservationRequest(form="any-or-fail" if capacity.then_fail else "any")
-    spec, name = context.spec.reservations[key], reservation_name(context, key)
+    name = reservation_name(context, key)
+    if key in context.named_reservations:
+        return ReservationRequest(form="named", name=name)
+    spec = context.spec.reservations[key]
     existing, future = is_existing(context, key), spec.future
     return ReservationRequest(
         form="named" if existing else "own",
@@ -105,7 +108,7 @@ _DATE_LENGTH = len("2026-12-01")
 def check_reservation(context: PlanningContext, name: str, request: PoolRequest) -> bool:
     """Return whether the reservation that a pool names has the pool's machines; report every difference."""
     key = context.spec.pools[name].capacity.reservation
-    if key is None:
+    if key is None or key in context.named_reservations:
         return True
     spec = context.spec.reservations[key]
     reservation = declared_reservation(spec, key, find_machine(spec.machine_type, spec.accelerator))

@@ -32,7 +32,7 @@ def plan_pools(
     networks: tuple[AcceleratorNetworksPlan, ...],
 ) -> tuple[PoolPlan, ...]:
     """Plan every pool that has a flavor; report node pools with the same key (in Pulumi) or name (in GKE)."""
-    plans = tuple(_pool_plan(context, p, flavor_of[n], networks) for n, p in planned_pools.items() if n in flavor_of)
+    plans = tuple(pool_plan(context, p, flavor_of[n], networks) for n, p in planned_pools.items() if n in flavor_of)
     owner_by_name = {("key", SYSTEM): "the system pool", ("name", SYSTEM): "the system pool"}
     for plan in plans:
         used_names = {(kind, text) for n in plan.node_pools for kind, text in (("key", n.key), ("name", n.name))}
@@ -46,7 +46,7 @@ def plan_pools(
     return plans
 
 
-def _pool_plan(
+def pool_plan(
     context: PlanningContext, pool: PlannedPool, flavor: str, networks: tuple[AcceleratorNetworksPlan, ...]
 ) -> PoolPlan:
     """Return the plan of a pool with its node pools."""
@@ -114,6 +114,8 @@ def _node_pool(
     pool_settings = node_pool_settings(
         pool.request, nodes, flex_start_known=may_support_flex_start(context, pool.request)
     )
+    consume_type = pool_settings.affinity.type
+    is_unnamed = consume_type == "SPECIFIC_RESERVATION" and pool_settings.affinity.value is None
     return NodePoolPlan(
         key=key,
         name=name,
@@ -129,7 +131,7 @@ def _node_pool(
         placement=_placement_plan(context, pool),
         spot=pool_settings.spot,
         reservation=pool_settings.affinity.value,
-        affinity=pool_settings.affinity.type if pool_settings.affinity.type.startswith("ANY") else None,
+        affinity=consume_type if consume_type.startswith("ANY") or is_unnamed else None,
         flex_start=pool_settings.flex_start,
         queued=pool_settings.queued,
         max_run_seconds=pool.request.node_run_seconds,

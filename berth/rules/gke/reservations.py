@@ -24,7 +24,10 @@ MAX_CALENDAR_DAYS = 90
 
 
 class ReservationAffinity(Struct, frozen=True, kw_only=True):
-    """The `reservation_affinity` of a node pool: the provider's consume type, and key and value of a specific one."""
+    """The `reservation_affinity` of a node pool: the provider's consume type, and key and value of a specific one.
+
+    The value of a specific one is None where only the reservation's resource knows its name.
+    """
 
     type: str
     key: str | None = None
@@ -39,8 +42,8 @@ def reservation_affinity(request: PoolRequest) -> ReservationAffinity:
         fail_otherwise = request.reservation.form == "any-or-fail"
         return ReservationAffinity(type="ANY_RESERVATION_THEN_FAIL" if fail_otherwise else "ANY_RESERVATION")
     reservation = request.reservation
-    path = reservation_path(
-        reservation.name or "", project=reservation.project, block=reservation.block, sub_block=reservation.sub_block
+    path = reservation.name and reservation_path(
+        reservation.name, project=reservation.project, block=reservation.block, sub_block=reservation.sub_block
     )
     return ReservationAffinity(type="SPECIFIC_RESERVATION", key=AFFINITY_KEY, value=path)
 

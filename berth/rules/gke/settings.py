@@ -103,7 +103,7 @@ def _default_surge(request: PoolRequest) -> SurgeSpec:
     A slice has no room for an extra machine, because its hosts are wired together (GKE recreates the whole slice in any
     case). Neither has a pool that fills its reservation: a surge node would wait forever.
     """
-    in_place = request.multi_host or reservation_affinity(request).value is not None
+    in_place = request.multi_host or reservation_affinity(request).type == "SPECIFIC_RESERVATION"
     return DRAIN_FIRST if in_place else SURGE_ONE
 
 

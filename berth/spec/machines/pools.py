@@ -211,6 +211,8 @@ class NodeSettings(Model):
     """Use of the local SSDs of a node. By default the machine's."""
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
     """Size of the boot disk in GB."""
+    image_type: Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"] | None = None
+    """Image of the nodes. A change recreates them one by one. By default GKE's, COS_CONTAINERD."""
     surge: SurgeSpec | None = None
     """Nodes that an upgrade adds before others are drained, and drains first; together at most 20. By default one node
     at a time."""

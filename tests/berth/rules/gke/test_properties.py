@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +14,7 @@ from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import capacity_notes, pool_violations
 from berth.rules.gke.networks import network_needs
 from berth.rules.gke.placement import placement
-from berth.rules.gke.pool_request import ClusterFeatures, PoolRequest, ReservationRequest
+from berth.rules.gke.pool_request import ClusterFeatures, GkeViolation, PoolRequest, ReservationRequest
 from berth.rules.gke.settings import node_pool_settings as settings_of
 from berth.rules.gke.settings import upgrade_surge
 from berth.rules.gke.versions import feature_needs, missing_features
@@ -92,10 +93,8 @@ WITHOUT_VALUE = ("slice-zone", "compact-zones", "dws-static", "topology-from-zer
 any_pool = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 
 
-@any_pool
-@given(pools())
-def test_every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(request: PoolRequest) -> None:
-    for violation in pool_violations(request):
+def every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(violations: Sequence[GkeViolation]) -> None:
+    for violation in violations:
         assert violation.key in KEYS
         assert violation.severity in Severity
         assert "None" not in violation.message or "max" in violation.message
@@ -103,18 +102,7 @@ def test_every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(request:
         assert "'" in violation.message or violation.code in WITHOUT_VALUE
 
 
-@any_pool
-@given(pools())
-def test_violations_are_unique(request: PoolRequest) -> None:
-    violations = pool_violations(request)
-    assert len(set(violations)) == len(violations)
-
-
-@any_pool
-@given(pools())
-def test_a_valid_pool_has_one_size_and_at_most_one_reservation(request: PoolRequest) -> None:
-    if any(violation.severity == "fault" for violation in pool_violations(request)):
-        return
+def a_valid_pool_has_one_size_and_at_most_one_reservation(request: PoolRequest) -> None:
     made = settings_of(request, request.nodes)
     assert [made.nodes_per_zone, made.per_zone, made.total].count(None) == 2
     taken = request.capacity == "reservation" and request.reservation is not None
@@ -125,19 +113,27 @@ def test_a_valid_pool_has_one_size_and_at_most_one_reservation(request: PoolRequ
     assert placement(request).max_nodes is None or placement(request).one_zone
 
 
-@any_pool
-@given(pools())
-def test_a_valid_pool_has_its_requested_networks(request: PoolRequest) -> None:
-    if not any(violation.severity == "fault" for violation in pool_violations(request)):
-        needed = network_needs(request)
-        assert (needed.mode == "none") == (request.settings.networking is None)
-        assert not (needed.profile and needed.additional_networks)
+def a_valid_pool_has_its_requested_networks(request: PoolRequest) -> None:
+    needed = network_needs(request)
+    assert (needed.mode == "none") == (request.settings.networking is None)
+    assert not (needed.profile and needed.additional_networks)
 
 
-@any_pool
-@given(pools())
-def test_every_pool_has_its_notes_and_requirements(request: PoolRequest) -> None:
+def every_pool_has_its_notes_and_requirements(request: PoolRequest) -> None:
     assert all(capacity_notes(request))
     result = missing_features(feature_needs(request), None, "rapid")
     assert {lack.severity for lack in result} <= {"note"}
     assert missing_features(feature_needs(request), "1.99") == []
+
+
+@any_pool
+@given(pools())
+def test_every_pool_keeps_every_rule(request: PoolRequest) -> None:
+    """Each pool is generated once for all of them."""
+    violations = pool_violations(request)
+    assert len(set(violations)) == len(violations)
+    every_violation_blames_a_key_quotes_a_value_and_names_a_remedy(violations)
+    every_pool_has_its_notes_and_requirements(request)
+    if not any(violation.severity == "fault" for violation in violations):
+        a_valid_pool_has_one_size_and_at_most_one_reservation(request)
+        a_valid_pool_has_its_requested_networks(request)
