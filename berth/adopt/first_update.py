@@ -13,7 +13,7 @@ from berth.adopt.kubernetes.server_defaults import without_defaults
 from berth.diff.fields import compare_fields
 from berth.diff.provider_inputs.changes import InputComparison
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules
-from berth.diff.values import format_change, format_value
+from berth.diff.values import format_change, format_on_one_line
 from berth.google.fleet import registrations
 from berth.manifests.fleet import all_manifests
 from berth.manifests.serving.webhooks import PATCH
@@ -62,7 +62,7 @@ def _cloud_changes(
     others = () if is_adopted else rest_fields.other_fields(kind, answer, inputs)
     for word, change in (*rest_fields.changed_fields(kind, answer, inputs), *others):
         if change.after is None:
-            yield NotAdopted(what, f"{word} is {format_value(change.before)}, which a stack file cannot express")
+            yield NotAdopted(what, f"{word} is {format_on_one_line(change.before)}, which a stack file cannot express")
         elif effects := rules.effects(change):
             strongest = max((each.does for each in effects), key=lambda does: does.severity)
             text = f"{word} {format_change(change.before, change.after)}{_EFFECT_NOTES.get(strongest, '')}"

@@ -9,17 +9,16 @@ from msgspec.structs import replace
 from berth.alibaba.fleet import registrations
 from berth.diff.entitlements import CountChange, QuotaNodeChange
 from berth.diff.fields import compare_fields
-from berth.diff.guard.allowances import GuardedAction, allowance_reason
-from berth.diff.guard.changes import GuardedChange, guarded_resources, removed_guarantees
+from berth.diff.guard.changes import GuardedChange, lost_resources, removed_queues
 from berth.diff.guard.protected import PROTECTED_ON_ACK
 from berth.diff.kinds import ChangeKind
 from berth.diff.pools import PoolChange
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resource_changes import compare_registered
 from berth.diff.resources import FieldEffect, ResourceChange
-from berth.diff.values import camel_case
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
 from berth.plan.nodes import Bounds
+from berth.registration import camel_case
 from berth.resource import ResourceKind
 
 _NO_NODES = Bounds(min=0, max=0)
@@ -140,31 +139,10 @@ def _queues_of_flavor(plan: AckFleetPlan, flavor: str) -> tuple[str, ...]:
 
 def ack_guarded_changes(
     old: AckFleetPlan, new: AckFleetPlan, changed: Sequence[ResourceChange]
-) -> tuple[GuardedChange, ...]:
-    """Yield losses of clusters, node pools, the fleet, and leaves of the quota tree with a guarantee.
-
-    A leaf is not a resource of its own, so Pulumi cannot protect it; its allowance may be part of the same change.
-    """
-    allowances = old.allowances, new.allowances
-    return (*guarded_resources(changed, _allowance_key, _node_pools(new), allowances), *_removed_leaves(old, new))
-
-
-def _allowance_key(change: ResourceChange) -> str | None:
-    protected_kind = PROTECTED_ON_ACK.get(change.kind)
-    return protected_kind and protected_kind.allowance_key(change.key)
-
-
-def _removed_leaves(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[GuardedChange]:
-    for queue, guaranteed_flavors in removed_guarantees(old.flavors, old.cluster_queues, new.cluster_queues):
-        key = f"clusterQueues.{queue.name}"
-        yield GuardedChange(
-            ResourceKind.QUEUE,
-            queue.name,
-            key,
-            GuardedAction.DELETE,
-            flavors=guaranteed_flavors,
-            allowed=allowance_reason(GuardedAction.DELETE, key, new.allowances),
-        )
+) -> Iterator[GuardedChange]:
+    """Yield losses of clusters, node pools, the fleet, and leaves of the quota tree with a guarantee."""
+    yield from lost_resources(changed, PROTECTED_ON_ACK, _node_pools(new), (old.allowances, new.allowances), {})
+    yield from removed_queues(old, new)
 
 
 # --- quota tree -------------------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from berth.backends.table import StackPlan
 from berth.diff.ack import ack_guarded_changes, compare_ack_pools, compare_ack_resources, compare_quota_trees
 from berth.diff.entitlements import QuotaChanges, TeamChange, compare_quotas
+from berth.diff.guard.accounts import lost_node_accounts
 from berth.diff.guard.allowances import IdleAllowance, unused_allowances
 from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
-from berth.diff.guard.node_accounts import lost_node_accounts
-from berth.diff.guard.settings import guarded_updates
+from berth.diff.guard.updates import guarded_updates
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import PoolChange, compare_pools
@@ -102,7 +102,7 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
     old_renamed = with_new_names(old, names)
     changed = compare_resources(old_renamed, new)
     guarded = (
-        *guarded_updates(old_renamed, new, changed),
+        *guarded_updates(old.allowances.protect, new, changed),
         *guarded_changes(old_renamed, new, changed),
         *lost_node_accounts(old_renamed, new, changed),
     )
@@ -115,7 +115,7 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         workers=compare_workers(old_renamed, new),
         objects=compare_objects(old, new, replaced_clusters(changed)),
         losses=guarded,
-        idle=idle_allowances(old_renamed, new, guarded),
+        idle=tuple(idle_allowances(old_renamed, new, guarded)),
     )
 
 
@@ -133,7 +133,7 @@ def _compare_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) 
 
 def _compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
     changed = compare_ack_resources(old, new)
-    guarded = (*guarded_updates(old, new, changed), *ack_guarded_changes(old, new, changed))
+    guarded = (*guarded_updates(old.allowances.protect, new, changed), *ack_guarded_changes(old, new, changed))
     return Changes(
         stack=new.stack,
         rights=compare_rights(old, new),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from berth.diff import team_stack_text
 from berth.diff import text as diff_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import CountChange, QuotaChanges
@@ -13,7 +12,6 @@ from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
 from berth.diff.kinds import ChangeKind
 from berth.diff.resources import ResourceChange
-from berth.diff.values import format_queueing
 from berth.document import Block, Change, Heading, Line, Lines, Table
 from berth.planner.queueing.preemption import describe_rules
 from berth.resource import ResourceKind
@@ -29,11 +27,9 @@ def changes_document(changes: Changes) -> Iterator[Block]:
     yield from _quota_tables(changes.entitlements)
     yield Lines("Who can preempt whom", list(_preemption_lines(changes.entitlements)))
     yield from _worker_tables(changes)
-    workloads = [
-        (team_stack_text.describe_workload(each), *team_stack_text.workload_details(each)) for each in changes.workloads
-    ]
+    workloads = [(diff_text.describe_workload(each), *diff_text.workload_details(each)) for each in changes.workloads]
     yield Lines("Workloads", workloads)
-    yield Lines("Files", list(map(team_stack_text.describe_files, changes.files)))
+    yield Lines("Files", list(map(diff_text.describe_files, changes.files)))
     yield Lines("Capacity", list(_capacity_lines(changes)))
     for title in dict.fromkeys(_TITLES.values()):
         yield Lines(title, [_resource_line(each) for each in changes.things if _TITLES.get(each.kind) == title])
@@ -65,7 +61,7 @@ def allowed_lines(changes: Changes) -> Iterator[str]:
 def _team_lines(changes: QuotaChanges) -> Iterator[str]:
     """Yield a line for each team added, held, drained, resumed or removed, and one if jobs start or stop to queue."""
     if changes.queueing:
-        yield format_queueing(changes.queueing)
+        yield diff_text.describe_queueing(changes.queueing)
     for change in changes.teams:
         yield f"{change.team} is {change.what}{_former_name('team', change.what, change.renamed)}"
     yield from map(diff_text.describe_stop, changes.stops)

@@ -12,10 +12,10 @@ from berth.diff.fields import compare_fields
 from berth.diff.kinds import ChangeKind
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect, ResourceChange
-from berth.diff.values import camel_case
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NO_SETTINGS, NodePoolPlan
 from berth.plan.nodes import Bounds
+from berth.registration import camel_case
 from berth.resource import IN_WORKER, ResourceKind
 
 _POOL_SIZE_FIELDS = ("nodes", "slices", "accelerators")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Set
 from enum import StrEnum
 from typing import Final
 
@@ -44,9 +44,9 @@ class IdleAllowance(Struct, frozen=True):
 
 
 def unused_allowances(
-    section_prefix: str, old: AllowancesPlan | None, new: AllowancesPlan, used: Container[tuple[str, str]]
+    section_prefix: str, old: AllowancesPlan | None, new: AllowancesPlan, used: Set[tuple[str, str]]
 ) -> Iterator[IdleAllowance]:
-    """Yield allowances that are not in `used` (action and key); `where` is the prefix of their section."""
+    """Yield allowances that are not in `used` (action and key); `section_prefix` is what their sections begin with."""
     for key in sorted(new.replacement):
         if (GuardedAction.REPLACE, key) not in used:
             yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[GuardedAction.REPLACE], key, new.replacement[key])
@@ -54,13 +54,8 @@ def unused_allowances(
         if (GuardedAction.DELETE, key) not in used and old is not None and key in old.deletion:
             yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[GuardedAction.DELETE], key, new.deletion[key])
     for key in sorted(new.change):
-        if not used_change(key, used):
+        if not {(GuardedAction.UNPROTECT, key), (GuardedAction.REFUSE, key)} & used:
             yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[GuardedAction.REFUSE], key, new.change[key])
-
-
-def used_change(key: str, used: Container[tuple[str, str]]) -> bool:
-    """Return whether a guarded update in place has this key."""
-    return (GuardedAction.UNPROTECT, key) in used or (GuardedAction.REFUSE, key) in used
 
 
 def allowance_reason(action: GuardedAction, key: str, allowances: AllowancesPlan) -> str | None:

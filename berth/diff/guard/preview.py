@@ -7,23 +7,20 @@ resources during the preview: the step may then be missing, and an error names t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.backends.table import StackPlan
-from berth.diff.guard.ack_preview import removed_quota_leaves
+from berth.diff.guard.accounts import accounts_lost_in_preview
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
-from berth.diff.guard.classify import classify_urn, plan_of_worker
-from berth.diff.guard.preview_accounts import lost_accounts
-from berth.diff.guard.preview_file import REPLACING_OPS, EnginePreview
-from berth.diff.guard.preview_ranges import refused_ranges
+from berth.diff.guard.classify import lost_resource, plan_of_worker
+from berth.diff.guard.preview_file import EnginePreview, PreviewStep
 from berth.diff.guard.preview_scope import unfinished_program
-from berth.diff.guard.protected import GuardedResource
-from berth.diff.guard.settings import switched_off, unprotected_cluster
+from berth.diff.guard.updates import guarded_updates, updated_resources
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect
 from berth.plan.ack import AckFleetPlan
@@ -31,7 +28,6 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.resource import ResourceKind
 
-_ACTION_OF_OP = {**dict.fromkeys(REPLACING_OPS, GuardedAction.REPLACE), "delete": GuardedAction.DELETE}
 _PROTECT_ERROR = re.compile(
     r'unable to replace resource "(?P<urn>[^"]+)"(?: as part of replacing "(?P<below>[^"]+)")?'
     r'|resource "(?P<deleted>[^"]+)" cannot be deleted'
@@ -40,7 +36,7 @@ _SUMMARY_MESSAGES = ("preview failed", "update failed")
 """Messages with which Pulumi sums up its errors."""
 _REPLACING_KINDS = ("add-replace", "delete-replace", "update-replace")
 """Kinds of `detailedDiff` that replace a resource."""
-_OFF_INPUT = "deletionProtection"
+_NON_ACCELERATORS = ("cpu", "memory", "pods")
 WAS_UNPROTECTED = "it was not protected when it was last deployed"
 
 
@@ -72,71 +68,76 @@ def check_preview(preview: EnginePreview, plan: StackPlan) -> GuardReport:
 
     A team's own stack has no guarded changes. A resource that was protected by hand is an error of the preview.
     """
-    messages = preview.errors
-    refused = {error.urn: error for message in messages for error in _protect_errors(message)}
-    steps = [(step, action) for step in preview.steps if (action := _step_action(step))]
-    known = {str(step["urn"]) for step, _ in steps}
-    changes = [
-        *(
-            switched_off(_loses_protection(preview.steps), plan.allowances)
-            if not isinstance(plan, TeamStackPlan)
-            else ()
-        ),
-        *_unprotected_clusters(preview.steps, plan),
-        *(refused_ranges(preview.steps, plan) if isinstance(plan, FleetPlan) else ()),
-        *(lost_accounts(preview.steps, plan) if isinstance(plan, FleetPlan) else ()),
-        *(_guarded_change(str(step["urn"]), action, step, plan, refused) for step, action in steps),
-        *(_guarded_change(urn, error.action, {}, plan, refused) for urn, error in refused.items() if urn not in known),
-        *(removed_quota_leaves(preview.steps, plan) if isinstance(plan, AckFleetPlan) else ()),
+    refused = {error.urn: error for message in preview.errors for error in _protect_errors(message)}
+    losses = () if isinstance(plan, TeamStackPlan) else _losses(preview.steps, plan, refused)
+    reported = {urn for urn, error in refused.items() if lost_resource(PreviewStep("", urn), error.action, plan)}
+    errors = [
+        message.strip()
+        for message in preview.errors
+        if message.strip().removeprefix("error: ") not in _SUMMARY_MESSAGES
+        and not any(error.urn in reported for error in _protect_errors(message))
     ]
-    reported_urns = {urn for urn in refused if classify_urn(urn, {}, plan) is not None}
-    errors = tuple(
-        m.strip()
-        for m in messages
-        if not (_is_summary(m) or any(error.urn in reported_urns for error in _protect_errors(m)))
+    errors += (message.strip() for message in unfinished_program(preview, plan))
+    return GuardReport(tuple(_merged(losses)), tuple(errors))
+
+
+def _losses(
+    steps: Sequence[PreviewStep], plan: FleetPlan | AckFleetPlan, refused: Mapping[str, ProtectError]
+) -> Iterator[GuardedChange]:
+    was_protected = any(
+        step.old and step.new and step.old.get("protect") and not step.new.get("protect") for step in steps
     )
-    errors += tuple(message.strip() for message in unfinished_program(preview, plan))
-    return GuardReport(tuple(_merged(change for change in changes if change is not None)), errors)
+    yield from guarded_updates(was_protected, plan, updated_resources(steps))
+    if isinstance(plan, FleetPlan):
+        yield from accounts_lost_in_preview(steps, plan)
+    else:
+        yield from _removed_quota_leaves(steps, plan)
+    acting = [(step, action) for step in steps if (action := step.action)]
+    listed = {step.urn for step, _ in acting}
+    acting += [(PreviewStep("", urn), error.action) for urn, error in refused.items() if urn not in listed]
+    for step, action in acting:
+        change, error = lost_resource(step, action, plan), refused.get(step.urn)
+        if change is not None:
+            first = error.was_protected if error else action == GuardedAction.DELETE
+            allowed = None if error else _allowed(change, step, plan)
+            yield replace(change, because=tuple(_replace_reasons(step)), first=first, allowed=allowed)
 
 
-def _loses_protection(steps: Iterable[Mapping[str, Any]]) -> bool:
-    states = ((_state(step, "oldState"), _state(step, "newState")) for step in steps)
-    return any(bool(old.get("protect")) and bool(new) and not new.get("protect") for old, new in states)
+def _allowed(change: GuardedChange, step: PreviewStep, plan: FleetPlan | AckFleetPlan) -> str | None:
+    """Return why a loss that Pulumi does not refuse is allowed, None if it is not."""
+    if change.action == GuardedAction.DELETE:
+        if step.inputs[0].get("spec", {}).get("stopPolicy") == "HoldAndDrain":
+            return QUEUE_DRAINED
+        return None if (step.old or {}).get("protect") else WAS_UNPROTECTED
+    own_plan = plan_of_worker(plan, change.worker) if isinstance(plan, FleetPlan) and change.worker else plan
+    allowances = own_plan.allowances
+    reason = allowance_reason(GuardedAction.REPLACE, change.key, allowances)
+    if reason is None and change.kind == ResourceKind.QUEUE:  # it is inside the cluster
+        return allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, allowances)
+    return reason
 
 
-def _state(step: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    return step.get(key) or {}
-
-
-def _unprotected_clusters(steps: Iterable[Mapping[str, Any]], plan: StackPlan) -> Iterator[GuardedChange]:
-    """Yield the remaining clusters whose deletion protection is switched off."""
+def _removed_quota_leaves(steps: Iterable[PreviewStep], plan: AckFleetPlan) -> Iterator[GuardedChange]:
+    """Yield removed leaves of the quota tree that had a guarantee."""
     for step in steps:
-        inputs: list[Mapping[str, Any]] = [_state(step, key).get("inputs") or {} for key in ("oldState", "newState")]
-        before, after = (each.get(_OFF_INPUT) for each in inputs)
-        if not isinstance(plan, FleetPlan) or not (before is True and after is False):
+        if not step.type.endswith(":ElasticQuotaTree"):
             continue
-        resource = classify_urn(str(step["urn"]), {}, plan)
-        if resource is not None and resource.kind == ResourceKind.CLUSTER:
-            allowances = plan_of_worker(plan, resource.worker).allowances if resource.worker else plan.allowances
-            change = unprotected_cluster(
-                FieldEffect(_OFF_INPUT, _OFF_INPUT, before, after, UpdateEffect.UPDATE), allowances
-            )
-            yield replace(change, name=resource.name, worker=resource.worker)
+        roots: list[Mapping[str, Any]] = [inputs.get("spec", {}).get("root", {}) for inputs in step.inputs]
+        before, after = (dict(_guaranteed_leaves(root)) for root in roots)
+        for name in before.keys() - after.keys():
+            if before[name]:
+                key, action = f"clusterQueues.{name}", GuardedAction.DELETE
+                reason = allowance_reason(action, key, plan.allowances)
+                yield GuardedChange(ResourceKind.QUEUE, name, key, action, flavors=before[name], allowed=reason)
 
 
-def _step_action(step: Mapping[str, Any]) -> GuardedAction | None:
-    """Return the effect of a step on the old resource, None if it remains; a node pool that moves zones is replaced."""
-    if step.get("op") == "update":
-        before, after = _node_zones(step.get("oldState")), _node_zones(step.get("newState"))
-        return GuardedAction.REPLACE if before and after and before.isdisjoint(after) else None
-    return _ACTION_OF_OP.get(str(step.get("op")))
-
-
-def _node_zones(state: Mapping[str, Any] | None) -> set[str]:
-    """Return the zones of a node pool; none for another resource."""
-    inputs: Mapping[str, Any] = (state or {}).get("inputs") or {}
-    locations: list[str] = inputs.get("nodeLocations") or []
-    return set(locations)
+def _guaranteed_leaves(node: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each leaf with namespaces, and the accelerators that it guarantees."""
+    if node.get("namespaces"):
+        least: Mapping[str, object] = node.get("min") or {}
+        yield str(node["name"]), tuple(r for r, n in least.items() if r not in _NON_ACCELERATORS and str(n) != "0")
+    for child in node.get("children") or ():
+        yield from _guaranteed_leaves(child)
 
 
 def _protect_errors(message: str) -> Iterator[ProtectError]:
@@ -148,68 +149,19 @@ def _protect_errors(message: str) -> Iterator[ProtectError]:
             yield ProtectError(match["deleted"], GuardedAction.DELETE, True)
 
 
-def _is_summary(message: str) -> bool:
-    return message.strip().removeprefix("error: ") in _SUMMARY_MESSAGES
+def _replace_reasons(step: PreviewStep) -> Iterator[FieldEffect]:
+    """Yield the inputs that replace a resource: as exactly as the provider tells it, else the top-level inputs.
 
-
-def _guarded_change(
-    urn: str, action: GuardedAction, step: Mapping[str, Any], plan: StackPlan, refused: Mapping[str, ProtectError]
-) -> GuardedChange | None:
-    """Return the guarded change of a step, or None if its resource is not protected."""
-    old: Mapping[str, Any] = step.get("oldState") or {}
-    inputs: Mapping[str, Any] = old.get("inputs") or {}
-    resource = classify_urn(urn, inputs, plan)
-    if resource is None or isinstance(plan, TeamStackPlan):
-        return None
-    first = refused[urn].was_protected if urn in refused else action == GuardedAction.DELETE
-    change = _change_of_resource(resource, action, first, tuple(_replace_reasons(step)))
-    if urn in refused:
-        return change
-    if action == GuardedAction.REPLACE:
-        allowances = plan.allowances
-        if isinstance(plan, FleetPlan) and change.worker is not None:
-            allowances = plan_of_worker(plan, change.worker).allowances
-        inside = (
-            allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, allowances)
-            if change.kind == ResourceKind.QUEUE
-            else None
-        )
-        return replace(change, allowed=allowance_reason(GuardedAction.REPLACE, change.key, allowances) or inside)
-    if inputs.get("spec", {}).get("stopPolicy") == "HoldAndDrain":
-        return replace(change, allowed=QUEUE_DRAINED)
-    return replace(change, allowed=None if old.get("protect") else WAS_UNPROTECTED)
-
-
-def _change_of_resource(
-    resource: GuardedResource, action: GuardedAction, first: bool, because: tuple[FieldEffect, ...]
-) -> GuardedChange:
-    return GuardedChange(
-        kind=resource.kind,
-        name=resource.name,
-        key=resource.key,
-        action=action,
-        because=because,
-        parts=resource.node_pools,
-        whole=resource.whole,
-        flavors=resource.flavors,
-        first=first,
-        worker=resource.worker,
-    )
-
-
-def _replace_reasons(step: Mapping[str, Any]) -> Iterator[FieldEffect]:
-    """Yield the inputs that replace a resource: as exactly as the provider tells it, else the top-level inputs."""
-    details: Mapping[str, Mapping[str, Any]] = step.get("detailedDiff") or {}
+    A field that the program does not set, and the provider computes, changes because another one does.
+    """
     exact = [
-        path for path, each in details.items() if str(each.get("kind") or each.get("diffKind")) in _REPLACING_KINDS
+        path
+        for path, each in (step.details or {}).items()
+        if str(each.get("kind") or each.get("diffKind")) in _REPLACING_KINDS
+        and any(_has_path(inputs, path) for inputs in step.inputs)
     ]
-    for reason in sorted(path for path in exact if _is_input(path, step)) or step.get("replaceReasons") or ():
-        yield FieldEffect(str(reason), str(reason), None, None, UpdateEffect.REPLACE)
-
-
-def _is_input(path: str, step: Mapping[str, Any]) -> bool:
-    """Return whether the program sets a field; one that the provider computes changes because another one does."""
-    return any(_has_path(_state(step, key).get("inputs"), path) for key in ("oldState", "newState"))
+    for reason in map(str, sorted(exact) or step.reasons or ()):
+        yield FieldEffect(reason, reason, None, None, UpdateEffect.REPLACE)
 
 
 def _has_path(inputs: object, path: str) -> bool:

@@ -12,7 +12,7 @@ from berth.resource import ResourceKind
 class ProtectedKind(Struct, frozen=True):
     """A kind of protected resource.
 
-    Its Pulumi name is `beginning`, the key and `ending`; `allowance` is the form of its name in an allowance, made of
+    Its Pulumi name is `name_prefix`, the key and `name_suffix`; `allowance_format` is its name in an allowance, made of
     its `key` or its `pool`.
     """
 
@@ -29,22 +29,6 @@ class ProtectedKind(Struct, frozen=True):
     def allowance_key(self, key: str, pool: str | None = None) -> str:
         """Return the name in an allowance: `cluster`, `v5e`, `reservations.l4`."""
         return self.allowance_format.format(key=key, pool=pool)
-
-
-class GuardedResource(Struct, frozen=True):
-    """A protected resource; `key` is the key of its allowance.
-
-    `node_pools` are node pools of a pool, and `whole` is whether the pool has no others. `flavors` are those that a
-    queue guarantees.
-    """
-
-    kind: ResourceKind
-    name: str
-    key: str
-    node_pools: tuple[str, ...] = ()
-    whole: bool = True
-    flavors: tuple[str, ...] = ()
-    worker: str | None = None
 
 
 _GKE_KINDS: Final = (

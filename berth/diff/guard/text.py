@@ -5,7 +5,8 @@ from __future__ import annotations
 from berth.diagnostics import join_words
 from berth.diff.guard.allowances import ALLOWANCE_SECTION, GuardedAction, IdleAllowance
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.values import camel_case, format_change
+from berth.diff.values import format_change
+from berth.registration import camel_case
 from berth.resource import ResourceKind, resource_title
 from berth.text import NODES_WITHOUT_ACCOUNT
 
