@@ -51,6 +51,7 @@ def cluster(
     `network` and `subnetwork` are paths or IDs, `node_service_account` is an email address. `manager_range` is the
     range with the reserved address of the MultiKueue manager's NAT, for a plan with `manager_access`.
     """
+    settings = plan.settings
     arguments = {
         "name": plan.name,
         "project": plan.project,
@@ -72,9 +73,9 @@ def cluster(
             "managed_prometheus": {"enabled": True},
         },
         "logging_config": {"enable_components": ["SYSTEM_COMPONENTS", "WORKLOADS"]},
-        "gateway_api_config": {"channel": "CHANNEL_STANDARD" if plan.gateway_api else "CHANNEL_DISABLED"},
+        "gateway_api_config": {"channel": "CHANNEL_STANDARD" if settings.gateway_api else "CHANNEL_DISABLED"},
         "security_posture_config": {"mode": "BASIC"},
-        "fleet": None if plan.fleet_project is None else {"project": plan.fleet_project},
+        "fleet": None if settings.fleet_project is None else {"project": settings.fleet_project},
         "enable_multi_networking": plan.multi_networking or None,
         "confidential_nodes": None
         if plan.confidential_nodes is None
@@ -83,7 +84,7 @@ def cluster(
         # Without it, Kubernetes does not know the Google Groups of a person.
         "authenticator_groups_config": None if plan.security_group is None else {"security_group": plan.security_group},
         "secret_manager_config": {"enabled": True} if plan.secret_manager else None,
-        "deletion_protection": plan.deletion_protection,
+        "deletion_protection": settings.deletion_protection,
         "resource_labels": dict(sorted(plan.labels.items())),
     }
     of_mode = _autopilot if plan.mode == "autopilot" else _standard
@@ -115,7 +116,7 @@ def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
         },
         "datapath_provider": f"{plan.datapath.upper()}_DATAPATH",
         "workload_identity_config": {"workload_pool": plan.workload_pool},
-        "enable_shielded_nodes": None if plan.shielded_nodes else False,
+        "enable_shielded_nodes": None if plan.settings.shielded_nodes else False,
         "addons_config": {_DRIVERS[each]: {"enabled": each in plan.storage_drivers} for each in drivers},
         "node_pool_defaults": {"node_config_defaults": {"gcfs_config": {"enabled": plan.image_streaming}}},
         "cluster_autoscaling": standard_autoscaling(plan, service_account),

@@ -40,7 +40,7 @@ NAMES = {
 
 JUSTIFIED = {
     r"cluster\.version": "the version that runs is written down",
-    r"cluster\.deletion_protection": "a field of the provider, and none of GKE's",
+    r"cluster\.settings\.deletion_protection": "a field of the provider, and none of GKE's",
     r"(cluster|cluster\.auto_provisioning|system_pool|pools\[\d+\]|pools\[\d+\]\.node_pools\[\d+\])\.zones": (
         "zones that GKE chose are written down"
     ),
