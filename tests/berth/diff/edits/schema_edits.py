@@ -157,6 +157,8 @@ def _other_values(schema: Schema, old: object) -> Iterator[Any]:
             yield from near or [least]
         elif kind == "string" and (text := _other_text(choice.get("pattern", ""), old)) is not None:
             yield text
+        elif kind == "array" and "enum" in choice["items"]:
+            yield from ([each] for each in choice["items"]["enum"])
         elif kind == "object" and choice.get("properties"):
             yield from _objects(choice)
 
