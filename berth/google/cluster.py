@@ -18,6 +18,9 @@ _REPORTED_ORDER = (
 """Monitoring components in the order in which GKE returns them. The provider compares lists: another order would be a
 change in every preview after a refresh (hashicorp/terraform-provider-google#28688)."""
 
+_LOGS: Final = ("WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER")
+"""Components with logs in the order in which GKE returns them, for the same reason; it requires SYSTEM_COMPONENTS."""
+
 _INITIAL_POOL: Final = ("initialNodeCount", "nodeConfig")
 """Describe only the initial pool, which is removed: GKE reports other values afterwards, and the provider would replace
 the cluster to undo that."""
@@ -72,7 +75,9 @@ def cluster(
             "enable_components": sorted(plan.monitoring_components, key=_REPORTED_ORDER.index),
             "managed_prometheus": {"enabled": True},
         },
-        "logging_config": {"enable_components": ["SYSTEM_COMPONENTS", "WORKLOADS"]},
+        "logging_config": {
+            "enable_components": ["SYSTEM_COMPONENTS", *(each for each in _LOGS if each in settings.logging_components)]
+        },
         "gateway_api_config": {"channel": "CHANNEL_STANDARD" if settings.gateway_api else "CHANNEL_DISABLED"},
         "security_posture_config": {"mode": "BASIC"},
         "fleet": None if settings.fleet_project is None else {"project": settings.fleet_project},

@@ -294,6 +294,9 @@ class ClusterSettings(Model):
     """Project of the GKE fleet that the cluster is a member of."""
     shielded_nodes: bool = True
     """Verify the identity of nodes."""
+    logging_components: Sequence[Literal["WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"]] = ("WORKLOADS",)
+    """Logs that GKE sends to Cloud Logging besides those of its system components: those of all pods (`WORKLOADS`),
+    and of the control plane. By default `[WORKLOADS]`."""
 
 
 class ClusterSpec(ClusterParts, ClusterSettings):
