@@ -127,6 +127,6 @@ def destroy_refusals(plan: FleetPlan) -> Iterator[str]:
             allowances = ", ".join(f"{name}: <why>" for name in names)
             yield f"{plan.stack}: protected from deletion: {', '.join(prefix + name for name in names)}"
             yield f"    write {prefix}allowDeletion: {{{allowances}}}, or protect: false"
-        if isinstance(cluster.cluster, ClusterPlan) and cluster.cluster.deletion_protection:
+        if isinstance(cluster.cluster, ClusterPlan) and cluster.cluster.settings.deletion_protection:
             yield f"{plan.stack}: GKE refuses to delete cluster '{cluster.cluster.name}': its deletion protection is on"
             yield f"    write {prefix}cluster.deletionProtection: false"

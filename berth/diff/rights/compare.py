@@ -265,5 +265,5 @@ def _cluster_switches(cluster: ClusterPlan) -> Iterator[tuple[str, str, bool]]:
     has_networks = control_plane.authorized_networks is not None and control_plane.ip_endpoint
     yield CONTROL_PLANE, "access from all Google Cloud addresses", control_plane.google_ranges and has_networks
     yield _NODES, "public addresses", not control_plane.private_nodes
-    yield _NODES, "start without Shielded GKE Nodes", not cluster.shielded_nodes
+    yield _NODES, "start without Shielded GKE Nodes", not cluster.settings.shielded_nodes
     yield _NODES, "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None
