@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, Output, StackArgument, evaluate_or_exit, print_problems, write_output
+from berth.cli.arguments import Output, StackArgument, evaluate_or_exit, exit_with_problems, write_output
 from berth.diagnostics import Problem, Severity
 from berth.plan.ack import AckFleetPlan
 
@@ -32,8 +32,7 @@ def graph_command(
 
     if isinstance(evaluation.plan, AckFleetPlan) and evaluation.plan.quotas is None:
         message = "the fleet has no quota tree to draw; berth plan shows its members and teams"
-        print_problems([Problem(Severity.FAULT, "wrong-kind", ("ack", "fleet", "quotaTree"), message)])
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems([Problem(Severity.FAULT, "wrong-kind", ("ack", "fleet", "quotaTree"), message)])
     tree = stack_boxes(evaluation)
     write_output(
         tree_mermaid(tree) if output_format == "mermaid" else tree_svg(tree, f"Quota tree of {evaluation.stack}"),
