@@ -160,7 +160,7 @@ def _rights(plan: AnyFleet, workers: Collection[str]) -> dict[RightKey, _Level |
 
 
 def _grants(plan: AnyFleet) -> dict[RightKey, dict[str, str]]:
-    """Return (owner, right) → values by name; those of a worker are told instead of the fleet's own."""
+    """Return (owner, right) → values by name; those of workers stand in the place of the fleet's."""
     grants: dict[RightKey, dict[str, str]] = {}
     for owner, right, values in _granted(plan):
         grants.setdefault((owner, right), {}).update(values)
