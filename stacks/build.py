@@ -12,24 +12,24 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
 
 
-def build(evaluation: Evaluation) -> dict[str, Any]:
+def build_stack(evaluation: Evaluation) -> dict[str, Any]:
     """Register a valid stack and return its outputs. Raises RunError, which the engine prints without a traceback."""
     plan = buildable_plan(evaluation)
     if isinstance(plan, FleetPlan):
         from stacks import platform
 
-        return platform.build(plan)
+        return platform.build_platform(plan)
     if isinstance(plan, TeamStackPlan):
         from stacks import team
 
-        return team.build(plan)
+        return team.build_team_stack(plan)
     try:
         from stacks import ack
     except ModuleNotFoundError as error:
         if error.name != "pulumi_alicloud":
             raise
         raise pulumi.RunError("a fleet on Alibaba Cloud needs its provider; run: pip install -e '.[ack]'") from None
-    return ack.build(plan)
+    return ack.build_ack_fleet(plan)
 
 
 def buildable_plan(evaluation: Evaluation) -> StackPlan:

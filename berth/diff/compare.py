@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Struct, field
-from msgspec.structs import replace
 
+from berth.alibaba.fleet import alibaba_resources
 from berth.backends.table import StackPlan
-from berth.diff.ack import ack_guarded_changes, compare_ack_pools, compare_ack_resources, compare_quota_trees
-from berth.diff.entitlements import QuotaChanges, TeamChange, compare_quotas
+from berth.diff.ack import ack_guarded_changes, compare_ack_pools, compare_quota_trees
+from berth.diff.entitlements import QuotaChanges, compare_quotas
 from berth.diff.guard.accounts import lost_node_accounts
 from berth.diff.guard.allowances import IdleAllowance, unused_allowances
 from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
 from berth.diff.guard.updates import guarded_updates
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ResourceChange
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import PoolChange, compare_pools
 from berth.diff.renames import find_renames, with_new_names
-from berth.diff.resource_changes import compare_resources, replaced_clusters
-from berth.diff.resources import ResourceChange
+from berth.diff.resource_changes import compare_registered, compare_resources, replaced_clusters
 from berth.diff.rights.compare import RightChange, compare_rights
 from berth.diff.rights.kept import with_kept_rights
 from berth.diff.team_stacks import FilesChange, WorkloadChange, compare_files, compare_team_objects, compare_workloads
@@ -84,17 +81,14 @@ def compare(old: StackPlan, new: StackPlan) -> Changes:
             files=tuple(compare_files(old, new)),
             objects=compare_team_objects(old, new),
         )
-    raise IncomparablePlans(f"one is {_describe_kind(old)}, the other {_describe_kind(new)}")
+    raise IncomparablePlans(f"one is {_KIND_OF_PLAN[type(old)]}, the other {_KIND_OF_PLAN[type(new)]}")
 
 
-def _describe_kind(plan: StackPlan) -> str:
-    match plan:
-        case FleetPlan():
-            return "a fleet on Google Cloud"
-        case AckFleetPlan():
-            return "a fleet on Alibaba Cloud"
-        case TeamStackPlan():
-            return "a team's own stack"
+_KIND_OF_PLAN = {
+    FleetPlan: "a fleet on Google Cloud",
+    AckFleetPlan: "a fleet on Alibaba Cloud",
+    TeamStackPlan: "a team's own stack",
+}
 
 
 def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
@@ -109,30 +103,18 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
     return Changes(
         stack=new.stack,
         rights=with_kept_rights(compare_rights(old_renamed, new), old_renamed, new, changed),
-        entitlements=_compare_quotas(old_renamed, new, names.teams),
+        entitlements=compare_quotas(old_renamed, new, renamed=names.teams),
         pools=compare_pools(old_renamed, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
-        workers=compare_workers(old_renamed, new),
+        workers=tuple(compare_workers(old_renamed, new)),
         objects=compare_objects(old, new, replaced_clusters(changed)),
         losses=guarded,
         idle=tuple(idle_allowances(old_renamed, new, guarded)),
     )
 
 
-def _compare_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
-    """Compare quotas, and add renamed teams; `renamed` maps old names to new ones."""
-    quota_changes = compare_quotas(old, new)
-    team_names = {team.name for team in new.teams}
-    renamed_teams = [
-        TeamChange(name, ChangeKind.RENAMED, before) for before, name in renamed.items() if name in team_names
-    ]
-    return replace(
-        quota_changes, teams=tuple(sorted((*quota_changes.teams, *renamed_teams), key=lambda change: change.team))
-    )
-
-
 def _compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
-    changed = compare_ack_resources(old, new)
+    changed = compare_registered(alibaba_resources(old), alibaba_resources(new))
     guarded = (*guarded_updates(old.allowances.protect, new, changed), *ack_guarded_changes(old, new, changed))
     return Changes(
         stack=new.stack,

@@ -14,7 +14,7 @@ from berth.plan.ack import AckFleetPlan
 EPILOG = "Example: berth plan dev --json | jq .teams"
 
 
-def command(
+def plan_command(
     stack: StackArgument, as_json: JsonOption = False, prices: costs.PricesFile = None, everything: AllOption = False
 ) -> None:
     """Show what a stack creates and what each team gets.
@@ -28,19 +28,22 @@ def command(
         from berth.cli.plan import ack
         from berth.overview.ack import ack_document
 
-        value, document = ack.as_json(evaluation) if as_json else None, ack_document(evaluation)
+        value, document = ack.ack_plan_as_json(evaluation) if as_json else None, ack_document(evaluation)
     elif evaluation.is_team_stack:
         from berth.cli.plan import team_stack
         from berth.overview.team_stack import team_stack_document
 
-        value, document = team_stack.as_json(evaluation) if as_json else None, team_stack_document(evaluation)
+        value, document = team_stack.team_plan_as_json(evaluation) if as_json else None, team_stack_document(evaluation)
     else:
         from berth.cli.plan import fleet
         from berth.cost.fleet import fleet_cost
         from berth.overview.fleet import fleet_document
 
         cost = fleet_cost(evaluation.fleet_plan, price_table) if evaluation.fleet_plan and price_table else None
-        value, document = fleet.as_json(evaluation, cost) if as_json else None, fleet_document(evaluation, cost)
+        value, document = (
+            fleet.fleet_plan_as_json(evaluation, cost) if as_json else None,
+            fleet_document(evaluation, cost),
+        )
     blocks = (replace(each, everything=everything) if isinstance(each, ProblemList) else each for each in document)
     print_answer(blocks, value)
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)

@@ -21,8 +21,8 @@ from berth.diff.guard.classify import lost_resource, plan_of_worker
 from berth.diff.guard.preview_file import EnginePreview, PreviewStep
 from berth.diff.guard.preview_scope import unfinished_program
 from berth.diff.guard.updates import guarded_updates, updated_resources
+from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import TeamStackPlan
