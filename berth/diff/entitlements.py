@@ -183,7 +183,7 @@ def _team_states(plan: QueueingPlan) -> dict[str, str]:
     for queue in plan.cluster_queues:
         if len(queue.teams) == 1:
             stops.setdefault(queue.teams[0], set()).add(queue.stop_policy or "None")
-    return {team.name: _effective_state(team.state, stops.get(team.name, set())) for team in plan.teams}
+    return {team.name: _effective_state(team.settings.state, stops.get(team.name, set())) for team in plan.teams}
 
 
 def _effective_state(state: str, stops: set[str]) -> str:
