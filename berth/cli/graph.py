@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, print_problems
-from berth.cli.output_file import Output, write_output
+from berth.cli.arguments import EXIT_FAULTS, Output, StackArgument, evaluate_or_exit, print_problems, write_output
 from berth.diagnostics import Problem, Severity
 from berth.plan.ack import AckFleetPlan
 

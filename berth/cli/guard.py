@@ -15,14 +15,15 @@ from berth.cli.arguments import (
     JsonOption,
     StackArgument,
     evaluate_or_exit,
-    format_json,
+    print_answer,
     print_problems,
     project_name,
 )
 from berth.cli.diff.as_json import to_json_value
-from berth.diagnostics import Problem, printable
+from berth.diagnostics import Problem
 from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport
+from berth.document import Note
 from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
 
 VERSION = 1
@@ -60,10 +61,8 @@ def guard_command(
     except OtherStackError as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    if print_json:
-        typer.echo(format_json(guard_as_json(result, evaluation.stack)))
-    for line in () if print_json else guard_lines(result, evaluation.stack):
-        typer.echo(printable(line))
+    report = Note(list(guard_lines(result, evaluation.stack)))
+    print_answer([report], guard_as_json(result, evaluation.stack) if print_json else None)
     raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
 
 

@@ -69,7 +69,7 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
     value, noun, annotation = error["input"], COLLECTION_NOUNS[error["type"]], annotation_at(path, root)
     if noun == "a mapping" and (form := _named_entries(value, annotation, path)):
         return f"; write {form}"
-    entries = cast("dict[object, object]", value) if isinstance(value, dict) else dict[object, object]()
+    entries = cast("dict[object, object]", error["input"] if isinstance(error["input"], dict) else {})
     if noun == "a list" and entries:  # the one item, written without brackets
         form = f"[{format_value(entries)}]"
         if {str(key) for key in entries} <= {*allowed_keys((*path, 0), root)} and "..." not in form:
