@@ -154,19 +154,21 @@ def _compare_monitoring(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
 # --- the rights of a plan ---------------------------------------------------------------------------------------------
 
 
-def _rights(plan: AnyFleet, workers: Collection[str]) -> dict[RightKey, _Level | dict[str, str]]:
-    """Return (owner, right) → its level, or its values; owners of levels on `workers` are `worker/owner`."""
-    return {**_grants(plan), **_levels(plan, workers)}
+def _rights(plan: AnyFleet, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level | dict[str, str]]:
+    """Return (owner, right) → its level, or its values by name; owners in the clusters of `workers` are `worker/owner`.
 
-
-def _grants(plan: AnyFleet) -> dict[RightKey, dict[str, str]]:
-    """Return (owner, right) → values by name; those of workers stand in the place of the fleet's."""
-    grants: dict[RightKey, dict[str, str]] = {}
+    A worker has the teams of its manager.
+    """
+    rights: dict[RightKey, _Level | dict[str, str]] = {}
     for owner, right, values in _granted(plan):
-        grants.setdefault((owner, right), {}).update(values)
+        known = rights.get((prefix + owner, right))
+        rights[prefix + owner, right] = {**known, **values} if isinstance(known, dict) else {**values}
+    rights |= {(prefix + owner, right): level for owner, right, level in _levels(plan)}
     for worker in plan.workers if isinstance(plan, FleetPlan) else ():
-        grants |= _grants(worker.plan)
-    return grants
+        if worker.name in workers:
+            own = _rights(worker.plan, (), f"{worker.name}/")
+            rights |= {key: value for key, value in own.items() if "/team " not in key[0]}
+    return rights
 
 
 def _granted(plan: AnyFleet) -> Iterator[tuple[str, str, Mapping[str, str]]]:
@@ -232,18 +234,12 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
 # --- ordered rights ---------------------------------------------------------------------------------------------------
 
 
-def _levels(plan: AnyFleet, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level]:
-    levels = {(f"{prefix}team {team.name}", right): level for team in plan.teams for right, level in _isolation(team)}
-    if isinstance(plan, AckFleetPlan):
-        return levels
-    if isinstance(plan.cluster, ClusterPlan):
+def _levels(plan: AnyFleet) -> Iterator[tuple[str, str, _Level]]:
+    for team in plan.teams:
+        yield from ((f"team {team.name}", right, level) for right, level in _isolation(team))
+    if isinstance(plan, FleetPlan) and isinstance(plan.cluster, ClusterPlan):
         for owner, right, is_on in _cluster_switches(plan.cluster):
-            levels[prefix + owner, right] = _Level(int(is_on), "on" if is_on else "off")
-    for worker in plan.workers:
-        if worker.name in workers:
-            own = _levels(worker.plan, (), f"{worker.name}/")
-            levels |= {key: level for key, level in own.items() if "/team " not in key[0]}
-    return levels
+            yield owner, right, _Level(int(is_on), "on" if is_on else "off")
 
 
 def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:
