@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-FREE_MAPPINGS: Final = frozenset({"labels", "resource_labels", "user_labels", "sysctls"})
+FREE_MAPPINGS: Final = frozenset({"labels", "resource_labels", "sysctls", "tags", "user_labels", "values"})
 """Arguments whose keys are values of the user and not names of the provider."""
 
 
@@ -29,7 +29,7 @@ class Registration(Struct, frozen=True, kw_only=True):
     `type` is the provider's type token, such as gcp:container/nodePool:NodePool. `arguments` are those of the SDK's
     class, as nested dictionaries with the SDK's spelling (machine_type) and without None; values may be references.
     `ignore_changes` and `replace_on_changes` are paths as the provider spells them (nodeConfig.machineType). `timeout`
-    applies to creation, updates and deletion (2h).
+    applies to creation, updates and deletion (2h), `create_timeout` to creation alone.
     """
 
     type: str
@@ -40,6 +40,7 @@ class Registration(Struct, frozen=True, kw_only=True):
     delete_before_replace: bool = False
     retain_on_delete: bool = False
     timeout: str | None = None
+    create_timeout: str | None = None
 
 
 def without_none(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +59,9 @@ def _inner_without_none(value: Any) -> Any:
 def provider_inputs(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments as the provider receives them: with its spelling (machineType), except in FREE_MAPPINGS."""
     return {
-        camel_case(key): dict(value) if key in FREE_MAPPINGS and isinstance(value, Mapping) else _provider_value(value)
+        camel_case(key): dict(cast("Mapping[str, Any]", value))
+        if key in FREE_MAPPINGS and isinstance(value, Mapping)
+        else _provider_value(value)
         for key, value in arguments.items()
     }
 

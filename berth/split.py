@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from berth.manifests import tenancy
 from berth.plan.fleet import FleetPlan
-from berth.plan.teams import IdentityPlan, TeamPlan
+from berth.plan.teams import TeamPlan
 
 DEFAULT_MAX_RESOURCES: Final = 2000
 """Default maximum of resources per proposed stack; docs/operations.md has the cost of such a stack."""
@@ -29,16 +29,14 @@ def team_resources(team: TeamPlan) -> int:
     """Return the resources of a team: component, namespaced objects, grants, local queues; not its cluster queues."""
     namespaces = sum(namespace.owned for namespace in team.namespaces)
     inside = sum(1 for namespace in team.namespaces for _ in tenancy.namespace_manifests(team, namespace))
-    grants = _iam_bindings(team.identity) if team.identity else 0
+    grants, identity = 0, team.identity
+    if identity is not None:
+        secrets = {(secret.project, secret.secret) for secret in identity.secrets}
+        per_member, members = len(identity.roles) + len(identity.buckets) + len(secrets), len(identity.members)
+        grants = per_member * members
+        if identity.impersonates is not None:
+            grants = 1 + members + per_member  # the Google service account, its members, its grants
     return 1 + namespaces + inside + grants + len(team.local_queues)
-
-
-def _iam_bindings(identity: IdentityPlan) -> int:
-    """Return the number of IAM bindings of an identity, including its Google service account."""
-    secrets = {(secret.project, secret.secret) for secret in identity.secrets}
-    per_member = len(identity.roles) + len(identity.buckets) + len(secrets)
-    members = len(identity.members)
-    return 1 + members + per_member if identity.impersonates is not None else per_member * members
 
 
 def indivisible_groups(plan: FleetPlan) -> list[ProposedStack]:

@@ -15,6 +15,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from berth.manifests.immutable import immutable_fields
+from berth.manifests.releases import kubernetes_provider
 from berth.manifests.serving.webhooks import is_patch, without_patch
 
 
@@ -65,20 +66,9 @@ def cluster_provider(
     context: str | None = None,
     parent: pulumi.Resource | None = None,
 ) -> kubernetes.Provider:
-    """Return a provider for one cluster, identified by `cluster_identifier` even if the kubeconfig changes.
-
-    ConfigMaps and Secrets change in place. By default the provider would replace them, deleting the old one first
-    because names are fixed: a manager would then temporarily have no kubeconfig of a worker.
-    """
-    return kubernetes.Provider(
-        name,
-        kubeconfig=kubeconfig,
-        context=context,
-        cluster_identifier=cluster_identifier,
-        enable_config_map_mutable=True,
-        enable_secret_mutable=True,
-        opts=pulumi.ResourceOptions(parent=parent),
-    )
+    """Return a provider for one cluster, identified by `cluster_identifier` even if the kubeconfig changes."""
+    made = kubernetes_provider(kubeconfig=kubeconfig, cluster_identifier=cluster_identifier, context=context)
+    return kubernetes.Provider(name, **made.arguments, opts=pulumi.ResourceOptions(parent=parent))
 
 
 def cluster_options(

@@ -13,7 +13,7 @@ def resource_options(
     made: Registration, parent: pulumi.Resource, depends_on: Sequence[pulumi.Resource] = ()
 ) -> pulumi.ResourceOptions:
     """Return the options of a resource below its component; what a registration does not set is left out."""
-    timeout = made.timeout
+    create, timeout = made.create_timeout or made.timeout, made.timeout
     return pulumi.ResourceOptions(
         parent=parent,
         protect=made.protect or None,
@@ -21,6 +21,6 @@ def resource_options(
         retain_on_delete=made.retain_on_delete or None,
         replace_on_changes=[*made.replace_on_changes] or None,
         ignore_changes=[*made.ignore_changes] or None,
-        custom_timeouts=pulumi.CustomTimeouts(create=timeout, update=timeout, delete=timeout) if timeout else None,
+        custom_timeouts=pulumi.CustomTimeouts(create=create, update=timeout, delete=timeout) if create else None,
         depends_on=[*depends_on] or None,
     )

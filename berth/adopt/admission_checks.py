@@ -40,16 +40,13 @@ def _check_name(inventory: ClusterInventory, flavor: str) -> str | None:
     return None
 
 
-def _run_limit(config: ApiObject) -> Any:
-    """Return the longest run in seconds: Berth's annotation, or the parameter that other configs set for every job."""
-    annotations = mapping_at(config["metadata"], "annotations")
-    return annotations.get(RUN_LIMIT_ANNOTATION) or value_at(config["spec"], f"parameters.{RUN_DURATION_PARAMETER}")
-
-
 def _queued_options(flavor: str, check: str, config: ApiObject, resource: str) -> StackEntry:
     spec: Mapping[str, Any] = config["spec"]
     entry: StackEntry = {}
-    if seconds := _run_limit(config):
+    annotations = mapping_at(config["metadata"], "annotations")
+    if seconds := (
+        annotations.get(RUN_LIMIT_ANNOTATION) or value_at(config["spec"], f"parameters.{RUN_DURATION_PARAMETER}")
+    ):
         entry["maxRunDuration"] = format_duration(int(seconds))
     if check != f"dws-{flavor}":
         entry["admissionCheck"] = check

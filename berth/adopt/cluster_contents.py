@@ -47,16 +47,16 @@ def _described_pool(entry: StackEntry, flavor: Mapping[str, object]) -> StackEnt
         described["capacity"] = capacity
     labels = mapping_at(flavor, "nodeLabels")
     taints = [
-        {"key": t["key"], "value": t.get("value", ""), **({"effect": t["effect"]} if _has_other_effect(t) else {})}
+        {
+            "key": t["key"],
+            "value": t.get("value", ""),
+            **({"effect": t["effect"]} if t.get("effect", "NoSchedule") != "NoSchedule" else {}),
+        }
         for t in list_at(flavor, "tolerations")
         if is_user_label(str(t.get("key"))) and t.get("operator", "Equal") == "Equal"
     ]
     described |= {"nodeLabels": dict(labels)} if labels else {}
     return described | ({"taints": taints} if taints else {})
-
-
-def _has_other_effect(toleration: Mapping[str, str]) -> bool:
-    return toleration.get("effect", "NoSchedule") != "NoSchedule"
 
 
 def _team_without_rights(name: str, team: StackEntry, not_adopted: list[NotAdopted]) -> StackEntry:

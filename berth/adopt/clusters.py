@@ -39,11 +39,8 @@ def cluster_section(inventory: ClusterInventory, stack: str, not_adopted: list[N
     cluster_answer, name = inventory.cluster, str(inventory.cluster["name"])
     entry: StackEntry = {} if name == stack else {"name": name}
     entry |= {"mode": "autopilot"} if inventory.is_autopilot else {}
-    entry |= (
-        {"version": ".".join(str(cluster_answer["currentMasterVersion"]).split(".")[:2])}
-        if _has_version(cluster_answer)
-        else {}
-    )
+    if version := cluster_answer.get("currentMasterVersion"):
+        entry["version"] = ".".join(str(version).split(".")[:2])
     entry |= rest_fields.stack_entry(rest_fields.CLUSTER, cluster_answer, autopilot=inventory.is_autopilot)
     entry |= {} if inventory.is_autopilot else {"zones": sorted(list_at(cluster_answer, "locations"))}
     if networks := _authorized_networks(cluster_answer):
@@ -58,10 +55,6 @@ def cluster_section(inventory: ClusterInventory, stack: str, not_adopted: list[N
     uses_gpudirect = any(value_at(each, "networkConfig.additionalNodeNetworkConfigs") for each in inventory.node_pools)
     multi_networking = value_at(cluster_answer, "networkConfig.enableMultiNetworking") and not uses_gpudirect
     return entry | ({"multiNetworking": True} if multi_networking else {})
-
-
-def _has_version(cluster_answer: ApiObject) -> bool:
-    return bool(cluster_answer.get("currentMasterVersion"))
 
 
 def _authorized_networks(cluster_answer: ApiObject) -> StackEntry:
@@ -135,7 +128,11 @@ def provisioning_section(inventory: ClusterInventory) -> StackEntry:
     if config.get("autoscalingProfile", "BALANCED") != "BALANCED":
         entry["profile"] = config["autoscalingProfile"]
     entry |= {key: _limit_range(limits.pop(key, {})) for key in ("cpu", "memory")}
-    entry |= {"accelerators": {k: _limit(v) for k, v in sorted(limits.items())}} if limits else {}
+    if limits:
+        entry["accelerators"] = {
+            kind: _limit_range(limit) if int(limit.get("minimum") or 0) else int(limit.get("maximum") or 0)
+            for kind, limit in sorted(limits.items())
+        }
     zones = sorted(list_at(config, "autoprovisioningLocations"))
     if zones and zones != sorted(list_at(inventory.cluster, "locations")):
         entry["zones"] = zones
@@ -151,10 +148,6 @@ def provisioning_section(inventory: ClusterInventory) -> StackEntry:
 def _limit_range(limit: Mapping[str, Any]) -> StackEntry:
     least = int(limit.get("minimum") or 0)
     return ({"min": least} if least else {}) | {"max": int(limit.get("maximum") or 0)}
-
-
-def _limit(limit: Mapping[str, Any]) -> object:
-    return _limit_range(limit) if int(limit.get("minimum") or 0) else int(limit.get("maximum") or 0)
 
 
 def _maintenance_section(cluster_answer: ApiObject) -> StackEntry:

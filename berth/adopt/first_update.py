@@ -33,9 +33,12 @@ def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[N
     planned_cluster = plan.cluster
     if isinstance(planned_cluster, ExistingClusterPlan):
         return list(_object_changes(inventory, plan))
-    cloud_changes = (
-        list(_cluster_changes(inventory, planned_cluster)) if isinstance(planned_cluster, ClusterPlan) else []
-    )
+    cloud_changes: list[NotAdopted] = []
+    if isinstance(planned_cluster, ClusterPlan):
+        what = f"cluster {inventory.cluster['name']}"
+        seen = rest_fields.plan_values(rest_fields.CLUSTER, inventory.cluster, autopilot=inventory.is_autopilot)
+        cloud_changes += _field_changes(what, seen, planned_cluster, "ClusterPlan")
+        cloud_changes += _unsupported(what, rest_fields.CLUSTER, inventory.cluster)
     planned = {each.name: each for pool in plan.own_pools for each in pool.node_pools}
     planned |= {plan.system_pool.name: plan.system_pool} if plan.system_pool else {}
     account = planned_cluster.node_service_account
@@ -48,13 +51,6 @@ def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[N
 
 
 # --- Google Cloud -----------------------------------------------------------------------------------------------------
-
-
-def _cluster_changes(inventory: ClusterInventory, plan: ClusterPlan) -> Iterator[NotAdopted]:
-    what = f"cluster {inventory.cluster['name']}"
-    seen = rest_fields.plan_values(rest_fields.CLUSTER, inventory.cluster, autopilot=inventory.is_autopilot)
-    yield from _field_changes(what, seen, plan, "ClusterPlan")
-    yield from _unsupported(what, rest_fields.CLUSTER, inventory.cluster)
 
 
 def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account: str | None) -> Iterator[NotAdopted]:
@@ -73,19 +69,15 @@ def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account:
 
 def _field_changes(what: str, seen: Mapping[str, object], plan: object, kind: str) -> Iterator[NotAdopted]:
     for field, before in seen.items():
-        after = _planned_value(plan, field)
+        after = plan
+        for step in field.split("."):
+            after = getattr(after, step, None)
         after = tuple(sorted(cast("tuple[str, ...]", after))) if isinstance(after, tuple) else after
         before = tuple(sorted(cast("tuple[str, ...]", before))) if isinstance(before, tuple) else before
         if after is None or (not before and not after) or str(before).casefold() == str(after).casefold():
             continue  # fields that are not written stay as they are
         effect_note = _EFFECT_NOTES.get(find_update_rule(kind, FieldChange(field, before, after)).does, "")
         yield NotAdopted(what, f"{field} {format_change(before, after)}{effect_note}", Fate.CHANGED)
-
-
-def _planned_value(plan: object, path: str) -> object:
-    for step in path.split("."):
-        plan = getattr(plan, step, None)
-    return plan
 
 
 def _unsupported(what: str, kind: str, resource: ApiObject) -> Iterator[NotAdopted]:
@@ -113,7 +105,9 @@ def _object_changes(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[No
         if key in existing:
             what = " ".join((key[0], "/".join(filter(None, key[1:]))))
             yield from (NotAdopted(what, line, Fate.CHANGED) for line in _manifest_changes(existing[key], manifest))
-            if missing := _missing_labels(existing[key], manifest):
+            # The first update adds labels to everything, so kinds share a line.
+            before, after = (mapping_at(each["metadata"], "labels") for each in (existing[key], manifest))
+            if missing := ", ".join(name for name, value in sorted(after.items()) if before.get(name) != value):
                 labels.setdefault(missing, []).append(key)
     for missing, keys in labels.items():
         yield from _grouped_by_kind(keys, f"labels added: {missing}", Fate.CHANGED)
@@ -143,12 +137,6 @@ def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[
     keys = {**before, **after}
     for change in compare_fields({key: before.get(key) for key in keys}, {key: after.get(key) for key in keys}):
         yield f"{change.path} {format_change(change.before, change.after)}"
-
-
-def _missing_labels(live: ApiObject, manifest: Mapping[str, Any]) -> str:
-    """Return the labels that an object gets; the first update adds them to everything, so kinds share a line."""
-    labels = mapping_at(live["metadata"], "labels")
-    return ", ".join(k for k, v in sorted(mapping_at(manifest["metadata"], "labels").items()) if labels.get(k) != v)
 
 
 def _written(resource: Mapping[str, Any]) -> dict[str, object]:

@@ -8,7 +8,7 @@ the cluster needs the cluster's state. Forms of ids: the import sections of the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from berth.adopt.api_objects import Fate, NotAdopted, StackEntry
@@ -118,37 +118,25 @@ def _import_file(
         for ancestor in reversed([*_ancestors(resource, known)])
         if known[ancestor].type != "pulumi:pulumi:Stack"
     )
-    names = _name_table([*(known[urn] for urn in components), *provider_resources])
-    providers = {_provider_name(resource): resource.provider for resource in provider_resources}
-    resources = [
-        *(_component_entry(known[urn], names) for urn in components),
-        *(_resource_entry(resource, names, ids[resource.urn]) for resource in provider_resources),
-    ]
-    return {"nameTable": providers, "resources": resources}
+    # A component and its resource can have the same logical name.
+    names = {
+        resource.urn: f"{resource.type.rpartition(':')[2]}/{resource.name}"
+        for resource in [*(known[urn] for urn in components), *provider_resources]
+    }
+    resources: list[StackEntry] = []
+    for resource in [*(known[urn] for urn in components), *provider_resources]:
+        entry: StackEntry = {"type": resource.type, "name": names[resource.urn], "logicalName": resource.name}
+        entry |= {"id": ids[resource.urn]} if resource.urn not in components else {"component": True}
+        # What the stack itself is the parent of has no parent in the file.
+        entry |= {"parent": names[resource.parent]} if resource.parent in names else {}
+        if resource.urn not in components:
+            entry["provider"] = _provider_name(resource)
+            entry |= {"version": resource.version} if resource.version else {}
+        resources.append(entry)
+    return {"nameTable": {_provider_name(each): each.provider for each in provider_resources}, "resources": resources}
 
 
 def _ancestors(resource: RegisteredResource, known: Mapping[str, RegisteredResource]) -> Iterator[str]:
     while resource.parent is not None:
         yield resource.parent
         resource = known[resource.parent]
-
-
-def _name_table(resources: Iterable[RegisteredResource]) -> dict[str, str]:
-    """Return the names within the file: a component and its resource can have the same logical name."""
-    return {resource.urn: f"{resource.type.rpartition(':')[2]}/{resource.name}" for resource in resources}
-
-
-def _component_entry(resource: RegisteredResource, names: Mapping[str, str]) -> StackEntry:
-    entry = {"type": resource.type, "name": names[resource.urn], "logicalName": resource.name, "component": True}
-    return entry | _parent_entry(resource, names)
-
-
-def _resource_entry(resource: RegisteredResource, names: Mapping[str, str], identity: str) -> StackEntry:
-    entry = {"type": resource.type, "name": names[resource.urn], "logicalName": resource.name, "id": identity}
-    entry |= _parent_entry(resource, names)
-    return entry | {"provider": _provider_name(resource)} | ({"version": resource.version} if resource.version else {})
-
-
-def _parent_entry(resource: RegisteredResource, names: Mapping[str, str]) -> StackEntry:
-    """Return nothing if the parent is the stack itself."""
-    return {"parent": names[resource.parent]} if resource.parent is not None and resource.parent in names else {}

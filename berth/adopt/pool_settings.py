@@ -18,15 +18,15 @@ _DRIVERS = {"LATEST": "latest", "INSTALLATION_DISABLED": "disabled"}
 def labels_and_taints(node_pool: ApiObject) -> StackEntry:
     """Return the labels and taints of the owner, without those of GKE, Kubernetes and Berth."""
     labels = {k: v for k, v in sorted(mapping_at(node_pool, "config.labels").items()) if is_user_label(k)}
-    taints = [_taint(t) for t in list_at(node_pool, "config.taints") if is_user_label(t["key"])]
+    taints: list[StackEntry] = []
+    for taint in list_at(node_pool, "config.taints"):
+        if is_user_label(taint["key"]):
+            effect = _EFFECTS.get(taint["effect"], taint["effect"])
+            taints.append(
+                {"key": taint["key"], "value": taint.get("value", "")}
+                | ({"effect": effect} if effect != "NoSchedule" else {})
+            )
     return ({"labels": labels} if labels else {}) | ({"taints": taints} if taints else {})
-
-
-def _taint(taint: Mapping[str, str]) -> StackEntry:
-    effect = _EFFECTS.get(taint["effect"], taint["effect"])
-    return {"key": taint["key"], "value": taint.get("value", "")} | (
-        {"effect": effect} if effect != "NoSchedule" else {}
-    )
 
 
 def gpu_settings(gpu: Mapping[str, Any]) -> StackEntry:

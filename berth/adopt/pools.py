@@ -57,7 +57,11 @@ def read_pools(
         if node_pool["name"] == SYSTEM_POOL and not inventory.keeps_cluster:
             continue
         if _machine_of(node_pool) is None:
-            not_adopted.append(_without_accelerators(inventory, node_pool))
+            kind = value_at(node_pool, "config.machineType")
+            remedy = _DELETED if _is_deleted_default(inventory, node_pool) else "it stays, and so does what runs there"
+            not_adopted.append(
+                NotAdopted(f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; {remedy}")
+            )
             continue
         with_machines.append(node_pool)
         if _is_deleted_default(inventory, node_pool):
@@ -71,12 +75,6 @@ _DELETED = "the first `pulumi up` would delete it: fix the state after the impor
 
 def _is_deleted_default(inventory: ClusterInventory, node_pool: ApiObject) -> bool:
     return node_pool["name"] == _DEFAULT_POOL and inventory.manages_cluster
-
-
-def _without_accelerators(inventory: ClusterInventory, node_pool: ApiObject) -> NotAdopted:
-    kind = value_at(node_pool, "config.machineType")
-    remedy = _DELETED if _is_deleted_default(inventory, node_pool) else "it stays, and so does what runs there"
-    return NotAdopted(f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; {remedy}")
 
 
 def _groups(inventory: ClusterInventory, node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
@@ -191,16 +189,12 @@ def _adopted_pool(
     set_linux_settings(node_pool, entry)
     shared = int(mapping_at(gpu, "gpuSharingConfig").get("maxSharedClientsPerGpu", 1) or 1)
     partitions = catalog.mig_partitions(machine.accelerator).get(gpu.get("gpuPartitionSize", ""), 1)
+    taints = {each["key"] for each in list_at(node_pool, "config.taints")}
+    taints |= {catalog.taints().queued.key} if value_at(node_pool, "queuedProvisioning.enabled") else set[str]()
     return AdoptedPool(
         key, entry, machine, node_labels(node_pool, machine, topology, reservation_entry),
-        machine.accelerators * shared * partitions, most, topology, _taint_keys(node_pool),
+        machine.accelerators * shared * partitions, most, topology, frozenset(taints),
     )  # fmt: skip
-
-
-def _taint_keys(node_pool: ApiObject) -> frozenset[str]:
-    """Return the keys of its nodes' taints, including GKE's own for queued nodes."""
-    queued = {catalog.taints().queued.key} if value_at(node_pool, "queuedProvisioning.enabled") else set[str]()
-    return frozenset({t["key"] for t in list_at(node_pool, "config.taints")} | queued)
 
 
 def node_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:

@@ -18,7 +18,9 @@ def own_reservations(inventory: ClusterInventory, stack: str, not_adopted: list[
     """Return key → (path, entry) of reservations and requests with an answer, which are adopted."""
     result: ReservationsByKey = {}
     delivered = delivered_names(inventory.future_reservations)
-    of_queues = _named_by_queues(inventory)
+    marked = [each for each in inventory.node_pools if CAPACITY_MARK in mapping_at(each, "config.labels")]
+    paths = [str(path) for each in marked for path in list_at(each, "config.reservationAffinity.values")]
+    of_queues = frozenset(path.rpartition("reservations/")[2].partition("/")[0] for path in paths)
     for answer in inventory.reservations:
         if str(answer["name"]) in delivered:
             continue  # Google made it for a request, which is the one to adopt
@@ -39,13 +41,6 @@ def _add(result: ReservationsByKey, answer: ApiObject, entry: StackEntry, stack:
     key = name.removeprefix(f"{stack}-")
     key = key if key not in result else f"{key}-{last_segment(str(answer.get('zone', '')))}"
     result[key] = (name, entry | ({} if name == f"{stack}-{key}" else {"name": name}))
-
-
-def _named_by_queues(inventory: ClusterInventory) -> frozenset[str]:
-    """Return the names of reservations that pools of Berth without accelerators use."""
-    marked = [each for each in inventory.node_pools if CAPACITY_MARK in mapping_at(each, "config.labels")]
-    paths = [str(path) for each in marked for path in list_at(each, "config.reservationAffinity.values")]
-    return frozenset(path.rpartition("reservations/")[2].partition("/")[0] for path in paths)
 
 
 def _reservation_entry(answer: ApiObject, of_queues: frozenset[str]) -> StackEntry | None:

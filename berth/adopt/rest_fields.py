@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, field
 
 from berth import yaml_loader
 from berth.adopt.api_objects import ApiObject, value_at
@@ -26,7 +26,7 @@ class RestField(Struct, frozen=True):
     key: str | None = None
     default: object = None
     absent: object = None
-    parser: str = "it is"
+    parser: str = field(default="it is", name="as")
     served: tuple[object, ...] = ()
     standard: bool = False
 
@@ -69,14 +69,9 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
 def load_table(kind: str) -> RestFieldTable:
     """Return the table of node pools or of clusters."""
     section = yaml_loader.load_table(_TABLE)[kind]
-    fields = {path: _rest_field(**row) for path, row in section["said"].items()}
+    fields = {path: convert(row, RestField) for path, row in section["said"].items()}
     fixed = {path: convert(row, FixedField) for path, row in section["fixed"].items()}
     return RestFieldTable(fields, fixed, tuple(section["read"]), tuple(section["served"]))
-
-
-def _rest_field(served: Sequence[object] = (), **fields: Any) -> RestField:
-    """Return a row of the file; `as` is a keyword of Python."""
-    return RestField(served=tuple(served), parser=fields.pop("as", "it is"), **fields)
 
 
 def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, Any]:

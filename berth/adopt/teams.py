@@ -68,7 +68,11 @@ def read_teams(
             shared[name] = {"teams": served_teams, **cohort, **names, **entry}
             key = name
         else:
-            key = _queue_key(served_teams[0], name, local_queue_name, made[served_teams[0]].setdefault("queues", {}))
+            # Berth's label, else the name of the local queue.
+            prefix, taken = f"{served_teams[0]}-", made[served_teams[0]].setdefault("queues", {})
+            key = name.removeprefix(prefix) if name.startswith(prefix) else local_queue_name
+            key = key if is_dns_label(key) else local_queue_name
+            key = key if key not in taken else name.replace(".", "-")
             names = {"name": name} if name != f"{served_teams[0]}-{key}" else {}
             made[served_teams[0]]["queues"][key] = {
                 **names,
@@ -85,13 +89,6 @@ def read_teams(
     for team, cohort in cohort_of.items():
         made[team] |= {"cohort": cohort} if cohort else {}
     return {name: _in_order(entry) for name, entry in sorted(made.items())}, shared
-
-
-def _queue_key(team: str, name: str, local_queue_name: str, taken: Mapping[str, StackEntry]) -> str:
-    """Return a queue's key: Berth's label, else the name of its local queue."""
-    key = name.removeprefix(f"{team}-") if name.startswith(f"{team}-") else local_queue_name
-    key = key if is_dns_label(key) else local_queue_name
-    return key if key not in taken else name.replace(".", "-")
 
 
 def _local_queue_name(local_queues: list[ApiObject]) -> str:
@@ -162,7 +159,9 @@ def _team_entry(
     objects = {
         name_of(namespace_object): namespace_object for namespace_object in inventory.objects_of_kind("Namespace")
     }
-    is_managed = {namespace: _is_managed_by_berth(objects.get(namespace)) for namespace in namespaces}
+    is_managed = {
+        each: each in objects and labels_of(objects[each]).get(MANAGED_BY_LABEL) == "berth" for each in namespaces
+    }
     serving = _serving_namespaces(inventory)
     written = [_namespace_entry(each, is_managed[each], is_serving=each in serving) for each in namespaces]
     entry: StackEntry = {}
@@ -191,10 +190,6 @@ def _policy_entries(inventory: ClusterInventory, namespace: ApiObject) -> StackE
         **({"podPriorities": priorities} if priorities else {}),
         **({"serviceTypes": services} if services else {}),
     }
-
-
-def _is_managed_by_berth(resource: ApiObject | None) -> bool:
-    return resource is not None and labels_of(resource).get(MANAGED_BY_LABEL) == "berth"
 
 
 def _serving_namespaces(inventory: ClusterInventory) -> set[str]:

@@ -12,9 +12,15 @@ from msgspec import Struct
 
 from berth.catalog.table import attachable_gpus, machines
 
-_CPU_RESERVED = ((1, "0.06"), (1, "0.01"), (2, "0.005"), (None, "0.0025"))
+_CPU_RESERVED = ((1, Fraction("0.06")), (1, Fraction("0.01")), (2, Fraction("0.005")), (None, Fraction("0.0025")))
 """Tiers of cores, and the fraction of each that GKE reserves; None is all remaining cores."""
-_MEMORY_RESERVED = ((4, "0.25"), (4, "0.2"), (8, "0.1"), (112, "0.06"), (None, "0.02"))
+_MEMORY_RESERVED = (
+    (4, Fraction("0.25")),
+    (4, Fraction("0.2")),
+    (8, Fraction("0.1")),
+    (112, Fraction("0.06")),
+    (None, Fraction("0.02")),
+)
 """Tiers of memory in GiB, and the fraction of each that GKE reserves; None is all remaining memory."""
 _EVICTION_THRESHOLD = 100 * 2**20
 """Bytes below which the kubelet evicts pods."""
@@ -44,10 +50,12 @@ def node_allocatable(cores: int, gib: float) -> Allocatable | None:
     return Allocatable(int(cpu), int(memory))
 
 
-def _reserved(total: Fraction, tiers: tuple[tuple[int | None, str], ...]) -> Fraction:
+def _reserved(total: Fraction, tiers: tuple[tuple[int | None, Fraction], ...]) -> Fraction:
     reserved, remaining = Fraction(0), total
     for size, fraction in tiers:
-        in_tier = remaining if size is None else min(remaining, Fraction(size))
-        reserved += in_tier * Fraction(fraction)
+        if not remaining:
+            break
+        in_tier = remaining if size is None else min(remaining, size)
+        reserved += in_tier * fraction
         remaining -= in_tier
     return reserved

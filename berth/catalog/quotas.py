@@ -131,14 +131,11 @@ def _accelerator_quotas(label: str, row: Mapping[str, Any]) -> AcceleratorQuotas
 def _series_quotas(series: str, row: Mapping[str, Any]) -> SeriesQuotas:
     units = {"cpus": "vCPUs", "local_ssd": "GB"}
     quotas = {kind: _metric(cast("Mapping[str, Any]", quota), units[kind]) for kind, quota in row.items()}
-    return SeriesQuotas(**{kind: _of_family(quota, series) for kind, quota in quotas.items()})
-
-
-def _of_family(quota: QuotaMetric, series: str) -> QuotaMetric:
-    """A metric that families share has the series as its family where the row names none."""
-    if quota.metric.endswith("_PER_VM_FAMILY") and not quota.dimensions:
-        return replace(quota, dimensions=(("vm_family", series.upper()),))
-    return quota
+    # A metric that families share has the series as its family where the row names none.
+    for kind, quota in quotas.items():
+        if quota.metric.endswith("_PER_VM_FAMILY") and not quota.dimensions:
+            quotas[kind] = replace(quota, dimensions=(("vm_family", series.upper()),))
+    return SeriesQuotas(**quotas)
 
 
 def _metric(row: Mapping[str, Any], unit: str) -> QuotaMetric:

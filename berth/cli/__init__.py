@@ -132,3 +132,5 @@ def main() -> None:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         typer.echo(f"internal error in berth: {message}; set {TRACEBACK}=1 to see the traceback", err=True)
         sys.exit(1)
+    finally:
+        gc.freeze()  # the interpreter's last collection would read every object of a process that ends anyway

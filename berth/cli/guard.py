@@ -19,7 +19,7 @@ from berth.cli.arguments import (
     print_problems,
     project_name,
 )
-from berth.cli.diff.plain_text import to_json_value
+from berth.cli.diff.as_json import to_json_value
 from berth.diagnostics import Problem
 from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from berth.cli.arguments import EXIT_FAULTS, print_problems
-from berth.cli.tables import table
 from berth.evaluate import Evaluation
 
 if TYPE_CHECKING:  # verbs import this module for its option, and most runs have no prices
@@ -43,9 +42,6 @@ def require_priceable(evaluation: Evaluation, prices: Prices | None) -> None:
         )
     if prices is not None and evaluation.is_team_stack:
         raise typer.BadParameter("a team's own stack has no machines; remove --prices, or name the platform's stack")
-
-
-# --- for machines -----------------------------------------------------------------------------------------------------
 
 
 def as_json(cost: FleetCost) -> dict[str, Any]:
@@ -83,44 +79,3 @@ def _sum(total: CostTotal) -> dict[str, Any]:
 def amount_as_json(amount: Fraction | None) -> float | None:
     """Return an amount rounded to six decimals."""
     return None if amount is None else round(float(amount), 6)
-
-
-# --- for people -------------------------------------------------------------------------------------------------------
-
-
-def text(cost: FleetCost) -> str:
-    """Return the cost as a table of machines, a table of teams, and the machines without a price."""
-    from berth.cost import text as cost_text
-
-    rows = [
-        [m.label, m.machine_type, m.capacity, *map(cost_text.format_money, (m.price, m.committed, m.ceiling)), ""]
-        for m in cost.machines
-    ]
-    total = cost.fleet
-    rows.append(
-        [
-            "all",
-            "",
-            "",
-            "",
-            cost_text.format_money(total.committed),
-            cost_text.format_money(total.ceiling),
-            cost_text.describe_unpriced(total),
-        ]
-    )
-    head = [f"Machines, {cost.prices.currency} an hour", "machine", "from", "each", "committed", "ceiling", ""]
-    teams = [
-        [
-            team,
-            cost_text.format_money(team_cost.committed),
-            cost_text.format_money(team_cost.ceiling),
-            cost_text.describe_unpriced(team_cost),
-        ]
-        for team, team_cost in cost.teams.items()
-    ]
-    parts = [
-        table(head, rows, right=(3, 4, 5)),
-        table([f"Teams, {cost.prices.currency} an hour", "guaranteed", "ceiling", ""], teams, right=(1, 2)),
-        "\n".join([cost_text.describe_scope(cost), *cost_text.missing_price_lines(cost)]),
-    ]
-    return "\n\n".join(part for part in parts if part)

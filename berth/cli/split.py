@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from berth.cli.arguments import JsonOption, StackArgument, evaluate_or_exit, format_json
-from berth.cli.tables import table
+from berth.cli.terminal import print_document
+from berth.document import Block, Heading, Note, Table
 from berth.plan.fleet import FleetPlan
-from berth.split import ProposedStack, indivisible_groups, propose_stacks
+from berth.split import indivisible_groups, propose_stacks
 from berth.text import abbreviate_names, pluralize
 
 VERSION = 1
@@ -31,11 +33,10 @@ def command(
     evaluation = evaluate_or_exit(stack)
 
     assert evaluation.fleet_plan is not None
-    typer.echo(
-        format_json(as_json(evaluation.fleet_plan, max_resources))
-        if print_json
-        else text(evaluation.fleet_plan, max_resources)
-    )
+    if print_json:
+        typer.echo(format_json(as_json(evaluation.fleet_plan, max_resources)))
+    else:
+        print_document(split_document(evaluation.fleet_plan, max_resources))
 
 
 def as_json(plan: FleetPlan, max_resources: int) -> dict[str, Any]:
@@ -57,32 +58,21 @@ def as_json(plan: FleetPlan, max_resources: int) -> dict[str, Any]:
     }
 
 
-def text(plan: FleetPlan, max_resources: int) -> str:
-    """Return the proposed stacks as a table, and the groups that are larger than `max_resources`."""
+def split_document(plan: FleetPlan, max_resources: int) -> Iterator[Block]:
+    """Yield the proposed stacks, and the groups that are larger than `max_resources`."""
     parts = propose_stacks(plan, max_resources)
-    total = sum(part.resources for part in parts)
+    total = pluralize(sum(part.resources for part in parts), "resource")
+    scope = f"{pluralize(len(plan.teams), 'team')}, cohorts and queues"
+    yield Heading(f"{plan.stack} · {total} of {scope}; at most {max_resources} a stack")
     rows = [
         [
-            str(n),
-            str(p.resources),
-            str(len(p.teams)),
-            str(len(p.cluster_queues)),
-            abbreviate_names(list(p.cohorts)) or "–",
+            *map(str, (number, part.resources, len(part.teams), len(part.cluster_queues))),
+            abbreviate_names(list(part.cohorts)) or "–",
         ]
-        for n, p in enumerate(parts, 1)
+        for number, part in enumerate(parts, 1)
     ]
-    scope = f"{pluralize(len(plan.teams), 'team')}, cohorts and queues"
-    head = f"{plan.stack} · {pluralize(total, 'resource')} of {scope}; at most {max_resources} a stack"
-    stacks_table = table(["Stacks", "resources", "teams", "cluster queues", "cohorts"], rows, right=(1, 2, 3))
-    return "\n\n".join(part for part in (head, stacks_table, *_oversized(parts, max_resources)) if part)
-
-
-def _oversized(parts: list[ProposedStack], max_resources: int) -> list[str]:
-    large = [part for part in parts if part.resources > max_resources]
-    return [
-        (
-            f"{part.resources} resources share quota and stay together: "
-            f"{abbreviate_names(list(part.cohorts) or list(part.teams))}"
-        )
-        for part in large
-    ]
+    yield Table("Stacks", ("stack", "resources", "teams", "cluster queues", "cohorts"), rows, numbers=(1, 2, 3))
+    for part in parts:
+        if part.resources > max_resources:
+            names = abbreviate_names(list(part.cohorts) or list(part.teams))
+            yield Note([f"{part.resources} resources share quota and stay together: {names}"])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO
 
-from berth.diagnostics import Problem, Severity
+import typer
 
-_RED, _YELLOW, _BOLD, _DIM, _END = "\033[31m", "\033[33m", "\033[1m", "\033[2m", "\033[0m"
+from berth.diagnostics import Problem
+from berth.document import Document
+from berth.document.text import problem_line, render_text
+
+_DIM, _END = "\033[2m", "\033[0m"
 _PROGRESS_DELAY = 1.0
 """Seconds after which a progress message is printed."""
 
@@ -22,38 +25,14 @@ def is_coloured(stream: IO[str]) -> bool:
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
+def print_document(document: Document) -> None:
+    """Print a document on stdout, in colours on a terminal."""
+    typer.echo(render_text(document, coloured=is_coloured(sys.stdout)))
+
+
 def format_problem(problem: Problem) -> str:
     """Return a problem as one line; on a terminal its severity and its code are red or yellow."""
-    if not is_coloured(sys.stdout):
-        return problem.line()
-    colour = _RED if problem.severity == Severity.FAULT else _YELLOW
-    return problem.line(lambda text: f"{colour}{text}{_END}")
-
-
-def format_paragraphs(text: str) -> str:
-    """Return a text of paragraphs with bold first lines and coloured problems, if stdout is a terminal with colours."""
-    if not is_coloured(sys.stdout):
-        return text
-    headed = "\n\n".join(_bold_first_line(paragraph) for paragraph in text.split("\n\n"))
-    return _PROBLEM_LINE.sub(_coloured_problem, headed)
-
-
-def _bold_first_line(paragraph: str) -> str:
-    first, *rest = paragraph.split("\n")
-    return "\n".join([f"{_BOLD}{first}{_END}", *rest])
-
-
-_PROBLEM_LINE = re.compile(r"^(  .+) (\[[a-z0-9-]+\])$", re.MULTILINE)
-"""A line in a list of problems: the text and the code."""
-
-
-def _coloured_problem(match: re.Match[str]) -> str:
-    text, code = match.groups()
-    for severity, colour in ((Severity.WARNING, _YELLOW), (Severity.NOTE, _DIM)):
-        before, severity_mark, after = text.partition(f": {severity}: ")
-        if severity_mark:
-            return f"{before}: {colour}{severity}{_END}: {after} {colour}{code}{_END}"
-    return f"{text} {_RED}{code}{_END}"
+    return problem_line(problem, coloured=is_coloured(sys.stdout))
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from berth.cost.prices import Prices
 from berth.plan.capacity import HeldPlan
 from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.gke import NodePoolPlan
 from berth.plan.nodes import Bounds
 from berth.plan.teams import TeamPlan
 
@@ -94,7 +93,10 @@ class FleetCost(Struct, frozen=True):
 
 def fleet_cost(plan: FleetPlan, prices: Prices) -> FleetCost:
     """Return the hourly cost of a fleet."""
-    pools = {pool.name: _pool_cost(pool, plan, prices) for pool in plan.pools}
+    clusters, pools = {worker.name: worker.plan for worker in plan.workers}, dict[str, MachineCost]()
+    for pool in plan.pools:
+        models = _provisioning_models(pool, clusters.get(pool.worker or "", plan))
+        pools[pool.name] = _machine_cost(POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes, models, prices)
     accelerator_prices = _accelerator_prices(plan, pools)
     teams = {team.name: _team_cost(team, accelerator_prices) for team in plan.teams}
     return FleetCost(prices, tuple(_paid_machines(plan, pools, prices)), teams)
@@ -114,14 +116,9 @@ def _paid_machines(plan: FleetPlan, pools: Mapping[str, MachineCost], prices: Pr
     for prefix, pool in (("", plan.system_pool), *((f"{w.name}/", w.plan.system_pool) for w in plan.workers)):
         if pool is not None:
             model = "spot" if pool.spot else "on-demand"
-            yield _machine_cost(SYSTEM, prefix + pool.name, pool.machine_type, model, _node_bounds(pool), None, prices)
-
-
-def _pool_cost(pool: PoolPlan, plan: FleetPlan, prices: Prices) -> MachineCost:
-    cluster_plan = next((worker.plan for worker in plan.workers if worker.name == pool.worker), plan)
-    return _machine_cost(
-        POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes, _provisioning_models(pool, cluster_plan), prices
-    )
+            fixed = (pool.nodes_per_zone or 0) * max(1, len(pool.zones))
+            nodes = pool.total_nodes or Bounds(min=fixed, max=fixed)
+            yield _machine_cost(SYSTEM, prefix + pool.name, pool.machine_type, model, nodes, None, prices)
 
 
 _ProvisioningModel = tuple[str, str, Fraction]
@@ -186,11 +183,6 @@ def _unused_reserved_nodes(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:
         min=max(0, held.count - sum(nodes.min for nodes in pool_nodes)),
         max=max(0, held.count - sum(nodes.max for nodes in pool_nodes)),
     )
-
-
-def _node_bounds(pool: NodePoolPlan) -> Bounds:
-    fixed = (pool.nodes_per_zone or 0) * max(1, len(pool.zones))
-    return pool.total_nodes or Bounds(min=fixed, max=fixed)
 
 
 # --- teams ------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Costs as text, for every output."""
+"""Costs as tables and sentences."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 
+from berth.cost.changes import TEAM, compare_costs
 from berth.cost.fleet import CostTotal, FleetCost
 from berth.diagnostics import join_words
+from berth.document import Block, Change, Note, Table
 
 
 def format_money(amount: Fraction | None) -> str:
@@ -35,3 +37,45 @@ def missing_price_lines(cost: FleetCost) -> Iterator[str]:
         hint = cost.prices.suggestion(machine_type)
         where = f"{machine_type} {capacity}"
         yield f"{cost.prices.file} has no price for {where}; not counted: {join_words(machines)}{hint}"
+
+
+def cost_blocks(cost: FleetCost) -> Iterator[Block]:
+    """Yield the cost of machines and of teams, and what the figures contain."""
+    rows = [
+        [
+            machine.label,
+            machine.machine_type,
+            machine.capacity,
+            *map(format_money, (machine.price, machine.committed, machine.ceiling)),
+            "no price" if machine.price is None else "",
+        ]
+        for machine in cost.machines
+    ]
+    rows.append(["all", "", "", "", *_sum_cells(cost.fleet)])
+    head = ("machines", "machine", "from", "each", "committed", "ceiling", "")
+    yield Table(f"Machines, {cost.prices.currency} an hour", head, rows, numbers=(3, 4, 5))
+    rows = [[team, *_sum_cells(total)] for team, total in cost.teams.items()]
+    head = ("team", "guaranteed", "ceiling", "")
+    yield Table(f"Teams, {cost.prices.currency} an hour", head, rows, numbers=(1, 2))
+    yield Note([describe_scope(cost), *missing_price_lines(cost)])
+
+
+def _sum_cells(total: CostTotal) -> list[str]:
+    return [format_money(total.committed), format_money(total.ceiling), describe_unpriced(total)]
+
+
+def cost_change_blocks(old: FleetCost, new: FleetCost) -> Iterator[Block]:
+    """Yield the costs that change, and what the figures contain."""
+    rows = [
+        [
+            f"team {step.name}" if step.kind == TEAM else step.name,
+            *(Change(*map(format_money, amounts)) for amounts in (step.committed, step.ceiling)),
+        ]
+        for step in compare_costs(old, new)
+    ]
+    currency = f"{new.prices.currency} an hour"
+    yield Table(f"Cost, {currency}", (currency, "committed", "ceiling"), rows, numbers=(1, 2))
+    if not rows:
+        yield Note(["The cost does not change."])
+    missing = dict.fromkeys((*missing_price_lines(new), *missing_price_lines(old)))
+    yield Note([describe_scope(new), *missing])

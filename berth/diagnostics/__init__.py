@@ -66,7 +66,7 @@ class Problem(Struct, frozen=True):
         return replace(self, place="").line_without_severity()
 
     def _joined_line(self, severity: str, paint: Callable[[str], str]) -> str:
-        place, text = (_escape_unprintable(part) for part in (self.place, self._text()))
+        place, text = (printable(part) for part in (self.place, self._text()))
         code = f" {paint(f'[{self.code}]')}" if self.code else ""
         return ": ".join(part for part in (place, severity, text) if part) + code
 
@@ -126,7 +126,7 @@ def _truncate(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
 
 
-def _escape_unprintable(text: str) -> str:
+def printable(text: str) -> str:
     """Return the text with line breaks and terminal control characters escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 

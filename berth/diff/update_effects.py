@@ -132,7 +132,7 @@ def sent_plan(before: object, after: object) -> object:
     `components/gke/cluster.py` ignores the public endpoint where the IP endpoints are off.
     `components/gke/control_plane.py` sends no authorized networks, and with them no `gcpPublicCidrsAccess`, where none
     are set or the endpoint has no address; and no endpoints where there is no DNS endpoint and the address is on.
-    `components/gke/node_pool.py` ignores the account of an adopted pool's nodes.
+    `berth/google/node_pool.py` ignores the account of an adopted pool's nodes.
     """
     if isinstance(before, NodePoolPlan) and isinstance(after, NodePoolPlan) and after.adopted:
         return replace(after, service_account=before.service_account)

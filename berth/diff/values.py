@@ -9,7 +9,6 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from berth.diff.entitlements import CountChange
 from berth.plan.nodes import Bounds
 from berth.text import format_range
 
@@ -17,11 +16,6 @@ _LONG_TEXT = 120
 """Maximum length of a text that is shown whole."""
 _CONTEXT_CHARS = 32
 """Number of equal characters shown on each side of a difference in long texts."""
-
-
-def format_count(counts: CountChange) -> str:
-    """Return `16 → 8`, or one number if it does not change."""
-    return f"{counts.before} → {counts.after}" if counts.delta else str(counts.after)
 
 
 def format_bounds(bounds: tuple[Bounds, Bounds]) -> str:

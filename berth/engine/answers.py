@@ -76,7 +76,12 @@ def _invented_name(resource: RecordedResource) -> str:
 def _kubernetes(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
     """Return a Kubernetes object with its name, namespace and UID, and without status."""
     if resource.type == "kubernetes:helm.sh/v3:Release":
-        return _release(resource)
+        release = {
+            "name": str(resource.inputs.get("name") or _invented_name(resource)),
+            "namespace": str(resource.inputs.get("namespace") or "default"),
+        }
+        status = {**release, "revision": 1, "status": "deployed"}
+        return "{namespace}/{name}".format(**release), {**release, "status": status, "resourceNames": {}}
     metadata = _mapping(resource.inputs.get("metadata"))
     name = str(metadata.get("name") or _invented_name(resource))
     namespace = metadata.get("namespace")
@@ -84,14 +89,6 @@ def _kubernetes(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
     live_metadata = {**metadata, "name": name, "uid": uid, "resourceVersion": "1", "generation": 1}
     token_data = {"data": _TOKEN_DATA} if resource.inputs.get("type") == "kubernetes.io/service-account-token" else {}
     return (f"{namespace}/{name}" if namespace else name), {"metadata": live_metadata, **token_data}
-
-
-def _release(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:
-    """Return a deployed Helm release with its name and namespace."""
-    name = str(resource.inputs.get("name") or _invented_name(resource))
-    namespace = str(resource.inputs.get("namespace") or "default")
-    status = {"name": name, "namespace": namespace, "revision": 1, "status": "deployed"}
-    return f"{namespace}/{name}", {"name": name, "namespace": namespace, "status": status, "resourceNames": {}}
 
 
 def _google(resource: RecordedResource) -> tuple[str, Mapping[str, object]]:

@@ -125,15 +125,11 @@ def _run_program(build: Callable[[], object], recorder: Recorder, base_folder: s
         if recorder.faults:
             raise ProgramError("\n".join(recorder.faults)) from error
     finally:
-        _reset_sdk()
+        # Twice: a setting that is None also becomes the default of other contexts.
+        settings.reset_options()
+        settings.reset_options()
     if recorder.faults:
         raise ProgramError("\n".join(recorder.faults))
-
-
-def _reset_sdk() -> None:
-    """Release everything the SDK holds. Twice: a setting that is None also becomes the default of other contexts."""
-    settings.reset_options()
-    settings.reset_options()
 
 
 class _InlineExecutor(ThreadPoolExecutor):
@@ -226,18 +222,16 @@ def _error_lines(error: BaseException, base_folder: str) -> list[str]:
         return []
     if isinstance(error, SystemExit):
         text = error.code if isinstance(error.code, str) else f"the program ended with exit status {error.code}"
+    elif isinstance(error, pulumi.RunError):
+        text = str(error)
     else:
-        text = str(error) if isinstance(error, pulumi.RunError) else _error_with_place(error, base_folder)
+        place = source_locations.location_of_error(error, base_folder)
+        message = error.msg if isinstance(error, SyntaxError) else error
+        text = f"{place}: " if place else ""
+        text += f"{type(error).__name__}: {message}"
     return [
         text + ("\n" + "".join(traceback.format_exception(error)) if os.environ.get("BERTH_TRACEBACK") == "1" else "")
     ]
-
-
-def _error_with_place(error: BaseException, base_folder: str) -> str:
-    """Return `file:line: KeyError: 'x'`."""
-    place = source_locations.location_of_error(error, base_folder)
-    text = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-    return f"{place}: {text}" if place else text
 
 
 class _EngineLog(MockEngine):

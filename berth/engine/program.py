@@ -61,7 +61,8 @@ def run_program(
             stack=stack,
             config=encoded,
             preview=preview,
-            secrets=[*secrets, *(key for key, value in config_values.items() if _has_ciphertext(value))],
+            # A ciphertext makes the whole value secret.
+            secrets=[*secrets, *(key for key, value in config_values.items() if _mask_ciphertexts(value) != value)],
             answers=answers,
             references=references,
             invoke=invoke,
@@ -104,11 +105,6 @@ def _mask_ciphertexts(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _mask_ciphertexts(item) for key, item in cast(Mapping[str, object], value).items()}
     return [_mask_ciphertexts(item) for item in cast(list[object], value)] if isinstance(value, list) else value
-
-
-def _has_ciphertext(value: object) -> bool:
-    """Return whether a value contains a ciphertext, which makes the whole value secret."""
-    return _mask_ciphertexts(value) != value
 
 
 @contextlib.contextmanager

@@ -162,6 +162,7 @@ class Recorder(MockMonitor):
         parent = self.recorded.get(request.parent, _NO_PARENT)
         if request.transforms:
             self.messages.append(Message("warning", f"transforms of '{request.name}' are not run offline"))
+        actions = ("create", "update", "delete", "read")
         resource = RecordedResource(
             urn=self.make_urn(request.parent, request.type, request.name),
             type=request.type,
@@ -184,7 +185,7 @@ class Recorder(MockMonitor):
             deleted_with=request.deletedWith or parent.deleted_with,
             replace_with=tuple(sorted(request.replace_with)),
             replacement_trigger=values.value_to_python(request.replacement_trigger),
-            custom_timeouts=_timeouts(request.customTimeouts),
+            custom_timeouts={action: time for action in actions if (time := getattr(request.customTimeouts, action))},
             import_id=request.importId or None,
             version=request.version or None,
             plugin_download_url=request.pluginDownloadURL or None,
@@ -283,12 +284,6 @@ def _add_outputs(state: struct_pb2.Struct, outputs: Mapping[str, object], resour
 def _provider_urn(reference: str) -> str:
     """Return the URN in a provider reference (`URN::ID`)."""
     return reference.rpartition("::")[0]
-
-
-def _timeouts(timeouts: resource_pb2.RegisterResourceRequest.CustomTimeouts) -> dict[str, str]:
-    """Return the custom timeouts that are set, as the program wrote them (`30m`)."""
-    actions = ("create", "update", "delete", "read")
-    return {action: time for action in actions if (time := getattr(timeouts, action))}
 
 
 def _denied_packages(setting: str) -> list[str]:

@@ -226,12 +226,12 @@ def list_manifests(path: pathlib.Path) -> list[pathlib.Path]:
     if not os.path.isdir(path):
         return [path]
     files = (file for file in path.iterdir() if file.is_file())
-    return sorted(file for file in files if file.suffix in (".yaml", ".yml") or _is_json_manifest(file))
-
-
-def _is_json_manifest(file: pathlib.Path) -> bool:
-    """Return whether a file is JSON with a `kind`: folders also have settings of programs as JSON."""
-    return file.suffix == ".json" and get_nested(read_json(file, file.name, ""), "kind") is not None
+    return sorted(
+        file
+        for file in files
+        if file.suffix in (".yaml", ".yml")
+        or (file.suffix == ".json" and get_nested(read_json(file, file.name, ""), "kind") is not None)
+    )
 
 
 def read_kubectl_json(path: pathlib.Path, display_path: str) -> tuple[list[ManifestDocument], list[Problem]]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from berth.jobs.derived_pods import read_derived
 from berth.jobs.kinds import KindRow, keys, kinds
 from berth.jobs.pod_set import PodSet
-from berth.jobs.pod_templates import TemplatePods, find, iterate_containers, read_template_pods, read_workload_count
+from berth.jobs.pod_templates import find, iterate_containers, read_template_pods, read_workload_count
 from berth.jobs.pods import build_pod_set, pod_spec
 from berth.jobs.values import SourceValue, as_mapping, get_nested
 
@@ -112,7 +112,10 @@ def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
         fields["apiVersion"].fault(
             "bad-value", f"'{fields['apiVersion'].value}' has no {kind}; write {row.api_version}"
         )
-    elif kind not in _NO_JOBS and (_names_queue(manifest) or any(iterate_containers(manifest.value))):
+    elif kind not in _NO_JOBS and (
+        QUEUE_NAME in as_mapping(get_nested(manifest.value, "metadata", "labels"))
+        or any(iterate_containers(manifest.value))
+    ):
         yield from _read_other(manifest, fields, kind, row)
 
 
@@ -122,10 +125,6 @@ def _version(fields: Mapping[str, SourceValue]) -> str:
 
 def _group(fields: Mapping[str, SourceValue]) -> str:
     return str(fields["apiVersion"].value).rpartition("/")[0] if "apiVersion" in fields else ""
-
-
-def _names_queue(manifest: SourceValue) -> bool:
-    return QUEUE_NAME in as_mapping(get_nested(manifest.value, "metadata", "labels"))
 
 
 def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, row: KindRow) -> Iterator[JobManifest]:
@@ -139,8 +138,9 @@ def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, 
         return
     groups, unread = read_derived(manifest, row.reader) if row.reader else (read_template_pods(manifest, row.pods), "")
     workloads = read_workload_count(manifest, row.workloads)
-    pod_sets = [_pod_set(each) for each in groups or ()]
-    is_sound = groups is not None and workloads is not None and None not in pod_sets
+    built = [(each, build_pod_set(each.template, each.name, each.count or 0)) for each in groups or ()]
+    pod_sets = tuple(pod_set for group, pod_set in built if pod_set is not None and group.count is not None)
+    is_sound = groups is not None and workloads is not None and len(pod_sets) == len(groups)
     yield JobManifest(
         kind=kind,
         name=name,
@@ -148,7 +148,7 @@ def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, 
         source=manifest,
         metadata=_at(manifest, row.metadata),
         templates=tuple(each.template for each in groups or ()),
-        pod_sets=tuple(each for each in pod_sets if each is not None) if is_sound else None,
+        pod_sets=pod_sets if is_sound else None,
         replicas=tuple(each.replicas for each in groups or ()),
         workloads=workloads or 0,
         unread=unread,
@@ -172,11 +172,6 @@ def _job_elsewhere(
         row=row,
         elsewhere=row.elsewhere,
     )
-
-
-def _pod_set(group: TemplatePods) -> PodSet | None:
-    built = build_pod_set(group.template, group.name, group.count or 0)
-    return built if group.count is not None else None
 
 
 def _at(manifest: SourceValue, path: str) -> SourceValue:

@@ -5,7 +5,7 @@ Missing and wrong values become faults with their positions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -136,17 +136,16 @@ def _read_template(job: SourceValue, item: SourceValue, row: PodsRow) -> SourceV
     template = require(item, row.template)
     if template is None or template.mapping("a pod template") is None:
         return None
-    added = [_added_requests(job, each.instead, each.requests) for each in row.adds if _holds(job, each.when)]
+    added: list[dict[str, object]] = []
+    for each in row.adds:
+        if _holds(job, each.when):
+            instead = find(job, each.instead) if each.instead is not None else None
+            added.append({"resources": instead.value if instead is not None else {"requests": dict(each.requests)}})
     return _with_containers(template, added) if added else template
 
 
 def _at(source: SourceValue, path: str, value: object) -> SourceValue:
     return SourceValue(value, (*source.path, *keys(path)), source.problems)
-
-
-def _added_requests(job: SourceValue, instead: str | None, requests: Mapping[str, str]) -> dict[str, object]:
-    written = find(job, instead) if instead is not None else None
-    return {"resources": written.value if written is not None else {"requests": dict(requests)}}
 
 
 def _with_containers(template: SourceValue, added: list[dict[str, object]]) -> SourceValue:

@@ -57,9 +57,13 @@ def _pod_requests(template: SourceValue, spec: dict[str, SourceValue]) -> Resour
         return None
     container_requests = [_container_requests(container) for container in containers]
     init_containers = spec["initContainers"].sequence("a list of containers") if "initContainers" in spec else []
-    init_requests = [(_is_sidecar(each), _container_requests(each)) for each in init_containers or ()]
+    init_requests = [
+        (get_nested(each.value, "restartPolicy") == "Always", _container_requests(each))
+        for each in init_containers or ()
+    ]
     overhead = _parse_amounts(spec["overhead"]) if "overhead" in spec else {}
-    pod_level = _pod_level_requests(spec)
+    # Requests of the pod replace those of its containers.
+    pod_level = _resource_requests(spec["resources"]) if "resources" in spec else {}
     if (
         init_containers is None
         or overhead is None
@@ -101,11 +105,6 @@ def _container_requests(container: SourceValue) -> ResourceList | None:
     return _resource_requests(fields["resources"]) if "resources" in fields else {}
 
 
-def _pod_level_requests(spec: dict[str, SourceValue]) -> ResourceList | None:
-    """Return pod-level requests, which replace those of the containers."""
-    return _resource_requests(spec["resources"]) if "resources" in spec else {}
-
-
 def _resource_requests(resources: SourceValue) -> ResourceList | None:
     fields = resources.mapping("a mapping with requests and limits")
     if fields is None:
@@ -135,10 +134,6 @@ def parse_amount(resource: str, quantity: SourceValue) -> int | None:
         message = f"{format_value(quantity.value)} is not a quantity; write one such as 4, 500m or 16Gi"
         quantity.fault("bad-quantity", message)
     return number
-
-
-def _is_sidecar(container: SourceValue) -> bool:
-    return get_nested(container.value, "restartPolicy") == "Always"
 
 
 def _add(left: ResourceList, right: ResourceList) -> ResourceList:

@@ -26,16 +26,14 @@ def parse_quantity(resource: str, text: object) -> int | None:
     match = _QUANTITY.fullmatch(written) if len(written) <= _MAX_LENGTH else None
     if match is None or match[1] == "-":
         return None
-    value = Fraction(match[2]) * _factor(match[3] or "")
+    suffix = match[3] or ""
+    if suffix in _BINARY:
+        factor = Fraction(1 << _BINARY[suffix])
+    else:
+        factor = Fraction(10) ** (_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
+    value = Fraction(match[2]) * factor
     number = ceil(value * 1000 if resource == "cpu" else value)
     return number if number < 2**63 else None
-
-
-def _factor(suffix: str) -> Fraction:
-    if suffix in _BINARY:
-        return Fraction(1 << _BINARY[suffix])
-    power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
-    return Fraction(10) ** power
 
 
 def format_quantity(resource: str, number: int) -> str:

@@ -128,7 +128,10 @@ def _check_same_shape(job: SubmittedJob, queued_pods: list[JobPods]) -> None:
     policies = {each.merge_policy for each in job.context.plan.provisioning_configs if each.name in configs}
     if (
         None not in policies
-        and (_IDENTICAL_TEMPLATES not in policies or _has_same_templates(queued_pods))
+        and (
+            _IDENTICAL_TEMPLATES not in policies
+            or all(each.template.value == queued_pods[0].template.value for each in queued_pods)
+        )
         and _has_same_requirements(queued_pods)
     ):
         return
@@ -137,10 +140,6 @@ def _check_same_shape(job: SubmittedJob, queued_pods: list[JobPods]) -> None:
         "dws",
         f"its pods ({pod_sets_text}) request different shapes, but queued machines have one shape; make the pods equal",
     )
-
-
-def _has_same_templates(queued_pods: list[JobPods]) -> bool:
-    return all(each.template.value == queued_pods[0].template.value for each in queued_pods)
 
 
 def _has_same_requirements(queued_pods: list[JobPods]) -> bool:

@@ -102,7 +102,9 @@ def _lint_jobs(
     for job in read_jobs(document.root_value(problems)):
         read_problems = list(problems.entries)
         problems.entries.clear()
-        namespaced_job = _with_team_namespace(groups.join(job), team)
+        namespaced_job = groups.join(job)
+        if team is not None and "namespace" not in as_mapping(namespaced_job.metadata.value):
+            namespaced_job = replace(namespaced_job, namespace=team.namespace)
         queue_name, admission = _check_job(context, namespaced_job, team)
         job_problems = Problems([*read_problems, *problems.entries])
         problems.entries.clear()
@@ -120,11 +122,6 @@ def _lint_jobs(
         path = problem.path[:2] if problem.path[:1] == ("items",) else ()
         value = get_nested(document.value) if not path else as_list(get_nested(document.value, "items"))[int(path[1])]
         yield _make_finding(document, path, value, Problems([problem]))
-
-
-def _with_team_namespace(job: JobManifest, team: TeamPlan | None) -> JobManifest:
-    has_namespace = "namespace" in as_mapping(job.metadata.value)
-    return job if has_namespace or team is None else replace(job, namespace=team.namespace)
 
 
 def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
@@ -168,12 +165,6 @@ def _count_faults(problems: Problems) -> int:
     return sum(each.severity == Severity.FAULT for each in problems.entries)
 
 
-def _object_name(value: object) -> str:
-    """Return the name of an object, or its `generateName`; "" without a name that is text."""
-    names = (get_nested(value, "metadata", key) for key in ("name", "generateName"))
-    return next((name for name in names if isinstance(name, str)), "")
-
-
 def _make_finding(
     document: ManifestDocument,
     path: tuple[str | int, ...],
@@ -187,9 +178,10 @@ def _make_finding(
 ) -> Finding:
     located = [each if each.place else each.with_place(document.exact_location(each.path)) for each in problems.entries]
     has_faults = any(each.severity == Severity.FAULT for each in located)
+    names = (get_nested(value, "metadata", key) for key in ("name", "generateName"))
     return Finding(
         kind=str(get_nested(value, "kind") or _NO_KIND),
-        name=_object_name(value),
+        name=next((name for name in names if isinstance(name, str)), ""),
         namespace=namespace or str(get_nested(value, "metadata", "namespace") or "default"),
         location=document.location(path),
         queue=queue,

@@ -230,7 +230,9 @@ def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
             continue
         if allowed is not None and name not in allowed and (name in known or name.startswith("system-")):
             message = f"pods of the PriorityClass '{name}' are refused in namespace '{job.local_queue.namespace}'"
-            class_value.fault("wrong-priority", f"{message}; {_allowed_classes(allowed)}")
+            given = f"write {join_quoted(list(allowed))}, or " if allowed else ""
+            remedy = f"{given}remove priorityClassName; the platform allows others by podPriorities"
+            class_value.fault("wrong-priority", f"{message}; {remedy}")
             all_known = False
         if name in known or name.startswith("system-"):
             continue
@@ -240,8 +242,3 @@ def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
             )
             all_known = False
     return all_known
-
-
-def _allowed_classes(allowed: tuple[str, ...]) -> str:
-    given = f"write {join_quoted(list(allowed))}, or " if allowed else ""
-    return f"{given}remove priorityClassName; the platform allows others by podPriorities"

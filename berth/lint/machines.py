@@ -39,17 +39,14 @@ def check_node_shapes(job: SubmittedJob) -> None:
 
 
 def _requested_accelerators(pods: JobPods) -> list[str]:
-    return [resource for resource in _accelerators() if pods.pod_set.requests.get(resource)]
+    resources = (catalog.extended_resource("tpu"), catalog.extended_resource("gpu"))
+    return [resource for resource in resources if pods.pod_set.requests.get(resource)]
 
 
 def _is_for(pods: JobPods, shape: NodeShape) -> bool:
     """Whether pods request what a shape's flavor counts: its accelerators, or cores without any accelerator."""
     requested = _requested_accelerators(pods)
     return shape.flavor.resource in requested or (shape.is_cpu and not requested and "cpu" in pods.pod_set.requests)
-
-
-def _accelerators() -> tuple[str, ...]:
-    return catalog.extended_resource("tpu"), catalog.extended_resource("gpu")
 
 
 def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
@@ -119,6 +116,8 @@ def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]
     if submitted.context.plan.cluster.mode != "standard" or any(pool.made_by != "berth" for pool in pools):
         return
     node_pools = [node_pool for pool in pools for node_pool in pool.node_pools]
+    labels = [each.labels for each in node_pools]
+    labels += [shape.flavor.node_labels for shape in submitted.context.node_shapes(submitted.queue)]
     known = {
         _NODE_POOL: sorted(each.name for each in node_pools),
         _INSTANCE_TYPE: sorted({each.machine_type for each in node_pools}),
@@ -128,14 +127,12 @@ def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]
         if key in known and value not in known[key]:
             place = submitted.queue_name
             yield source, f"no nodes of {place} have {key}: '{value}'; values are {join_quoted(known[key][:6])}"
-        elif is_label_key(key) and not key.startswith(_PROVIDER_PREFIXES) and not _has_labelled_pool(pods, key, value):
+        elif (
+            is_label_key(key)
+            and not key.startswith(_PROVIDER_PREFIXES)
+            and all(each.get(key) != value for each in labels)
+        ):
             yield source, f"no pool of {pods.submitted.queue_name} has nodes with the label {key}: '{value}'"
-
-
-def _has_labelled_pool(pods: JobPods, key: str, value: str) -> bool:
-    shapes = pods.submitted.context.node_shapes(pods.submitted.queue)
-    labels = [each.labels for shape in shapes for each in shape.pool.node_pools]
-    return any(each.get(key) == value for each in (*labels, *(shape.flavor.node_labels for shape in shapes)))
 
 
 # --- sizes ------------------------------------------------------------------------------------------------------------

@@ -38,7 +38,9 @@ def check_request(
         (*path, "metadata"),
         "its machines do not count against any quota, and it does not wait in a queue",
     )
-    _check_class(fields.get("provisioningClassName", spec))
+    source = fields.get("provisioningClassName", spec)
+    if source.value != QUEUED_CLASS:
+        source.fault("dws", f"'{source.value}' is not the class of queued machines; write {QUEUED_CLASS}")
     parameters = as_mapping(get_nested(value, "spec", "parameters"))
     if _RUN_DURATION in parameters:
         check_run_duration(spec.child("parameters", parameters).child(_RUN_DURATION, parameters[_RUN_DURATION]))
@@ -52,11 +54,6 @@ def check_request(
         )
         return ""
     return _check_pod_set(pod_sets[0], value, documents, context)
-
-
-def _check_class(source: SourceValue) -> None:
-    if source.value != QUEUED_CLASS:
-        source.fault("dws", f"'{source.value}' is not the class of queued machines; write {QUEUED_CLASS}")
 
 
 def _check_pod_set(

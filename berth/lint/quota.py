@@ -94,29 +94,22 @@ def _admit_alone(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[Simul
     return admitted_copy, reason
 
 
-def _counted(resource: str, amount: int) -> str:
-    """Return accelerators as a number, and cpu as cores."""
-    return format_quantity(resource, amount) if resource == CPU else str(amount)
-
-
 def _build_trial(job: SubmittedJob, workload: SimulatedWorkload) -> TrialAdmission:
     nouns = job.context.simulated.accelerator_nouns
-    parts = [
-        f"{_counted(stock.flavor_resource[1], amount)} {nouns[stock.flavor_resource]} of {stock.flavor_resource[0]}"
-        for stock, amount in workload.usage.items()
-        if stock.flavor_resource in nouns
-    ]
+    parts: list[str] = []
+    for stock, amount in workload.usage.items():
+        if stock.flavor_resource in nouns:
+            flavor, resource = stock.flavor_resource
+            number = format_quantity(resource, amount) if resource == CPU else str(amount)
+            parts.append(f"{number} {nouns[stock.flavor_resource]} of {flavor}")
+    nothing = "no cores" if all(each.is_cpu for each in job.context.node_shapes(job.queue)) else "no accelerators"
     flavors_by_pod_set = {
         pods.name: flavor
         for pods, flavors in zip(workload.job.pod_sets, workload.flavors, strict=True)
         for resource, flavor in flavors.items()
         if (flavor, resource) in nouns
     }
-    return TrialAdmission(join_words(parts) or _nothing_counted(job), flavors_by_pod_set)
-
-
-def _nothing_counted(job: SubmittedJob) -> str:
-    return "no cores" if all(each.is_cpu for each in job.context.node_shapes(job.queue)) else "no accelerators"
+    return TrialAdmission(join_words(parts) or nothing, flavors_by_pod_set)
 
 
 def _report_above_ceiling(job: SubmittedJob, pods: list[JobPods], reason: PendingReason) -> None:

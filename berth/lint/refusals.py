@@ -14,8 +14,11 @@ _ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
 
 def check_refusals(job: SubmittedJob) -> None:
     """Report every setting with which the API server refuses the job."""
+    kueue = job.context.plan.kueue
+    # Since 0.18 the gate is on by default.
+    may_be_elastic = kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True)
     for row in job.job.row.refused if job.job.row is not None else ():
-        if row.elastic and _is_elastic(job, row.elastic):
+        if row.elastic and may_be_elastic and job.job.annotations.get(row.elastic) == "true":
             continue
         for item in _items(job.job.source, row):
             written = get_nested(item.value, *keys(row.at))
@@ -36,10 +39,3 @@ def _items(source: SourceValue, row: RefusedSetting) -> Iterator[SourceValue]:
     for index, item in enumerate(as_list(listed.value) if listed is not None else ()):
         if listed is not None:
             yield listed.child(index, item)
-
-
-def _is_elastic(job: SubmittedJob, annotation: str) -> bool:
-    """Whether Kueue may change the size of the running job; since 0.18 the gate is on by default."""
-    kueue = job.context.plan.kueue
-    gate = kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True)
-    return gate and job.job.annotations.get(annotation) == "true"

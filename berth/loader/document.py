@@ -183,8 +183,10 @@ class _EventReader(Struct):
                 "Pulumi drops the merge key '<<' when it rewrites the file; write its entries here",
             )
             return None
-        elif event.implicit[0] and not _is_text(text):
-            self.fault("unquoted-key", event, path, f"key '{text}' is not text; write \"{text}\"")
+        elif event.implicit[0]:
+            value, reason = parse_scalar(text)
+            if reason or not isinstance(value, str):
+                self.fault("unquoted-key", event, path, f"key '{text}' is not text; write \"{text}\"")
         return text
 
     def fault(self, code: str, event: Any, path: FieldPath, message: str) -> None:
@@ -196,8 +198,3 @@ class _EventReader(Struct):
 
 def _start_of(event: Any) -> tuple[int, int]:
     return event.start_mark.line + 1, event.start_mark.column + 1
-
-
-def _is_text(scalar: str) -> bool:
-    value, reason = parse_scalar(scalar)
-    return isinstance(value, str) and not reason

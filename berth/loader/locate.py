@@ -63,7 +63,8 @@ def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
     """Return the fault `no-file`, with the nearest stack or example, or with all stacks."""
     if not located.by_name:
         example = root / EXAMPLES / located.file.name
-        similar = [f"{EXAMPLES}/{example.name}"] if example.is_file() else _sibling_files(located, root)
+        siblings = sorted(located.file.parent.glob("*.y*ml")) if os.path.isdir(located.file.parent) else []
+        similar = [display_path(file, root) for file in ([example] if example.is_file() else siblings)]
         hint = f"; did you mean '{similar[0]}'?" if example.is_file() else did_you_mean(located.display_path, similar)
         return Problem(Severity.FAULT, "no-file", (), f"no file '{located.display_path}'{hint}")
     stacks = sorted(f.name[len("Pulumi.") : -len(".yaml")] for f in root.glob("Pulumi.*.yaml"))
@@ -93,8 +94,3 @@ def _suggestion(stack: str, stacks: list[str], examples: dict[str, str]) -> str:
         else f"; create one with: berth init {stack}"
     )
     return available + (f", or use an example in {EXAMPLES}" if examples else "")
-
-
-def _sibling_files(located: LocatedStack, root: pathlib.Path) -> list[str]:
-    folder = located.file.parent
-    return [display_path(file, root) for file in sorted(folder.glob("*.y*ml"))] if os.path.isdir(folder) else []

@@ -65,18 +65,15 @@ class SourceMap:
         `teamDefaults`.
         """
         path = self.written_path(path)
-        file, mark = self._file_and_mark(path)
+        file, mark = self._stack
+        if len(path) > 1 and path[0] == "teams" and isinstance(path[1], str):
+            file, mark = self._teams.get(path[1], self._stack)
         line = mark.line
         for step in path:
             if (inner := mark.inner_marks.get(step)) is None:
                 break
             mark, line = inner, inner.line
         return f"{file}:{line}" if file and line else file
-
-    def _file_and_mark(self, path: FieldPath) -> tuple[str, Mark]:
-        if len(path) > 1 and path[0] == "teams" and isinstance(path[1], str):
-            return self._teams.get(path[1], self._stack)
-        return self._stack
 
 
 def sort_by_place(problems: list[Problem]) -> list[Problem]:

@@ -26,10 +26,12 @@ def yaml_checkout(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
     commit = _commit(revision, root)
     with tempfile.TemporaryDirectory(prefix="berth-") as name:
         folder = pathlib.Path(name)
-        yaml_files = list(_yaml_files(commit, root))
-        for path, text in zip(
-            (path for path, _ in yaml_files), _blobs([blob for _, blob in yaml_files], root), strict=True
-        ):
+        blobs: dict[str, str] = {}
+        for line in _git(["ls-tree", "-r", "-z", commit], root, check=True).stdout.decode(errors="replace").split("\0"):
+            metadata, _, path = line.partition("\t")
+            if path.endswith(_YAML) and metadata.split()[0] in _FILE_MODES:
+                blobs[path] = metadata.split()[2]
+        for path, text in zip(blobs, _blobs(list(blobs.values()), root), strict=True):
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)
@@ -68,14 +70,6 @@ def _commit(revision: str, root: pathlib.Path) -> str:
             else f"{root} is not in a git repository"
         )
     return result.stdout.decode().strip()
-
-
-def _yaml_files(commit: str, root: pathlib.Path) -> Iterator[tuple[str, str]]:
-    """Yield path from `root` and object ID of each YAML file."""
-    for line in _git(["ls-tree", "-r", "-z", commit], root, check=True).stdout.decode(errors="replace").split("\0"):
-        metadata, _, path = line.partition("\t")
-        if path.endswith(_YAML) and metadata.split()[0] in _FILE_MODES:
-            yield path, metadata.split()[2]
 
 
 def _blobs(ids: Sequence[str], root: pathlib.Path) -> Iterator[bytes]:

@@ -56,7 +56,9 @@ class StackText(Struct):
         )
         if document is not None:
             stack_text._read_top(document)
-        stack_text.faults = [replace(fault, path=_path_in_fleet(fault)) for fault in stack_text.faults]
+        for index, fault in enumerate(stack_text.faults):
+            in_fleet = fault.path[:1] == ("config",) and fault.path[1:2] in _BERTH_PATHS
+            stack_text.faults[index] = replace(fault, path=fault.path[2:] if in_fleet else ())
         return stack_text
 
     def _read_top(self, document: YamlDocument) -> None:
@@ -66,7 +68,9 @@ class StackText(Struct):
         top = _mapping(document.value)
         unknown_keys = sorted(top.keys() - set(_TOP_KEYS))
         for key in unknown_keys:
-            message = f"unknown key '{key}' in a stack file{_indent_hint(key)}"
+            # Config keys have a namespace and a colon.
+            hint = "; write it below 'config:'" if ":" in key else did_you_mean(key, _TOP_KEYS) or _BELOW_FLEET
+            message = f"unknown key '{key}' in a stack file{hint}"
             self._fault("unknown-key", document.marks[key].line, message)
         if "config" in top or not any(key in CONFIG_KEYS or did_you_mean(key, ["config"]) for key in unknown_keys):
             self._read_config(_mapping(top.get("config")), document.marks.get("config", _NO_MARK))
@@ -99,7 +103,9 @@ class StackText(Struct):
             self._fault("no-fleet", self.key_mark.line, f"'{self.config_key}' is {shape}, not a mapping; {remedy}")
 
     def _check_size(self, config: dict[str, object]) -> None:
-        size = _size_as_config(config)
+        # Pulumi writes the config as a JSON object whose values are JSON texts.
+        texts = {key: value if isinstance(value, str) else _json(value) for key, value in config.items()}
+        size = len(_json(texts).encode(errors="replace"))
         if size > _MAX_CONFIG:
             limits = f"more than {_MAX_CONFIG:,} (an environment variable holds {_KERNEL_LIMIT:,})"
             message = f"the config is {size:,} bytes as Pulumi passes it to the program, {limits}; {MOVE_TEAMS}"
@@ -114,10 +120,6 @@ def _is_berth_fault(fault: Problem) -> bool:
     """Return whether a fault is in the fleet or in the keys around it; config of other programs is not checked."""
     mapping = fault.path[:-1] if fault.code == "duplicate-key" else fault.path
     return (fault.path[:1] == ("config",) and fault.path[1:2] in _BERTH_PATHS) or mapping in {(), ("config",)}
-
-
-def _path_in_fleet(fault: Problem) -> tuple[str | int, ...]:
-    return fault.path[2:] if fault.path[:1] == ("config",) and fault.path[1:2] in _BERTH_PATHS else ()
 
 
 def _is_unknown_key(key: str, value: object) -> bool:
@@ -138,13 +140,6 @@ def _did_you_mean_fleet(key: str) -> str:
     )
 
 
-def _indent_hint(key: str) -> str:
-    """Return what to do with an unknown key at the top of a stack file. Config keys have a namespace and a colon."""
-    if ":" in key:
-        return "; write it below 'config:'"
-    return did_you_mean(key, _TOP_KEYS) or _BELOW_FLEET
-
-
 def _secret_hint(key: str, value: object) -> str:
     """Return what to do with a key of the fleet that is indented too little, or a text that the fleet may name."""
     if ":" not in key:
@@ -159,12 +154,6 @@ def _secret_hint(key: str, value: object) -> str:
 
 def _mapping(value: object) -> dict[str, object]:
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _size_as_config(config: dict[str, object]) -> int:
-    """Return the size of the config as Pulumi writes it: a JSON object whose values are JSON texts, quotes escaped."""
-    texts = {key: value if isinstance(value, str) else _json(value) for key, value in config.items()}
-    return len(_json(texts).encode(errors="replace"))
 
 
 def _json(value: object) -> str:

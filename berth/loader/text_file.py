@@ -87,7 +87,8 @@ def read_bytes(
     try:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode):
-            return _fault("unreadable", display_path, f"is {_file_type(status.st_mode)}, not a file; {expected}")
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "a device or pipe"
+            return _fault("unreadable", display_path, f"is {kind}, not a file; {expected}")
         if status.st_size > max_bytes:
             return _fault(
                 "too-large",
@@ -106,10 +107,6 @@ def read_bytes(
 def decode_text(data: bytes, display_path: str) -> str | Problem:
     """Return bytes that were read elsewhere as text, or the fault `bad-text`."""
     return _decode(data, display_path)
-
-
-def _file_type(mode: int) -> str:
-    return "a directory" if stat.S_ISDIR(mode) else "a device or pipe"
 
 
 def _decode(data: bytes, display_path: str) -> str | Problem:

@@ -163,7 +163,11 @@ def _unexpected_block(error: _ParserError) -> _Explanation:
     if _is_item(line) and _is_item(above := error.text(error.line_before)):
         message = f"this item is indented by {indent} spaces, but the one above by {_indent(above)}; indent both alike"
         return error.line, error.column, message
-    if _is_item(line) and _indent(error.text(error.line_before)) == indent and _is_bracketed(error, error.line_before):
+    if (
+        _is_item(line)
+        and _indent(error.text(error.line_before)) == indent
+        and _content(error.text(error.line_before)).startswith(("{", "["))
+    ):
         return error.line_before, indent, "this item has no '-', but the item below has one; write '- ' before it"
     if _is_item(line):
         message = f"a list item follows the keys that begin on line {error.start_line + 1}; remove its '-'"
@@ -175,10 +179,6 @@ def _unexpected_block(error: _ParserError) -> _Explanation:
     return error.line, error.column, message
 
 
-def _is_bracketed(error: _ParserError, line: int) -> bool:
-    return _content(error.text(line)).startswith(("{", "["))
-
-
 def _levels(error: _ParserError) -> list[int]:
     """Return the indentations that the line may have, of the keys it can follow: the nearest, or the nearest two."""
     indent = _indent(error.text(error.line))
@@ -188,11 +188,6 @@ def _levels(error: _ParserError) -> list[int]:
             open_levels.append(_indent(line))
     distance = min(abs(level - indent) for level in open_levels)
     return sorted(level for level in open_levels if abs(level - indent) == distance)
-
-
-def _missing_item(error: _ParserError) -> _Explanation:
-    message = f"a key among the items of the list that begins on line {error.start_line + 1}; write '- ' before it"
-    return error.line, error.column, f"{message}, or indent it less"
 
 
 def _unclosed(error: _ParserError) -> _Explanation:
@@ -214,28 +209,8 @@ def _missing_value(error: _ParserError) -> _Explanation:
     return error.line, error.column, "a value is missing here, or a bracket before it is not closed; write it"
 
 
-def _bad_start(error: _ParserError) -> _Explanation:
-    return error.line, error.column, _cannot_begin(error.stopped_at[:1])
-
-
-def _bad_alias(error: _ParserError) -> _Explanation:
-    return error.start_line, error.start_column, _cannot_begin(error.opened_by)
-
-
 def _cannot_begin(character: str) -> str:
     return f"a value cannot begin with '{character}'; quote the value"
-
-
-def _bad_item(error: _ParserError) -> _Explanation:
-    return error.line, error.column, "a list item cannot follow a key on the same line; begin a new line before '-'"
-
-
-def _second_document(error: _ParserError) -> _Explanation:
-    return error.line, error.column, "a second YAML document begins here; keep one, and remove '---' and '...'"
-
-
-def _bad_character(error: _ParserError) -> _Explanation:
-    return error.line, error.column, "an escape that is not a valid Unicode character; write the character itself"
 
 
 def _bad_escape(error: _ParserError) -> _Explanation:
@@ -248,15 +223,40 @@ _EXPLANATIONS: dict[str, Callable[[_ParserError], _Explanation]] = {
     "could not find expected ':'": _missing_colon,
     "mapping values are not allowed": _unexpected_key,
     "did not find expected key": _unexpected_block,
-    "did not find expected '-' indicator": _missing_item,
+    "did not find expected '-' indicator": lambda error: (
+        error.line,
+        error.column,
+        f"a key among the items of the list that begins on line {error.start_line + 1}; write '- ' before it, "
+        "or indent it less",
+    ),
     "did not find expected ','": _unclosed,
     "did not find expected node content": _missing_value,
     "found unexpected end of stream": _unclosed,
-    "found character that cannot start any token": _bad_start,
-    "did not find expected alphabetic or numeric character": _bad_alias,
-    "block sequence entries are not allowed": _bad_item,
-    "did not find expected <document start>": _second_document,
-    "invalid Unicode character": _bad_character,
+    "found character that cannot start any token": lambda error: (
+        error.line,
+        error.column,
+        _cannot_begin(error.stopped_at[:1]),
+    ),
+    "did not find expected alphabetic or numeric character": lambda error: (
+        error.start_line,
+        error.start_column,
+        _cannot_begin(error.opened_by),
+    ),
+    "block sequence entries are not allowed": lambda error: (
+        error.line,
+        error.column,
+        "a list item cannot follow a key on the same line; begin a new line before '-'",
+    ),
+    "did not find expected <document start>": lambda error: (
+        error.line,
+        error.column,
+        "a second YAML document begins here; keep one, and remove '---' and '...'",
+    ),
+    "invalid Unicode character": lambda error: (
+        error.line,
+        error.column,
+        "an escape that is not a valid Unicode character; write the character itself",
+    ),
     "escape": _bad_escape,
 }
 """How to explain each of libyaml's messages, by a phrase of it."""

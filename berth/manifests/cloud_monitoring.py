@@ -53,19 +53,15 @@ def _tile(x: int, y: int, size: tuple[int, int], widget: Widget) -> dict[str, An
 
 
 def _panel(plan: PanelPlan) -> Widget:
+    data_sets = [_data_set(legend, query, plan.unit, stacked=plan.stacked) for legend, query in plan.queries.items()]
     chart: dict[str, Any] = {
         "chartOptions": {"mode": "COLOR"},
-        "dataSets": list(_bands(plan) if plan.heatmap else _data_sets(plan)),
+        "dataSets": list(_bands(plan)) if plan.heatmap else data_sets,
         "yAxis": {"scale": "LINEAR"},
     }
     if plan.limit is not None:
         chart["thresholds"] = [{"targetAxis": "Y1", "value": plan.limit}]
     return {"title": plan.title, "xyChart": chart}
-
-
-def _data_sets(plan: PanelPlan) -> Iterator[dict[str, Any]]:
-    for legend, query in plan.queries.items():
-        yield _data_set(legend, query, plan.unit, stacked=plan.stacked)
 
 
 def _bands(plan: PanelPlan) -> Iterator[dict[str, Any]]:

@@ -13,8 +13,6 @@ from berth.plan.accelerator_networks import AcceleratorSubnetPlan
 from berth.plan.compute_classes import (
     ClassGpuPlan,
     ClassPriorityPlan,
-    ClassReservationPlan,
-    ClassTpuPlan,
     ComputeClassPlan,
 )
 
@@ -70,7 +68,9 @@ def _priority(plan: ClassPriorityPlan) -> Manifest:
     return _set_fields(
         machineType=plan.machine_type,
         gpu=None if plan.gpu is None else _gpu(plan.gpu),
-        tpu=None if plan.tpu is None else _tpu(plan.tpu),
+        tpu=None
+        if plan.tpu is None
+        else {"type": plan.tpu.type, "count": plan.tpu.count, "topology": plan.tpu.topology},
         spot=plan.spot,
         flexStart=_switch(plan.flex_start or None),
         maxRunDurationSeconds=plan.max_run_seconds,
@@ -83,21 +83,17 @@ def _gpu(plan: ClassGpuPlan) -> Manifest:
     return {"type": plan.type, "count": plan.count, "driverVersion": plan.driver}
 
 
-def _tpu(plan: ClassTpuPlan) -> Manifest:
-    return {"type": plan.type, "count": plan.count, "topology": plan.topology}
-
-
 def _reservations(plan: ClassPriorityPlan) -> Manifest:
     if plan.affinity is None:
         return {}
-    return {"affinity": plan.affinity} | _set_fields(specific=[_reservation(each) for each in plan.reservations])
-
-
-def _reservation(plan: ClassReservationPlan) -> Manifest:
-    block: Manifest = {}
-    if plan.block is not None:
-        block = {"name": plan.block} | _set_fields(reservationSubBlock=_set_fields(name=plan.sub_block))
-    return {"name": plan.name} | _set_fields(project=plan.project, reservationBlock=block, zones=sorted(plan.zones))
+    specific: list[Manifest] = []
+    for each in plan.reservations:
+        block: Manifest = {}
+        if each.block is not None:
+            block = {"name": each.block} | _set_fields(reservationSubBlock=_set_fields(name=each.sub_block))
+        zones = sorted(each.zones)
+        specific.append({"name": each.name} | _set_fields(project=each.project, reservationBlock=block, zones=zones))
+    return {"affinity": plan.affinity} | _set_fields(specific=specific)
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------

@@ -108,7 +108,13 @@ def nccl_installer(plan: NcclInstallerPlan) -> Manifest:
     mounts = _RDMA_MOUNTS if plan.mode == "RDMA" else _TCP_MOUNTS
     install = _privileged(name, plan.image, mounts)
     install["command"] = ["/bin/sh", "-c", _INSTALL_RDMA if plan.mode == "RDMA" else _install_tcp(plan.mode.lower())]
-    init_containers = [_open_apertures(plan.host_image)] if plan.mode == "TCPXO" else []
+    init_containers: list[Manifest] = []
+    if (
+        plan.mode == "TCPXO"
+    ):  # pods read the memory of network cards, whose device files only the host can make available
+        command = ["nsenter", "-at", "1", "--", "sh", "-c", _OPEN_APERTURES]
+        host, privileged = {"name": "pre-installation", "image": plan.host_image}, {"privileged": True}
+        init_containers.append({**host, "command": command, "securityContext": privileged})
     return _daemon_set(
         name,
         [_any_accelerator(plan.accelerators)],
@@ -158,12 +164,6 @@ _OPEN_APERTURES: Final = (
 )
 
 
-def _open_apertures(image: str) -> Manifest:
-    """Return the container that makes device files of network cards available to pods: TCPXO reads their memory."""
-    command = ["nsenter", "-at", "1", "--", "sh", "-c", _OPEN_APERTURES]
-    return {"name": "pre-installation", "image": image, "command": command, "securityContext": {"privileged": True}}
-
-
 def device_injector(plan: DeviceInjectorPlan) -> Manifest:
     """Return the DaemonSet that gives containers the devices in their pod's annotations, through containerd's NRI."""
     mounts = {"dev": ("/dev", "/dev"), "nri": ("/var/run/nri", "/var/run/nri")}
@@ -188,12 +188,14 @@ def _privileged(name: str, image: str, mounts: _Mounts, without: Sequence[str] =
 
 
 def _host_volumes(mounts: _Mounts) -> list[Manifest]:
-    return [{"name": key, "hostPath": _host_path(path)} for key, (path, _) in mounts.items()]
-
-
-def _host_path(path: str) -> Manifest:
-    """Return a hostPath that is created if missing, because GKE's driver installation may not have run yet."""
-    return {"path": path, "type": "DirectoryOrCreate"} if path.endswith("lib64") else {"path": path}
+    # A lib64 is created if it is missing, because GKE's driver installation may not have run yet.
+    return [
+        {
+            "name": key,
+            "hostPath": {"path": path, "type": "DirectoryOrCreate"} if path.endswith("lib64") else {"path": path},
+        }
+        for key, (path, _) in mounts.items()
+    ]
 
 
 def _any_accelerator(accelerators: Sequence[str]) -> tuple[Manifest, ...]:
@@ -212,12 +214,13 @@ def _daemon_set(
         {"name": "pause", "image": main_container} if isinstance(main_container, str) else main_container
     )
     selector = {"k8s-app": name}
+    terms = [{"matchExpressions": [dict(each) for each in term]} for term in nodes]
     pod: Manifest = {
         "priorityClassName": "system-node-critical",
         "hostNetwork": True,
         "hostPID": True,
         "tolerations": [{"operator": "Exists"}],
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": _terms(nodes)}},
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}},
         "volumes": volumes,
         **({"initContainers": init_containers} if init_containers else {}),
         "containers": [container],
@@ -226,7 +229,3 @@ def _daemon_set(
     spec = {"selector": {"matchLabels": selector}, "updateStrategy": {"type": "RollingUpdate"}, "template": template}
     metadata = {"name": name, "namespace": NAMESPACE, "labels": {**selector, **berth_labels()}}
     return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec}
-
-
-def _terms(nodes: Sequence[Sequence[Mapping[str, object]]]) -> Manifest:
-    return {"nodeSelectorTerms": [{"matchExpressions": [dict(each) for each in term]} for term in nodes]}

@@ -67,13 +67,12 @@ def _grid_position(x: int, y: int, width: int, height: int) -> dict[str, int]:
 
 
 def _panel(plan: PanelPlan) -> dict[str, Any]:
-    common = {"title": plan.title, "datasource": _DATASOURCE, "targets": list(_targets(plan))}
+    targets = [
+        {"refId": chr(ord("A") + index), "datasource": _DATASOURCE, "expr": query, "legendFormat": legend}
+        for index, (legend, query) in enumerate(plan.queries.items())
+    ]
+    common = {"title": plan.title, "datasource": _DATASOURCE, "targets": targets}
     return common | (_heatmap(plan) if plan.heatmap else _time_series(plan))
-
-
-def _targets(plan: PanelPlan) -> Iterator[dict[str, Any]]:
-    for index, (legend, query) in enumerate(plan.queries.items()):
-        yield {"refId": chr(ord("A") + index), "datasource": _DATASOURCE, "expr": query, "legendFormat": legend}
 
 
 def _heatmap(plan: PanelPlan) -> dict[str, Any]:

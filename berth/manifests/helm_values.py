@@ -15,7 +15,6 @@ from typing import Final
 from berth.manifests.kueue import toleration
 from berth.manifests.quantities import memory, quantity
 from berth.plan.configuration import (
-    AccessProviderPlan,
     AdmissionFairSharingPlan,
     ConfigurationPlan,
     CustomLabelPlan,
@@ -65,7 +64,8 @@ def chart_values(
     manager: Values = {"resources": resources, **_image_values(image)}
     return {
         "controllerManager": {"manager": manager, **_placement(node_labels, tolerations)},
-        "managerConfig": {"controllerManagerConfigYaml": _yaml_text(configuration(plan))},
+        # JSON is YAML; with one key per line a preview shows the line that changed.
+        "managerConfig": {"controllerManagerConfigYaml": json.dumps(configuration(plan), indent=2) + "\n"},
     }
 
 
@@ -205,7 +205,10 @@ def _multikueue(plan: MultiKueueSettingsPlan | None) -> Values | None:
     if plan is None:
         return None
     step = None if plan.step_size is None else {"stepSize": plan.step_size}
-    providers = [_provider(each) for each in plan.access_providers]
+    providers: list[Values] = []
+    for each in plan.access_providers:
+        command = _without_none(apiVersion=_EXEC_API, command=each.command, args=list(each.args) or None)
+        providers.append({"name": each.name, "execConfig": {**command, "interactiveMode": "Never"}})
     return _without_none(
         gcInterval=_seconds(plan.gc_interval_seconds),
         origin=plan.origin,
@@ -214,11 +217,6 @@ def _multikueue(plan: MultiKueueSettingsPlan | None) -> Values | None:
         incrementalDispatcherConfig=step,
         clusterProfile={"accessProviders": providers} if providers else None,
     )
-
-
-def _provider(plan: AccessProviderPlan) -> Values:
-    command = _without_none(apiVersion=_EXEC_API, command=plan.command, args=list(plan.args) or None)
-    return {"name": plan.name, "execConfig": {**command, "interactiveMode": "Never"}}
 
 
 def _selector(plan: SelectorPlan | None) -> Values | None:
@@ -250,8 +248,3 @@ def _concurrency() -> dict[str, int]:
         "ClusterQueue.kueue.x-k8s.io": 5,
         "ResourceFlavor.kueue.x-k8s.io": 1,
     }
-
-
-def _yaml_text(configuration: Values) -> str:
-    """Return JSON (which is YAML) with one key per line, so that a preview shows the line that changed."""
-    return json.dumps(configuration, indent=2) + "\n"

@@ -32,13 +32,14 @@ def network_policy(
 
     It selects every pod. It does not apply to pods on the host network.
     """
+    peers = [_namespaces(["kube-system"]), *map(_ip_block, (_NODE_DNS, _METADATA_SERVER, plan.service_range))]
     spec: Manifest = {
         "podSelector": {},
         "policyTypes": ["Ingress", "Egress"],
         "ingress": [{"from": [_team_peer(team_namespaces)]}, {"from": [_namespaces(_COLLECTORS)]}],
         "egress": [
             {"to": [_team_peer(team_namespaces)]},
-            _dns(plan.service_range),
+            {"to": peers, "ports": [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]},
             {"to": [_ip_block(_METADATA_SERVER)], "ports": _tcp(_METADATA_PORTS)},
             {"to": [_ip_block(_METADATA_WITHOUT_DATAPLANE_V2[0])], "ports": _tcp(_METADATA_WITHOUT_DATAPLANE_V2[1])},
             *map(_egress, plan.egress or ()),
@@ -83,11 +84,6 @@ def _team_peer(team_namespaces: Sequence[str]) -> Manifest:
 def _namespaces(names: Sequence[str]) -> Manifest:
     expression = {"key": _NAMESPACE, "operator": "In", "values": sorted(names)}
     return {"namespaceSelector": {"matchExpressions": [expression]}}
-
-
-def _dns(service_range: str) -> Manifest:
-    peers = [_namespaces(["kube-system"]), *map(_ip_block, (_NODE_DNS, _METADATA_SERVER, service_range))]
-    return {"to": peers, "ports": [{"protocol": protocol, "port": 53} for protocol in ("UDP", "TCP")]}
 
 
 def _egress(plan: EgressPlan) -> Manifest:

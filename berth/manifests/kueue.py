@@ -28,7 +28,6 @@ from berth.plan.kueue import (
     LocalQueuePlan,
     PreemptionPlan,
     PriorityPlan,
-    QueueCheckPlan,
     QuotaPlan,
     ResourceGroupPlan,
     TopologyPlan,
@@ -84,7 +83,9 @@ def cluster_queue(plan: ClusterQueuePlan) -> Manifest:
     }
     if plan.cohort is not None:
         spec["cohortName"] = plan.cohort
-    if fungibility := _fungibility(plan):
+    if fungibility := _without_none(
+        whenCanBorrow=plan.when_can_borrow, whenCanPreempt=plan.when_can_preempt, preference=plan.preference
+    ):
         spec["flavorFungibility"] = fungibility
     team = plan.teams[0] if len(plan.teams) == 1 else None
     return _object(KUEUE_API, "ClusterQueue", plan.name, team=team, labels=plan.labels) | {
@@ -197,25 +198,17 @@ def _fair_sharing(share: float | None) -> Manifest:
     return {} if share is None else {"fairSharing": {"weight": weight(share)}}
 
 
-def _fungibility(plan: ClusterQueuePlan) -> Manifest:
-    return _without_none(
-        whenCanBorrow=plan.when_can_borrow, whenCanPreempt=plan.when_can_preempt, preference=plan.preference
-    )
-
-
 def _admission(plan: ClusterQueuePlan) -> Manifest:
     """Return admission checks, stop policy and admission scope."""
-    checks = [_check(each) for each in plan.admission_checks]
+    # A check without flavors applies to all.
+    checks = [
+        {"name": each.name} | ({"onFlavors": sorted(each.on_flavors)} if each.on_flavors else {})
+        for each in plan.admission_checks
+    ]
     spec: Manifest = {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}
     if plan.admission_mode is not None:
         spec["admissionScope"] = {"admissionMode": plan.admission_mode}
     return spec | _without_none(stopPolicy=plan.stop_policy) | _fair_sharing(plan.fair_share_weight)
-
-
-def _check(plan: QueueCheckPlan) -> Manifest:
-    """Return a check, on all flavors if none are listed; flavors are sorted."""
-    flavors: Manifest = {"onFlavors": sorted(plan.on_flavors)} if plan.on_flavors else {}
-    return {"name": plan.name, **flavors}
 
 
 def _namespace_selector(namespaces: Sequence[str] | None) -> Manifest:

@@ -13,7 +13,7 @@ from typing import Final
 from berth.manifests.grafana import dashboard_json
 from berth.names import berth_labels
 from berth.plan.kueue import KUEUE_NAMESPACE
-from berth.plan.monitoring import PROMETHEUS_NAMESPACE, AlertPlan, BackendPlan, MonitoringPlan, RecordingPlan
+from berth.plan.monitoring import PROMETHEUS_NAMESPACE, AlertPlan, BackendPlan, MonitoringPlan
 
 Manifest = dict[str, object]
 
@@ -51,17 +51,14 @@ def all_manifests(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
     """Yield all objects of a cluster, in the order to apply them."""
     if plan.managed is not None:
         yield from managed_prometheus(plan.managed)
-    yield reader_binding(*_readers(plan))
+    readers: list[dict[str, str]] = []
+    if plan.managed is not None:
+        readers.append({"kind": "ServiceAccount", "name": READER, "namespace": KUEUE_NAMESPACE})
+    if plan.in_cluster is not None:
+        readers.append({"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": PROMETHEUS_NAMESPACE})
+    yield reader_binding(*readers)
     if plan.in_cluster is not None:
         yield from operator_prometheus(plan.in_cluster, plan.collects, stack)
-
-
-def _readers(plan: MonitoringPlan) -> Iterator[dict[str, str]]:
-    """Yield the accounts that read Kueue's metrics."""
-    if plan.managed is not None:
-        yield {"kind": "ServiceAccount", "name": READER, "namespace": KUEUE_NAMESPACE}
-    if plan.in_cluster is not None:
-        yield {"kind": "ServiceAccount", "name": _PROMETHEUS, "namespace": PROMETHEUS_NAMESPACE}
 
 
 def managed_prometheus(plan: BackendPlan) -> Iterator[Manifest]:
@@ -160,13 +157,11 @@ def rule_groups(plan: BackendPlan) -> Manifest:
 
 def recording_group(plan: BackendPlan) -> Manifest:
     """Return the recording rules as one group: a rule sees the results of the rules before it."""
-    rules = [_recording_rule(each) for each in plan.recordings]
+    rules = [
+        {"record": each.name, "expr": each.query} | ({"labels": dict(each.labels)} if each.labels else {})
+        for each in plan.recordings
+    ]
     return {"name": "berth-recordings", "interval": _RECORDING_INTERVAL, "rules": rules}
-
-
-def _recording_rule(plan: RecordingPlan) -> Manifest:
-    rule: Manifest = {"record": plan.name, "expr": plan.query}
-    return rule | ({"labels": dict(plan.labels)} if plan.labels else {})
 
 
 def _alerting_rule(plan: AlertPlan) -> Manifest:

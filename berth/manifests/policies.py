@@ -34,8 +34,11 @@ _TEAM_NAMESPACES: Final[Manifest] = {"matchExpressions": [{"key": TEAM_LABEL, "o
 
 def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
     """Return the name in the Pulumi program and the manifest of every policy, each followed by its binding."""
+    # Jobs too, by their template, so that the person who submits the job sees the rejection.
+    pods = [_resources("", ["pods", "pods/ephemeralcontainers"]), _resources("batch", ["jobs"])]
+    of_controllers = [_resources("", ["pods/binding"]), _resources("kueue.x-k8s.io", ["workloads"])]
     policies = [
-        ("pods", _policy(PODS, _pod_resources(), rules.pod_variables(plan.accelerators), rules.pod_rules(plan))),
+        ("pods", _policy(PODS, pods, rules.pod_variables(plan.accelerators), rules.pod_rules(plan))),
         ("jobs", _policy(JOBS, _job_resources(plan.job_kinds), job_rules.JOB_VARIABLES, job_rules.JOB_RULES)),
         (
             "services",
@@ -43,15 +46,26 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
         ),
         (
             "controllers",
-            _policy(CONTROLLERS, _controller_resources(), [], job_rules.CONTROLLER_RULES, condition=None),
+            _policy(CONTROLLERS, of_controllers, [], job_rules.CONTROLLER_RULES, condition=None),
         ),
     ]
     if plan.serving:
         variables = serving.variables(plan.serving, plan.accelerators)
-        policies.append(("serving", _policy(SERVING, _serving_resources(), variables, serving.RULES)))
+        served = [_resources("", ["pods"]), *(_resources(group, kinds) for group, kinds in serving.KINDS.items())]
+        policies.append(("serving", _policy(SERVING, served, variables, serving.RULES)))
     if plan.limits_runs:
         variables = run_rules.run_variables(plan.shared_run_limits)
-        runs = _policy(RUNS, _run_resources(plan.job_kinds), variables, run_rules.RULES, condition=run_rules.CHANGED)
+        # Jobs, and the services and pods that Kueue queues in namespaces with serving.
+        kinds: dict[str, tuple[str, ...]] = {"": ("pods",)}
+        for group in {*serving.KINDS, *plan.job_kinds}:
+            kinds[group] = tuple({*serving.KINDS.get(group, ()), *plan.job_kinds.get(group, ())})
+        runs = _policy(
+            RUNS,
+            _job_resources(kinds),
+            variables,
+            run_rules.RULES,
+            condition=run_rules.CHANGED,
+        )
         policies.append(("runs", runs))
     manifests: list[tuple[str, Manifest]] = []
     for role, policy in policies:
@@ -63,29 +77,8 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
     return manifests
 
 
-def _pod_resources() -> list[Manifest]:
-    """Return pods, and Jobs (by their template), so that the person who submits the job sees the rejection."""
-    return [_resources("", ["pods", "pods/ephemeralcontainers"]), _resources("batch", ["jobs"])]
-
-
 def _job_resources(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
     return [_resources(group, kinds) for group, kinds in sorted(job_kinds.items())]
-
-
-def _run_resources(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
-    """Return jobs, services and pods, which Kueue queues in namespaces with serving."""
-    merged = {
-        group: {*serving.KINDS.get(group, ()), *job_kinds.get(group, ())} for group in {*serving.KINDS, *job_kinds}
-    }
-    return _job_resources({"": ("pods",), **{group: tuple(kinds) for group, kinds in merged.items()}})
-
-
-def _controller_resources() -> list[Manifest]:
-    return [_resources("", ["pods/binding"]), _resources("kueue.x-k8s.io", ["workloads"])]
-
-
-def _serving_resources() -> list[Manifest]:
-    return [_resources("", ["pods"]), *(_resources(group, kinds) for group, kinds in serving.KINDS.items())]
 
 
 def _resources(group: str, kinds: Sequence[str]) -> Manifest:

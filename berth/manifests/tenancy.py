@@ -11,7 +11,6 @@ from typing import Final
 
 from berth.manifests import isolation, roles
 from berth.names import berth_labels
-from berth.plan.gke import ServiceAccountPlan
 from berth.plan.policies import (
     CAPABILITIES,
     HOST_NETWORK,
@@ -54,7 +53,8 @@ def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
         f"{_POD_SECURITY}/warn": isolation_plan.pod_security_warning,
     }
     metadata: Manifest = {"name": namespace_plan.name, "labels": team_labels(team) | levels}
-    if annotations := _policy_annotations(isolation_plan) | _run_limits(namespace_plan):
+    limits = ",".join(f"{queue}={seconds}" for queue, seconds in sorted(namespace_plan.run_limits.items()))
+    if annotations := _policy_annotations(isolation_plan) | ({RUN_DURATIONS: limits} if limits else {}):
         metadata["annotations"] = annotations
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
@@ -71,12 +71,6 @@ def _policy_annotations(plan: IsolationPlan) -> dict[str, str]:
         SERVICE_TYPES: plan.service_types,
     }
     return {key: ",".join(items) for key, items in values.items() if items}
-
-
-def _run_limits(plan: NamespacePlan) -> dict[str, str]:
-    """Return the annotation with the longest runs of the namespace's queues; empty without queued machines."""
-    limits = ",".join(f"{queue}={seconds}" for queue, seconds in sorted(plan.run_limits.items()))
-    return {RUN_DURATIONS: limits} if limits else {}
 
 
 def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterator[tuple[str, Manifest]]:
@@ -109,7 +103,7 @@ def service_account(team: TeamPlan, namespace_plan: NamespacePlan, identity: Ide
     """
     metadata = _metadata(team, namespace_plan, identity.service_account)
     if identity.impersonates is not None:
-        metadata["annotations"] = _impersonation(identity.impersonates)
+        metadata["annotations"] = {ACCOUNT_ANNOTATION: identity.impersonates.email}
     account: Manifest = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
     return account if identity.api_token else {**account, "automountServiceAccountToken": False}
 
@@ -142,7 +136,3 @@ def _version(secret: SecretPlan) -> str:
 
 def _metadata(team: TeamPlan, namespace_plan: NamespacePlan, name: str) -> Manifest:
     return {"name": name, "namespace": namespace_plan.name, "labels": team_labels(team)}
-
-
-def _impersonation(account: ServiceAccountPlan) -> dict[str, str]:
-    return {ACCOUNT_ANNOTATION: account.email}

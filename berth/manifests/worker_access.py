@@ -30,7 +30,12 @@ def access_manifests(plan: WorkerAccessPlan) -> Iterator[tuple[str, Manifest]]:
     yield "account", {"apiVersion": "v1", "kind": "ServiceAccount"} | _metadata(plan.account, plan.namespace)
     rules = [rule for group in sorted(plan.job_kinds) for rule in _job_rules(group, plan.job_kinds[group])]
     role = {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole"} | _metadata(plan.account)
-    yield "role", role | {"rules": [*rules, *_kueue_rules()]}
+    rules += [
+        _rule(_KUEUE, ["workloads"], (*_CREATE_VERBS, *_UPDATE_VERBS)),
+        _rule(_KUEUE, ["workloads/status"], ("get", *_UPDATE_VERBS)),
+        _rule(_KUEUE, ["clusterqueues", "localqueues"], ("get", "list", "watch")),
+    ]
+    yield "role", role | {"rules": rules}
     binding = {
         "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": plan.account},
         "subjects": [{"kind": "ServiceAccount", **account_ref}],
@@ -76,12 +81,6 @@ def _job_rules(group: str, resources: Sequence[str]) -> Iterator[Manifest]:
         yield _rule(group, [resource], (*_CREATE_VERBS, *update_verbs))
         if (group, resource) != ("", "pods"):
             yield _rule(group, [f"{resource}/status"], ("get",))
-
-
-def _kueue_rules() -> Iterator[Manifest]:
-    yield _rule(_KUEUE, ["workloads"], (*_CREATE_VERBS, *_UPDATE_VERBS))
-    yield _rule(_KUEUE, ["workloads/status"], ("get", *_UPDATE_VERBS))
-    yield _rule(_KUEUE, ["clusterqueues", "localqueues"], ("get", "list", "watch"))
 
 
 def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Manifest:

@@ -241,7 +241,7 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     `service_account` is the email of an existing service account; None is the cluster's account of nodes.
 
     `adopted`: another tool created the pool, and settings of its nodes that can only be chosen at creation, or that
-    replace or recreate the nodes, stay as they are (`components.gke.node_pool`). They apply to a new pool.
+    replace or recreate the nodes, stay as they are (`berth.google.node_pool`). They apply to a new pool.
 
     Fields without a default are required. Others that are None are not set: an existing pool keeps its value, which the
     provider reads back.

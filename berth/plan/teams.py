@@ -147,6 +147,10 @@ class TeamPlan(Struct, frozen=True, kw_only=True):
         """The first namespace, the default of its jobs."""
         return self.namespaces[0].name
 
+    def resource_suffix(self, namespace: str) -> str:
+        """Return the end of resource names, empty for the first namespace, so that adding another renames nothing."""
+        return "" if namespace == self.namespace else f"/{namespace}"
+
     def pod_priorities(self, namespace: str) -> tuple[str, ...] | None:
         """Return the PriorityClasses that pods may have in one of its namespaces; None if no policy restricts them."""
         owned = any(each.name == namespace and each.owned for each in self.namespaces)

@@ -10,7 +10,6 @@ from msgspec import Struct
 from berth.catalog import Machine
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
@@ -90,6 +89,7 @@ def plan_cluster_fleet(
         run_limits(queue_plans, checks),
     )
     existing_cluster = existing.existing_cluster_plan(context, machines.pools)
+    account = gke.node_account_email(context)
     return FleetPlan(
         stack=context.stack,
         project=context.spec.project,
@@ -108,7 +108,9 @@ def plan_cluster_fleet(
         labels=gke.resource_labels(context),
         admission_checks=checks.checks,
         provisioning_configs=checks.provisioning_configs,
-        compute_classes=_class_plans(context, machines),
+        compute_classes=tuple(
+            compute_classes.class_plan(context, each, account) for each in machines.compute_classes.values()
+        ),
         kueue=kueue,
         held=reservations.held_plans(context, machines.reserved_machines, machines.demands),
         future_reservations=reservations.future_reservations(context, machines.reserved_machines, machines.demands),
@@ -137,8 +139,3 @@ def _guaranteed_by_flavor(
 def _own_cluster(context: PlanningContext, machines: ClusterMachines) -> ClusterPlan:
     requests = {name: pool.request for name, pool in machines.pools.items()}
     return gke.cluster_plan(context, requests, multi_networking=bool(machines.networks))
-
-
-def _class_plans(context: PlanningContext, machines: ClusterMachines) -> tuple[ComputeClassPlan, ...]:
-    account = gke.node_account_email(context)
-    return tuple(compute_classes.class_plan(context, each, account) for each in machines.compute_classes.values())

@@ -59,11 +59,11 @@ class Answers(Struct, frozen=True, kw_only=True):
     def limit_of(self, metric: QuotaMetric, project: str, location: str) -> QuotaLimit | None:
         """The value of a metric in a project and location; the one that says most of it, None without any."""
         matches = [limit for limit in self.limits if limit.is_of(metric, project, location)]
-        return max(matches, key=_specificity, default=None)
-
-
-def _specificity(limit: QuotaLimit) -> tuple[int, bool, bool]:
-    return len(limit.dimensions), bool(limit.locations), limit.usage is not None
+        return max(
+            matches,
+            key=lambda limit: (len(limit.dimensions), bool(limit.locations), limit.usage is not None),
+            default=None,
+        )
 
 
 def read_answers(
@@ -225,7 +225,8 @@ def _cloud_quota_limits(entry: SourceValue) -> Iterator[QuotaLimit]:
         if details is None or not _has(info, details, "value"):
             continue
         limit, dimensions = _count(details["value"]), _dimensions(parts)
-        places = _region(dimensions) or tuple(_strings(parts.get("applicableLocations")))
+        listed = parts["applicableLocations"].sequence("a list of locations") if "applicableLocations" in parts else []
+        places = _region(dimensions) or tuple(str(each.value) for each in listed or ())
         if limit is not None:
             yield QuotaLimit(
                 names=(quota_id, metric),
@@ -261,11 +262,6 @@ def _count(at: SourceValue) -> int | None:
 def _text(parts: Mapping[str, SourceValue], key: str) -> str:
     value = parts[key].value if key in parts else ""
     return value if isinstance(value, str) else ""
-
-
-def _strings(at: SourceValue | None) -> list[str]:
-    values = at.sequence("a list of locations") if at else None
-    return [str(each.value) for each in values or ()]
 
 
 def _dimensions(parts: Mapping[str, SourceValue]) -> dict[str, str]:

@@ -92,7 +92,8 @@ def required_quotas(plan: FleetPlan) -> tuple[RequiredQuota, ...]:
     grouped: dict[tuple[str, int, str, str], list[QuotaNeed]] = {}
     for cluster in made_clusters(plan):
         for use in _cluster_uses(cluster):
-            scope, place = _SCOPES.index(use.metric.scope), _location(use.metric, cluster)
+            places = {"region": cluster.region or "", "global": GLOBAL, "cluster": cluster.cluster.name}
+            scope, place = _SCOPES.index(use.metric.scope), places[use.metric.scope]
             grouped.setdefault((cluster.project or "", scope, place, use.metric.name), []).append(use)
     return tuple(
         RequiredQuota(metric=uses[0].metric, project=project, location=location, uses=tuple(uses))
@@ -106,11 +107,6 @@ def made_clusters(plan: FleetPlan) -> Iterator[FleetPlan]:
     for cluster in (plan, *(worker.plan for worker in plan.workers if worker.made_here)):
         if not isinstance(cluster.cluster, ExistingClusterPlan):
             yield cluster
-
-
-def _location(metric: QuotaMetric, plan: FleetPlan) -> str:
-    places = {"region": plan.region or "", "global": GLOBAL, "cluster": plan.cluster.name}
-    return places[metric.scope]
 
 
 def _cluster_uses(plan: FleetPlan) -> Iterator[QuotaNeed]:

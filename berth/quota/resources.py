@@ -8,9 +8,8 @@ from msgspec import Struct
 
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
+from berth.plan.gke import ClusterPlan, NetworkPlan
 from berth.plan.nodes import Bounds
-from berth.plan.teams import TeamPlan
 
 _REGIONAL_ZONES = 3
 """The zones that GKE takes for a regional cluster whose zones nobody names (GKE docs: regional clusters)."""
@@ -30,8 +29,15 @@ def resource_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
     yield from _network_counts(plan)
     yield from _node_pool_counts(plan)
     yield from _capacity_counts(plan)
-    yield _fixed("service_accounts", "cluster", int(_makes_node_account(plan)))
-    yield _fixed("service_accounts", "teams", sum(_makes_account(team) for team in plan.teams))
+    has_account = not isinstance(plan.cluster, ExistingClusterPlan) and plan.cluster.node_service_account is not None
+    identities = [team.identity for team in plan.teams]
+    yield _fixed("service_accounts", "cluster", int(has_account))
+    yield _fixed(
+        "service_accounts",
+        "teams",
+        # Those that another cluster of the project makes are not counted again.
+        sum(each is not None and each.granted and each.impersonates is not None for each in identities),
+    )
 
 
 def _fixed(key: str, source: str, count: int, doubt: str = "") -> ResourceCount:
@@ -55,12 +61,8 @@ def _node_pool_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
     pools = [(f"pools.{pool.name}", node_pool) for pool in plan.own_pools for node_pool in pool.node_pools]
     for source, node_pool in (*system, *pools):
         for key in ("instance_groups", "instance_group_managers"):
-            yield _fixed(key, source, _zone_count(plan, node_pool))
-
-
-def _zone_count(plan: FleetPlan, node_pool: NodePoolPlan) -> int:
-    cluster_zones = () if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.zones
-    return len(node_pool.zones or cluster_zones) or _REGIONAL_ZONES
+            cluster_zones = () if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.zones
+            yield _fixed(key, source, len(node_pool.zones or cluster_zones) or _REGIONAL_ZONES)
 
 
 def _capacity_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
@@ -72,13 +74,3 @@ def _capacity_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
         if pool.capacity == "queued":
             most = pool.nodes.max // (pool.hosts_per_slice or 1)
             yield ResourceCount(key="resize_requests", source=f"pools.{pool.name}", amount=Bounds(min=0, max=most))
-
-
-def _makes_node_account(plan: FleetPlan) -> bool:
-    """Whether a service account is made for the nodes."""
-    return not isinstance(plan.cluster, ExistingClusterPlan) and plan.cluster.node_service_account is not None
-
-
-def _makes_account(team: TeamPlan) -> bool:
-    """Whether a Google service account is made for a team here, and not by another cluster of the project."""
-    return team.identity is not None and team.identity.granted and team.identity.impersonates is not None

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from markupsafe import Markup
 from msgspec.structs import replace
 
-from berth.diagnostics import join_words
+from berth.document import Lines
+from berth.overview.ack import node_pool_table
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
 from berth.planner.queueing.preemption import describe_rules, reclaim_rules
 from berth.report.bars import flavor_charts
-from berth.report.fleet import accelerator_figures, queueing_figures, team_quota_sections, tree_picture
+from berth.report.fleet import accelerator_figures, queueing_figures, team_tables, tree_picture
 from berth.report.tree import COHORT, QUEUE, BoxQuota, TreeBox
-from berth.report.view import KeyFigure, ReportBody, Section
-from berth.text import format_range, job_placement, pluralize
+from berth.report.view import KeyFigure, ReportBody
+from berth.text import job_placement, pluralize
 
 _NON_ACCELERATORS = ("cpu", "memory")
 
@@ -28,14 +29,14 @@ def ack_body(plan: AckFleetPlan) -> ReportBody:
         subtitle=f"Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name}",
         figures=[*accelerator_figures(plan), *queueing_figures(plan), _member_figure(plan)],
         charts=flavor_charts(plan),
-        teams=(*team_quota_sections(plan), _jobs_section(plan)),
+        teams=(*team_tables(plan), Lines("Jobs", list(job_placement(plan)))),
         picture=tree_picture(tree_boxes, plan.stack),
         tree_caption="The minimum of each node is its guarantee, the maximum its ceiling.",
         boxes=tree_boxes,
-        relations=Section(
-            "As sentences", lines=list(describe_rules(reclaim_rules(plan.quotas), len(plan.cluster_queues)))
-        ),
-        pools=[_pool_section(plan)],
+        relations=[
+            Lines("As sentences", list(describe_rules(reclaim_rules(plan.quotas), len(plan.cluster_queues)))),
+        ],
+        pools=[replace(node_pool_table(plan), title="Node pools and the source of their machines")],
     )
 
 
@@ -49,16 +50,12 @@ def _body_without_tree(plan: AckFleetPlan) -> ReportBody:
             _member_figure(plan),
         ],
         charts=[replace(chart, totals=chart.totals[:1], teams=()) for chart in flavor_charts(plan)],
-        teams=(*team_quota_sections(plan), _jobs_section(plan)),
+        teams=(*team_tables(plan), Lines("Jobs", list(job_placement(plan)))),
         picture=Markup(),
         tree_caption="",
         boxes=(),
-        pools=[_pool_section(plan)],
+        pools=[replace(node_pool_table(plan), title="Node pools and the source of their machines")],
     )
-
-
-def _jobs_section(plan: AckFleetPlan) -> Section:
-    return Section("Jobs", lines=list(job_placement(plan)))
 
 
 def ack_boxes(plan: AckFleetPlan) -> tuple[TreeBox, ...]:
@@ -88,21 +85,3 @@ def _member_figure(plan: AckFleetPlan) -> KeyFigure:
     return KeyFigure(
         str(len(plan.members)), what, f"{existing_count} existing" if existing_count else "created by this stack"
     )
-
-
-def _pool_section(plan: AckFleetPlan) -> Section:
-    rows = [
-        [
-            f"{member.name}/{pool.name}",
-            pool.instance_type,
-            "existing" if member.existing else "spot" if pool.spot else "on-demand",
-            format_range(pool.nodes),
-            f"{format_range(pool.accelerators)} {pool.gpu}",
-            pool.flavor,
-            join_words(list(pool.vswitches)),
-        ]
-        for member in plan.members
-        for pool in member.node_pools
-    ]
-    head = ("node pool", "instance type", "from", "nodes", "accelerators", "flavor", "vSwitches")
-    return Section("Node pools and the source of their machines", head, rows, (3,))

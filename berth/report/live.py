@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.report.view import Section
+from berth.document import Block
 
 
 class LiveView(Struct, frozen=True):
-    """The state of a cluster: where it is from and how old it is, tables, and notes."""
+    """The state of a cluster: where it is from and how old it is, and what it holds."""
 
     source: str
-    tables: tuple[Section, ...]
-    notes: tuple[str, ...] = ()
+    document: tuple[Block, ...]

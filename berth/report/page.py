@@ -12,7 +12,10 @@ from markupsafe import Markup
 
 from berth.cost import text as cost_words
 from berth.cost.fleet import FleetCost
+from berth.document import Document
+from berth.document.html import render_html
 from berth.evaluate import Evaluation
+from berth.overview.problems import problem_lists
 from berth.plan.ack import AckFleetPlan
 from berth.plan.team_stack import TeamStackPlan
 from berth.report.ack import ack_body, ack_boxes
@@ -23,7 +26,7 @@ from berth.report.team import team_body, team_boxes
 from berth.report.timeline import Timeline
 from berth.report.tree import TreeBox, quota_tree_boxes
 from berth.report.usage_plot import UsageView, usage_svg
-from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin, Section
+from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin
 from berth.text import pluralize
 
 _OPEN_TEAM_BARS = 12
@@ -67,7 +70,7 @@ def render_page(
         most=MAX_QUEUES,
         meaning=RULE_MEANINGS,
         figures=list(_all_figures(evaluation, body, cost)),
-        problems=list(_problem_sections(evaluation)),
+        problems=list(problem_lists(evaluation)),
         changed=changed,
         timeline=timeline,
         script=Markup(script),
@@ -80,7 +83,8 @@ def render_page(
         usage_picture=Markup(usage_svg(usage)) if usage and usage.is_drawable else "",
         origin=origin,
         cost=cost,
-        costs=list(_cost_sections(cost)) if cost else [],
+        costs=list(cost_words.cost_blocks(cost)) if cost else [],
+        show=_show,
     )
     return html + "\n"
 
@@ -132,42 +136,6 @@ def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCos
     )
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def _problem_sections(evaluation: Evaluation) -> Iterator[Section]:
-    for caption, problems, folded in (
-        ("Faults", evaluation.faults, False),
-        ("Warnings", evaluation.warnings, False),
-        ("Notes", evaluation.notes, True),
-    ):
-        lines = [p.line_without_severity() for p in problems]
-        yield Section(f"{caption} ({len(problems)})", lines=lines, folded=folded)
-
-
-def _cost_sections(cost: FleetCost) -> Iterator[Section]:
-    money, total = cost_words.format_money, cost.fleet
-    machines = [
-        [
-            m.label,
-            m.machine_type,
-            m.capacity,
-            *map(money, (m.price, m.committed, m.ceiling)),
-            _price_note(m.price is None),
-        ]
-        for m in cost.machines
-    ]
-    machines.append(
-        ["all", "", "", "", money(total.committed), money(total.ceiling), cost_words.describe_unpriced(total)]
-    )
-    head = ("machines", "type", "from", "each", "committed", "ceiling", "")
-    yield Section(f"Machines, {cost.prices.currency} an hour", head, machines, (3, 4, 5))
-    teams = [[t, money(s.committed), money(s.ceiling), cost_words.describe_unpriced(s)] for t, s in cost.teams.items()]
-    yield Section(f"Teams, {cost.prices.currency} an hour", ("team", "guaranteed", "ceiling", ""), teams, (1, 2))
-    yield Section(
-        "What the figures include", lines=[cost_words.describe_scope(cost), *cost_words.missing_price_lines(cost)]
-    )
-
-
-def _price_note(missing: bool) -> str:
-    return "no price" if missing else ""
+def _show(document: Document) -> Markup:
+    # Every text in a document is escaped when it is rendered.
+    return Markup(render_html(document))

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from berth.report.view import Section
+from berth.document import Block
 
 
 class LaneState(StrEnum):
@@ -60,13 +60,12 @@ class JobLane(Struct, frozen=True):
 
 
 class Timeline(Struct, frozen=True):
-    """A run of jobs: a lane for each, from step `first` up to, and without, `end`; `table` has all events."""
+    """A run of jobs: a lane for each, from step `first` up to, and without, `end`; `document` has all events."""
 
     lanes: tuple[JobLane, ...]
     first: int
     end: int
-    table: Section
-    notes: tuple[str, ...]
+    document: tuple[Block, ...]
 
     @property
     def steps(self) -> int:

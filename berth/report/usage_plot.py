@@ -7,7 +7,7 @@ from html import escape
 
 from msgspec import Struct
 
-from berth.report.view import Section
+from berth.document import Block
 
 MAX_ROWS = 60
 """Maximum of rows in a picture; the table has all of them."""
@@ -43,15 +43,14 @@ class UsageRow(Struct, frozen=True):
 
 
 class UsageView(Struct, frozen=True):
-    """The use of a period: `period` as text, its first and last Unix time and step, tables, and notes."""
+    """The use of a period: `period` as text, its first and last Unix time and step, and the figures."""
 
     period: str
     start: int
     end: int
     step: int
     rows: tuple[UsageRow, ...]
-    tables: tuple[Section, ...]
-    notes: tuple[str, ...] = ()
+    document: tuple[Block, ...]
 
     @property
     def is_drawable(self) -> bool:

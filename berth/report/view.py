@@ -7,36 +7,17 @@ from collections.abc import Sequence
 from markupsafe import Markup
 from msgspec import Struct
 
+from berth.document import Block
 from berth.report.bars import SEGMENT_LABELS, FlavorChart
 from berth.report.preemption_matrix import PreemptionMatrix
 from berth.report.tree import TreeBox, TreeNode, nest_boxes
 
 
-class Section(Struct, frozen=True):
-    """A table (`head` and `rows`; `right` are the columns of numbers) or a list of `lines`, under a `caption`.
-
-    A line that begins with four spaces belongs to the one above it. What is `folded` opens on a click.
-    """
-
-    caption: str
-    header: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
-    numeric_columns: Sequence[int] = ()
-    lines: Sequence[str] = ()
-    folded: bool = False
-
-    @property
-    def is_empty(self) -> bool:
-        """Return whether there is nothing to show."""
-        return not self.rows and not self.lines
-
-
 class ChangeSummary(Struct, frozen=True):
-    """Changes of the fleet `since` a revision: as one line, and in parts."""
+    """Changes of the fleet since a `revision`."""
 
     revision: str
-    headline: str
-    sections: Sequence[Section]
+    document: Sequence[Block]
 
 
 class KeyFigure(Struct, frozen=True):
@@ -68,11 +49,11 @@ class ReportBody(Struct, frozen=True):
     tree_caption: str
     boxes: Sequence[TreeBox]
     charts: Sequence[FlavorChart] = ()
-    teams: Sequence[Section] = ()
+    teams: Sequence[Block] = ()
     matrices: Sequence[PreemptionMatrix] = ()
-    relations: Section = Section("")
-    pools: Sequence[Section] = ()
-    workloads: Sequence[Section] = ()
+    relations: Sequence[Block] = ()
+    pools: Sequence[Block] = ()
+    workloads: Sequence[Block] = ()
 
     @property
     def tree(self) -> tuple[TreeNode, ...]:

@@ -44,18 +44,14 @@ def plan_rotation(
         after = edit(editor)
         evaluation = after.evaluate()
         if evaluation.fleet_plan is not None and not {"slices", "nodes"} & changes.keys():
-            _check_capacity_kept(pool, _replacement(evaluation.fleet_plan, pool, how))
+            name = _next_name(pool) if how == BESIDE else pool.name
+            _check_capacity_kept(pool, next((each for each in evaluation.fleet_plan.pools if each.name == name), None))
         faults = tuple(fault.line() for fault in evaluation.faults)
         steps.append(RotationStep(title, then, after.unified_diff(editor), faults))
         if faults:
             break
         editor = after
     return steps
-
-
-def _replacement(plan: FleetPlan, pool: PoolPlan, how: str) -> PoolPlan | None:
-    name = _next_name(pool) if how == BESIDE else pool.name
-    return next((each for each in plan.pools if each.name == name), None)
 
 
 def _next_name(pool: PoolPlan) -> str:

@@ -64,7 +64,9 @@ class YamlEditor(Struct, frozen=True, dict=True):
                 r"(:\s*\{\s*)(\})?", lambda f: f"{f[1]}{pair}{'}' if f[2] else ', '}", lines[at], count=1
             )
         else:
-            lines.insert(at + 1, f"{self._child_indent(lines, at)}{key}: {value}\n")
+            first_child = next((line for line in lines[at + 1 : _block_end(lines, at)] if line.strip()), None)
+            indent = _indent(first_child) if first_child else _indent(lines[at]) + 2
+            lines.insert(at + 1, f"{' ' * indent}{key}: {value}\n")
         return self._verified(name, lines, (*path, key), load_yaml(value))
 
     def remove(self, path: FieldPath) -> YamlEditor:
@@ -138,12 +140,6 @@ class YamlEditor(Struct, frozen=True, dict=True):
         """The stack that these files contain."""
         with _temporary_folder(self.texts) as folder:
             return read_stack(str(folder / self.file), folder)[0]
-
-    def _child_indent(self, lines: list[str], at: int) -> str:
-        """Return the indentation inside the mapping that begins on a line."""
-        first_child = next((line for line in lines[at + 1 : _block_end(lines, at)] if line.strip()), None)
-        own_indent = _indent(lines[at])
-        return " " * (_indent(first_child) if first_child else own_indent + 2)
 
 
 def _value_at(value: object, path: FieldPath) -> object:

@@ -37,7 +37,8 @@ def find_mismatches(cases: Iterable[RecordedCase]) -> Iterator[CaseMismatch]:
     for case in cases:
         for index, (step, simulated) in enumerate(zip(case["steps"], replay(case), strict=True)):
             if step.get("then", {}) != simulated:
-                yield CaseMismatch(case["case"], index, _describe_step(step), step.get("then", {}), simulated)
+                event = f"submit {step['submit']['name']}" if "submit" in step else f"finish {step['finish']}"
+                yield CaseMismatch(case["case"], index, event, step.get("then", {}), simulated)
 
 
 def format_summary(cases: Sequence[RecordedCase], mismatches: Sequence[CaseMismatch]) -> str:
@@ -45,10 +46,6 @@ def format_summary(cases: Sequence[RecordedCase], mismatches: Sequence[CaseMisma
     steps = sum(len(case["steps"]) for case in cases)
     failed = len({difference.case for difference in mismatches})
     return f"agreement: {steps - len(mismatches)} of {steps} steps, {len(cases) - failed} of {len(cases)} cases"
-
-
-def _describe_step(step: dict[str, Any]) -> str:
-    return f"submit {step['submit']['name']}" if "submit" in step else f"finish {step['finish']}"
 
 
 def _describe_state(state: dict[str, Any] | None) -> str:

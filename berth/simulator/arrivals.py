@@ -52,7 +52,9 @@ def _is_left_out(job: JobManifest, fleet: SimulatedFleet) -> bool:
         return True
     is_service = job.row is None or job.row.serving
     is_managed = job.row is None or fleet.integrations.manages(job.row.framework, job.namespace)
-    needs_queue = QUEUE_NAME in job.labels or not is_service or _uses_accelerators(job, fleet)
+    accelerators = {resource for _, resource in fleet.accelerator_nouns}
+    uses_accelerators = any(accelerators & each.requests.keys() for each in job.pod_sets or ())
+    needs_queue = QUEUE_NAME in job.labels or not is_service or uses_accelerators
     if job.row is not None and not is_managed and needs_queue:
         job.source.fault("not-queued", fleet.integrations.refusal(job.kind, job.row.framework, job.namespace))
         return True
@@ -69,11 +71,6 @@ def _is_left_out(job: JobManifest, fleet: SimulatedFleet) -> bool:
         job.source.problems.warning("unknown-kind", job.source.path, message)
         return True
     return False
-
-
-def _uses_accelerators(job: JobManifest, fleet: SimulatedFleet) -> bool:
-    accelerators = {resource for _, resource in fleet.accelerator_nouns}
-    return any(accelerators & each.requests.keys() for each in job.pod_sets or ())
 
 
 def already_submitted(name: str) -> str:

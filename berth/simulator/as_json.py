@@ -7,15 +7,20 @@ from typing import Any
 from berth.simulator.compare import JobDifference, compare_runs
 from berth.simulator.lenders import QuotaUse
 from berth.simulator.pending_reasons import PendingReason
-from berth.simulator.story import JobOutcome, Preemption, SimulationRun, StepResult
+from berth.simulator.story import JobOutcome, Preemption, SimulationRun
 from berth.simulator.text import RunFormatter
 
 
 def run_to_json(run: SimulationRun) -> dict[str, Any]:
     """Return a run: every step with its changes, and the status of every unfinished job at the end."""
+    steps: list[dict[str, Any]] = []
+    for step in run.steps:
+        formatter = RunFormatter(run, step)
+        changes = [_outcome_to_json(row, formatter) for row in step.outcomes]
+        steps.append({"step": step.number, "kind": step.kind, "text": step.text, "changes": changes})
     return {
         "stack": run.fleet.name,
-        "steps": [_step_to_json(moment, RunFormatter(run, moment)) for moment in run.steps],
+        "steps": steps,
         "unfinished": [_outcome_to_json(row, RunFormatter(run)) for row in run.unfinished],
     }
 
@@ -24,11 +29,6 @@ def comparison_to_json(old: SimulationRun, new: SimulationRun) -> dict[str, Any]
     """Return the differences between two runs of the same jobs."""
     differences = [_difference_to_json(each, RunFormatter(old), RunFormatter(new)) for each in compare_runs(old, new)]
     return {"old": old.fleet.name, "new": new.fleet.name, "differences": differences}
-
-
-def _step_to_json(step: StepResult, formatter: RunFormatter) -> dict[str, Any]:
-    outcomes = [_outcome_to_json(row, formatter) for row in step.outcomes]
-    return {"step": step.number, "kind": step.kind, "text": step.text, "changes": outcomes}
 
 
 def _outcome_to_json(outcome: JobOutcome, formatter: RunFormatter) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from berth.diagnostics import Problem, Problems
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, FlavorQuotasPlan, QuotaLimits
+from berth.plan.kueue import ClusterQueuePlan, FlavorQuotasPlan, QuotaLimits
 from berth.simulator.integrations import Integrations, integrations
 from berth.simulator.scheduler.model import (
     BORROWING_FIRST,
@@ -88,8 +88,14 @@ def _build_setup(plan: FleetPlan) -> SchedulerSetup:
     resources = {flavor.name: flavor.resource for flavor in plan.flavors}
     return SchedulerSetup(
         queues=tuple(_build_queue(queue, resources) for queue in plan.cluster_queues),
-        cohorts=tuple(_build_cohort(cohort) for cohort in plan.cohorts),
-        resource_flavors={flavor.name: _build_flavor(flavor) for flavor in plan.flavors},
+        cohorts=tuple(
+            Cohort(name=cohort.name, parent=cohort.parent, quotas=_build_quotas(cohort.flavors))
+            for cohort in plan.cohorts
+        ),
+        resource_flavors={
+            flavor.name: ResourceFlavor(node_labels=flavor.node_labels, tolerations=flavor.tolerations)
+            for flavor in plan.flavors
+        },
         workers={worker.name: _build_setup(worker.plan) for worker in plan.workers},
     )
 
@@ -100,17 +106,6 @@ def _display_name(queue: ClusterQueuePlan) -> str:
         return queue.name
     local_queue = queue.local_queues[0]
     return f"{local_queue.team}/{local_queue.name}"
-
-
-def _build_flavor(plan: FlavorPlan) -> ResourceFlavor:
-    return ResourceFlavor(
-        node_labels=plan.node_labels,
-        tolerations=plan.tolerations,
-    )
-
-
-def _build_cohort(plan: CohortPlan) -> Cohort:
-    return Cohort(name=plan.name, parent=plan.parent, quotas=_build_quotas(plan.flavors))
 
 
 def _build_queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> ClusterQueue:

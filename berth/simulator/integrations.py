@@ -32,7 +32,9 @@ class Integrations(Struct, frozen=True):
 
     def refusal(self, kind: str, framework: str, namespace: str) -> str:
         """Return the message for an object that Kueue does not manage in its namespace."""
-        if framework not in SERVING_FRAMEWORKS or self._has_serving_everywhere():
+        if framework not in SERVING_FRAMEWORKS or (
+            self.serving is None and not set(SERVING_FRAMEWORKS).isdisjoint(self.frameworks or ())
+        ):
             outside = "it would start at once, outside all quota"
             return f"Kueue in this fleet does not manage {kind} objects: {outside}; add {framework} to its integrations"
         outside = "its pods would start outside all quota, or be refused if they use accelerators"
@@ -42,9 +44,6 @@ class Integrations(Struct, frozen=True):
         if self.serving:
             remedy += f", or use {join_quoted(list(self.serving[:_MAX_LISTED]))}"
         return f"Kueue does not manage {kind} objects in namespace '{namespace}': {outside}; {remedy}"
-
-    def _has_serving_everywhere(self) -> bool:
-        return self.serving is None and not set(SERVING_FRAMEWORKS).isdisjoint(self.frameworks or ())
 
 
 def integrations(plan: FleetPlan) -> Integrations:

@@ -97,11 +97,14 @@ def _stop_policies(item: SourceValue, fleet: SimulatedFleet) -> dict[str, str]:
 
 def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[RunningWorkload]:
     """Yield the workload if it is unfinished and its queue belongs to the fleet."""
-    conditions = _true_conditions(item)
-    if "Finished" in conditions or _nested(item, "spec", "active") is False:
+    all_conditions = [as_mapping(each) for each in as_list(_nested(item, "status", "conditions"))]
+    since = {
+        str(c.get("type")): str(c.get("lastTransitionTime", "")) for c in all_conditions if c.get("status") == "True"
+    }
+    if "Finished" in since or _nested(item, "spec", "active") is False:
         return
     namespace, name = str(_nested(item, "metadata", "namespace")), str(_nested(item, "metadata", "name"))
-    has_quota = "QuotaReserved" in conditions and "Evicted" not in conditions
+    has_quota = "QuotaReserved" in since and "Evicted" not in since
     admitted_by = _nested(item, "status", "admission", "clusterQueue") if has_quota else None
     local_queue = (namespace, str(_nested(item, "spec", "queueName")))
     queue = str(admitted_by) if admitted_by is not None else fleet.local_queues.get(local_queue, "")
@@ -113,7 +116,12 @@ def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[Running
             "no-queue", item.path, f"workload '{namespace}/{name}': {queue_text} does not belong to this stack"
         )
         return
-    pod_sets = _admitted_pod_sets(item) if has_quota else _requested_pod_sets(item)
+    # What is admitted counts as one pod with the total usage.
+    pod_sets = (
+        [PodSet(name=str(each.get("name")), count=1, requests=_usage(each)) for each in _assignments(item)]
+        if has_quota
+        else _requested_pod_sets(item)
+    )
     if pod_sets is None:
         return
     job = Job(name=f"{namespace}/{name}", queue=queue, priority=_priority(item), pod_sets=tuple(pod_sets))
@@ -123,7 +131,7 @@ def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[Running
         return
     flavors = tuple(_flavors(each) for each in _assignments(item))
     yield RunningWorkload(
-        job, _owner_name(item) or name, created_at, conditions["QuotaReserved"], "Admitted" in conditions, flavors
+        job, _owner_name(item) or name, created_at, since["QuotaReserved"], "Admitted" in since, flavors
     )
 
 
@@ -144,11 +152,6 @@ def _requested_pod_sets(item: SourceValue) -> list[PodSet] | None:
     return pod_sets
 
 
-def _admitted_pod_sets(item: SourceValue) -> list[PodSet]:
-    """Return the admitted pod sets, each as one pod with the total usage."""
-    return [PodSet(name=str(each.get("name")), count=1, requests=_usage(each)) for each in _assignments(item)]
-
-
 def _usage(assignment: dict[str, object]) -> dict[str, int]:
     usage = as_mapping(assignment.get("resourceUsage"))
     return {resource: parse_quantity(resource, written) or 0 for resource, written in usage.items()}
@@ -160,12 +163,6 @@ def _flavors(assignment: dict[str, object]) -> dict[str, str]:
 
 def _assignments(item: SourceValue) -> list[dict[str, object]]:
     return [as_mapping(each) for each in as_list(_nested(item, "status", "admission", "podSetAssignments"))]
-
-
-def _true_conditions(item: SourceValue) -> dict[str, str]:
-    """Return type → time of transition, for conditions that are true."""
-    conditions = [as_mapping(each) for each in as_list(_nested(item, "status", "conditions"))]
-    return {str(c.get("type")): str(c.get("lastTransitionTime", "")) for c in conditions if c.get("status") == "True"}
 
 
 def _priority(item: SourceValue) -> int:

@@ -91,11 +91,13 @@ def find_pending_reason(
     if permanent is not None:
         return permanent
     blocker = _job_ahead(workload)
+    fits = assignment.outcome == AssignmentOutcome.FIT
     if blocker is not None:
-        return PendingReason(PendingCode.BEHIND_OTHER, other_jobs=(blocker.job.name,), free_now=_list_free(assignment))
+        free = tuple(_shortage(stock, amount) for stock, amount in assignment.usage.items()) if fits else ()
+        return PendingReason(PendingCode.BEHIND_OTHER, other_jobs=(blocker.job.name,), free_now=free)
     if tree.evicted and queue_state.preemptor is workload:
         return PendingReason(PendingCode.WAITS_FOR_VICTIMS, other_jobs=tuple(other.job.name for other in tree.evicted))
-    if assignment.outcome == AssignmentOutcome.FIT:
+    if fits:
         return PendingReason(
             PendingCode.RESERVED_FOR_OTHERS,
             other_jobs=tuple(other.job.name for other in tree.blocked_heads if other is not workload),
@@ -154,13 +156,6 @@ def _list_shortages(workload: SimulatedWorkload, assignment: Assignment) -> tupl
                 if requested > quota_state.available() and option.flavor not in assignment.unmatched_flavors:
                     shortages.append(_shortage(quota_state, requested))
     return tuple(shortages)
-
-
-def _list_free(assignment: Assignment) -> tuple[Shortage, ...]:
-    """Return the free quota among the quota that a job would use."""
-    if assignment.outcome != AssignmentOutcome.FIT:
-        return ()
-    return tuple(_shortage(stock, amount) for stock, amount in assignment.usage.items())
 
 
 def _shortage(quota_state: QuotaState, requested: int) -> Shortage:

@@ -143,7 +143,9 @@ def _run_steps(fleet: SimulatedFleet, steps: Iterable[ScenarioStep], start: Init
             )
         )
     unfinished = tuple(_job_outcome(simulator, workers, work, []) for work in simulator.workloads.values())
-    return SimulationRun(fleet, tuple(results), unfinished, _unique_names(display_names))
+    counts = Counter(display_names.values())
+    unique_names = {name: short if counts[short] == 1 else name for name, short in display_names.items()}
+    return SimulationRun(fleet, tuple(results), unfinished, unique_names)
 
 
 def _apply_step(simulator: Simulator, step: ScenarioStep) -> list[JobEvent]:
@@ -213,16 +215,14 @@ def _job_outcome(
         refusal = workers.find_refusal(workload)
         status = JobStatus.NEVER_ADMITTED if refusal else JobStatus.RESERVED
         return replace(outcome, status=status, pending_reason=refusal or reason)
-    return replace(outcome, status=_pending_status(outcome, reason), quota_uses=(), pending_reason=reason)
+    if outcome.preempted_by is not None:
+        status = JobStatus.DRAINED if outcome.preempted_by.preemptor is None else JobStatus.PREEMPTED
+    else:
+        status = JobStatus.NEVER_ADMITTED if reason.code.is_permanent else JobStatus.PENDING
+    return replace(outcome, status=status, quota_uses=(), pending_reason=reason)
 
 
 _LOST_QUOTA = (JobEventKind.PREEMPTED, JobEventKind.DRAINED)
-
-
-def _pending_status(outcome: JobOutcome, reason: PendingReason) -> JobStatus:
-    if outcome.preempted_by is not None:
-        return JobStatus.DRAINED if outcome.preempted_by.preemptor is None else JobStatus.PREEMPTED
-    return JobStatus.NEVER_ADMITTED if reason.code.is_permanent else JobStatus.PENDING
 
 
 def _preemption(event: JobEvent) -> Preemption:
@@ -235,9 +235,3 @@ def _preemption(event: JobEvent) -> Preemption:
         reason=event.reason,
         same_priority=preemptor is not None and preemptor.priority == event.workload.priority,
     )
-
-
-def _unique_names(display_names: Mapping[str, str]) -> dict[str, str]:
-    """Return job → display name, or its own name if two jobs have the same display name."""
-    counts = Counter(display_names.values())
-    return {name: short if counts[short] == 1 else name for name, short in display_names.items()}

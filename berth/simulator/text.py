@@ -102,7 +102,12 @@ class RunFormatter:
         )
         if not quota_use.borrowed:
             return text
-        lenders = self._join_names(self._lender_name(lender, queue) for lender in quota_use.lenders)
+        owners, own = self.fleet.queue_owners, self.fleet.queue_owners.get(queue)
+        # Quota of another team has the team's name; of the borrower's own team, that of the queue.
+        lenders = self._join_names(
+            self.queue_name(lender) if owners.get(lender, lender) == own else owners.get(lender, lender)
+            for lender in quota_use.lenders
+        )
         from_lenders = f" from {lenders}" if lenders else ""
         if not quota_use.guaranteed:
             return f"{text} (borrowed{from_lenders})"
@@ -110,11 +115,6 @@ class RunFormatter:
             f"{text} ({format_quantity(resource, quota_use.guaranteed)} own, "
             f"{format_quantity(resource, quota_use.borrowed)} borrowed{from_lenders})"
         )
-
-    def _lender_name(self, lender: str, queue: str) -> str:
-        """Return the owner of lent quota: a team, or a queue if it belongs to the borrower's own team."""
-        owner = self.fleet.queue_owners.get(lender, lender)
-        return self.queue_name(lender) if owner == self.fleet.queue_owners.get(queue) else owner
 
     def format_amount(self, flavor_resource: tuple[str, str], number: int) -> str:
         """Return `24 chips`, `4 L4` or `500m cpu`."""

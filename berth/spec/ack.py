@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 from berth.spec.amounts import Bytes, CountField
 from berth.spec.base import (
-    AcceptLoss,
-    DnsLabel,
     DnsName,
     Entry,
     Model,
@@ -20,9 +18,9 @@ from berth.spec.base import (
 )
 from berth.spec.cluster import Cidr
 from berth.spec.core import AfterValidator
-from berth.spec.machines.pools import FlavorSpec, LabelKey, LabelValue, PoolName, Reason, TaintSpec
+from berth.spec.fleet import AnyFleetSpec
+from berth.spec.machines.pools import LabelKey, LabelValue, PoolName, Reason, TaintSpec
 from berth.spec.model import Field
-from berth.spec.teams import CohortSpec, PrioritySpec, SharedQueueSpec, TeamDefaults, TeamSpec
 
 AlibabaRegion = Annotated[str, Text(r"[a-z]{2}-[a-z]+(-[a-z0-9]+)*", "a region such as cn-hangzhou")]
 InstanceType = Annotated[
@@ -44,109 +42,139 @@ AckVersion = Annotated[
 
 
 class InstanceTypeSpec(Model):
-    """Contents of one ECS instance: `gpus` of the model `gpu`, `cpu` (vCPUs) and `memory`."""
+    """Contents of one ECS instance."""
 
     gpu: GpuModel
+    """Model of the GPUs, such as `A100`."""
     gpus: int = Field(ge=1, le=64)
+    """Number of GPUs."""
     cpu: int = Field(ge=1, le=1024)
+    """Number of vCPUs."""
     memory: Bytes
+    """Memory, such as `1000Gi`."""
 
 
 class AckNodePoolSpec(Model):
     """GPU nodes of one member. Node pools with the same name in several members are one pool to the queues."""
 
     instance_type: InstanceType
+    """ECS instance type of the nodes."""
     nodes: CountField
+    """Number of nodes: a fixed one, or a range to scale in."""
     capacity: Literal["on-demand", "spot"] = "on-demand"
+    """How the nodes are obtained."""
     flavor: DnsName | None = None
+    """Name of the flavor. By default the node pool's name."""
     vswitches: VSwitches = ()
+    """The vSwitches of the nodes. By default the member's."""
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    """Labels of the nodes, which the flavor selects."""
     taints: Sequence[TaintSpec] = ()
+    """Taints of the nodes, which the flavor tolerates."""
     disk_size_gb: int = Field(default=120, ge=40, le=32768)
+    """Size of the system disk in GB."""
 
 
 class MemberSpec(Model):
-    """A member of the fleet: a new ACK Pro cluster, or an `existing` one, which joins and is not changed.
-
-    `enable_reservation` is a parameter of a new member's Kube Scheduler; None is true if its version supports it.
-    """
+    """A member of the fleet: a new ACK Pro cluster, or an existing one, which joins and is not changed."""
 
     existing: ClusterId | None = None
+    """ID of an existing cluster: it joins the fleet, and its node pools are only described."""
     cluster_spec: Literal["ack.pro.small", "ack.pro.xlarge", "ack.pro.2xlarge", "ack.pro.4xlarge"] = "ack.pro.small"
+    """Size of the control plane; Pro, which quota trees and gangs need."""
     version: AckVersion | None = None
+    """Version of the cluster, as text such as `"1.34"`. By default ACK's newest."""
     enable_reservation: bool | None = None
+    """Kube Scheduler of a new member reserves nodes for a job before the fleet sends it; applied only when the cluster
+    is created. By default `true` from version 1.28."""
     vswitches: VSwitches = ()
+    """The vSwitches of the cluster, at most 5. By default the network's."""
     pod_vswitches: VSwitches = ()
+    """The vSwitches from which pods get addresses (Terway). Exactly one of `podVswitches` and `podCidrBlock`."""
     pod_cidr_block: Cidr | None = None
+    """Address range of pods (Flannel)."""
     service_cidr_block: Cidr = "172.21.0.0/20"
+    """Address range of the member's services."""
     node_pools: Section[PoolName, AckNodePoolSpec] = Field(default_factory=dict)
+    """Node pools by name. Those of one name in several members are one pool to queues."""
 
 
 class FailoverSpec(Model):
     """When a job that fails on its member moves to another, and how its objects on the old member are removed."""
 
     toleration_seconds: int = Field(default=30, ge=0, le=86400)
+    """How long a job that fails on a member stays there, in seconds."""
     purge_mode: Literal["Immediately", "Graciously", "Never"] = "Immediately"
+    """How the job is removed from the member then."""
 
 
 class PropagationSpec(Model):
-    """How jobs get from the fleet to a member, in each namespace of a team.
-
-    `suspension` None is true if the fleet has a quota tree.
-    """
+    """How jobs get from the fleet to a member, in each namespace of a team."""
 
     name: DnsName = "training"
+    """Name of the policy in each namespace that has a queue."""
     gang: bool = True
+    """Send a job to one member as a whole."""
     suspension: bool | None = None
+    """Let a job wait for its quota before it goes to a member; `true` is a fault without a quota tree. By default as
+    `quotaTree`."""
     propagate_deps: bool = True
+    """Propagate the objects that a job refers to as well; required for failover."""
     preserve_resources_on_deletion: bool = False
+    """Keep objects on members that are deleted on the fleet."""
     failover: Entry[FailoverSpec] = default_field(FailoverSpec)
+    """What happens to a job that fails on a member."""
 
 
 class AckOneSpec(Model):
-    """The ACK One fleet instance, where teams submit jobs: one that is created, or an `existing` one.
-
-    `kubeconfig` is the path of a file that reaches it; without one its objects are left to `berth render`. Without a
-    `quota_tree`, no quota limits the teams, and the fleet sends each job to a member at once.
-    """
+    """The ACK One fleet instance, where teams submit jobs: one that is created, or an existing one."""
 
     name: ClusterName | None = None
+    """Name of the ACK One fleet. By default the stack's name."""
     existing: ClusterId | None = None
+    """ID of an existing ACK One fleet."""
     kubeconfig: NonEmptyText | None = None
+    """Path of a kubeconfig for the fleet's API server. Without it `pulumi up` does not apply quotas and policies."""
     quota_tree: bool = True
+    """Create an ElasticQuotaTree. With `false` there is no queue: no quota limits the teams, and the fleet sends each
+    job to a member at once."""
     propagation: Entry[PropagationSpec] = default_field(PropagationSpec)
+    """How jobs get from the fleet to a member."""
 
 
 class AckNetworkSpec(Model):
     """The VPC of all clusters, and the vSwitches of members and node pools that name none."""
 
     vpc: VpcId
+    """ID of the existing VPC."""
     vswitches: VSwitches = Field(min_length=1)
+    """The vSwitches of members and node pools without their own."""
 
 
 class AckSpec(Model):
     """The machines: an existing VPC, member clusters with their GPU node pools, and the fleet above them."""
 
     region: AlibabaRegion
+    """Region of all members, such as `cn-hangzhou`."""
     network: AckNetworkSpec
+    """An existing VPC with its vSwitches."""
     instance_types: Section[InstanceType, InstanceTypeSpec] = Field(default_factory=dict)
+    """Contents of ECS instance types by name; Berth has no table of them."""
     clusters: Section[ClusterName, MemberSpec] = Field(min_length=1)
+    """The members of the fleet by name."""
     fleet: Entry[AckOneSpec] = default_field(AckOneSpec)
+    """The ACK One fleet."""
 
 
-class AckFleetSpec(Model):
-    """A whole stack on Alibaba Cloud; queues and teams have the same schema as in any fleet."""
+class AckFleetSpec(AnyFleetSpec):
+    """A fleet on Alibaba Cloud; queues and teams have the same schema as in any fleet."""
 
     ack: AckSpec
-    protect: bool = True
-    flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
-    priorities: Section[DnsName, PrioritySpec] = Field(default_factory=dict)
-    cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
-    teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
-    team_files: Sequence[str] = ()
-    team_defaults: TeamDefaults = Field(default_factory=dict)
-    cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
+    """The machines on Alibaba Cloud."""
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
+    """Protected resources that may be replaced, each with a reason: `<member>/<node pool>`, `clusters.<member>`,
+    `clusterQueues.<name>` or `fleet`."""
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
+    """Protected resources that may be deleted, each with a reason: named as in `allowReplacement`."""
     allow_change: Section[str, Reason] = Field(default_factory=dict)
-    accept_loss: AcceptLoss = ()
+    """Changes in place that the guard would block, each with a reason: `protect`, or a name that the guard prints."""

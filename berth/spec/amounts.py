@@ -81,7 +81,10 @@ def _parse_text_amount(value: str, forms: str) -> Amount:
     if match := _COUNTED.fullmatch(value):
         return Amount(_UNITS[match[2]], Fraction(int(match[1])), value)
     if match := _SHARE.fullmatch(value):
-        return _share_amount(value, Fraction(match[1]))
+        percent = Fraction(match[1])
+        if percent > 100:
+            raise validation_fault("bad-amount", f"'{value}' is more than 100%; write at most 100%")
+        return Amount("share", percent / 100, value)
     if value.isdecimal() and value.isascii():
         raise validation_fault("bad-amount", f"'{format_value(value)}' is text; write the number without quotes")
     raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {_repaired_amount(value) or forms}")
@@ -95,12 +98,6 @@ def _repaired_amount(value: str) -> str:
     number, unit = match[1], match[2].lower().removesuffix("s").replace("gpu", "GPU")
     plural = "" if int(number) == 1 else "s"
     return f"write {number}%" if unit == "%" else f"write {number} {unit}{plural}"
-
-
-def _share_amount(value: str, percent: Fraction) -> Amount:
-    if percent > 100:
-        raise validation_fault("bad-amount", f"'{value}' is more than 100%; write at most 100%")
-    return Amount("share", percent / 100, value)
 
 
 def _parse_limit(value: Any) -> Amount:
@@ -125,10 +122,12 @@ MAX_COUNT = 1_000_000
 
 
 class Range(Model):
-    """A count that can vary: `{min: 0, max: 24}`, or a number for a fixed one."""
+    """A count that can vary between two bounds."""
 
     min: int = Field(default=0, ge=0, le=MAX_COUNT)
+    """Lower bound."""
     max: int = Field(ge=0, le=MAX_COUNT)
+    """Upper bound."""
 
     @check_model
     def _check_order(self) -> Range:

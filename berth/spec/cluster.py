@@ -79,137 +79,213 @@ class AuthorizedNetworkSpec(Model):
     """An address range that may reach the control plane."""
 
     name: NonEmptyText
+    """Name of the range."""
     cidr_block: Cidr
+    """The range, such as `203.0.113.0/24`."""
 
 
 class ControlPlaneSpec(Model):
-    """Access to the control plane. Without `authorizedNetworks` a public endpoint accepts every address."""
+    """Access to the control plane."""
 
     public_endpoint: bool = True
+    """Give the control plane a public address."""
     ip_endpoint: bool = True
+    """Answer on IP addresses. `false` closes all IP endpoints, so that only the DNS endpoint of `dnsEndpoint`
+    remains."""
     cidr_block: Cidr = "172.16.0.32/28"
+    """Private address range of the control plane."""
     authorized_networks: Sequence[AuthorizedNetworkSpec] | None = None
+    """Address ranges that may reach the control plane. Without any, the public endpoint answers everyone."""
     gcp_public_cidrs_access: bool = False
+    """Let public addresses of Google Cloud reach the control plane."""
 
 
 class NetworkSpec(Model):
-    """The VPC of the cluster, and the ranges of the VPCs for accelerator traffic.
-
-    An `existing` VPC (in another `project`, if it is shared) is not changed. Berth uses a subnet in the fleet's region
-    and two of its secondary ranges. Without `existing`, Berth creates a VPC.
-    """
+    """The VPC of the cluster and its address ranges, or an existing VPC, which Berth does not change."""
 
     existing: ComputeName | None = None
+    """Name of an existing VPC. Ranges, `mtu` and `nat` cannot be set with it."""
     project: ProjectId | None = None
+    """Project that shares the existing VPC. GKE's service agent needs access there."""
     subnetwork: ComputeName | None = None
+    """Subnet of the existing VPC."""
     pod_range_name: ComputeName | None = None
+    """Name of the subnet's secondary range for pods."""
     service_range_name: ComputeName | None = None
+    """Name of the subnet's secondary range for services."""
     node_cidr_block: Cidr = "10.40.0.0/22"
+    """Address range of nodes."""
     pod_cidr_block: Cidr = "10.64.0.0/13"
+    """Address range of pods."""
     service_cidr_block: Cidr = "10.44.0.0/20"
+    """Address range of services."""
     accelerator_cidr_block: Cidr = "10.96.0.0/11"
+    """Address range of the networks between accelerators. The default has 64 sets of 16 subnets, at most 2044 nodes
+    each."""
     mtu: int | None = Field(default=None, ge=1300, le=8896)
+    """MTU of the VPC in bytes. Google's blueprints of A3 raise it to 8244. A change replaces the VPC. By default
+    Google's 1460."""
     nat: bool = True
+    """Create a NAT gateway, so that private nodes reach the internet."""
 
 
 class AutoProvisioningSpec(Model):
-    """Cluster-wide limits of node auto-provisioning, and settings of the nodes that it creates.
-
-    Cpu in cores, memory in GB. `autoRepair` is on by default, unless some nodes use queued provisioning or flex-start.
-    """
+    """Limits of node auto-provisioning for the whole cluster, and settings of the nodes that it creates."""
 
     profile: Literal["BALANCED", "OPTIMIZE_UTILIZATION"] = "BALANCED"
+    """How eagerly GKE removes idle nodes."""
     cpu: RangeField
+    """Limit of cores of the whole cluster: `{max: 400}`, also with a `min`."""
     memory: RangeField
+    """Limit of memory of the whole cluster in GB."""
     accelerators: Section[str, CountField] = Field(default_factory=dict)
+    """Limits of accelerators of the whole cluster by type."""
     zones: Zones = ()
+    """Zones of auto-provisioned nodes."""
     disk_type: NonEmptyText = "pd-balanced"
+    """Type of the boot disk of these nodes."""
     disk_size_gb: int | None = Field(default=None, ge=10, le=65536)
+    """Size of the boot disk of these nodes in GB."""
     auto_repair: bool | None = None
+    """Repair unhealthy nodes; GKE does not repair queued and flex-start nodes. By default `true`, unless some of these
+    nodes are of that kind."""
     secure_boot: bool = True
+    """Let these nodes boot signed software only."""
 
 
 class InstallerImagesSpec(Model):
-    """Images of the DaemonSets that prepare GPU nodes, for mirrors and other digests."""
+    """Images of the DaemonSets that prepare GPU nodes, for mirrors and digests."""
 
     driver: NonEmptyText | None = None
+    """Installer of the GPU driver."""
     partition: NonEmptyText | None = None
+    """Partitioner of MIG GPUs."""
     device_injector: NonEmptyText | None = None
+    """Injector of devices into containers."""
     tcpx: NonEmptyText | None = None
+    """Installer of GPUDirect-TCPX."""
     tcpxo: NonEmptyText | None = None
+    """Installer of GPUDirect-TCPXO."""
     rdma: NonEmptyText | None = None
+    """Installer of GPUDirect-RDMA on x86 machines."""
     rdma_arm: NonEmptyText | None = None
+    """Installer of GPUDirect-RDMA on Arm machines."""
     host: NonEmptyText | None = None
+    """Image that changes settings of the host."""
     pause: NonEmptyText | None = None
+    """Container that keeps the pod running."""
 
 
 class GpuInstallersSpec(Model):
-    """DaemonSets that prepare GPU nodes; `driverVersion` applies to pools that disable GKE's driver installation."""
+    """Settings of the DaemonSets that prepare GPU nodes."""
 
     driver_version: DriverVersion = "default"
+    """Driver of pools with `driverVersion: disabled`: `default`, `latest` or an exact version."""
     images: Entry[InstallerImagesSpec] = default_field(InstallerImagesSpec)
+    """Images of the DaemonSets, for mirrors and digests."""
 
 
 class SystemPoolSpec(Model):
-    """The node pool for the controllers; `nodes` is a total over all zones."""
+    """The node pool that the controllers run on."""
 
     machine_type: MachineType = "e2-standard-4"
+    """Machine type of the pool."""
     nodes: CountField = default_field(Range, min=1, max=6)
+    """Number of nodes, a total over all zones."""
     zones: Zones = ()
+    """Zones of the pool. By default the cluster's."""
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
+    """Size of the boot disk of a node in GB."""
 
 
 class MaintenanceWindowSpec(Model):
-    """A recurring window in which GKE may upgrade. Times are UTC, `recurrence` is an RFC 5545 rule."""
+    """A recurring window in which GKE may upgrade."""
 
     start: Timestamp
+    """Start of the first window, in quotes, such as `"2026-12-05T00:00:00Z"`."""
     end: Timestamp
+    """End of the first window, in quotes."""
     recurrence: Recurrence
+    """Recurrence rule (RFC 5545), such as `FREQ=WEEKLY;BYDAY=SU`."""
 
 
 class MaintenanceExclusionSpec(Model):
-    """A time span without upgrades. An open one lasts as long as the cluster's version is supported."""
+    """A time span without upgrades."""
 
     name: DnsLabel
+    """Name of the exclusion."""
     start: Timestamp
+    """Start of the exclusion, in quotes."""
     end: ExclusionEnd
+    """End of the exclusion, in quotes, or `end-of-support`."""
     scope: Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"] = "NO_MINOR_OR_NODE_UPGRADES"
+    """What the exclusion stops."""
 
 
 class MaintenanceSpec(Model):
-    """When GKE may upgrade. `window` recurs; `dailyStart` begins a daily window of four hours, in UTC."""
+    """When GKE may upgrade, and when not."""
 
     window: MaintenanceWindowSpec | None = None
+    """A recurring window in which GKE may upgrade."""
     daily_start: TimeOfDay | None = None
+    """Start of a daily window of four hours, in quotes, such as `"03:00"`."""
     exclusions: Sequence[MaintenanceExclusionSpec] = Field(default=(), max_length=20)
+    """Time spans without upgrades."""
 
 
 class ClusterSpec(Model):
-    """A GKE cluster, or an `existing` one. `name` defaults to the stack's; `zones` to GKE's choice.
-
-    Of an existing GKE cluster the keys state what it is; `pulumi up` compares them with the cluster.
-    """
+    """The GKE cluster of a fleet, or an existing cluster."""
 
     existing: ExistingClusterSpec | None = None
+    """An existing cluster, which Berth does not manage: any cluster by a kubeconfig, or a GKE cluster in which Berth
+    makes machines. Of the latter the other keys state what it is."""
     name: ClusterName | None = None
+    """Name of the cluster, at most 40 characters. By default the stack's name."""
     mode: Literal["standard", "autopilot"] = "standard"
+    """`standard`, or `autopilot`, where GKE creates all nodes."""
     datapath_provider: Literal["advanced", "legacy"] = "advanced"
+    """Data plane of a Standard cluster: `advanced` is Dataplane V2, `legacy` is not. A change replaces the cluster."""
     release_channel: Literal["rapid", "regular", "stable", "extended"] = "regular"
+    """Release channel of GKE."""
     version: GkeVersion | None = None
+    """Version of the control plane, in quotes. Berth compares it with what pools need, and without it `berth plan`
+    notes its assumption. A new cluster is created with it: a minor version such as `"1.35"` means its newest patch, and
+    GKE refuses an exact patch (`-gke.N`) after some weeks. For an existing GKE cluster of the stack it is a minimum:
+    GKE upgrades an older cluster to it, and never downgrades. By default the channel's."""
     zones: Zones = ()
+    """Zones of the cluster's nodes, and of pools that name none. By default GKE's choice."""
     private_nodes: bool = True
+    """Create nodes without public addresses. If written, it is also set on every node pool, because GKE's default
+    applies only to new pools: existing pools get new nodes. To undo `false`, write `true`; removing the key changes
+    nothing."""
     control_plane: Entry[ControlPlaneSpec] = default_field(ControlPlaneSpec)
+    """Access to the control plane."""
     network: Entry[NetworkSpec] = default_field(NetworkSpec)
+    """The VPC of the cluster and its address ranges."""
     node_auto_provisioning: AutoProvisioningSpec | None = None
+    """Limits of node auto-provisioning. Without them it is off."""
     system_pool: Entry[SystemPoolSpec] = default_field(SystemPoolSpec)
+    """The node pool that the controllers run on."""
     maintenance: MaintenanceSpec | None = None
+    """When GKE may upgrade, and when not, in UTC. GKE requires 48 hours in 32 days, in windows of at least 4 hours."""
     storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore", "lustre"]] = ()
+    """CSI drivers that GKE installs."""
     image_streaming: bool = True
+    """Start containers before their image is complete."""
     gateway_api: bool = False
+    """Install the Gateway API."""
     multi_networking: bool = False
+    """Enable several networks for pods. Always on if a pool has `networking: gpudirect`. It cannot be changed on an
+    existing cluster, so write `true` to keep it after removing such pools, or to prepare a new cluster for them."""
     gpu_installers: Entry[GpuInstallersSpec] = default_field(GpuInstallersSpec)
+    """Settings of the DaemonSets that prepare GPU nodes."""
     deletion_protection: bool = True
+    """GKE's own protection from deletion, in addition to Pulumi's."""
     dns_endpoint: bool | None = None
+    """Give the control plane a DNS endpoint with access by IAM, which the kubeconfig then uses."""
     fleet_project: ProjectId | None = None
+    """Project of the GKE fleet that the cluster is a member of."""
     confidential_nodes: ConfidentialType | None = None
+    """Technology that encrypts the memory of every node, including the system pool."""
     shielded_nodes: bool = True
+    """Verify the identity of nodes."""

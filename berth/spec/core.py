@@ -105,7 +105,9 @@ def schema_of(annotation: Any) -> CoreSchema:
     if origin is Literal:
         return core_schema.literal_schema(list(arguments))
     if origin in (Union, types.UnionType):
-        return _union_schema(arguments)
+        schemas = [schema_of(choice) for choice in arguments if choice is not types.NoneType]
+        schema = schemas[0] if len(schemas) == 1 else core_schema.union_schema(list(schemas))
+        return core_schema.nullable_schema(schema) if types.NoneType in arguments else schema
     if origin is tuple:
         return core_schema.tuple_schema([schema_of(arguments[0])], variadic_item_index=0)
     if origin is dict:
@@ -119,12 +121,6 @@ def annotated_schema(annotation: Any, metadata: Sequence[Any]) -> CoreSchema:
         return schema_of(annotation)
     *inner, outermost = metadata
     return outermost.apply(lambda: annotated_schema(annotation, inner))
-
-
-def _union_schema(choices: Sequence[Any]) -> CoreSchema:
-    schemas = [schema_of(choice) for choice in choices if choice is not types.NoneType]
-    schema = schemas[0] if len(schemas) == 1 else core_schema.union_schema(list(schemas))
-    return core_schema.nullable_schema(schema) if types.NoneType in choices else schema
 
 
 # --- JSON Schema ------------------------------------------------------------------------------------------------------

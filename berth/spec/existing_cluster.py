@@ -66,20 +66,22 @@ ConfigKey = Annotated[
 
 
 class ExistingClusterSpec(Model):
-    """An existing cluster: a GKE cluster in which Berth creates machines, or any cluster that it only connects to.
-
-    `name`, `location` (a region, or the zone of a zonal cluster) and `project` identify a GKE cluster. Otherwise either
-    a `context` of a `kubeconfig` file (default: $KUBECONFIG or ~/.kube/config), or `secret`, a config key under
-    `berth:` with an encrypted kubeconfig. `serviceCidrBlock` contains the address of the cluster's DNS.
-    """
+    """An existing cluster: any cluster by a kubeconfig, or a GKE cluster in which the fleet makes machines."""
 
     name: ClusterName | None = None
+    """Name of an existing GKE cluster in which Berth makes machines, with `location` and `project`."""
     location: Location | None = None
+    """Region of the GKE cluster, or the zone of a zonal cluster."""
     project: ProjectId | None = None
+    """Project of the GKE cluster. The machines are made there too."""
     context: NonEmptyText | None = None
+    """Context of the kubeconfig file, for any other cluster."""
     kubeconfig: KubeconfigPath | None = None
+    """Path of the kubeconfig file. By default `$KUBECONFIG`, then `~/.kube/config`."""
     secret: ConfigKey | None = None
+    """Key under `berth:` where the config holds a kubeconfig, instead of `context`."""
     service_cidr_block: Cidr = "10.96.0.0/12"
+    """Address range of the cluster's services."""
 
     @check_model
     def _check_one_connection(self) -> ExistingClusterSpec:

@@ -45,40 +45,72 @@ _FRAME: dict[str, Any] = {
         {"required": ["cluster"], "properties": {"cluster": _EXISTING}},
     ]
 }
-"""Required keys of a fleet, in JSON Schema."""
+"""Required keys of a fleet, in JSON Schema. `project` and `region` may be None only for an existing cluster: otherwise
+`parse` requires them."""
 
 
-class FleetSpec(Model):
-    """A whole stack file. No value in it can be derived from the others.
+class AnyFleetSpec(Model):
+    """Keys of a fleet on any cloud: the queues, and the teams that use them."""
 
-    `project` and `region` may be None only for an existing cluster; otherwise `parse` requires them.
-    """
+    protect: bool = True
+    """Protect clusters, reservations, accelerator pools and queues with a guarantee from replacement and deletion."""
+    flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
+    """Settings of flavors by name. A flavor exists without an entry here."""
+    priorities: Section[DnsName, PrioritySpec] = Field(default_factory=dict)
+    """Priorities by name. Each becomes a PriorityClass and a WorkloadPriorityClass."""
+    cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
+    """Cohorts by name: queues in a cohort use each other's idle quota."""
+    teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
+    """Teams by name, each with its namespaces, identity and queues."""
+    team_files: Sequence[str] = ()
+    """Globs of files with a `teams:` mapping, relative to the directory of the nearest Pulumi.yaml above the stack
+    file."""
+    team_defaults: TeamDefaults = Field(default_factory=dict)
+    """Keys that every team has unless it writes them itself."""
+    cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
+    """Cluster queues that several teams share, by name."""
+    accept_loss: AcceptLoss = ()
+    """Unsupported settings that you accept to lose on this backend (docs/backends.md)."""
+
+
+class FleetSpec(AnyFleetSpec):
+    """A fleet of accelerators on GKE, and the Kueue queues of its teams."""
 
     model_config: ClassVar[Mapping[str, Any]] = {**Model.model_config, "json_schema_extra": _FRAME}
 
     project: ProjectId | None = None
+    """Google Cloud project ID, not the number. Required, unless the cluster is an existing one."""
     project_number: ProjectNumber | None = None
+    """Number of the project, in quotes. Needed for direct grants to teams."""
     region: Region | None = None
+    """Region of the cluster, such as `us-central1`. Required as `project` is."""
     accept_region: bool = False
+    """Accept a region, or zones of the cluster, that are newer than Berth's table."""
     labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
-    protect: bool = True
+    """Google Cloud labels of the cluster."""
     cluster: Entry[ClusterSpec] = default_field(ClusterSpec)
+    """The GKE cluster, or an existing cluster."""
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
+    """Reservations of machines by key."""
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
+    """Pools of machines by name."""
     compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
+    """Compute classes by name: ways to get nodes, tried in order."""
     workers: Section[WorkerName, WorkerSpec] = Field(default_factory=dict, max_length=20)
-    flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
+    """Clusters by name that run the jobs of this one's queues (MultiKueue)."""
     kueue: Entry[KueueSpec] = default_field(KueueSpec)
+    """Kueue, and its own Configuration."""
     jobset: Entry[ControllerSpec] = default_field(ControllerSpec)
+    """The JobSet controller."""
     monitoring: Entry[MonitoringSpec] = default_field(MonitoringSpec)
-    priorities: Section[DnsName, PrioritySpec] = Field(default_factory=dict)
-    cohorts: Section[DnsName, Entry[CohortSpec]] = Field(default_factory=dict)
-    teams: Section[DnsLabel, TeamSpec] = Field(default_factory=dict)
-    team_files: Sequence[str] = ()
-    team_defaults: TeamDefaults = Field(default_factory=dict)
+    """Dashboards and alerts."""
     platform: Entry[PlatformSpec] = default_field(PlatformSpec)
-    cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
-    accept_loss: AcceptLoss = ()
+    """The owners of the fleet."""
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
+    """Protected resources that may be replaced, each with a reason: a pool's name, `reservations.<name>`,
+    `clusterQueues.<Kueue's name>` or `cluster` (with the queues in it)."""
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
+    """Protected resources that may be deleted, each with a reason, by the names of `allowReplacement`."""
     allow_change: Section[str, Reason] = Field(default_factory=dict)
+    """Changes in place that the guard would block (docs/diff.md#the-guard), each with a reason: `protect`, `cluster`,
+    `network` or a pool's name."""

@@ -44,23 +44,24 @@ def _misplaced_in(
     model: type[Model], fleet: Mapping[str, Any], sections: Collection[str], section: str, entries: dict[str, object]
 ) -> Iterator[MisplacedKey]:
     names, own_keys = list(entries), allowed_keys((section,), model)
-    unfitting = {name for name in names if _is_no_entry(entries[name], allowed_keys((section, name), model))}
+    unfitting: set[str] = set()  # mappings that have none of the keys of an entry of the section
+    for name, entry in entries.items():
+        keys = cast("dict[str, object]", entry).keys() if isinstance(entry, dict) else set[str]()
+        if keys and not keys & set(allowed_keys((section, name), model)):
+            unfitting.add(name)
     for index, name in enumerate(names):
         if name in own_keys:
             continue
         if name in unfitting and index and name in allowed_keys((section, names[index - 1]), model):
-            yield _indented_too_little(section, names[index - 1], name)
+            owner = names[index - 1]
+            message = f"'{name}' is indented like an entry of '{section}', but is a key of an entry"
+            message += f"; indent '{name}' below '{owner}'"
+            yield MisplacedKey(section, (name,), (section, owner), message)
         elif name in sections and name in unfitting:
             yield _indented_too_far(section, [name])
         elif name in sections and _has_lost_entries(name, entries, fleet, unfitting):
             yield _indented_too_far(section, names[index:])
             return
-
-
-def _is_no_entry(entry: object, known_keys: list[str]) -> bool:
-    """Return whether a mapping has none of the keys of an entry of its section."""
-    keys = cast("dict[str, object]", entry).keys() if isinstance(entry, dict) else set[str]()
-    return bool(keys) and not keys & set(known_keys)
 
 
 def _has_lost_entries(
@@ -75,13 +76,6 @@ def _indented_too_far(section: str, entries: list[str]) -> MisplacedKey:
     name = entries[0]
     message = f"'{name}' is a key of berth:fleet, but is indented below '{section}'; indent '{name}' less"
     return MisplacedKey(section, tuple(entries), (name,), message)
-
-
-def _indented_too_little(section: str, owner: str, name: str) -> MisplacedKey:
-    message = (
-        f"'{name}' is indented like an entry of '{section}', but is a key of an entry; indent '{name}' below '{owner}'"
-    )
-    return MisplacedKey(section, (name,), (section, owner), message)
 
 
 def without_misplaced(fleet: dict[str, Any], misplaced: Collection[MisplacedKey]) -> dict[str, Any]:

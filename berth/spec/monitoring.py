@@ -34,8 +34,11 @@ class AlertSpec(Model):
     """Changes to an alert: its threshold, and how long it must hold."""
 
     limit: float | None = Field(default=None, ge=0, le=1_000_000_000)
+    """Threshold, in the unit of the alert's metric."""
     lasts: Seconds | None = Field(default=None, alias="for")
+    """How long the threshold must be exceeded before the alert fires, such as `30m`."""
     enabled: bool = True
+    """Create the alert; `false` in the place of the mapping means `enabled: false`."""
 
 
 def _expand_alert(value: Any) -> Any:
@@ -56,10 +59,12 @@ AlertField = Annotated[AlertSpec, BeforeValidator(_expand_alert, json_schema_inp
 
 
 class PrometheusSpec(Model):
-    """The chart of Prometheus and Grafana in the cluster; `chart` is an OCI address or a path."""
+    """The chart of kube-prometheus-stack: Prometheus and Grafana in the cluster."""
 
     version: SemVer | None = None
+    """Version of the chart, in quotes. By default 88.4.0."""
     chart: NonEmptyText | None = None
+    """Address of a mirror of the chart, or a path of it."""
 
 
 Backend = Literal["managed", "in-cluster"]
@@ -75,26 +80,34 @@ def _positive(value: float) -> float:
 
 
 class AcceleratorPricesSpec(Model):
-    """Prices of accelerators: that of one for an hour, by flavor."""
+    """Prices of accelerators."""
 
     currency: Annotated[str, Text(r"[A-Z]{3}", "a currency of three letters such as USD")] = "USD"
+    """The currency, in three letters."""
     hourly: dict[str, Annotated[float, AfterValidator(_positive)]]
+    """Price of one accelerator for an hour, by flavor."""
 
 
 class MonitoringSpec(Model):
-    """The monitoring backends: Cloud Monitoring (`managed`), Prometheus and Grafana in the cluster, both, or none.
-
-    `backend` is the older form of `backends` with one entry, or `none`.
-    """
+    """Dashboards and alerts."""
 
     backends: Annotated[Sequence[Backend], AfterValidator(unique_items)] = ("managed",)
+    """`managed`: Managed Prometheus and Cloud Monitoring; `in-cluster`: Prometheus and Grafana in the cluster; both, or
+    `[]` for neither."""
     backend: Literal["managed", "in-cluster", "none"] | None = None
+    """Older form of `backends` with one entry, or `none`."""
     dashboards: bool = True
+    """Create dashboards for queues and teams, capacity, GPUs and TPU slices, as far as the fleet has them."""
     alerts: Annotated[
         dict[str, AlertField] | None,
         BeforeValidator(_expand_alerts),
         JsonSchema({"type": ["object", "boolean", "null"]}),
     ] = Field(default_factory=dict)
+    """`{<alert>: {limit, for}}` changes an alert, `{<alert>: false}` disables it, `false` disables all
+    (docs/monitoring.md lists them; `false` means `enabled: false`). By default all."""
     notification_channels: Sequence[ChannelName] = ()
+    """Notification channels of Cloud Monitoring, by their full names."""
     prometheus: Entry[PrometheusSpec] = default_field(PrometheusSpec)
+    """The chart of kube-prometheus-stack, for `in-cluster`."""
     prices: AcceleratorPricesSpec | None = None
+    """Prices of accelerators, for panels and recording rules of each team's cost."""

@@ -88,7 +88,8 @@ def _parse_model(
     try:
         spec, errors = model.model_validate(fleet), _missing_frame(model, fleet)
     except ValidationError as error:
-        spec, errors = None, [*map(_as_error, error.errors(include_url=False)), *_missing_frame(model, fleet)]
+        reported = cast("list[Mapping[str, Any]]", error.errors(include_url=False))
+        spec, errors = None, [*reported, *_missing_frame(model, fleet)]
     problems = tuple(to_problem(error, model) for error in _independent_errors(model, errors, reader_problems))
     # A problem that is not reported twice still makes its part unusable.
     follow_ups = (Problem(Severity.FAULT, "unknown-key", each.owner, "") for each in misplaced)
@@ -96,14 +97,11 @@ def _parse_model(
     set_aside = frozenset(part for problem in all_problems for part in _faulty_parts(model, problem, fleet))
     if spec is None or set_aside:
         spec = model.model_validate(_without_faulty(model, fleet, set_aside))
-    return spec, (*(each.problem for each in misplaced), *problems, *_unused_defaults(fleet)), set_aside
-
-
-def _unused_defaults(fleet: Mapping[str, Any]) -> Iterable[Problem]:
-    """Warn of defaults without a team: they are validated in each team, so nobody would see a mistake in them."""
-    if fleet.get("teamDefaults") and not fleet.get("teams"):
+    warnings: list[Problem] = []
+    if fleet.get("teamDefaults") and not fleet.get("teams"):  # each team is validated with them, and nothing else is
         message = "no team uses them, so they are not checked; write a team, or remove them"
-        yield Problem(Severity.WARNING, "unused-defaults", ("teamDefaults",), message)
+        warnings.append(Problem(Severity.WARNING, "unused-defaults", ("teamDefaults",), message))
+    return spec, (*(each.problem for each in misplaced), *problems, *warnings), set_aside
 
 
 def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -117,10 +115,6 @@ def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping
         for key in _PLACEHOLDERS[FleetSpec]
         if fleet.get(key) is None
     ]
-
-
-def _as_error(error: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", error)
 
 
 # --- errors that follow from another ----------------------------------------------------------------------------------

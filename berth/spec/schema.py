@@ -10,6 +10,7 @@ from pydantic_core import core_schema
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
 from berth.spec.model import Model
+from berth.spec.sentences import models, sentences
 from berth.spec.team_stack import TeamStackSpec
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -31,11 +32,14 @@ class _Generator(GenerateJsonSchema):
 
 
 def stack_schema() -> dict[str, Any]:
-    """Return the schema of Pulumi.<stack>.yaml: Pulumi's keys are allowed, Berth's are described in full."""
+    """Return the schema of Pulumi.<stack>.yaml: Pulumi's keys are allowed, each of Berth's has its sentence."""
     definitions: dict[str, Any] = {}
     for model in (FleetSpec, AckFleetSpec, TeamStackSpec):
         schema = _Generator(ref_template="#/$defs/{model}").generate(model.core_schema())
         definitions |= schema.pop("$defs") | {model.__name__: schema}
+    for name, model in models().items():
+        if name in definitions:
+            _describe(definitions[name], sentences(model))
     return {
         "$schema": _DIALECT,
         "title": "A Berth stack file",
@@ -49,6 +53,15 @@ def stack_schema() -> dict[str, Any]:
             }
         },
         "$defs": _without_titles(dict(sorted(definitions.items()))),
+    }
+
+
+def _describe(definition: dict[str, Any], texts: dict[str, str]) -> None:
+    """Add to each key of a definition what it means."""
+    definition["description"] = " ".join(definition["description"].split())
+    definition["properties"] = {
+        key: {"description": "", **value} | {"description": texts[key]}
+        for key, value in definition["properties"].items()
     }
 
 

@@ -21,13 +21,10 @@ PositiveCount = Annotated[int, Field(ge=1)]
 
 
 class WorkloadSpec(Model):
-    """A workload that the stack deploys. Omitted keys are derived from the queue's machines.
-
-    `config` and `secrets` are keys of those sections; pods mount each as a directory of files. `podTemplate` is a
-    Kubernetes pod template (metadata and spec), to which Berth adds what follows from the queue.
-    """
+    """A workload that the stack deploys. What is left out follows from the machines of its queue."""
 
     queue: str
+    """One of the team's queues, by its key or its name."""
     kind: (
         Literal[
             "jobset",
@@ -43,40 +40,65 @@ class WorkloadSpec(Model):
         ]
         | None
     ) = None
+    """Kind of the object. By default `jobset` for TPUs and `job` for GPUs."""
     name: str | None = None
+    """Name of the object. By default the key."""
     image: NonEmptyText | None = None
+    """Image of the container. Required, but for a `podTemplate` and a `trainjob`."""
     command: Sequence[str] = ()
+    """Command of the container. By default the image's."""
     slices: PositiveCount | None = None
+    """Number of TPU slices. By default 1."""
     pods: PositiveCount | None = None
+    """Number of pods. By default 1."""
     gpus: PositiveCount | None = None
+    """GPUs of each pod. By default the node's."""
     cpu: MilliCpu | None = None
+    """Cores of each pod. By default the share of its accelerators."""
     memory: Bytes | None = None
+    """Memory of each pod. By default the share of its accelerators."""
     priority: str | None = None
+    """Priority. By default the queue's."""
     flavor: str | None = None
+    """Flavor to run on. By default any of the queue's."""
     max_run_duration: Seconds | None = None
+    """How long queued machines are kept. By default the queue's maximum."""
     max_restarts: int = Field(default=4, ge=0)
+    """Number of restarts of a JobSet."""
     restart_strategy: Literal["Recreate", "BlockingRecreate"] | None = None
+    """How a JobSet is restarted. By default `Recreate`."""
     backoff_limit: int | None = Field(default=None, ge=0)
+    """Pods of a Job that may fail. By default Kubernetes'."""
     ports: Sequence[Port] = ()
+    """Ports of the container. By default 8471 and 8080 for JobSets of slices."""
     service_account: DnsLabel | None = None
+    """Service account of the pods. By default the team's."""
     placement_group: DnsLabel | None = None
+    """Group whose nodes GKE makes near each other."""
     runtime: DnsLabel | None = None
+    """The ClusterTrainingRuntime of a TrainJob. By default `torch-distributed`."""
     pod_template: dict[str, Any] | None = None
+    """A Kubernetes pod template (`metadata`, `spec`) with your env, volumes and containers; Berth adds what the queue
+    needs."""
     config: Files = ()
+    """Entries of `config` that pods find under `/etc/config/<name>`."""
     secrets: Files = ()
+    """Entries of `secrets` that pods find under `/var/secrets/<name>`."""
 
 
 class TeamStackSpec(Model):
-    """Workloads of a team, and the platform that runs them.
-
-    `platform` is the platform's stack, or the path of its file.
-    """
+    """The workloads of a team, and the platform that runs them."""
 
     platform: NonEmptyText
+    """The platform's stack, by name or by the path of its file."""
     team: DnsLabel
+    """Name of the team in the fleet."""
     config: Section[DnsLabel, Entry[dict[FileName, NoToken]]] = Field(default_factory=dict)
+    """ConfigMaps by name: files by name, each with its text."""
     secrets: Section[DnsLabel, dict[FileName, SecretField]] = Field(default_factory=dict)
+    """Secrets by name: files by name, each with a secret of Secret Manager that the fleet lets the team read."""
     workloads: Section[DnsLabel, WorkloadSpec] = Field(default_factory=dict)
+    """Workloads by name."""
 
 
 _SECTIONS = ("config", "secrets", "workloads")

@@ -37,92 +37,127 @@ class CompletedByDefaults:
 
 
 class PrioritySpec(Model):
-    """A priority, for pods and for queueing. A higher `value` is admitted first; one priority can be the `default`."""
+    """A priority of pods and of queueing: a PriorityClass and a WorkloadPriorityClass of one name."""
 
     value: int = Field(ge=-1_000_000_000, le=1_000_000_000)
+    """A higher value is admitted first."""
     default: bool = False
+    """Make it the priority of pods that name none. At most one."""
     preempts: bool = True
+    """Let its pods preempt pods of lower priority."""
     description: str = Field(default="", max_length=2048)
+    """Description of the PriorityClass."""
 
 
 class PerAcceleratorSpec(Model):
-    """The cpu and memory quota for each accelerator, if it should not follow from the machines."""
+    """The cpu and memory quota that comes with each accelerator. By default the machine's share."""
 
     cpu: MilliCpu | None = None
+    """Cores for each accelerator, such as `8` or `"500m"`."""
     memory: Bytes | None = None
+    """Memory for each accelerator, such as `64Gi`."""
 
 
 class QuotaSpec(Model):
-    """A quota of one pool or flavor. Without `borrow` nothing is borrowed, without `lend` everything can be lent."""
+    """A quota of one pool or flavor."""
 
     pool: str | None = None
+    """Name of the pool. Exactly one of `pool` and `flavor`."""
     flavor: str | None = None
+    """Name of the flavor."""
     guaranteed: AmountField = Field(default_factory=lambda: ZERO_AMOUNT, json_schema_extra={"default": 0})
+    """Guaranteed amount: a number of accelerators, or text such as `2 slices`, `4 nodes`, `25%` or `all`."""
     borrow: LimitField | None = None
+    """Maximum of what may be borrowed, as `guaranteed`, or `unlimited`. By default nothing."""
     lend: AmountField | None = None
+    """Maximum of what may be lent, as `guaranteed`. By default all."""
     per_accelerator: PerAcceleratorSpec | None = None
+    """Quota of cpu and memory that comes with each accelerator of this quota. By default the queue's or cohort's."""
 
 
 class CohortSpec(Model):
-    """A cohort: queues, and cohorts below it, that can use each other's idle quota.
-
-    An entry of `flavors` applies to all members together: how much is `guaranteed`, how much they may borrow from other
-    children of the `parent`, and how much they lend. A flavor without an entry has no limits. `fairShareWeight` is
-    relative to the other children of the parent.
-    """
+    """A cohort of queues, and of cohorts below it, that use each other's idle quota."""
 
     parent: DnsName | None = None
+    """The parent cohort."""
     flavors: Sequence[QuotaSpec] = Field(default=(), max_length=64)
+    """Limits for everything below together. A flavor without an entry has no limit here. `guaranteed` is by default the
+    sum below; more is the cohort's own, for any queue below."""
     per_accelerator: PerAcceleratorSpec | None = None
+    """Quota of cpu and memory that comes with each accelerator of the cohort's own quota."""
     fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
+    """Weight among the cohorts and queues below its parent, under fair sharing. By default Kueue's 1."""
 
 
 class BorrowWithinCohortSpec(Model):
     """When a queue may preempt workloads in order to borrow."""
 
     policy: Literal["Never", "LowerPriority"] = "Never"
+    """Whether the queue may preempt at all in order to borrow."""
     max_priority_threshold: int | None = Field(default=None, ge=-(2**31), le=2**31 - 1)
+    """Only workloads up to this priority are preempted."""
 
 
 class PreemptionSpec(Model):
-    """Workloads that a queue may preempt. By default a queue in a cohort reclaims its guarantee."""
+    """Which workloads a queue may preempt."""
 
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "LowerPriority"
+    """Preemption of workloads of the same queue."""
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] | None = None
+    """Preemption of workloads that borrow the queue's quota. By default `Any` in a cohort."""
     borrow_within_cohort: BorrowWithinCohortSpec | None = None
+    """Preemption of workloads in order to borrow."""
 
 
 class FlavorFungibilitySpec(Model):
-    """Whether a job borrows or preempts on a flavor before Kueue tries the next one, and which it prefers."""
+    """Whether a job borrows or preempts on a flavor before Kueue tries the next one."""
 
     when_can_borrow: Literal["MayStopSearch", "TryNextFlavor"] | None = None
+    """What happens where the job could borrow."""
     when_can_preempt: Literal["MayStopSearch", "TryNextFlavor"] | None = None
+    """What happens where the job could preempt."""
     preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
+    """Which of the two is preferred if `TryNextFlavor` is set for both."""
 
 
 class AdmissionScopeSpec(Model):
-    """Whether local queues of this cluster queue take turns by past usage."""
+    """Whether local queues of a cluster queue take turns by past use."""
 
     admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
+    """Turns by past use, or none."""
 
 
 class QueueSpec(Model):
-    """A cluster queue. `flavors` are in order of preference; `name` and `localQueue` are its names in Kueue."""
+    """A cluster queue of a team, with a local queue in each of its namespaces."""
 
     formerly: DnsName | None = None
+    """First key of the queue, after a rename."""
     name: DnsName | None = None
+    """Name of the ClusterQueue, if others depend on it. By default `<team>-<queue>`."""
     local_queue: DnsLabel | None = None
+    """Name of the LocalQueue, if others depend on it. By default the queue's key."""
     flavors: Sequence[QuotaSpec] = Field(min_length=1, max_length=64)
+    """Quotas, in order of preference."""
     queueing_strategy: Literal["BestEffortFIFO", "StrictFIFO"] = "BestEffortFIFO"
+    """Order of admission."""
     preemption: PreemptionSpec = default_field(PreemptionSpec)
+    """Which workloads the queue may preempt."""
     flavor_fungibility: FlavorFungibilitySpec | None = None
+    """Whether a job borrows or preempts on a flavor before the next one is tried. By default Kueue's."""
     priority: str | None = None
+    """The priority that workloads of the queue should have."""
     max_jobs: int | None = Field(default=None, ge=1, le=1_000_000_000)
+    """Maximum of jobs that run at once; not supported by Kueue (docs/backends.md)."""
     per_accelerator: PerAcceleratorSpec | None = None
+    """Quota of cpu and memory that comes with each accelerator of the queue. By default the machine's share."""
     namespaces: Literal["all"] | None = None
+    """`all` admits from every namespace. By default the team's."""
     admission_scope: AdmissionScopeSpec | None = None
+    """Whether local queues take turns by past use. By default Kueue's."""
     stop_policy: Literal["None", "Hold", "HoldAndDrain"] | None = None
+    """`Hold` admits no new job, `HoldAndDrain` also evicts running jobs."""
     fair_share_weight: float | None = Field(default=None, ge=0, le=1_000_000)
+    """Weight of the queue under fair sharing. By default Kueue's 1."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Handler) -> Any:
@@ -134,18 +169,23 @@ class QueueSpec(Model):
 
 
 class SharedQueueSpec(QueueSpec):
-    """A cluster queue for several teams, with a local queue in the namespaces of each."""
+    """A cluster queue that several teams share, with a local queue in the namespaces of each."""
 
     teams: Annotated[Sequence[str], AfterValidator(unique_items)] = Field(min_length=1)
+    """The teams that share the queue."""
     cohort: str | None = None
+    """The cohort of the queue."""
 
 
 class TeamSpec(TenancySpec):
-    """A team: its namespaces, people, identity of pods, and queues."""
+    """A team with its namespaces, its people, the identity of its pods, and its queues."""
 
     formerly: DnsLabel | None = None
+    """First key of the team, after a rename."""
     cohort: str | None = None
+    """The cohort of all queues of the team."""
     queues: Section[QueueName, Annotated[QueueSpec, CompletedByDefaults()]] = Field(default_factory=dict)
+    """Cluster queues of the team by name."""
 
 
 def _completions(model: type[Model], **values: Any) -> dict[str, Any]:

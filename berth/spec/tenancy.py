@@ -109,15 +109,17 @@ _TOKENS: Final = re.compile(r"(hf|gh[pousr]|github_pat|glpat|xox[abp]|sk)[-_].{1
 
 
 class NamespaceSpec(Model):
-    """A namespace of a team; Berth does not change an `existing` one. A shared namespace needs a reason.
-
-    With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods of the namespace.
-    """
+    """A namespace of a team."""
 
     name: DnsLabel | None = None
+    """Name of the namespace. By default the name of the team."""
     existing: bool = False
+    """The namespace exists already, and Berth does not manage it."""
     serving: bool = False
+    """Let Kueue also queue Deployments, StatefulSets, LeaderWorkerSets and pods here (docs/serving.md)."""
     accept_shared_namespace: NonEmptyText | None = None
+    """The reason for a namespace that holds controllers or pods of others: `default`, `cert-manager`, `monitoring`,
+    `gke-*`, `config-*`, `cnrm-*`, `istio-*`, `*-system`."""
 
 
 def _parse_namespace(value: Any) -> Any:
@@ -147,11 +149,14 @@ SecretId = Annotated[
 
 
 class SecretSpec(Model):
-    """Reference to a secret in Secret Manager, by default in the fleet's project."""
+    """A reference to a secret in Secret Manager."""
 
     secret: SecretId
+    """Name of the secret."""
     version: SecretVersion = "latest"
+    """Version of the secret."""
     project: ProjectId | None = None
+    """Project of the secret. By default the fleet's."""
 
 
 def _parse_secret(value: Any) -> Any:
@@ -166,60 +171,93 @@ SecretField = Annotated[SecretSpec, BeforeValidator(_parse_secret, json_schema_i
 
 
 class IdentitySpec(Model):
-    """The identity of the team's pods in Google Cloud, and its roles, held directly or by a service account."""
+    """Identity of a team's pods in Google Cloud."""
 
     service_account: DnsLabel | None = None
+    """Kubernetes service account of the pods. By default the team's name."""
     automount_service_account_token: bool = False
+    """Give pods a token for the Kubernetes API."""
     impersonate: AccountId | None = None
+    """ID of a Google service account that gets the grants. Without it the pods get them directly."""
     roles: Sequence[Role] = ()
+    """Roles of the project."""
     accept_roles: Section[Role, NonEmptyText] = Field(default_factory=dict)
+    """Reasons for roles that grant permissions or keys, by role."""
     buckets: Section[BucketName, BucketRole] = Field(default_factory=dict)
+    """Roles by bucket."""
     secrets: Section[FileName, SecretField] = Field(default_factory=dict)
+    """Secrets in Secret Manager by file: a name, or a mapping; never a value."""
 
 
 class EgressSpec(Model):
-    """A range of addresses to which the team's pods may open TCP connections."""
+    """An address range to which pods may open TCP connections."""
 
     cidr_block: Cidr
+    """The address range."""
     ports: Sequence[Port] = Field(min_length=1)
+    """TCP ports."""
 
 
 class NetworkPolicySpec(Model):
-    """Egress of pods besides each other, DNS and the metadata server; `internet` is HTTPS to all public addresses."""
+    """What pods may reach besides each other, DNS and the metadata server."""
 
     enabled: bool = True
+    """Create network policies."""
     internet: bool = True
+    """Allow HTTPS to all public addresses. With `false` only to Google's private addresses."""
     egress: Sequence[EgressSpec] = ()
+    """Further address ranges that pods may reach."""
 
 
 class DefaultRequestsSpec(Model):
-    """Default cpu and memory requests of containers."""
+    """Requests of containers that have none."""
 
     cpu: MilliCpu = Field(default=100, json_schema_extra={"default": "100m"})
+    """Cores that a container requests, such as `1` or `"100m"`."""
     memory: Bytes = Field(default=128 * 2**20, json_schema_extra={"default": "128Mi"})
+    """Memory that a container requests, such as `128Mi`."""
 
 
 class TenancySpec(Model):
     """Namespaces, people and limits of a team."""
 
     state: Literal["active", "held", "drained"] = "active"
+    """State of the team's queues: `held` admits no new job, `drained` also evicts running jobs. It sets their
+    `stopPolicy`."""
     namespace: NamespaceField = default_field(NamespaceSpec)
+    """Namespace of the team: a name, or a mapping. By default the team's name."""
     namespaces: Sequence[NamespaceField] = ()
+    """Several namespaces instead of one. Jobs run in the first unless they name another."""
     labels: Section[CostLabelKey, CostLabelValue] = Field(default_factory=dict)
+    """Labels of all objects of the team, for cost allocation."""
     groups: Groups = ()
+    """Google groups whose members submit and watch the team's jobs."""
     identity: IdentitySpec | None = None
+    """Identity of the team's pods in Google Cloud."""
     pod_security: Literal["restricted", "baseline", "privileged"] | None = None
+    """Pod Security level: `restricted`, `baseline` or `privileged`, which gives access to every node of the cluster. A
+    written level has no exemptions. By default `baseline`, with exemptions for what jobs on the team's machines need of
+    their nodes (docs/tenancy.md#pod-security)."""
     pod_priorities: Annotated[Sequence[DnsName], AfterValidator(unique_items)] = ()
+    """Additional priorities that pods may have as their PriorityClass, besides those of the team's queues and the
+    default. The only team of a fleet may use all."""
     service_types: Annotated[
         Sequence[Literal["LoadBalancer", "NodePort", "ExternalIPs"]], AfterValidator(unique_items)
     ] = ()
+    """Allowed service types besides `ClusterIP`."""
     network_policy: Entry[NetworkPolicySpec] = default_field(NetworkPolicySpec)
+    """What pods may reach."""
     default_requests: Entry[DefaultRequestsSpec] = default_field(DefaultRequestsSpec)
+    """Requests of containers that have none."""
     default_queue: str | None = None
+    """The queue of jobs without a queue label. Without it Kueue holds them."""
 
 
 class PlatformSpec(Model):
-    """Owners of the fleet; `domain` is the domain of all groups, required if groups have several."""
+    """The owners of the fleet."""
 
     owners: Groups = ()
+    """Google groups that manage queues, namespaces and limits of every team."""
     domain: Domain | None = None
+    """Domain of the `gke-security-groups` group, which contains all groups; required if they have several domains. By
+    default that of the groups."""

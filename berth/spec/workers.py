@@ -51,26 +51,39 @@ ConfigKey = Annotated[
 
 
 class WorkerSpec(Model):
-    """A cluster that runs jobs of the manager's queues: created by this stack (`cluster`), or existing.
-
-    An existing cluster belongs to another `stack`, whose output `kubeconfig` is used, or its kubeconfig is the secret
-    config value `berth:<kubeconfig>`. Its `pools` describe its capacity.
-    """
+    """A cluster that runs jobs of the manager's queues: one that is created, or an existing one."""
 
     project: ProjectId | None = None
+    """Project of the worker. By default the fleet's."""
     project_number: ProjectNumber | None = None
+    """Number of the worker's project. By default the fleet's."""
     region: Region | None = None
+    """Region of the worker. By default the fleet's."""
     cluster: Entry[ClusterSpec | None] = None
+    """Settings of a cluster that this stack creates. By default its name is `<stack>-<worker>`."""
     stack: StackName | None = None
+    """Instead of `cluster`: `organization/project/stack` of the stack that creates the cluster and installs Kueue; its
+    output `kubeconfig` is used. With state in a bucket or directory the organization is `organization`."""
     kubeconfig: ConfigKey | None = None
+    """Instead of `cluster`: key of a secret config value (`pulumi config set --secret berth:<key>`) with a
+    kubeconfig."""
     cluster_profile: DnsName | None = None
+    """ClusterProfile with which the manager connects, not with an account that Berth creates in the worker."""
     token_date: TokenDate | None = None
+    """Date of the manager's token on the worker, in quotes (`"2026-11-22"`). The token does not expire; a new date
+    replaces it (docs/security.md#tokens-of-workers)."""
     reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
+    """Reservations of the worker by key."""
     pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
+    """Machines of the worker by name; for an existing cluster a description of them."""
     compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
+    """Compute classes of the worker by name."""
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
+    """What `allowReplacement` of the fleet allows, for the worker's cluster, pools and reservations."""
     allow_deletion: Section[str, Reason] = Field(default_factory=dict)
+    """What `allowDeletion` of the fleet allows, for the worker's cluster, pools and reservations."""
     allow_change: Section[str, Reason] = Field(default_factory=dict)
+    """What `allowChange` of the fleet allows, for the worker's cluster, pools and reservations."""
 
     @check_model
     def _check_one_connection(self) -> WorkerSpec:

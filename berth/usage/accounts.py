@@ -110,7 +110,8 @@ class _Accounts:
         idle = _sum([self._above(queue, flavor, -1) for queue in with_flavor])
         lent = _sum([self.lent.get((queue.name, flavor.name), {}) for queue in with_flavor])
         planned = sum(_planned(queue, flavor) for queue in with_flavor)
-        guaranteed = round(sum(self._last_nominal(queue, flavor) for queue in with_flavor))
+        nominal = [self._nominal(queue, flavor) or {0: _planned(queue, flavor)} for queue in with_flavor]
+        guaranteed = round(sum(samples[max(samples)] for samples in nominal))
         account = FlavorAccount(team, flavor, guaranteed, planned, len(used) / self.metrics.expected_samples)
         if not used:
             return account
@@ -140,10 +141,6 @@ class _Accounts:
 
     def _nominal(self, queue: ClusterQueuePlan, flavor: FlavorPlan) -> Samples:
         return self._series(NOMINAL, (queue.name, flavor.name, flavor.resource))
-
-    def _last_nominal(self, queue: ClusterQueuePlan, flavor: FlavorPlan) -> float:
-        samples = self._nominal(queue, flavor)
-        return samples[max(samples)] if samples else _planned(queue, flavor)
 
     def _above(self, queue: ClusterQueuePlan, flavor: FlavorPlan, sign: int) -> dict[int, float]:
         """Borrowed (1) or idle (-1) accelerators of a queue at each sample of its use."""

@@ -6,7 +6,6 @@ from collections import Counter
 
 from berth.diagnostics import Problems, join_words
 from berth.plan.gke import ClusterPlan
-from berth.plan.kueue import FlavorPlan
 from berth.planner.queueing.quota_tree import lendable
 from berth.text import format_range
 from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaClaim, QuotaClaims
@@ -29,17 +28,15 @@ def warn_idle_capacity(claims: QuotaClaims[FleetQuotas], problems: Problems) -> 
         elif idle > 0:
             message = (
                 f"no queue can use {idle} of the {flavor.capacity.max} {flavor.noun} of flavor '{flavor.name}': "
-                f"{flavor.promised} are guaranteed{_limits_explanation(claims, flavor, usable)}"
+                f"{flavor.promised} are guaranteed"
             )
+            if usable == flavor.promised:
+                message += "; guarantee more, or remove nodes"
+            else:  # limits exclude a cohort's own quota
+                own = join_words([f"{amount} of cohort '{name}'" for name, amount in claims.cohort_quotas(flavor.name)])
+                message += f", but limits keep queues from some or all of the {own} itself; raise borrow, or "
+                message += "guarantee less"
             problems.warning("unpromised", ("pools", flavor.pools[0]), message)
-
-
-def _limits_explanation(claims: QuotaClaims[FleetQuotas], flavor: FlavorPlan, usable: int) -> str:
-    """Return the rest of the message: guarantee more or, if limits exclude a cohort's own quota, raise them."""
-    if usable == flavor.promised:
-        return "; guarantee more, or remove nodes"
-    cohort_amounts = join_words([f"{amount} of cohort '{name}'" for name, amount in claims.cohort_quotas(flavor.name)])
-    return f", but limits keep queues from some or all of the {cohort_amounts} itself; raise borrow, or guarantee less"
 
 
 def warn_sharing(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:

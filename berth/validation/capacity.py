@@ -8,7 +8,7 @@ from math import ceil
 
 from berth.diagnostics import FieldPath, Problems, join_words
 from berth.plan.existing import ExistingClusterPlan
-from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, ExistingNetworkPlan
 from berth.plan.kueue import FlavorPlan
 from berth.text import pluralize
@@ -159,12 +159,11 @@ def _node_resources(plan: FleetPlan, flavor: FlavorPlan, resource: str) -> int:
     """Return the cores or GB of the nodes that a flavor guarantees, assuming its machine type with the most of them."""
     pools = [pool for pool in plan.pools if pool.flavor == flavor.name and pool.accelerators.max]
     count = max(flavor.capacity.min, min(flavor.promised, flavor.capacity.max))
-    rates = [Fraction(_machine_resource(pool, resource)) * pool.nodes.max / pool.accelerators.max for pool in pools]
+    rates = [
+        Fraction(pool.vcpu if resource == "cpu" else pool.memory_gb) * pool.nodes.max / pool.accelerators.max
+        for pool in pools
+    ]
     return ceil(count * max(rates, default=Fraction(0)))
-
-
-def _machine_resource(pool: PoolPlan, resource: str) -> float:
-    return pool.vcpu if resource == "cpu" else pool.memory_gb
 
 
 def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
@@ -178,9 +177,10 @@ def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
     if nodes > max_nodes:
         message = too_few_nodes(f"'{network.node_range}'", max_nodes, "the pools", nodes)
         problems.fault("range-too-small", ("cluster", "network", "nodeCidrBlock"), message)
-    blocks = [(p.nodes.max, pod_block_size(_pods_per_node(p))) for p in plan.pools] + [
-        (_max_system_nodes(plan), pod_block_size(None))
-    ]
+    blocks = [(_max_system_nodes(plan), pod_block_size(None))]
+    for pool in plan.pools:
+        pods_per_node = next((node_pool.max_pods_per_node for node_pool in pool.node_pools), None)
+        blocks.append((pool.nodes.max, pod_block_size(pods_per_node)))
     required, available = sum(count * block for count, block in blocks), IPv4Network(network.pod_range).num_addresses
     if required > available and {block for _, block in blocks} == {pod_block_size(None)}:
         max_pod_nodes = available // pod_block_size(None)
@@ -203,10 +203,6 @@ def pod_block_size(pods: int | None) -> int:
     None is GKE's default of 110 pods.
     """
     return 2 ** (2 * (pods or _DEFAULT_PODS) - 1).bit_length()
-
-
-def _pods_per_node(pool: PoolPlan) -> int | None:
-    return next((node_pool.max_pods_per_node for node_pool in pool.node_pools), None)
 
 
 def _max_system_nodes(plan: FleetPlan) -> int:

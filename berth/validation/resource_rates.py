@@ -32,7 +32,9 @@ def check_resource_rates(claims: QuotaClaims[FleetQuotas], problems: Problems) -
                 claims.quota_node(claim).potential_available,
                 tree.queue_nodes(claim.queue.name)[claim.flavor].potential_available,
             )
-            if (available + _rounding_error(claims, claim.flavor)) * accelerators < max_accelerators * amount:
+            # Each quota of a sum is rounded by less than 1.
+            rounding_error = len(claims.by_flavor[claim.flavor]) + len(claims.plan.cohorts)
+            if (available + rounding_error) * accelerators < max_accelerators * amount:
                 message = (
                     f"can have up to {max_accelerators} {nouns[claim.flavor]} of '{claim.flavor}', but {resource} for "
                     f"only {available * accelerators // amount}, because a queue or cohort that lends has less "
@@ -73,8 +75,3 @@ def _rate(accelerators: QuotaPlan, quota: QuotaPlan) -> ResourceRate | None:
         if amount := getattr(accelerators, field):
             return getattr(quota, field), amount
     return None
-
-
-def _rounding_error(claims: QuotaClaims[FleetQuotas], flavor: str) -> int:
-    """Return the largest rounding error of a sum of quotas: less than 1 per quota."""
-    return len(claims.by_flavor[flavor]) + len(claims.plan.cohorts)

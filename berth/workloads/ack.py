@@ -82,7 +82,7 @@ def _queue_target(plan: AckFleetPlan, team: TeamPlan, queue: str, problems: Prob
     return _Target(
         namespace=local_queue.namespace,
         flavors=frozenset(entry.flavor for entry in cluster_queue.flavors),
-        leaf=_find_leaf(plan.quotas, cluster_queue.name),
+        leaf=next(node for _, node in plan.quotas.walk() if node.name == cluster_queue.name),
         default_name=f"{team.name}-{local_queue.name}",
     )
 
@@ -180,26 +180,21 @@ def _check_fits(
         problems.fault("no-room", ("--pods",), f"'{pods}': {scope} can run at most {capacity} pods of {gpus} GPUs")
 
 
-def _find_leaf(root: QuotaNodePlan, name: str) -> QuotaNodePlan:
-    return next(node for _, node in root.walk() if node.name == name)
-
-
 def _notes(plan: AckFleetPlan, target: _Target, job: PyTorchJobPlan) -> tuple[str, ...]:
     policy, requested = plan.propagations[0], (job.workers + 1) * job.pod.resources[GPU]
     gang = "one member, with all pods or none" if policy.gang else "any members with room"
     when = "when kube-queue admits it," if policy.suspension else "at once, without a queue,"
+    leaf, quota = target.leaf, ""
+    if not policy.suspension:
+        quota = ", which no quota limits"
+    elif leaf is not None:
+        jobs = "" if leaf.max_jobs is None else f", {leaf.max_jobs} at a time"
+        quota = f" of '{leaf.name}' ({leaf.minimum[GPU]} guaranteed, at most {leaf.maximum[GPU]}{jobs})"
     return (
-        f"Requests {requested} GPUs{_quota_text(target.leaf) if policy.suspension else ', which no quota limits'}.",
+        f"Requests {requested} GPUs{quota}.",
         f"Submit it to the fleet: policy '{policy.name}' sends it {when} to {gang}.",
         "Needs Kubeflow's training operator in each member (AI suite with Arena), which Berth does not install.",
     )
-
-
-def _quota_text(leaf: QuotaNodePlan | None) -> str:
-    if leaf is None:
-        return ""
-    jobs = "" if leaf.max_jobs is None else f", {leaf.max_jobs} at a time"
-    return f" of '{leaf.name}' ({leaf.minimum[GPU]} guaranteed, at most {leaf.maximum[GPU]}{jobs})"
 
 
 def _report_unknown(problems: Problems, argument: str, message: str, word: str, known: list[str]) -> None:

@@ -90,8 +90,12 @@ class _WorkloadBuilder(Struct, frozen=True):
         }[self.kind]
         derived = build()
         if self.options.template is not None:
+            if isinstance(derived, ProvisioningRequestPlan):
+                submission = SubmissionPlan(name=derived.name, namespace=derived.namespace, team=derived.team, queue="")
+            else:
+                submission = derived.submission
             without = replace(derived.pod, template=None)
-            check_template(self.options.template, pod_template(_submission_of(derived), without), self.problems)
+            check_template(self.options.template, pod_template(submission, without), self.problems)
         return derived
 
     @property
@@ -237,10 +241,3 @@ class _WorkloadBuilder(Struct, frozen=True):
 
     def _fault(self, code: str, option: str, message: str) -> None:
         self.problems.fault(code, (option,), message)
-
-
-def _submission_of(plan: WorkloadPlan) -> SubmissionPlan:
-    """Name, namespace and queue of a workload; the queue of a ProvisioningRequest is empty."""
-    if not isinstance(plan, ProvisioningRequestPlan):
-        return plan.submission
-    return SubmissionPlan(name=plan.name, namespace=plan.namespace, team=plan.team, queue="")

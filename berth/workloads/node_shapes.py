@@ -65,13 +65,13 @@ def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]
     known = {flavor.name: flavor for flavor in plan.flavors}
     return [
         NodeShape(
-            pool, known[name], pool.accelerators.max // pool.nodes.max, pool.hosts_per_slice or 1, _allocatable(pool)
+            pool,
+            known[name],
+            pool.accelerators.max // pool.nodes.max,
+            pool.hosts_per_slice or 1,
+            catalog.node_allocatable(pool.vcpu, pool.memory_gb),
         )
         for name in flavors
         for pool in plan.pools
         if pool.flavor == name and pool.nodes.max
     ]
-
-
-def _allocatable(pool: PoolPlan) -> Allocatable | None:
-    return catalog.node_allocatable(pool.vcpu, pool.memory_gb)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from berth import catalog
 from berth.diagnostics import join_words
@@ -19,7 +19,6 @@ from berth.plan.workloads import (
     PodPlan,
     ProvisioningRequestPlan,
     RayPlan,
-    SubmissionPlan,
     TrainJobPlan,
     WorkloadPlan,
 )
@@ -43,7 +42,10 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
     yield from _kueue_notes(target)
     yield from _worker_notes(target, plan)
     if plan.pod.template is not None:
-        yield from _template_notes(plan.pod.template, plan.pod, plan.submission)
+        filled = pod_template(plan.submission, plan.pod)
+        yield "Added to the template:"
+        for path, value in list_additions(plan.pod.template, filled):
+            yield f"  {path}: {json.dumps(value)}"
     if plan.pod.node_selector.keys() - {catalog.labels().placement_group}:
         yield f"The node selector keeps this workload on {join_words(target.flavors)}."
     if target.shape.pool.grouped:
@@ -66,16 +68,13 @@ def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
     of_pod = quantity(shape.flavor.resource, per_pod) if shape.is_cpu else per_pod
     ceiling = sum(target.team.ceiling.get(flavor, 0) for flavor in target.flavors)
     slices = f"{_pluralize(pods // shape.hosts, 'slice')} of {shape.pool.topology}, " if shape.is_multi_host else ""
+    # A job runs on one worker.
+    on_workers = [_ceiling_on(worker.plan, target) for worker in target.plan.workers]
+    on_one = f", and at most {max(on_workers)} on one worker" if on_workers else ""
     return (
         f"{target.name}: {slices}{_pluralize(pods, 'pod')} of {of_pod}, {total} {shape.flavor.noun} in total "
-        f"(the team's ceiling is {ceiling}{_worker_limit_note(target)})."
+        f"(the team's ceiling is {ceiling}{on_one})."
     )
-
-
-def _worker_limit_note(target: WorkloadTarget) -> str:
-    """A clause on the most that the queue can have on one worker of a manager, because a job runs on one."""
-    ceilings = [_ceiling_on(worker.plan, target) for worker in target.plan.workers]
-    return f", and at most {max(ceilings)} on one worker" if ceilings else ""
 
 
 def _ceiling_on(worker: FleetPlan, target: WorkloadTarget) -> int:
@@ -153,14 +152,6 @@ def _kind_notes(plan: WorkloadPlan) -> Iterator[str]:
 
 def _cpu_and_memory(pod: PodPlan) -> str:
     return " and ".join(f"{quantity(resource, amount)} {resource}" for resource, amount in pod.resources.items())
-
-
-def _template_notes(template: Mapping[str, object], pod: PodPlan, submission: SubmissionPlan) -> Iterator[str]:
-    """Yield what is added to a team's own pod template."""
-    filled = pod_template(submission, pod)
-    yield "Added to the template:"
-    for path, value in list_additions(template, filled):
-        yield f"  {path}: {json.dumps(value)}"
 
 
 def _network_notes(target: WorkloadTarget) -> Iterator[str]:

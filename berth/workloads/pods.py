@@ -35,39 +35,42 @@ class PodBuilder(Struct, frozen=True):
     def pod(self, restart_policy: str | None = None) -> PodPlan:
         """Build a pod with accelerators."""
         shape, options = self.target.shape, self.options
-        resources = self._cores() if shape.is_cpu else self._accelerators()
         selector, tolerations = self._node_constraints()
         identity = self.target.team.identity
+        # Slices communicate over the host network, except on Autopilot, which refuses pods on it and does not need it.
+        is_multislice = shape.is_tpu and self.kind == "jobset" and self.slice_count() > 1
+        host_network = is_multislice and not shape.has_pod_network and self.target.plan.cluster.mode != "autopilot"
+        annotations: Mapping[str, str] = {}
+        if self.kind != "provisioning-request":
+            annotations = placement_annotations(self.target, shape.hosts if shape.is_tpu else self.pod_count())
         # A template and a trainjob's runtime already have an image.
         is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
         return PodPlan(
             image=options.image or ("" if is_given else TRIAL_IMAGE),
             command=options.command or (() if is_given else TRIAL_COMMAND),
-            resources=resources,
+            resources=self._resources(),
             ports=options.ports or (TPU_PORTS if shape.is_tpu and self.kind == "jobset" else ()),
             node_selector=selector,
             tolerations=tolerations,
-            host_network=self._needs_host_network(),
+            host_network=host_network,
             restart_policy=restart_policy,
             service_account=options.service_account or (identity.service_account if identity else None),
-            annotations=placement_annotations(self.target, self._group_size())
-            if self.kind != "provisioning-request"
-            else {},
+            annotations=annotations,
             template=options.template,
         )
 
-    def _accelerators(self) -> dict[str, int]:
-        """Resources of a pod with chips or GPUs, and with their share of cpu and memory."""
+    def _resources(self) -> dict[str, int]:
+        """Return chips or GPUs with their share of cpu and memory, or cores with their memory.
+
+        The default is the cores of a whole node.
+        """
         shape, options = self.target.shape, self.options
+        if shape.is_cpu:
+            milli = options.cpu or cpu_in(options.template) or shape.per_node * shape.flavor.scale
+            return {catalog.CPU: milli, **cores_memory(self.target, options, milli)}
         templated = accelerators_in(options.template, shape.flavor.resource)
         number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
         return {**pod_cpu_and_memory(self.target, options, number), shape.flavor.resource: number}
-
-    def _cores(self) -> dict[str, int]:
-        """Resources of a pod without accelerators: the cores of a whole node unless written, and their memory."""
-        shape, options = self.target.shape, self.options
-        milli = options.cpu or cpu_in(options.template) or shape.per_node * shape.flavor.scale
-        return {catalog.CPU: milli, **cores_memory(self.target, options, milli)}
 
     def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
         """Build a Ray head or an MPI launcher: a worker's image and identity, without an accelerator."""
@@ -79,25 +82,19 @@ class PodBuilder(Struct, frozen=True):
             template=without_accelerators(pod.template),
         )
 
-    def _group_size(self) -> int:
-        """Count the pods that are placed together: those of a slice, or all."""
-        return self.target.shape.hosts if self.target.shape.is_tpu else self.pod_count()
-
     def _node_constraints(self) -> tuple[dict[str, str], tuple[Toleration, ...]]:
         """Selectors and tolerations of the pods, without those that Kueue adds."""
         flavor = self.target.shape.flavor
         if self.kind == "provisioning-request":
             return dict(flavor.node_labels), flavor.tolerations
         selector = self._distinguishing_labels()
-        if group := self._placement_group():
+        group = self.options.placement_group
+        if not group and self.target.shape.pool.grouped:
+            job = self.options.name or self.target.local_queue.name
+            group = shorten(f"{self.target.local_queue.namespace}-{job}", MAX_LABEL)
+        if group:
             selector[catalog.labels().placement_group] = group
         return selector, ()
-
-    def _placement_group(self) -> str | None:
-        """Name the placement group of the pods' nodes: the option, or one of the job's own on compact nodes of GKE."""
-        job = self.options.name or self.target.local_queue.name
-        own = shorten(f"{self.target.local_queue.namespace}-{job}", MAX_LABEL)
-        return self.options.placement_group or (own if self.target.shape.pool.grouped else None)
 
     def _distinguishing_labels(self) -> dict[str, str]:
         """Labels that distinguish the chosen flavors from the queue's other flavors."""
@@ -107,15 +104,6 @@ class PodBuilder(Struct, frozen=True):
         }
         other_labels = [each.flavor.node_labels for each in self.target.other_shapes]
         return {k: v for k, v in shared_labels.items() if any(other.get(k, v) != v for other in other_labels)}
-
-    def _needs_host_network(self) -> bool:
-        """Whether pods need the host network: slices communicate over it unless pods have another network.
-
-        Autopilot refuses pods on the host network, and does not need it.
-        """
-        shape = self.target.shape
-        is_multislice = shape.is_tpu and self.kind == "jobset" and self.slice_count() > 1
-        return is_multislice and not shape.has_pod_network and self.target.plan.cluster.mode != "autopilot"
 
     def slice_count(self) -> int:
         """Count the TPU slices; the default is 1."""

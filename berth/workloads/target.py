@@ -54,7 +54,10 @@ def find_target(
     if team not in teams:
         _report_unknown(problems, "TEAM", f"no team '{team}'", team, teams)
         return None
-    local_queues = {name: door for door in _order_local_queues(teams[team]) for name in (door.cluster_queue, door.name)}
+    # Of several local queues for one cluster queue, the one in the team's first namespace is last, and is taken.
+    own = teams[team]
+    ordered = sorted(own.local_queues, key=lambda each: (each.namespace == own.namespace, each.name != DEFAULT_QUEUE))
+    local_queues = {name: door for door in ordered for name in (door.cluster_queue, door.name)}
     if queue not in local_queues:
         _report_unknown(problems, "QUEUE", f"team '{team}' has no queue '{queue}'", queue, local_queues)
         return None
@@ -64,12 +67,7 @@ def find_target(
     if not selected:
         return None
     other_shapes = tuple(each for each in all_shapes if each not in selected)
-    return WorkloadTarget(plan, teams[team], local_queues[queue], cluster_queue, tuple(selected), other_shapes)
-
-
-def _order_local_queues(team: TeamPlan) -> list[LocalQueuePlan]:
-    """List a team's local queues; of several for one cluster queue, the one in its first namespace is last."""
-    return sorted(team.local_queues, key=lambda each: (each.namespace == team.namespace, each.name != DEFAULT_QUEUE))
+    return WorkloadTarget(plan, own, local_queues[queue], cluster_queue, tuple(selected), other_shapes)
 
 
 def _select_shapes(all_shapes: list[NodeShape], flavor: str | None, problems: Problems) -> list[NodeShape]:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 import pulumi
 import pulumi_alicloud as alicloud
 
+from berth.alibaba.fleet_instance import fleet_instance, membership
 from berth.plan.ack import AckOnePlan
+from components.options import resource_options
 
 
 class FleetInstance(pulumi.ComponentResource):
@@ -25,27 +27,17 @@ class FleetInstance(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:ack:FleetInstance", name, None, opts)
-        self.fleet_id: pulumi.Output[str] = (
-            self._instance(name, plan).id if plan.existing is None else pulumi.Output.from_input(plan.existing)
-        )
-        self.memberships: list[pulumi.Resource] = [
-            self._membership(f"{name}-{member}", cluster_id) for member, cluster_id in sorted(members.items())
-        ]
+        self.fleet_id: pulumi.Output[str] = pulumi.Output.from_input(plan.existing or "")
+        if (made := fleet_instance(plan)) is not None:
+            self.fleet_id = alicloud.ackone.Cluster(
+                f"{name}-instance", **made.arguments, opts=resource_options(made, self)
+            ).id
+        self.memberships: list[pulumi.Resource] = []
+        for member, cluster_id in sorted(members.items()):
+            made = membership(self.fleet_id, cluster_id)
+            self.memberships.append(
+                alicloud.ackone.MembershipAttachment(
+                    f"{name}-{member}", **made.arguments, opts=resource_options(made, self)
+                )
+            )
         self.register_outputs({"fleetId": self.fleet_id})
-
-    def _instance(self, name: str, plan: AckOnePlan) -> alicloud.ackone.Cluster:
-        return alicloud.ackone.Cluster(
-            f"{name}-instance",
-            cluster_name=plan.name,
-            network=alicloud.ackone.ClusterNetworkArgs(vpc_id=plan.vpc, vswitches=[*plan.vswitches]),
-            argocd_enabled=False,
-            opts=pulumi.ResourceOptions(parent=self, protect=plan.protect, delete_before_replace=True),
-        )
-
-    def _membership(self, name: str, cluster_id: pulumi.Input[str]) -> alicloud.ackone.MembershipAttachment:
-        return alicloud.ackone.MembershipAttachment(
-            name,
-            cluster_id=self.fleet_id,
-            sub_cluster_id=cluster_id,
-            opts=pulumi.ResourceOptions(parent=self, delete_before_replace=True),
-        )

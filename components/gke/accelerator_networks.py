@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.names import MAX_COMPUTE_NAME, shorten
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
+from berth.google.accelerator_networks import accelerator_firewall, accelerator_subnetwork, accelerator_vpc
+from berth.plan.accelerator_networks import AcceleratorNetworksPlan
+from components.options import resource_options
 
 
 class AcceleratorNetworks(pulumi.ComponentResource):
@@ -31,51 +32,18 @@ class AcceleratorNetworks(pulumi.ComponentResource):
         super().__init__("berth:gke:AcceleratorNetworks", name, None, opts)
         self.devices: dict[str, tuple[pulumi.Output[str], pulumi.Output[str]]] = {}
         for vpc in plan.vpcs:
-            network = self._vpc(f"{name}-{vpc.key}", vpc, depends_on)
+            made = accelerator_vpc(vpc)
+            network = gcp.compute.Network(
+                f"{name}-{vpc.key}-vpc", **made.arguments, opts=resource_options(made, self, depends_on)
+            )
+            if (rule := accelerator_firewall(vpc, network.id)) is not None:
+                gcp.compute.Firewall(f"{name}-{vpc.key}-internal", **rule.arguments, opts=resource_options(rule, self))
             for subnet in vpc.subnets:
                 suffix = subnet.device.removeprefix(f"{name}-")  # devices are mostly named after their set
-                node_subnet = self._subnet(f"{name}-{suffix}", subnet, plan.region, network)
+                made = accelerator_subnetwork(subnet, plan.region, network.id)
+                node_subnet = gcp.compute.Subnetwork(
+                    f"{name}-{suffix}-subnet", **made.arguments, opts=resource_options(made, self)
+                )
                 self.devices[subnet.device] = (network.name, node_subnet.name)
         self.interfaces = list(self.devices.values())
         self.register_outputs({"subnetworks": [subnetwork for _, subnetwork in self.interfaces]})
-
-    def _vpc(self, name: str, plan: AcceleratorVpcPlan, depends_on: Sequence[pulumi.Resource]) -> gcp.compute.Network:
-        vpc = gcp.compute.Network(
-            f"{name}-vpc",
-            name=plan.name,
-            auto_create_subnetworks=False,
-            routing_mode="REGIONAL",
-            mtu=plan.mtu,
-            network_profile=plan.profile,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*depends_on]),
-        )
-        if plan.allowed_ranges:
-            self._allow_internal(name, plan, vpc)
-        return vpc
-
-    def _allow_internal(self, name: str, plan: AcceleratorVpcPlan, vpc: gcp.compute.Network) -> None:
-        gcp.compute.Firewall(
-            f"{name}-internal",
-            name=shorten(f"{plan.name}-internal", MAX_COMPUTE_NAME),
-            network=vpc.id,
-            direction="INGRESS",
-            source_ranges=sorted(plan.allowed_ranges),
-            allows=[gcp.compute.FirewallAllowArgs(protocol=protocol) for protocol in ("icmp", "tcp", "udp")],
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-
-    def _subnet(
-        self,
-        name: str,
-        plan: AcceleratorSubnetPlan,
-        region: str,
-        vpc: gcp.compute.Network,
-    ) -> gcp.compute.Subnetwork:
-        return gcp.compute.Subnetwork(
-            f"{name}-subnet",
-            name=plan.name,
-            region=region,
-            network=vpc.id,
-            ip_cidr_range=plan.ip_range,
-            opts=pulumi.ResourceOptions(parent=self),
-        )

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.google.network import nat, nat_address, router, subnetwork, vpc
 from berth.plan.gke import NetworkPlan
+from components.options import resource_options
 
 
 class Network(pulumi.ComponentResource):
@@ -26,69 +28,29 @@ class Network(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Network", name, None, opts)
-        vpc = gcp.compute.Network(
-            f"{name}-vpc",
-            name=plan.name,
-            auto_create_subnetworks=False,
-            routing_mode="GLOBAL",
-            mtu=plan.mtu,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*depends_on]),
+        vpc_made = vpc(plan)
+        created = gcp.compute.Network(
+            f"{name}-vpc", **vpc_made.arguments, opts=resource_options(vpc_made, self, depends_on)
         )
-        self.network: pulumi.Output[str] = vpc.id
-        self.subnetwork: pulumi.Output[str] = self._subnetwork(name, plan).id
+        self.network: pulumi.Output[str] = created.id
+        subnet = subnetwork(plan, self.network)
+        self.subnetwork: pulumi.Output[str] = gcp.compute.Subnetwork(
+            f"{name}-subnet", **subnet.arguments, opts=resource_options(subnet, self)
+        ).id
         self.nat_address: pulumi.Output[str] | None = None
         if plan.nat:
             self._nat(name, plan)
         self.register_outputs({"network": self.network, "subnetwork": self.subnetwork})
 
-    def _subnetwork(self, name: str, plan: NetworkPlan) -> gcp.compute.Subnetwork:
-        ranges = ((plan.pod_range_name, plan.pod_range), (plan.service_range_name, plan.service_range))
-        return gcp.compute.Subnetwork(
-            f"{name}-subnet",
-            name=plan.name,
-            region=plan.region,
-            network=self.network,
-            ip_cidr_range=plan.node_range,
-            private_ip_google_access=True,
-            secondary_ip_ranges=[
-                gcp.compute.SubnetworkSecondaryIpRangeArgs(range_name=range_name, ip_cidr_range=cidr)
-                for range_name, cidr in ranges
-            ],
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-
     def _nat(self, name: str, plan: NetworkPlan) -> None:
-        router = gcp.compute.Router(
-            f"{name}-router",
-            name=plan.name,
-            region=plan.region,
-            network=self.network,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        addresses = self._nat_addresses(name, plan)
-        gcp.compute.RouterNat(
-            f"{name}-nat",
-            name=plan.name,
-            region=plan.region,
-            router=router.name,
-            nat_ip_allocate_option="MANUAL_ONLY" if addresses else "AUTO_ONLY",
-            nat_ips=addresses or None,
-            source_subnetwork_ip_ranges_to_nat="ALL_SUBNETWORKS_ALL_IP_RANGES",
-            log_config=gcp.compute.RouterNatLogConfigArgs(enable=True, filter="ERRORS_ONLY"),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-
-    def _nat_addresses(self, name: str, plan: NetworkPlan) -> list[pulumi.Output[str]]:
-        """The reserved address of NAT, if any: it stays the same, so that others can authorize it."""
-        if plan.nat_address is None:
-            return []
-        address = gcp.compute.Address(
-            f"{name}-nat-address",
-            name=plan.nat_address,
-            region=plan.region,
-            address_type="EXTERNAL",
-            description="NAT of this network; MultiKueue workers authorize it",
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-        self.nat_address = address.address
-        return [address.self_link]
+        made = router(plan, self.network)
+        nat_router = gcp.compute.Router(f"{name}-router", **made.arguments, opts=resource_options(made, self))
+        addresses: list[pulumi.Output[str]] = []
+        if (reserved := nat_address(plan)) is not None:
+            address = gcp.compute.Address(
+                f"{name}-nat-address", **reserved.arguments, opts=resource_options(reserved, self)
+            )
+            self.nat_address = address.address
+            addresses = [address.self_link]
+        made = nat(plan, nat_router.name, addresses)
+        gcp.compute.RouterNat(f"{name}-nat", **made.arguments, opts=resource_options(made, self))

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.google.service_accounts import project_roles, service_account
 from berth.plan.gke import ServiceAccountPlan
+from components.options import resource_options
 
 
 class NodeServiceAccount(pulumi.ComponentResource):
@@ -27,19 +29,11 @@ class NodeServiceAccount(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:NodeServiceAccount", name, None, opts)
+        made = service_account(plan, project)
         account = gcp.serviceaccount.Account(
-            f"{name}-account",
-            project=project,
-            account_id=plan.account_id,
-            display_name=plan.display_name,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*depends_on]),
+            f"{name}-account", **made.arguments, opts=resource_options(made, self, depends_on)
         )
-        for role in sorted(plan.roles):
-            self._grant(f"{name}-{role.removeprefix('roles/')}", role, account.member, project)
+        for role, made in project_roles(project, plan.roles, account.member).items():
+            gcp.projects.IAMMember(f"{name}-{role}", **made.arguments, opts=resource_options(made, self))
         self.email: pulumi.Output[str] = account.email
         self.register_outputs({"email": self.email})
-
-    def _grant(self, name: str, role: str, member: pulumi.Input[str], project: str) -> None:
-        gcp.projects.IAMMember(
-            name, project=project, role=role, member=member, opts=pulumi.ResourceOptions(parent=self)
-        )

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.google.services import services
+from components.options import resource_options
+
 
 class Services(pulumi.ComponentResource):
     """Enables APIs in the project, and never disables them, because others in the project may use them.
@@ -17,7 +20,7 @@ class Services(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        services: Iterable[str],
+        apis: Iterable[str],
         *,
         project: str,
         opts: pulumi.ResourceOptions | None = None,
@@ -26,11 +29,9 @@ class Services(pulumi.ComponentResource):
         self.enabled = {
             api: gcp.projects.Service(
                 f"{name}-{api.removesuffix('.googleapis.com')}",
-                project=project,
-                service=api,
-                disable_on_destroy=False,
-                opts=pulumi.ResourceOptions(parent=self),
+                **made.arguments,
+                opts=resource_options(made, self),
             )
-            for api in sorted(services)
+            for api, made in services(apis, project).items()
         }
         self.register_outputs({"services": list(self.enabled)})

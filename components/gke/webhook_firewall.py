@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.google.network import webhook_firewall
 from berth.plan.gke import WebhookFirewallPlan
+from components.options import resource_options
 
 
 class WebhookFirewall(pulumi.ComponentResource):
@@ -27,15 +29,8 @@ class WebhookFirewall(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:WebhookFirewall", name, None, opts)
+        made = webhook_firewall(plan, network=network, node_service_account=node_service_account)
         self.rule = gcp.compute.Firewall(
-            f"{name}-rule",
-            name=plan.name,
-            network=network,
-            direction="INGRESS",
-            description="The control plane of the cluster reaches the webhooks of its controllers",
-            source_ranges=[plan.source_range],
-            target_service_accounts=[node_service_account],
-            allows=[gcp.compute.FirewallAllowArgs(protocol="tcp", ports=[str(port) for port in sorted(plan.ports)])],
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*depends_on]),
+            f"{name}-rule", **made.arguments, opts=resource_options(made, self, depends_on)
         )
         self.register_outputs({"rule": self.rule.name})

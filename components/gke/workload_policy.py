@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.google.workload_policy import workload_policy
 from berth.plan.capacity import WorkloadPolicyPlan
+from components.options import resource_options
 
 
 class WorkloadPolicy(pulumi.ComponentResource):
@@ -26,22 +28,9 @@ class WorkloadPolicy(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:WorkloadPolicy", name, None, opts)
+        made = workload_policy(plan)
         policy = gcp.compute.ResourcePolicy(
-            f"{name}-policy",
-            name=plan.name,
-            region=plan.region,
-            workload_policy=_arguments(plan),
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                delete_before_replace=True,  # the name is fixed
-                depends_on=[*depends_on],
-            ),
+            f"{name}-policy", **made.arguments, opts=resource_options(made, self, depends_on)
         )
         self.policy_name: pulumi.Output[str] = policy.name
         self.register_outputs({"policyName": self.policy_name})
-
-
-def _arguments(plan: WorkloadPolicyPlan) -> gcp.compute.ResourcePolicyWorkloadPolicyArgs:
-    return gcp.compute.ResourcePolicyWorkloadPolicyArgs(
-        type="HIGH_THROUGHPUT", accelerator_topology=plan.accelerator_topology
-    )

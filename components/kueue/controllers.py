@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import pulumi
-from pulumi_kubernetes.helm.v3 import Release, ReleaseArgs
+from pulumi_kubernetes.helm.v3 import Release
 
+from berth.manifests.releases import release
 from berth.manifests.serving.webhooks import webhook_patches
 from berth.plan.kueue import ChartPlan
 from components.kubernetes import KubernetesObject, cluster_options
-
-_TIMEOUT_SECONDS: Final = 900
-"""How long Helm waits until a controller is ready, in seconds, including a first node for it."""
+from components.options import resource_options
 
 
 class Controllers(pulumi.ComponentResource):
@@ -49,24 +47,11 @@ class Controllers(pulumi.ComponentResource):
         self.releases = {}
         for chart in plan:
             waits_for = list(self.releases.values())[-1:] or runs_on
-            options = cluster_options(self, cluster=cluster, served_by=waits_for)
-            options.retain_on_delete = True
-            self.releases[chart.name] = Release(f"{name}-{chart.name}", _arguments(chart), opts=options)
+            made = release(chart)
+            options = resource_options(made, self, waits_for)
+            options.deleted_with = cluster
+            self.releases[chart.name] = Release(f"{name}-{chart.name}", **made.arguments, opts=options)
         for role, manifest in webhook_patches(serving) if serving is not None else ():
             options = cluster_options(self, cluster=cluster, served_by=[self.releases["kueue"]])
             KubernetesObject(f"{name}-{role}", manifest, opts=options)
         self.register_outputs({"versions": {chart.name: chart.version for chart in plan}})
-
-
-def _arguments(chart: ChartPlan) -> ReleaseArgs:
-    return ReleaseArgs(
-        name=chart.name,
-        chart=chart.chart,
-        version=chart.version,
-        namespace=chart.namespace,
-        create_namespace=True,
-        values=chart.values,
-        atomic=True,
-        skip_await=False,
-        timeout=_TIMEOUT_SECONDS,
-    )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.google.team_identity import cluster_viewers
 from berth.manifests import roles
 from berth.plan.teams import AccessPlan
 from components.kubernetes import KubernetesObject, cluster_options
+from components.options import resource_options
 
 
 class Access(pulumi.ComponentResource):
@@ -30,13 +32,6 @@ class Access(pulumi.ComponentResource):
         options = cluster_options(self, cluster=cluster)
         for role, manifest in roles.cluster_access(plan):
             KubernetesObject(f"{name}-{role}", manifest, opts=options)
-        for group in sorted({*plan.owners, *plan.teams}) if plan.in_project and project is not None else ():
-            # Needed to read the cluster's address; it grants no permission inside the cluster.
-            gcp.projects.IAMMember(
-                f"{name}-cluster-viewer/{group}",
-                project=project,
-                role="roles/container.clusterViewer",
-                member=f"group:{group}",
-                opts=pulumi.ResourceOptions(parent=self),
-            )
+        for viewer, made in cluster_viewers(plan, project).items() if project is not None else ():
+            gcp.projects.IAMMember(f"{name}-{viewer}", **made.arguments, opts=resource_options(made, self))
         self.register_outputs({"groups": sorted({*plan.owners, *plan.teams})})

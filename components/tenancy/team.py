@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import pulumi
 import pulumi_gcp as gcp
 
+from berth.google.team_identity import team_account, team_account_users, team_grants
 from berth.manifests import tenancy
-from berth.plan.gke import ServiceAccountPlan
-from berth.plan.teams import IdentityPlan, NamespacePlan, TeamPlan
+from berth.plan.teams import NamespacePlan, TeamPlan
 from components.kubernetes import KubernetesObject, cluster_options
+from components.options import resource_options
 
 
 class Team(pulumi.ComponentResource):
@@ -41,8 +42,8 @@ class Team(pulumi.ComponentResource):
             live = {"metadata": {"namespace": self.namespaces.get(namespace_plan.name, namespace_plan.name)}}
             for role, manifest in tenancy.namespace_manifests(plan, namespace_plan):
                 KubernetesObject(_resource_name(name, role, plan, namespace_plan), manifest, live=live, opts=options)
-        if plan.identity is not None and plan.identity.granted and project is not None:
-            self._grants(name, plan, plan.identity, project)
+        if project is not None:
+            self._grants(name, plan, project)
         self.register_outputs({"namespaces": self.namespaces})
 
     def _namespace(
@@ -53,76 +54,32 @@ class Team(pulumi.ComponentResource):
             _resource_name(name, "namespace", plan, namespace_plan), manifest, opts=options
         ).object_name
 
-    def _grants(self, name: str, plan: TeamPlan, identity: IdentityPlan, project: str) -> None:
-        """Grant roles on the project, buckets and secrets to the Google service account, or directly to the pods."""
-        members: list[tuple[str, pulumi.Input[str]]] = [
-            (_suffix(plan, place), member) for place, member in zip(plan.namespaces, identity.members, strict=False)
-        ]
-        if identity.impersonates is not None:
-            members = [("", self._google_account(name, identity.impersonates, members, project))]
-        for suffix, member in members:
-            self._roles(name, suffix, identity, member, project)
-            for bucket, role in sorted(identity.buckets.items()):
-                gcp.storage.BucketIAMMember(
-                    f"{name}-bucket/{bucket}{suffix}",
-                    bucket=bucket,
-                    role=role,
-                    member=member,
-                    opts=self._project_options(),
-                )
-            for owner, secret in sorted({(each.project, each.secret) for each in identity.secrets}):
-                gcp.secretmanager.SecretIamMember(
-                    f"{name}-secret/{owner}/{secret}{suffix}",
-                    project=owner,
-                    secret_id=secret,
-                    role="roles/secretmanager.secretAccessor",
-                    member=member,
-                    opts=self._project_options(),
-                )
+    def _grants(self, name: str, plan: TeamPlan, project: str) -> None:
+        """Grant roles on the project, buckets and secrets to the Google service account, or directly to the pods.
 
-    def _roles(self, name: str, suffix: str, identity: IdentityPlan, member: pulumi.Input[str], project: str) -> None:
-        for role in sorted(identity.roles):
-            gcp.projects.IAMMember(
-                f"{name}-{role.removeprefix('roles/')}{suffix}",
-                project=project,
-                role=role,
-                member=member,
-                opts=self._project_options(),
+        They depend on the cluster: a project's first cluster creates the workload identity pool.
+        """
+        after = [self._cluster] if self._cluster else []
+        member: pulumi.Output[str] | None = None
+        if (made := team_account(plan, project)) is not None:
+            account = gcp.serviceaccount.Account(
+                f"{name}-account", **made.arguments, opts=resource_options(made, self, after)
             )
-
-    def _google_account(
-        self,
-        name: str,
-        plan: ServiceAccountPlan,
-        members: list[tuple[str, pulumi.Input[str]]],
-        project: str,
-    ) -> pulumi.Output[str]:
-        account = gcp.serviceaccount.Account(
-            f"{name}-account",
-            project=project,
-            account_id=plan.account_id,
-            display_name=plan.display_name,
-            opts=self._project_options(),
-        )
-        for suffix, member in members:
-            gcp.serviceaccount.IAMMember(
-                f"{name}-workload-identity{suffix}",
-                service_account_id=account.name,
-                role="roles/iam.workloadIdentityUser",
-                member=member,
-                opts=self._project_options(),
+            member = account.member
+            for role, made in team_account_users(plan, account.name).items():
+                gcp.serviceaccount.IAMMember(
+                    f"{name}-{role}", **made.arguments, opts=resource_options(made, self, after)
+                )
+        grants = team_grants(plan, project, member)
+        for role, made in grants.project_roles.items():
+            gcp.projects.IAMMember(f"{name}-{role}", **made.arguments, opts=resource_options(made, self, after))
+        for role, made in grants.buckets.items():
+            gcp.storage.BucketIAMMember(f"{name}-{role}", **made.arguments, opts=resource_options(made, self, after))
+        for role, made in grants.secrets.items():
+            gcp.secretmanager.SecretIamMember(
+                f"{name}-{role}", **made.arguments, opts=resource_options(made, self, after)
             )
-        return account.member
-
-    def _project_options(self) -> pulumi.ResourceOptions:
-        """Return options that depend on the cluster: a project's first cluster creates the workload identity pool."""
-        return pulumi.ResourceOptions(parent=self, depends_on=[self._cluster] if self._cluster else None)
 
 
 def _resource_name(name: str, role: str, plan: TeamPlan, namespace_plan: NamespacePlan) -> str:
-    return f"{name}-{role}{_suffix(plan, namespace_plan)}"
-
-
-def _suffix(plan: TeamPlan, namespace_plan: NamespacePlan) -> str:
-    """Return a suffix for resource names, empty for the first namespace, so that adding another renames nothing."""
-    return "" if namespace_plan.name == plan.namespace else f"/{namespace_plan.name}"
+    return f"{name}-{role}{plan.resource_suffix(namespace_plan.name)}"

@@ -16,12 +16,13 @@ from typer.testing import CliRunner
 
 from berth import catalog
 from berth.cli import app
-from berth.cli.plan import fleet as plan_text
 from berth.cli.quota import tables
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import CAPACITY_MODELS, Prices
 from berth.cost.text import format_money
+from berth.document.text import render_text
 from berth.evaluate import Evaluation, evaluate_config
+from berth.overview.fleet import fleet_document
 from berth.quota.required import required_quotas
 from tests.small_fleets import fleet_with
 from tests.stack_files import ACK_STACKS, ALL_STACKS, GKE_STACKS, ROOT, TEAM_STACKS
@@ -73,7 +74,7 @@ def fleets(machine: str) -> Iterator[dict[str, Any]]:
 def answer(evaluation: Evaluation) -> bool:
     """Compute what verbs print of machines, with and without prices for them; return whether the file is sound."""
     assert evaluation.fleet_plan is not None or evaluation.faults
-    plan_text.text(evaluation)
+    render_text(fleet_document(evaluation))
     if (plan := evaluation.fleet_plan) is None or evaluation.faults:
         return False
     machines = {pool.machine_type for pool in plan.pools}
@@ -82,7 +83,7 @@ def answer(evaluation: Evaluation) -> bool:
         cost = fleet_cost(plan, Prices("prices.yaml", "EUR", hourly))
         format_money(cost.fleet.ceiling)
     required = required_quotas(plan)
-    tables.needs_text(plan, required)
+    render_text(tables.needs_document(plan, required))
     json.dumps(tables.needs_as_json(plan, required))
     return True
 

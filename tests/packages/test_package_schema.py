@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from berth.spec.schema import stack_schema
-from berth.yaml_loader import load_table
 from packages.berth.schema.generate import package_schema, type_name
 from packages.berth.schema.reference import reference_page
 from tests.stack_files import ROOT, assert_golden
@@ -151,18 +150,6 @@ def test_text_values_of_a_union_are_in_the_description() -> None:
         words = next(each["enum"] for each in MODELS[model]["properties"]["capacity"]["anyOf"] if "enum" in each)
         assert len(words) == 6
         assert re.findall("`([a-z-]+)`", arguments["capacity"]["description"])[:last] == words[:last]
-
-
-def test_descriptions_are_of_keys_that_exist() -> None:
-    table = load_table(PACKAGE / "schema" / "descriptions.yaml")
-    assert sorted(table) == CONTAINED
-    unknown = [
-        f"{model}.{key}"
-        for model, texts in table.items()
-        for key in texts.keys() - {"type", "like"}
-        if key.removesuffix("_") not in MODELS[model]["properties"]
-    ]
-    assert unknown == []
 
 
 def test_arguments_that_may_be_outputs() -> None:

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.plan import ack as ack_plan
+from berth.document.text import render_text
+from berth.overview.ack import ack_document
 from berth.plan.ack import AckFleetPlan
 from berth.yaml_loader import LOADER
 from tests.engine import both_modes, identity
@@ -87,7 +89,7 @@ def test_the_kubeconfig_is_a_path_and_no_resource_holds_what_is_in_it() -> None:
 @every_stack
 def test_golden_plan_on_ack(stack: str) -> None:
     """What people read."""
-    assert_golden(f"{ack_plan.text(evaluation(stack))}\n", GOLDEN / stack / "plan.txt")
+    assert_golden(f"{render_text(ack_document(evaluation(stack)))}\n", GOLDEN / stack / "plan.txt")
 
 
 # --- verbs ------------------------------------------------------------------------------------------------------------

@@ -25,12 +25,16 @@ def berth_policies(policies: Sequence[ApiObject], stack: str, cluster: str) -> d
     """
     by_berth = [each for each in policies if value_at(each, "userLabels.managed-by") == "berth" and _key(each)]
     stacks = {_fleet(each) for each in by_berth if f'="{cluster}"' in _query(each)}
+    # Alerts whose query names the cluster, as Berth writes it.
+    about_cluster = {
+        row["key"]: f'="{cluster}"' in render_query(row["expression"], MANAGED, cluster) for row in _rows()
+    }
     result: dict[str, list[ApiObject]] = {}
     for policy in by_berth:
         names_cluster = f'="{cluster}"' in _query(policy)
-        if names_cluster or (_fleet(policy) in stacks and not _is_about_cluster(_key(policy), cluster)):
+        if names_cluster or (_fleet(policy) in stacks and not about_cluster.get(_key(policy), True)):
             result.setdefault(_key(policy), []).append(policy)
-    return {key: _of_stack(same_key, stack) for key, same_key in result.items()}
+    return {key: [p for p in of_key if _fleet(p) == stack] or of_key for key, of_key in result.items()}
 
 
 def _key(policy: ApiObject) -> str:
@@ -43,17 +47,6 @@ def _fleet(policy: ApiObject) -> object:
 
 def _query(policy: ApiObject) -> str:
     return str(_condition(policy).get("query"))
-
-
-def _is_about_cluster(key: str, cluster: str) -> bool:
-    """Return whether the query of an alert names the cluster, as Berth writes it; True for an unknown alert."""
-    rows = [row for row in _rows() if row["key"] == key]
-    return all(f'="{cluster}"' in render_query(row["expression"], MANAGED, cluster) for row in rows)
-
-
-def _of_stack(policies: list[ApiObject], stack: str) -> list[ApiObject]:
-    own = [each for each in policies if _fleet(each) == stack]
-    return own or policies
 
 
 def alert_entries(policies: Mapping[str, Sequence[ApiObject]], cluster: str, backend: str) -> dict[str, StackEntry]:

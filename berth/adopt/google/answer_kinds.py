@@ -39,14 +39,13 @@ def classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
     for item in _items(value):
         if not isinstance(item, dict):
             raise InvalidInventory(
-                f"{file}: '{_shorten(item)}' is not an object; give the answer of {ACCEPTED_COMMANDS}"
+                f"{file}: '{_shorten_text(json.dumps(item))}' is not an object; give the answer of {ACCEPTED_COMMANDS}"
             )
         answer = cast("dict[str, Any]", item)
-        kind = _answer_kind(answer)
+        kind = next((kind for kind, is_kind in _MARKS.items() if is_kind(answer)), None)
         if kind is None:
-            raise InvalidInventory(
-                f"{file}: unknown kind of answer ({_sample_keys(answer)}); give the answer of {ACCEPTED_COMMANDS}"
-            )
+            keys = f"keys {', '.join(sorted(answer)[:4])}" if answer else "it is empty"
+            raise InvalidInventory(f"{file}: unknown kind of answer ({keys}); give the answer of {ACCEPTED_COMMANDS}")
         if problem := _incomplete(kind, answer):
             raise InvalidInventory(f"{file}: {problem}")
         yield kind, answer
@@ -60,18 +59,12 @@ def _items(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
-def _answer_kind(answer: ApiObject) -> str | None:
-    return next((kind for kind, is_kind in _MARKS.items() if is_kind(answer)), None)
-
-
-def _is_node_pool(answer: ApiObject) -> bool:
-    return isinstance(answer.get("config"), dict) and "/nodePools/" in str(answer.get("selfLink", ""))
-
-
 _MARKS: Mapping[str, Callable[[ApiObject], bool]] = {
     OBJECT: lambda answer: "apiVersion" in answer and "metadata" in answer,
     CLUSTER: lambda answer: "currentMasterVersion" in answer or "masterAuth" in answer,
-    NODE_POOL: _is_node_pool,
+    NODE_POOL: lambda answer: (
+        isinstance(answer.get("config"), dict) and "/nodePools/" in str(answer.get("selfLink", ""))
+    ),
     FUTURE_RESERVATION: lambda answer: "timeWindow" in answer or answer.get("kind") == "compute#futureReservation",
     RESERVATION: lambda answer: "specificReservation" in answer or "aggregateReservation" in answer,
     SUBNETWORK: lambda answer: "ipCidrRange" in answer,
@@ -138,12 +131,6 @@ def _text_problem(answer: ApiObject, field: str) -> str | None:
     return None if isinstance(answer.get(field), str) else f"{field} is not a text"
 
 
-def _policy_problem(answer: ApiObject) -> str | None:
-    if not isinstance(answer.get("policy"), dict):
-        return "policy is not an object"
-    return _bindings_problem(answer["policy"])
-
-
 def _bindings_problem(policy: ApiObject) -> str | None:
     bindings = policy.get("bindings", [])
     if not isinstance(bindings, list):
@@ -163,18 +150,12 @@ _PARTS: Mapping[str, Callable[[ApiObject], str | None]] = {
     FUTURE_RESERVATION: _future_problem,
     DASHBOARD: lambda answer: _text_problem(answer, "displayName"),
     ALERT_POLICY: _alert_problem,
-    IAM_POLICY: _policy_problem,
+    IAM_POLICY: lambda answer: (
+        _bindings_problem(answer["policy"]) if isinstance(answer.get("policy"), dict) else "policy is not an object"
+    ),
     PROJECT_POLICY: _bindings_problem,
 }
 """What else an answer must have."""
-
-
-def _sample_keys(answer: ApiObject) -> str:
-    return f"keys {', '.join(sorted(answer)[:4])}" if answer else "it is empty"
-
-
-def _shorten(value: object) -> str:
-    return _shorten_text(json.dumps(value))
 
 
 def _shorten_text(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from berth import catalog
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
@@ -43,12 +42,17 @@ def future_entry(
         return None
     machines = _machines(answer, project, node_pools)
     if machines is None:
-        not_adopted.append(NotAdopted(what, f"{_what_is_reserved(answer)}, which a stack file cannot express"))
+        reserved = f"'{value_at(answer, 'specificSkuProperties.instanceProperties.machineType')}'"
+        if isinstance(answer.get("aggregateReservation"), dict):
+            reserved = value_at(answer, "aggregateReservation.vmFamily")
+        not_adopted.append(NotAdopted(what, f"it asks for {reserved}, which a stack file cannot express"))
         return None
     start, end = _window(answer)
     future: StackEntry = {"start": start, "end": end}
     future |= {"mode": "calendar"} if answer.get("reservationMode") == "CALENDAR" else {}
-    future |= {"delivered": True} if _is_delivered(answer) else {}
+    status = value_at(answer, "status.procurementStatus")
+    if list_at(answer, "status.autoCreatedReservations") or status in _DELIVERED:
+        future["delivered"] = True
     not_adopted += [NotAdopted(what, line) for line in _changes(answer)]
     return {**machines, **shared_projects(answer), "future": future}
 
@@ -66,11 +70,6 @@ def _refusal(answer: ApiObject) -> str | None:
             "give the reservation's own name in `reservations` with `existing: true`"
         )
     return None
-
-
-def _is_delivered(answer: ApiObject) -> bool:
-    status = value_at(answer, "status.procurementStatus")
-    return bool(list_at(answer, "status.autoCreatedReservations")) or status in _DELIVERED
 
 
 def _window(answer: ApiObject) -> tuple[str, str]:
@@ -160,10 +159,3 @@ def _machine_types(name: str, project: str, node_pools: Sequence[ApiObject]) -> 
             for each in list_at(node_pool, "config.reservationAffinity.values")
         )
     }
-
-
-def _what_is_reserved(answer: ApiObject) -> str:
-    properties: Any = mapping_at(answer, "specificSkuProperties.instanceProperties")
-    if isinstance(answer.get("aggregateReservation"), dict):
-        return f"it asks for {value_at(answer, 'aggregateReservation.vmFamily')}"
-    return f"it asks for '{properties.get('machineType')}'"

@@ -78,7 +78,10 @@ def project_number(project: str, policies: Sequence[ApiObject]) -> str | None:
         owner = str(policy.get("project", "")).removeprefix("projects/")
         if owner.isdecimal() and f"/projects/{project}/" in f"{policy.get('resource')}/":
             return owner
-    numbers = {_agent_number(policy) for policy in policies if "resource" not in policy} - {None}
+    numbers: set[str] = set()
+    for bindings in (list_at(policy, "bindings") for policy in policies if "resource" not in policy):
+        members = (member for binding in bindings for member in binding.get("members", ()))
+        numbers |= set([match[1] for each in members if (match := _GKE_AGENT.fullmatch(each))][:1])
     return numbers.pop() if len(numbers) == 1 else None
 
 
@@ -87,24 +90,14 @@ def has_project_policy(rights: Rights) -> bool:
     return any(grant.kind == PROJECT for grant in rights.grants)
 
 
-def _agent_number(policy: ApiObject) -> str | None:
-    members = (member for binding in list_at(policy, "bindings") for member in binding.get("members", ()))
-    return next((match[1] for each in members if (match := _GKE_AGENT.fullmatch(each))), None)
-
-
-def _matched(policy: ApiObject) -> tuple[str, str] | None:
-    name = str(policy.get("resource", ""))
-    return next(((kind, match[1]) for kind, form in _FORMS if (match := form.fullmatch(name))), None)
-
-
 def _resource(policy: ApiObject, project: str, number: str | None, emails: Mapping[str, str]) -> tuple[str, str] | None:
     """Return kind and name of a policy's resource; None for others, and for other projects."""
     if "resource" not in policy:
         return PROJECT, project
-    match = _matched(policy)
-    if match is None:
+    path = str(policy["resource"])
+    kind, name = next(((kind, match[1]) for kind, form in _FORMS if (match := form.fullmatch(path))), ("", ""))
+    if not kind:
         return None
-    kind, name = match
     if kind == PROJECT:
         return (PROJECT, project) if name in (project, number) else None
     if kind == SECRET:

@@ -40,7 +40,8 @@ def identity_entry(
 ) -> StackEntry:
     """Return the section `identity`: the account of pods, the one they impersonate, its roles, and mounted secrets."""
     account = _team_account(inventory, team, namespaces[0], not_adopted)
-    secrets = _secret_class(inventory, namespaces[0])
+    classes = inventory.objects_of_kind("SecretProviderClass")
+    secrets = next((each for each in classes if (namespace_of(each), name_of(each)) == (namespaces[0], SECRETS)), None)
     entry: StackEntry = {}
     if account is not None and name_of(account) != team:
         entry["serviceAccount"] = name_of(account)
@@ -148,7 +149,10 @@ def _granted(
     inventory: ClusterInventory, team: str, members: Sequence[str], not_adopted: list[NotAdopted]
 ) -> StackEntry:
     """Return roles and buckets that all members of a team have; the others stay, and are reported after the import."""
-    held = [frozenset(map(_without_member, inventory.rights.of_member(member))) for member in members]
+    held = [
+        frozenset(Grant(each.kind, each.name, each.role, "", each.conditional) for each in of_member)
+        for of_member in map(inventory.rights.of_member, members)
+    ]
     every = frozenset[Grant]().union(*held)
     plain = sorted(each for each in every if not each.conditional and all(each in one for one in held))
     roles = [each.role for each in plain if each.kind == PROJECT and _PROJECT_ROLE.fullmatch(each.role)]
@@ -170,16 +174,7 @@ def _granted(
     }
 
 
-def _without_member(grant: Grant) -> Grant:
-    return Grant(grant.kind, grant.name, grant.role, "", grant.conditional)
-
-
 # --- secrets ----------------------------------------------------------------------------------------------------------
-
-
-def _secret_class(inventory: ClusterInventory, namespace: str) -> ApiObject | None:
-    classes = inventory.objects_of_kind("SecretProviderClass")
-    return next((each for each in classes if (namespace_of(each), name_of(each)) == (namespace, SECRETS)), None)
 
 
 def _secret_entries(resource: ApiObject, project: str) -> dict[str, Any]:

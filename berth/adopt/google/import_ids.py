@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from berth.adopt.api_objects import mapping_at, name_of, namespace_of, value_at
@@ -37,53 +37,27 @@ class ImportIds:
 
     def __init__(self, inventory: ClusterInventory, plan: FleetPlan) -> None:
         self.inventory = inventory
-        self.project, self.region, self.location = inventory.project, inventory.region, inventory.location
-        self.cluster = str(inventory.cluster["name"])
-        self.pools = {str(answer["name"]) for answer in inventory.node_pools}
-        self.reservations = {_place(answer) for answer in inventory.reservations}
-        self.future_reservations = {_place(answer) for answer in inventory.future_reservations}
-        self.accounts = _accounts(inventory)
+        self.project = inventory.project
         self.objects = {(str(o["kind"]), namespace_of(o), name_of(o)) for o in inventory.objects}
-        planned_cluster = plan.cluster
-        owns_network = isinstance(planned_cluster, ClusterPlan) and isinstance(planned_cluster.network, NetworkPlan)
-        self.of_network = {str(answer["name"]) for answer in inventory.subnetworks} if owns_network else set[str]()
-        self.subnetworks = {str(answer["name"]) for answer in inventory.subnetworks}
-        self.networks = {last_segment(str(answer.get("network", ""))) for answer in inventory.subnetworks}
-        self.firewalls = {str(answer["name"]) for answer in inventory.firewalls}
-        self.services = {
-            last_segment(str(answer["name"])) for answer in inventory.services if answer["state"] == "ENABLED"
-        }
         charts = [*plan.charts, *(plan.monitoring.charts if plan.monitoring else ())]
         self.releases = {chart.name: f"{chart.namespace}/{chart.name}" for chart in charts}
-        self._forms: Mapping[str, Callable[[Inputs], str | None]] = {
-            "container/cluster:Cluster": self._cluster_id,
-            "container/nodePool:NodePool": self._node_pool_id,
-            "compute/reservation:Reservation": self._reservation_id,
-            "compute/futureReservation:FutureReservation": self._future_reservation_id,
-            "compute/network:Network": self._network_id,
-            "compute/subnetwork:Subnetwork": self._subnetwork_id,
-            "compute/router:Router": self._router_id,
-            "compute/firewall:Firewall": self._firewall_id,
-            "projects/service:Service": self._service_id,
-            "compute/routerNat:RouterNat": self._nat_id,
-            "serviceaccount/account:Account": self._account_id,
-            "projects/iAMMember:IAMMember": self._project_role_id,
-            "serviceaccount/iAMMember:IAMMember": self._account_role_id,
-            "storage/bucketIAMMember:BucketIAMMember": self._bucket_role_id,
-            "secretmanager/secretIamMember:SecretIamMember": self._secret_role_id,
-        }
+        self._forms = _forms(inventory, plan)
 
     def import_id(self, resource: ImportableResource) -> str | None:
         """Return the ID to import; None if the resource does not exist, or no answer shows that it does."""
+        inputs = resource.inputs
         if resource.type == _HELM:
-            return self.releases.get(str(resource.inputs.get("name")))
+            return self.releases.get(str(inputs.get("name")))
         if resource.type.startswith("kubernetes:"):
             return self._object_id(resource)
         kind = resource.type.removeprefix("gcp:")
         if kind.startswith("monitoring/"):
-            return monitoring_id(self.inventory, kind, resource.inputs)
-        form = self._forms.get(kind)
-        return form(resource.inputs) if form is not None else None
+            return monitoring_id(self.inventory, kind, inputs)
+        if kind not in self._forms:
+            return self._role_id(kind, inputs)
+        form, keys, existing = self._forms[kind]
+        exists = tuple(inputs.get(key) for key in keys) in existing
+        return form.format_map({"router": inputs.get("name"), **inputs}) if exists else None
 
     def _object_id(self, resource: ImportableResource) -> str | None:
         metadata = mapping_at(resource.inputs, "metadata")
@@ -96,83 +70,64 @@ class ImportIds:
             return None
         return f"{namespace}/{name}" if namespace else name
 
-    # --- machines and networks ---
-
-    def _cluster_id(self, inputs: Inputs) -> str | None:
-        path = f"projects/{self.project}/locations/{self.region}/clusters/{self.cluster}"
-        return path if inputs.get("name") == self.cluster else None
-
-    def _node_pool_id(self, inputs: Inputs) -> str | None:
-        name = inputs.get("name")
-        return f"{self.project}/{self.location}/{self.cluster}/{name}" if name in self.pools else None
-
-    def _reservation_id(self, inputs: Inputs) -> str | None:
-        name, zone = inputs.get("name"), inputs.get("zone")
-        path = f"projects/{self.project}/zones/{zone}/reservations/{name}"
-        return path if (zone, name) in self.reservations else None
-
-    def _future_reservation_id(self, inputs: Inputs) -> str | None:
-        name, zone = inputs.get("name"), inputs.get("zone")
-        path = f"projects/{self.project}/zones/{zone}/futureReservations/{name}"
-        return path if (zone, name) in self.future_reservations else None
-
-    def _network_id(self, inputs: Inputs) -> str | None:
-        name = inputs.get("name")
-        exists = name in self.of_network or name in self.networks
-        return f"projects/{self.project}/global/networks/{name}" if exists else None
-
-    def _subnetwork_id(self, inputs: Inputs) -> str | None:
-        name = inputs.get("name")
-        path = f"projects/{self.project}/regions/{self.region}/subnetworks/{name}"
-        return path if name in self.subnetworks else None
-
-    def _router_id(self, inputs: Inputs) -> str | None:
-        name = inputs.get("name")
-        path = f"projects/{self.project}/regions/{self.region}/routers/{name}"
-        return path if name in self.of_network else None
-
-    def _firewall_id(self, inputs: Inputs) -> str | None:
-        name = inputs.get("name")
-        return f"projects/{self.project}/global/firewalls/{name}" if name in self.firewalls else None
-
-    def _service_id(self, inputs: Inputs) -> str | None:
-        service = inputs.get("service")
-        return f"{self.project}/{service}" if service in self.services else None
-
-    def _nat_id(self, inputs: Inputs) -> str | None:
-        name = inputs.get("name")
-        path = f"projects/{self.project}/regions/{self.region}/routers/{inputs.get('router') or name}/{name}"
-        return path if name in self.of_network else None
-
-    # --- rights ---
-
-    def _account_id(self, inputs: Inputs) -> str | None:
-        email = f"{inputs.get('accountId')}@{self.project}.iam.gserviceaccount.com"
-        return f"projects/{self.project}/serviceAccounts/{email}" if email in self.accounts else None
-
-    def _project_role_id(self, inputs: Inputs) -> str | None:
-        return self._role_id(PROJECT, self.project, self.project, inputs)
-
-    def _account_role_id(self, inputs: Inputs) -> str | None:
-        path = str(inputs.get("serviceAccountId"))
-        return self._role_id(ACCOUNT, last_segment(path), path, inputs)
-
-    def _bucket_role_id(self, inputs: Inputs) -> str | None:
-        bucket = str(inputs.get("bucket"))
-        return self._role_id(BUCKET, bucket, f"b/{bucket}", inputs)
-
-    def _secret_role_id(self, inputs: Inputs) -> str | None:
-        name = f"{inputs.get('project') or self.project}/secrets/{inputs.get('secretId')}"
-        return self._role_id(SECRET, name, f"projects/{name}", inputs)
-
-    def _role_id(self, kind: str, name: str, path: str, inputs: Inputs) -> str | None:
+    def _role_id(self, kind: str, inputs: Inputs) -> str | None:
         """Return the ID of a role that a member has, `RESOURCE ROLE MEMBER`."""
+        account, bucket = str(inputs.get("serviceAccountId")), str(inputs.get("bucket"))
+        secret = f"{inputs.get('project') or self.project}/secrets/{inputs.get('secretId')}"
+        resources = {
+            "projects/iAMMember:IAMMember": (PROJECT, self.project, self.project),
+            "serviceaccount/iAMMember:IAMMember": (ACCOUNT, last_segment(account), account),
+            "storage/bucketIAMMember:BucketIAMMember": (BUCKET, bucket, f"b/{bucket}"),
+            "secretmanager/secretIamMember:SecretIamMember": (SECRET, secret, f"projects/{secret}"),
+        }
+        if kind not in resources:
+            return None
+        granted_on, name, path = resources[kind]
         role, member = str(inputs.get("role")), str(inputs.get("member"))
-        return f"{path} {role} {member}" if self.inventory.rights.has(Grant(kind, name, role, member)) else None
+        return f"{path} {role} {member}" if self.inventory.rights.has(Grant(granted_on, name, role, member)) else None
 
 
-def _place(answer: Mapping[str, Any]) -> tuple[str, str]:
-    return last_segment(str(answer.get("zone", ""))), str(answer["name"])
+def _forms(
+    inventory: ClusterInventory, plan: FleetPlan
+) -> Mapping[str, tuple[str, tuple[str, ...], Collection[tuple[str, ...]]]]:
+    """Return by type: the ID with inputs in braces, the inputs that identify a resource, and their existing values."""
+
+    def names(answers: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+        return {(str(answer["name"]),) for answer in answers}
+
+    def places(answers: Iterable[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+        return {(last_segment(str(answer.get("zone", ""))), str(answer["name"])) for answer in answers}
+
+    project, region = f"projects/{inventory.project}", f"projects/{inventory.project}/regions/{inventory.region}"
+    cluster, domain = str(inventory.cluster["name"]), f"@{inventory.project}.iam.gserviceaccount.com"
+    owns_network = isinstance(plan.cluster, ClusterPlan) and isinstance(plan.cluster.network, NetworkPlan)
+    # Berth gives the network, its subnetwork, the router and its NAT one name.
+    of_network = names(inventory.subnetworks) if owns_network else set[tuple[str, ...]]()
+    networks = {(last_segment(str(answer.get("network", ""))),) for answer in inventory.subnetworks}
+    services = {(last_segment(str(answer["name"])),) for answer in inventory.services if answer["state"] == "ENABLED"}
+    accounts = {(email.removesuffix(domain),) for email in _accounts(inventory) if email.endswith(domain)}
+    name, place = ("name",), ("zone", "name")
+    return {
+        "container/cluster:Cluster": (f"{project}/locations/{inventory.region}/clusters/{{name}}", name, {(cluster,)}),
+        "container/nodePool:NodePool": (
+            f"{inventory.project}/{inventory.location}/{cluster}/{{name}}", name, names(inventory.node_pools),
+        ),
+        "compute/reservation:Reservation": (
+            f"{project}/zones/{{zone}}/reservations/{{name}}", place, places(inventory.reservations),
+        ),
+        "compute/futureReservation:FutureReservation": (
+            f"{project}/zones/{{zone}}/futureReservations/{{name}}", place, places(inventory.future_reservations),
+        ),
+        "compute/network:Network": (f"{project}/global/networks/{{name}}", name, of_network | networks),
+        "compute/subnetwork:Subnetwork": (f"{region}/subnetworks/{{name}}", name, names(inventory.subnetworks)),
+        "compute/router:Router": (f"{region}/routers/{{name}}", name, of_network),
+        "compute/routerNat:RouterNat": (f"{region}/routers/{{router}}/{{name}}", name, of_network),
+        "compute/firewall:Firewall": (f"{project}/global/firewalls/{{name}}", name, names(inventory.firewalls)),
+        "projects/service:Service": (f"{inventory.project}/{{service}}", ("service",), services),
+        "serviceaccount/account:Account": (
+            f"{project}/serviceAccounts/{{accountId}}{domain}", ("accountId",), accounts,
+        ),
+    }  # fmt: skip
 
 
 def _accounts(inventory: ClusterInventory) -> set[str]:

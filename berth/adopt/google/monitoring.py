@@ -41,14 +41,6 @@ _SERVER_FIELDS = ("name", "etag", "labels")
 """Fields of a dashboard that Google sets, or that Berth does not."""
 
 
-def _rules(inventory: ClusterInventory) -> Iterator[ApiObject]:
-    """Yield the alerting and recording rules of managed Prometheus, and of a Prometheus operator."""
-    for kind in ("ClusterRules", "PrometheusRule"):
-        for resource in inventory.objects_of_kind(kind):
-            for group in list_at(mapping_at(resource, "spec"), "groups"):
-                yield from list_at(group, "rules")
-
-
 class MonitoringResource(Protocol):
     """A resource as the program registers it."""
 
@@ -73,10 +65,18 @@ def monitoring_section(inventory: ClusterInventory, stack: str, not_adopted: lis
     in_cluster = _operator_release(inventory)
     entry: StackEntry = {}
     if in_cluster is not None:
-        managed = bool(policies) or _has_object(inventory, "PodMonitoring", _KUEUE_MONITOR)
+        managed = bool(policies) or any(
+            name_of(each) == _KUEUE_MONITOR and labels_of(each).get(MANAGED_BY_LABEL) == "berth"
+            for each in inventory.objects_of_kind("PodMonitoring")
+        )
         entry["backends"] = [MANAGED, IN_CLUSTER] if managed else [IN_CLUSTER]
         entry["prometheus"] = {"version": in_cluster}
-    elif foreign := [name_of(each) for each in inventory.objects_of_kind("Deployment") if _is_operator(each)]:
+    elif foreign := [
+        name_of(each)
+        for each in inventory.objects_of_kind("Deployment")
+        if "prometheus-operator" in (name_of(each), labels_of(each).get("app.kubernetes.io/name"))
+        or name_of(each) == _OPERATOR
+    ]:
         not_adopted.append(
             NotAdopted(
                 f"Deployment {abbreviate_names(foreign)}",
@@ -84,7 +84,9 @@ def monitoring_section(inventory: ClusterInventory, stack: str, not_adopted: lis
                 "stays, and Berth adds no rules or dashboards to it",
             )
         )
-    if any(rule.get("record") == PRICE for rule in _rules(inventory)):
+    rule_objects = (*inventory.objects_of_kind("ClusterRules"), *inventory.objects_of_kind("PrometheusRule"))
+    groups = [group for each in rule_objects for group in list_at(mapping_at(each, "spec"), "groups")]
+    if any(rule.get("record") == PRICE for group in groups for rule in list_at(group, "rules")):
         not_adopted.append(
             NotAdopted(
                 "monitoring.prices",
@@ -92,7 +94,11 @@ def monitoring_section(inventory: ClusterInventory, stack: str, not_adopted: lis
                 "removes the rules",
             )
         )
-    alerts = alert_entries(policies, cluster, MANAGED) if policies else _in_cluster_alerts(inventory, cluster)
+    alerts = (
+        alert_entries(policies, cluster, MANAGED)
+        if policies
+        else threshold_entries(_prometheus_rules(inventory), cluster, IN_CLUSTER)
+    )
     entry |= {"alerts": alerts} if alerts else {}
     channels = notification_channels(policies, not_adopted)
     return entry | ({"notificationChannels": channels} if channels else {})
@@ -107,24 +113,6 @@ def _operator_release(inventory: ClusterInventory) -> str | None:
         if is_release and labels.get("app.kubernetes.io/managed-by") == "Helm" and version:
             return version
     return None
-
-
-def _is_operator(deployment: ApiObject) -> bool:
-    return "prometheus-operator" in (name_of(deployment), labels_of(deployment).get("app.kubernetes.io/name")) or (
-        name_of(deployment) == _OPERATOR
-    )
-
-
-def _has_object(inventory: ClusterInventory, kind: str, name: str) -> bool:
-    return any(
-        name_of(each) == name and labels_of(each).get(MANAGED_BY_LABEL) == "berth"
-        for each in inventory.objects_of_kind(kind)
-    )
-
-
-def _in_cluster_alerts(inventory: ClusterInventory, cluster: str) -> dict[str, StackEntry]:
-    """Return thresholds of Berth's PrometheusRule."""
-    return threshold_entries(_prometheus_rules(inventory), cluster, IN_CLUSTER)
 
 
 def _prometheus_rules(inventory: ClusterInventory) -> dict[str, tuple[object, object]]:

@@ -10,6 +10,7 @@ import typer
 from berth.cli import terminal
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, JsonOption, format_json, print_problems, project_root
 from berth.diagnostics import Severity
+from berth.document import Block, Note
 
 EPILOG = "Example: berth admit stacks/scenarios/multislice.yaml"
 
@@ -49,12 +50,20 @@ def command(
         if cases is not None:
             answers, text, problems = simulate.answer_cases(cases)
             value: object = answers
+            document: list[Block] = [Note(text.splitlines())]
         else:
             result = simulate.run(arguments or (), live or (), project_root())
-            value, text, problems = output.as_json(result), output.text(result), result.problems
+            value, document, problems = (
+                output.as_json(result),
+                list(output.simulation_document(result)),
+                result.problems,
+            )
     has_faults = any(problem.severity == Severity.FAULT for problem in problems)
-    if not as_json or (cases and has_faults):
+    is_useless = cases is not None and has_faults
+    if not as_json or is_useless:
         print_problems(problems)
-    if as_json or (text and not (cases and has_faults)):
-        typer.echo(format_json(value) if as_json else text)
+    if as_json and not is_useless:
+        typer.echo(format_json(value))
+    elif document and not is_useless:
+        terminal.print_document(document)
     raise typer.Exit(EXIT_FAULTS if has_faults else EXIT_OK)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from berth.cli.admit.simulate import SimulationResult
 from berth.cli.arguments import problem_as_json
-from berth.cli.tables import table
+from berth.document import Block, Note, Table
 from berth.simulator.as_json import comparison_to_json, run_to_json
 from berth.simulator.compare import JobDifference, compare_runs
 from berth.simulator.scenario import StepKind
@@ -20,24 +20,21 @@ VERSION = 1
 """Version of the JSON of `berth admit`."""
 
 
-def text(result: SimulationResult) -> str:
-    """Return a run as a table with totals, or the differences between two runs; "" without a run."""
-    if not result.stories:
-        return ""
+def simulation_document(result: SimulationResult) -> Iterator[Block]:
+    """Yield a run as a table with totals, or the differences between two runs; nothing without a run."""
     if len(result.stories) == 2:
-        return _differences(*result.stories)
-    (story,) = result.stories
-    rows = [row for moment in story.steps for row in lines(moment, RunFormatter(story, moment))]
-    if not rows:
-        return totals(story)
-    return "\n\n".join(
-        (_unindented_table(("step", "job", "queue", "status", ""), rows), totals(story), limitations(story))
-    )
+        yield from _differences(*result.stories)
+    for story in result.stories if len(result.stories) == 1 else ():
+        rows = [row for moment in story.steps for row in lines(moment, RunFormatter(story, moment))]
+        yield Table("", ("step", "job", "queue", "status", ""), rows)
+        yield Note([totals(story)])
+        if rows:
+            yield Note(limitations(story))
 
 
-def limitations(story: SimulationRun) -> str:
+def limitations(story: SimulationRun) -> list[str]:
     """Return what the simulation does not model."""
-    return f"{NOT_MODELLED}\n{MANAGER_NOTICE}" if story.fleet.setup.workers else NOT_MODELLED
+    return [NOT_MODELLED, *([MANAGER_NOTICE] if story.fleet.setup.workers else [])]
 
 
 def lines(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
@@ -50,11 +47,6 @@ def lines(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
         name, queue = texts.job_name(row.job), texts.queue_name(row.queue)
         yield number, name, queue, status_text(row.status), texts.describe_outcome(row)
         number = ""
-
-
-def _unindented_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table without an indent: the first column is a number."""
-    return "\n".join(line.removeprefix("  ") for line in table(("  " + head[0], *head[1:]), rows).splitlines())
 
 
 _TOTALS_TEXT = {
@@ -77,11 +69,12 @@ def totals(story: SimulationRun) -> str:
     return f"At the end: {counts_text}.{preempted_text}"
 
 
-def _differences(old: SimulationRun, new: SimulationRun) -> str:
+def _differences(old: SimulationRun, new: SimulationRun) -> Iterator[Block]:
     changes = list(compare_runs(old, new))
     names = old.fleet.name, new.fleet.name
     if not changes:
-        return f"Every job has the same result under {names[0]} and {names[1]}."
+        yield Note([f"Every job has the same result under {names[0]} and {names[1]}."])
+        return
     texts = RunFormatter(old), RunFormatter(new)
     rows = [
         (
@@ -93,7 +86,8 @@ def _differences(old: SimulationRun, new: SimulationRun) -> str:
         )
         for d in changes
     ]
-    return _unindented_table(("step", "job", "queue", *names), rows) + f"\n\n{limitations(old)}"
+    yield Table("", ("step", "job", "queue", *names), rows)
+    yield Note(limitations(old))
 
 
 def _queue_name(difference: JobDifference, texts: tuple[RunFormatter, RunFormatter]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.cli.admit import output
+from berth.document import Note, Table
 from berth.report import timeline
 from berth.report.timeline import JobLane, StateSpan, Timeline
-from berth.report.view import Section
 from berth.simulator.story import JobOutcome, JobStatus, SimulationRun
 from berth.simulator.text import RunFormatter
 
@@ -25,8 +25,10 @@ def story_timeline(story: SimulationRun) -> Timeline:
         lanes=tuple(_lanes(story, end)),
         first=first,
         end=end,
-        table=Section("Simulated steps", head, rows, folded=len(rows) > _OPEN_ROWS),
-        notes=(output.totals(story), *output.limitations(story).splitlines()),
+        document=(
+            Table("Simulated steps", head, rows, folded=len(rows) > _OPEN_ROWS),
+            Note([output.totals(story), *output.limitations(story)]),
+        ),
     )
 
 

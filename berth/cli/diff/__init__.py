@@ -6,6 +6,7 @@ import pathlib
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from berth.cli import terminal
@@ -92,10 +93,9 @@ def _print_changes(
     prices: Prices | None,
     live: pathlib.Path | None,
 ) -> None:
-    from berth.cli.diff import admitted, markdown, plain_text
-    from berth.cli.diff import costs as cost_changes
     from berth.cost.fleet import fleet_cost
     from berth.diff.compare import IncomparablePlans, compare
+    from berth.diff.document import changes_document
 
     evaluations = _evaluate_both(before, after)
     require_priceable(evaluations[1], prices)
@@ -111,15 +111,27 @@ def _print_changes(
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
     affected = _affected_flavors(fleet_plans, changes, live)
     if output_format == "json":
-        more_json = {"cost": cost_changes.as_json(*cost_pair)} if cost_pair else {}
-        more_json |= {} if affected is None else {"admittedJobs": admitted.as_json(affected)}
-        typer.echo(format_json({**plain_text.as_json(changes, before.label, after.label), **more_json}))
-    elif output_format == "text":
-        parts = [plain_text.text(changes), *([] if affected is None else [admitted.text(affected)])]
-        typer.echo("\n\n".join([*parts, *([cost_changes.text(*cost_pair)] if cost_pair else [])]))
+        from berth.cli.diff.as_json import changes_as_json, costs_as_json
+
+        more_json: dict[str, object] = {"cost": costs_as_json(*cost_pair)} if cost_pair else {}
+        more_json |= {} if affected is None else {"admittedJobs": to_builtins(affected)}
+        typer.echo(format_json({**changes_as_json(changes, before.label, after.label), **more_json}))
     else:
-        parts = [markdown.render_markdown(changes), *([] if affected is None else [admitted.markdown(affected)])]
-        typer.echo("\n".join([*parts, *([cost_changes.markdown(*cost_pair)] if cost_pair else [])]), nl=False)
+        document = list(changes_document(changes))
+        if affected is not None:
+            from berth.cli.diff.admitted import admitted_block
+
+            document.append(admitted_block(affected))
+        if cost_pair:
+            from berth.cost.text import cost_change_blocks
+
+            document += cost_change_blocks(*cost_pair)
+        if output_format == "text":
+            terminal.print_document(document)
+        else:
+            from berth.document.markdown import render_markdown
+
+            typer.echo(render_markdown(document), nl=False)
     raise typer.Exit(EXIT_BLOCKED if changes.blocked else EXIT_OK)
 
 

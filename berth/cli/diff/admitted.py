@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import typer
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from berth.cli.arguments import EXIT_FAULTS, print_problems, project_root
-from berth.cli.diff.markdown import escape_markdown
 from berth.diagnostics import Severity
 from berth.diff.compare import Changes
 from berth.diff.kinds import ChangeKind
+from berth.document import Line, Lines
 from berth.jobs.files import read_kubectl_json
 from berth.loader.locate import display_path
 from berth.plan.fleet import FleetPlan
 from berth.simulator.fleet import build_simulated_fleet
 from berth.simulator.live import RunningWorkload, read_cluster_state
 
-_HEADING = "Admitted jobs affected"
 _DELETES_NODES = (ChangeKind.DELETED, ChangeKind.REPLACED, ChangeKind.RECREATED)
 
 
@@ -87,31 +85,13 @@ def _admitted_jobs(workloads: Sequence[RunningWorkload], flavor: str, resource: 
             yield AdmittedJob(f"{namespace}/{workload.display_name}", workload.job.queue, amount)
 
 
-def lines(affected: Sequence[AffectedFlavor]) -> Iterator[str]:
-    """Yield a line for each flavor, and one for each of its jobs below it."""
+def admitted_block(affected: Sequence[AffectedFlavor]) -> Lines:
+    """Return a line for each flavor, with its jobs below it."""
+    lines: list[Line] = []
     for each in affected:
         reasons = [f"the nodes of pool {pool} are deleted or recreated" for pool in each.pools]
         if each.admitted > each.capacity:
             reasons.append(f"{each.capacity} remain")
-        yield f"{each.flavor}: {each.admitted} {each.noun} are admitted, and {' and '.join(reasons)}"
-        yield from (f"    {job.job}: {job.amount} (queue {job.queue})" for job in each.jobs)
-
-
-def text(affected: Sequence[AffectedFlavor]) -> str:
-    """Return the section of the text output."""
-    body = [f"  {line}" for line in lines(affected)] or ["  none"]
-    return "\n".join([_HEADING, *body])
-
-
-def markdown(affected: Sequence[AffectedFlavor]) -> str:
-    """Return a list under a heading that is never folded."""
-    items = [
-        f"  - {escape_markdown(line.strip())}" if line.startswith("    ") else f"- {escape_markdown(line)}"
-        for line in lines(affected)
-    ]
-    return "\n".join([f"**{_HEADING}**\n", *(items or ["none"])]) + "\n"
-
-
-def as_json(affected: Sequence[AffectedFlavor]) -> list[dict[str, Any]]:
-    """Return `admittedJobs` of the JSON output."""
-    return to_builtins(list(affected))
+        line = f"{each.flavor}: {each.admitted} {each.noun} are admitted, and {' and '.join(reasons)}"
+        lines.append((line, *(f"{job.job}: {job.amount} (queue {job.queue})" for job in each.jobs)))
+    return Lines("Admitted jobs affected", lines or ["none"], whole=True)

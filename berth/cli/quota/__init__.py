@@ -16,6 +16,7 @@ from berth.cli.arguments import (
     format_json,
     print_problems,
 )
+from berth.cli.terminal import print_document
 from berth.evaluate import Evaluation
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
@@ -50,14 +51,16 @@ def command(
     plan = _google_plan(evaluate_or_exit(stack, allow_any_kind=True))
     required = required_quotas(plan)
     if not have:
-        typer.echo(format_json(tables.needs_as_json(plan, required)) if as_json else tables.needs_text(plan, required))
+        if as_json:
+            typer.echo(format_json(tables.needs_as_json(plan, required)))
+        else:
+            print_document(tables.needs_document(plan, required))
         raise typer.Exit(EXIT_OK)
     comparisons = compare_quotas(required, _answers(plan, have))
-    typer.echo(
-        format_json(tables.comparison_as_json(plan, comparisons))
-        if as_json
-        else tables.comparison_text(plan, comparisons)
-    )
+    if as_json:
+        typer.echo(format_json(tables.comparison_as_json(plan, comparisons)))
+    else:
+        print_document(tables.comparison_document(plan, comparisons))
     raise typer.Exit(EXIT_FAULTS if any(each.status == "short" for each in comparisons) else EXIT_OK)
 
 

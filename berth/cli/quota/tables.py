@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from berth.cli.tables import table
+from berth.document import Block, Heading, Lines, Note, Table
 from berth.plan.fleet import FleetPlan
 from berth.plan.nodes import Bounds
 from berth.quota.answers import UNLIMITED
@@ -77,31 +78,16 @@ def _comparison(comparison: QuotaComparison) -> dict[str, Any]:
 # --- text -------------------------------------------------------------------------------------------------------------
 
 
-def needs_text(plan: FleetPlan, required: Sequence[RequiredQuota]) -> str:
-    """Return a table for each project, then the quotas that are needed only in some cases or not certain."""
+def needs_document(plan: FleetPlan, required: Sequence[RequiredQuota]) -> Iterator[Block]:
+    """Yield a table for each project, then the quotas that are needed only in some cases or not certain."""
     if not required:
-        return f"{plan.stack} creates no cluster on Google Cloud, so it needs no quota"
+        yield Heading(f"{plan.stack} creates no cluster on Google Cloud, so it needs no quota")
+        return
     needed = [quota for quota in required if not quota.is_optional]
-    parts = [*_tables(needed), *_optional_text(required), *_doubt_text(needed)]
-    return "\n\n".join([_head(plan, len(needed)), *parts, _FOOTER])
-
-
-_FOOTER = (
-    "`minimum` is what the nodes that always exist need, `maximum` the fleet at its largest, `upgrade` what an upgrade "
-    "of one pool adds.\nCompare with what a project has: berth quota STACK --have FILE (docs/quota.md)."
-)
-
-
-def _head(plan: FleetPlan, count: int) -> str:
-    clusters = list(made_clusters(plan))
-    projects = sorted({cluster.project for cluster in clusters if cluster.project})
-    return f"{plan.stack} needs {pluralize(count, 'quota')} in {', '.join(projects)}"
-
-
-def _tables(required: Iterable[RequiredQuota]) -> Iterator[str]:
-    by_project: dict[str, list[list[str]]] = {}
-    for quota in required:
-        by_project.setdefault(quota.project, []).append(
+    projects = sorted({cluster.project for cluster in made_clusters(plan) if cluster.project})
+    yield Heading(f"{plan.stack} needs {pluralize(len(needed), 'quota')} in {', '.join(projects)}")
+    for project in dict.fromkeys(quota.project for quota in needed):
+        rows = [
             [
                 f"{quota.metric.name}{' ?' if quota.doubts else ''}",
                 quota.location,
@@ -111,35 +97,45 @@ def _tables(required: Iterable[RequiredQuota]) -> Iterator[str]:
                 f"+{quota.upgrade}" if quota.upgrade else "",
                 quota.metric.unit,
             ]
-        )
-    for project, rows in by_project.items():
-        head = [f"Project {project}", "location", "machines", "minimum", "maximum", "upgrade", ""]
-        yield table(head, rows, right=(3, 4, 5))
-
-
-def _optional_text(required: Iterable[RequiredQuota]) -> Iterator[str]:
-    lines = [
-        f"  {quota.metric.name} in {quota.location}: {quota.maximum} {quota.metric.unit}"
+            for quota in needed
+            if quota.project == project
+        ]
+        head = ("quota", "location", "machines", "minimum", "maximum", "upgrade", "")
+        yield Table(f"Project {project}", head, rows, numbers=(3, 4, 5))
+    optional = [
+        f"{quota.metric.name} in {quota.location}: {quota.maximum} {quota.metric.unit}"
         for quota in required
         if quota.is_optional
     ]
-    if lines:
-        yield "\n".join(["Only if you buy a resource-based commitment for reserved machines", *lines])
+    yield Lines("Only if you buy a resource-based commitment for reserved machines", optional)
+    doubts = dict.fromkeys(f"{quota.metric.name}: {'; '.join(quota.doubts)}" for quota in needed if quota.doubts)
+    yield Lines("Not certain (?)", list(doubts))
+    yield Note(
+        [
+            "`minimum` is what the nodes that always exist need, `maximum` the fleet at its largest, `upgrade` what an "
+            "upgrade of one pool adds.",
+            "Compare with what a project has: berth quota STACK --have FILE (docs/quota.md).",
+        ]
+    )
 
 
-def _doubt_text(required: Iterable[RequiredQuota]) -> Iterator[str]:
-    lines = [f"  {quota.metric.name}: {'; '.join(quota.doubts)}" for quota in required if quota.doubts]
-    if lines:
-        yield "\n".join(["Not certain (?)", *dict.fromkeys(lines)])
-
-
-def comparison_text(plan: FleetPlan, comparisons: Sequence[QuotaComparison]) -> str:
-    """Return each quota with its limit, those that are short first, and the commands that request more."""
+def comparison_document(plan: FleetPlan, comparisons: Iterable[QuotaComparison]) -> Iterator[Block]:
+    """Yield each quota with its limit, those that are short first, and the commands that request more."""
     shown = [each for each in comparisons if not each.required.is_optional]
     rows = [_row(each) for each in sorted(shown, key=_rank)]
-    head = ["Quota", "location", "needed", "limit", "in use", "", ""]
-    parts = [table(head, rows, right=(2, 3, 4)), *_requests(shown), _summary(plan, shown)]
-    return "\n\n".join(parts)
+    yield Table("Quota", ("quota", "location", "needed", "limit", "in use", "", ""), rows, numbers=(2, 3, 4))
+    yield Lines("To request more", [_request(each.required) for each in shown if each.status == "short"])
+    counts = Counter(each.status for each in shown)
+    words = [
+        f"{counts[status]} {word}"
+        for status, word in {
+            "short": "short",
+            "uncertain": "perhaps short",
+            "not-listed": "not in these answers",
+        }.items()
+        if counts[status]
+    ]
+    yield Note([f"{plan.stack}: {pluralize(len(shown), 'quota')}, {', '.join(words) or 'none short'}"])
 
 
 def _rank(comparison: QuotaComparison) -> tuple[int, str]:
@@ -183,12 +179,6 @@ def _result(comparison: QuotaComparison) -> str:
     return results[comparison.status]
 
 
-def _requests(comparisons: Iterable[QuotaComparison]) -> Iterator[str]:
-    commands = [_request(each.required) for each in comparisons if each.status == "short"]
-    if commands:
-        yield "\n".join(["To request more", *(f"  {command}" for command in commands)])
-
-
 def _request(required: RequiredQuota) -> str:
     """Return the command that requests the maximum of a quota, or the console's URL if the quota's id is unknown."""
     if not required.metric.quota_id:
@@ -203,13 +193,3 @@ def _request(required: RequiredQuota) -> str:
         *([f"--dimensions={dimensions}"] if dimensions else []),
     ]
     return " ".join(words)
-
-
-def _summary(plan: FleetPlan, comparisons: Sequence[QuotaComparison]) -> str:
-    counts = {status: sum(each.status == status for each in comparisons) for status in _PROBLEMS}
-    words = [
-        *([f"{counts['short']} short"] if counts["short"] else []),
-        *([f"{counts['uncertain']} perhaps short"] if counts["uncertain"] else []),
-        *([f"{counts['not-listed']} not in these answers"] if counts["not-listed"] else []),
-    ]
-    return f"{plan.stack}: {pluralize(len(comparisons), 'quota')}, {', '.join(words) or 'none short'}"

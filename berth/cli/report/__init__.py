@@ -14,6 +14,7 @@ from berth.cli import comparison
 from berth.cli import prices as costs
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, StackArgument, print_problems, project_root
 from berth.cli.output_file import Output, write_output
+from berth.document import Heading, Note, ProblemList
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.revisions import RevisionNotFound
 
@@ -116,8 +117,8 @@ def _timeline(simulation: SimulationResult, live: pathlib.Path | None) -> Timeli
     from berth.cli.admit.timeline import story_timeline
 
     timeline = story_timeline(simulation.stories[0])
-    notes = () if live is None else (f"Step 0 is the state in {live.name}.",)
-    return replace(timeline, notes=(*notes, *timeline.notes))
+    notes = () if live is None else (Note([f"Step 0 is the state in {live.name}."]),)
+    return replace(timeline, document=(*timeline.document, *notes))
 
 
 def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
@@ -136,11 +137,11 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
 
 def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | None) -> ChangeSummary:
     """Return what changed since a revision, or why it cannot be shown; exit 1 if git has no such revision."""
-    from berth.cli.diff import costs as cost_changes
-    from berth.cli.diff.report_parts import report_changes
     from berth.cost.fleet import fleet_cost
+    from berth.cost.text import cost_change_blocks
     from berth.diff.compare import IncomparablePlans, compare
-    from berth.report.view import ChangeSummary, Section
+    from berth.diff.document import changes_document
+    from berth.report.view import ChangeSummary
 
     try:
         old = comparison.evaluate_revision(
@@ -149,17 +150,14 @@ def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | 
     except RevisionNotFound as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    message = "The changes cannot be shown, because the stack had faults at that revision."
     if old.faults or old.plan is None or new.plan is None:
-        return ChangeSummary(revision, message, [Section("Faults", lines=[problem.line() for problem in old.faults])])
-    cost_parts: tuple[Section, ...] = ()
-    if prices and old.fleet_plan and new.fleet_plan:
-        cost_parts = tuple(
-            cost_changes.report_parts(fleet_cost(old.fleet_plan, prices), fleet_cost(new.fleet_plan, prices))
-        )
+        message = "The changes cannot be shown, because the stack had faults at that revision."
+        return ChangeSummary(revision, [Heading(message), ProblemList("Faults", old.faults)])
     try:
         changes = compare(old.plan, new.plan)
-        changes = replace(changes, warnings=comparison.new_warnings(old, new))
-        return report_changes(changes, revision, cost_parts)
     except IncomparablePlans as error:
-        return ChangeSummary(revision, f"The changes cannot be shown: {error}.", [])
+        return ChangeSummary(revision, [Heading(f"The changes cannot be shown: {error}.")])
+    document = list(changes_document(replace(changes, warnings=comparison.new_warnings(old, new))))
+    if prices and old.fleet_plan and new.fleet_plan:
+        document += cost_change_blocks(fleet_cost(old.fleet_plan, prices), fleet_cost(new.fleet_plan, prices))
+    return ChangeSummary(revision, document)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from berth.cli.arguments import EXIT_FAULTS, print_problems, project_root
 from berth.diagnostics import Severity
+from berth.document import Note, Table
 from berth.jobs.files import ManifestDocument, read_kubectl_json
 from berth.jobs.quantities import parse_quantity
 from berth.jobs.values import as_list, get_nested
@@ -18,7 +19,6 @@ from berth.loader.locate import display_path
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan
 from berth.report.live import LiveView
-from berth.report.view import Section
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet
 from berth.simulator.live import ClusterState, RunningWorkload, read_cluster_state
 
@@ -67,8 +67,11 @@ def live_view(file: pathlib.Path, plan: FleetPlan, *, prints_warnings: bool = Tr
     )
     return LiveView(
         source=_describe_source(name, file, state),
-        tables=(_queue_table(plan, cluster), _job_table(plan, cluster)),
-        notes=tuple(_notes(plan, cluster, len(problems))),
+        document=(
+            _queue_table(plan, cluster),
+            _job_table(plan, cluster),
+            Note(list(_notes(plan, cluster, len(problems)))),
+        ),
     )
 
 
@@ -87,7 +90,7 @@ def _describe_source(name: str, file: pathlib.Path, state: ClusterState) -> str:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _queue_table(plan: FleetPlan, cluster: ClusterReading) -> Section:
+def _queue_table(plan: FleetPlan, cluster: ClusterReading) -> Table:
     """Return what each queue holds of each flavor now, beside its guarantee in the cluster and in the stack file."""
     flavors = {flavor.name: flavor for flavor in plan.flavors}
     used = _sum_by_flavor(cluster.state.workloads, flavors)
@@ -109,10 +112,10 @@ def _queue_table(plan: FleetPlan, cluster: ClusterReading) -> Section:
                 ]
             )
     header = ("queue", "flavor", "in use now", "guaranteed in the cluster", "guaranteed in the stack file", "of", "")
-    return Section("In use now, by queue", header, rows, (2, 3, 4))
+    return Table("In use now, by queue", header, rows, (2, 3, 4))
 
 
-def _job_table(plan: FleetPlan, cluster: ClusterReading) -> Section:
+def _job_table(plan: FleetPlan, cluster: ClusterReading) -> Table:
     """Return the unfinished workloads, those with quota first, in the order in which they got it."""
     flavors = {flavor.name: flavor for flavor in plan.flavors}
     ordered = sorted(
@@ -131,7 +134,7 @@ def _job_table(plan: FleetPlan, cluster: ClusterReading) -> Section:
         ]
         for each in ordered[:_MAX_ROWS]
     ]
-    return Section(
+    return Table(
         f"Jobs now ({len(ordered)})", ("job", "queue", "status", "since", "quota"), rows, folded=len(rows) > _OPEN_ROWS
     )
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from berth.cli.usage import tables
+from berth.document import Note
 from berth.report.usage_plot import UsageRow, UsageView
-from berth.report.view import Section
 from berth.usage.accounts import UsageReport
 
 
 def usage_view(report: UsageReport) -> UsageView:
     """Return a row of the picture for each team and flavor with samples, and the text of `berth usage`."""
+    used, waiting = tables.usage_tables(report)
     accounts = [account for team in report.teams for account in team.flavors]
     return UsageView(
         period=tables.period(report),
@@ -27,9 +30,9 @@ def usage_view(report: UsageReport) -> UsageView:
             for each in accounts
             if each.used is not None
         ),
-        tables=(
-            Section("Used, borrowed, lent, idle", tables.HEADER, tables.rows(report), tables.NUMBERS),
-            Section("Waiting workloads", tables.WAITING_HEADER, tables.waiting_rows(report), range(1, 5)),
+        document=(
+            replace(used, title="Used, borrowed, lent, idle"),
+            waiting,
+            Note([*tables.sentences(report), *tables.FOOTER]),
         ),
-        notes=(*tables.sentences(report), *tables.FOOTER.splitlines()),
     )

@@ -8,58 +8,41 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from berth.cli.tables import table
+from berth.document import Block, Heading, Note, Table
 from berth.usage.accounts import Figures, FlavorAccount, TeamAccount, UsageReport
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
 
-HEADER = (
-    "Team",
-    "flavor",
-    "guaranteed",
-    "used",
-    "p95",
-    "borrowed",
-    "lent",
-    "idle",
-    "can return",
-    "lacks",
-    "coverage",
-    "",
-)
-NUMBERS = range(2, 11)
-
-
-def text(stack: str, report: UsageReport) -> str:
-    """Return the figures as a table, and sentences for those who could return or lack capacity."""
-    parts = [
-        f"{stack}: {period(report)}",
-        table(HEADER, rows(report), right=NUMBERS),
-        table(WAITING_HEADER, waiting_rows(report), right=range(1, 5)),
-        "\n".join(sentences(report)),
-        FOOTER,
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
 FOOTER = (
-    "`used`, `borrowed`, `lent` and `idle` are averages; 95 % of the samples of `used` are at most p95.\n"
-    "`can return` is the guarantee above p95, `lacks` the p95 of `borrowed`, both in whole slices (docs/usage.md)."
+    "`used`, `borrowed`, `lent` and `idle` are averages; 95 % of the samples of `used` are at most p95.",
+    "`can return` is the guarantee above p95, `lacks` the p95 of `borrowed`, both in whole slices (docs/usage.md).",
 )
 
 
-WAITING_HEADER = ("Waiting workloads", "on average", "p95", "most", "workload hours")
+def usage_document(stack: str, report: UsageReport) -> Iterator[Block]:
+    """Yield the period, the figures, and sentences for those who could return or lack capacity."""
+    yield Heading(f"{stack}: {period(report)}")
+    yield from usage_tables(report)
+    if told := list(sentences(report)):
+        yield Note(told)
+    yield Note(FOOTER)
 
 
-def rows(report: UsageReport) -> list[list[str]]:
-    """Return a row of the table for each team and flavor."""
-    return [_row(account) for team in report.teams for account in team.flavors]
-
-
-def waiting_rows(report: UsageReport) -> list[list[str]]:
-    """Return a row for each team whose workloads waited or could have."""
-    return [_waiting_row(team) for team in report.teams if team.waiting is not None]
+def usage_tables(report: UsageReport) -> tuple[Table, Table]:
+    """Return what each team used of each flavor, and the waiting of teams whose workloads waited or could have."""
+    figures = ("guaranteed", "used", "p95", "borrowed", "lent", "idle", "can return", "lacks", "coverage")
+    rows = [_row(account) for team in report.teams for account in team.flavors]
+    waiting = [_waiting_row(team) for team in report.teams if team.waiting is not None]
+    return (
+        Table("Team", ("team", "flavor", *figures, ""), rows, numbers=range(2, 11)),
+        Table(
+            "Waiting workloads",
+            ("team", "on average", "p95", "most", "workload hours"),
+            waiting,
+            numbers=range(1, 5),
+        ),
+    )
 
 
 def period(report: UsageReport) -> str:

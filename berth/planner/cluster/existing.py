@@ -37,7 +37,12 @@ def existing_cluster_plan(
 ) -> ExistingClusterPlan | ExistingGkeClusterPlan | None:
     """Return the existing cluster for these pools; None if Berth creates the cluster."""
     if not context.only_connects and not context.machines_exist:
-        _check_node_labels(context)
+        for name, pool in sorted(context.spec.pools.items()):
+            if pool.node_labels:
+                message = (
+                    "nodeLabels applies only to nodes that Berth does not create; write labels instead of nodeLabels"
+                )
+                context.problems.fault("existing-cluster", ("pools", name, "nodeLabels"), message)
     if not context.cluster_exists:
         return None
     spec = context.spec.cluster.existing
@@ -49,13 +54,6 @@ def existing_cluster_plan(
     return ExistingClusterPlan(
         name=cluster_name(context), context=spec.context, kubeconfig=spec.kubeconfig, secret=spec.secret
     )
-
-
-def _check_node_labels(context: PlanningContext) -> None:
-    for name, spec in sorted(context.spec.pools.items()):
-        if spec.node_labels:
-            message = "nodeLabels applies only to nodes that Berth does not create; write labels instead of nodeLabels"
-            context.problems.fault("existing-cluster", ("pools", name, "nodeLabels"), message)
 
 
 def _report_unsupported(context: PlanningContext) -> None:

@@ -64,14 +64,19 @@ def existing_gke_cluster_plan(
 def _needs(context: PlanningContext, pools: Mapping[str, PlannedPool]) -> dict[str, str]:
     """Return what the fleet needs of the cluster besides what is stated, with the reason."""
     created = [name for name, pool in pools.items() if pool.made_by == BERTH and not pool.spec.adopted]
-    granted = [name for name, team in context.spec.teams.items() if _has_grants(team.identity)]
+    granted = [
+        name
+        for name, team in context.spec.teams.items()
+        if any(getattr(team.identity, key, None) for key in (*GRANTS, "impersonate"))
+    ]
+    managed_backend = "managed" in context.monitoring_backends and context.spec.cluster.mode == "standard"
     mounted = [name for name, team in context.spec.teams.items() if team.identity and team.identity.secrets]
     networked = [name for name, pool in pools.items() if pool.spec.networking is not None]
     reasons = {
         "workload_pool": _reason("new nodes of pools", created) or _reason("identities of teams", granted),
         "multi_networking": _reason("networking of pools", networked),
         "secret_manager": _reason("secrets of teams", mounted),
-        "managed_prometheus": "metrics of the managed backend of monitoring" if _is_monitored(context) else "",
+        "managed_prometheus": "metrics of the managed backend of monitoring" if managed_backend else "",
     }
     return {key: reason for key, reason in reasons.items() if reason}
 
@@ -79,14 +84,6 @@ def _needs(context: PlanningContext, pools: Mapping[str, PlannedPool]) -> dict[s
 def _reason(subject: str, names: list[str]) -> str:
     """Return `pools a and b`, or "" without names."""
     return f"{subject} {join_words(sorted(names))}" if names else ""
-
-
-def _has_grants(identity: object) -> bool:
-    return any(getattr(identity, key, None) for key in (*GRANTS, "impersonate"))
-
-
-def _is_monitored(context: PlanningContext) -> bool:
-    return "managed" in context.monitoring_backends and context.spec.cluster.mode == "standard"
 
 
 def _uses_node_account(context: PlanningContext, pools: Mapping[str, PlannedPool]) -> bool:

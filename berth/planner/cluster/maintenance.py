@@ -35,7 +35,12 @@ def auto_provisioning_plan(
     return AutoProvisioningPlan(
         profile=spec.profile,
         limits=tuple(
-            _resource_limit(k, limit.min, limit.max, k in spec.accelerators) for k, limit in limit_specs.items()
+            ResourceLimit(
+                resource=k,
+                minimum=0 if k in spec.accelerators and limit.min == limit.max else limit.min,
+                maximum=limit.max,
+            )
+            for k, limit in limit_specs.items()
         ),
         zones=tuple(sorted(spec.zones or context.spec.cluster.zones)),
         disk_type=spec.disk_type,
@@ -61,13 +66,6 @@ def _auto_repair(context: PlanningContext, written: bool | None, pools: Mapping[
         message = f"'true' would interrupt jobs on the short-lived nodes of {pool_names}; remove autoRepair"
         context.problems.fault("dws-auto-repair", ("cluster", "nodeAutoProvisioning", "autoRepair"), message)
     return can_repair if written is None else written
-
-
-def _resource_limit(resource: str, minimum: int, maximum: int, is_accelerator: bool) -> ResourceLimit:
-    """Return the limit of one resource; for accelerators without a minimum."""
-    return ResourceLimit(
-        resource=resource, minimum=0 if is_accelerator and minimum == maximum else minimum, maximum=maximum
-    )
 
 
 def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:

@@ -39,7 +39,9 @@ def network_plan(context: PlanningContext, name: str) -> NetworkPlan | ExistingN
     spec = context.spec.cluster.network
     _check_keys(context)
     if not context.is_set_aside("cluster", "network") and not context.is_set_aside("cluster", "controlPlane"):
-        _check_no_overlap(context)
+        for (first_path, first_range), (second_path, second_range) in combinations(cluster_ranges(context).items(), 2):
+            if IPv4Network(first_range).overlaps(IPv4Network(second_range)):
+                report_overlap(context, second_path, second_range, first_path, first_range)
     if spec.existing is not None:
         project = f"projects/{spec.project or context.project}"
         return ExistingNetworkPlan(
@@ -97,12 +99,6 @@ def cluster_ranges(context: PlanningContext) -> dict[FieldPath, str]:
     if spec.private_nodes:
         ranges["cluster", "controlPlane", "cidrBlock"] = spec.control_plane.cidr_block
     return ranges
-
-
-def _check_no_overlap(context: PlanningContext) -> None:
-    for (first_path, first_range), (second_path, second_range) in combinations(cluster_ranges(context).items(), 2):
-        if IPv4Network(first_range).overlaps(IPv4Network(second_range)):
-            report_overlap(context, second_path, second_range, first_path, first_range)
 
 
 def report_overlap(

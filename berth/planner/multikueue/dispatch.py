@@ -26,20 +26,16 @@ def configs_and_checks(
     for worker_context, plans in zip(worker_contexts, queues_by_worker, strict=True):
         for queue in plans:
             workers_by_queue.setdefault(queue.name, []).append(worker_context.name)
-    configs = {
-        tuple(workers): _multikueue_config(workers, len(workers) == len(worker_contexts))
-        for workers in workers_by_queue.values()
-    }
+    configs: dict[tuple[str, ...], MultiKueueConfigPlan] = {}
+    for workers in workers_by_queue.values():
+        # Names are unique, because no worker has `--` in its name.
+        parts = [] if len(workers) == len(worker_contexts) else workers
+        name = shorten("--".join([MULTIKUEUE_ACCOUNT, *parts]), MAX_LABEL)
+        configs[tuple(workers)] = MultiKueueConfigPlan(name=name, clusters=tuple(workers))
     checks_by_queue = {
         queue: (QueueCheckPlan(name=configs[tuple(workers)].name),) for queue, workers in workers_by_queue.items()
     }
     return tuple(sorted(configs.values(), key=lambda config: config.name)), checks_by_queue
-
-
-def _multikueue_config(workers: Sequence[str], on_all_workers: bool) -> MultiKueueConfigPlan:
-    """Return the config of a set of workers. Names are unique, because no worker has `--` in its name."""
-    name = MULTIKUEUE_ACCOUNT if on_all_workers else shorten("--".join([MULTIKUEUE_ACCOUNT, *workers]), MAX_LABEL)
-    return MultiKueueConfigPlan(name=name, clusters=tuple(workers))
 
 
 def multikueue_check(config: MultiKueueConfigPlan) -> AdmissionCheckPlan:

@@ -17,8 +17,7 @@ from berth.plan.admission_checks import (
     MultiKueueConfigPlan,
 )
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.capacity import HeldPlan
-from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
+from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner.allowances import allowances
 from berth.planner.cluster_fleet import ClusterMachines, plan_cluster_fleet
@@ -118,9 +117,26 @@ def plan_manager(
     workers = [(worker, origins) for worker, (_, origins) in zip(reachable, workers, strict=True)]
     plan = replace(
         manager,
-        pools=tuple(_with_worker_name(worker.name, pool) for worker, _ in workers for pool in worker.plan.pools),
+        pools=tuple(
+            replace(
+                pool,
+                name=f"{worker.name}/{pool.name}",
+                worker=worker.name,
+                formerly=f"{worker.name}/{pool.formerly}" if pool.formerly else None,
+            )
+            for worker, _ in workers
+            for pool in worker.plan.pools
+        ),
         flavors=tuple(replace(f, pools=tuple(_worker_pool_names(worker_contexts, f.name))) for f in manager.flavors),
-        held=tuple(_held_by_worker(worker.name, held_plan) for worker, _ in workers for held_plan in worker.plan.held),
+        held=tuple(
+            replace(
+                held_plan,
+                key=f"{worker.name}/{held_plan.key}",
+                pools=tuple(f"{worker.name}/{pool}" for pool in held_plan.pools),
+            )
+            for worker, _ in workers
+            for held_plan in worker.plan.held
+        ),
         workers=tuple(worker for worker, _ in workers),
         multikueue_configs=configs,
         multikueue_clusters=tuple(multikueue_cluster(site) for site in worker_contexts),
@@ -253,15 +269,6 @@ def _worker_plan(context: PlanningContext, worker_context: WorkerContext, plan: 
 
 
 # --- what the manager shows of them -----------------------------------------------------------------------------------
-
-
-def _with_worker_name(worker: str, pool: PoolPlan) -> PoolPlan:
-    former = f"{worker}/{pool.formerly}" if pool.formerly else None
-    return replace(pool, name=f"{worker}/{pool.name}", worker=worker, formerly=former)
-
-
-def _held_by_worker(worker: str, plan: HeldPlan) -> HeldPlan:
-    return replace(plan, key=f"{worker}/{plan.key}", pools=tuple(f"{worker}/{pool}" for pool in plan.pools))
 
 
 def _worker_pool_names(worker_contexts: Sequence[WorkerContext], flavor: str) -> Iterable[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import FieldPath, Problem
+from berth.diagnostics import FieldPath
 from berth.plan.nodes import Bounds
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.cluster_fleet import ClusterMachines, plan_machines
@@ -86,11 +86,7 @@ def report_problems(context: PlanningContext, worker_context: WorkerContext) -> 
     """Report the problems of a worker, except those of sections that it shares with the manager."""
     for problem in worker_context.context.problems.entries:
         if problem.path and problem.path[0] in WORKER_SECTIONS:
-            context.problems.entries.append(_with_fleet_path(worker_context, problem))
-
-
-def _with_fleet_path(worker_context: WorkerContext, problem: Problem) -> Problem:
-    return replace(problem, path=fleet_path(worker_context, problem.path))
+            context.problems.entries.append(replace(problem, path=fleet_path(worker_context, problem.path)))
 
 
 def _check_cluster_names(context: PlanningContext, contexts: Sequence[WorkerContext]) -> None:

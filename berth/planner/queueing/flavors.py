@@ -75,8 +75,10 @@ def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dic
     """Return every flavor of the fleet, by name."""
     groups: dict[str, list[PlannedPool]] = {}
     for kind in _group_by_kind(pools.values()):
+        # The shortest name, so that adding `v5e-b` keeps `v5e`.
+        default_name = min((p.key for p in kind if not p.spec.flavor), key=lambda n: (len(n), n), default="")
         for pool in kind:
-            groups.setdefault(pool.spec.flavor or _default_name(kind), []).append(pool)
+            groups.setdefault(pool.spec.flavor or default_name, []).append(pool)
     by_name = {
         name: _flavor(name, group) for name, group in sorted(groups.items()) if _can_form_flavor(context, name, group)
     }
@@ -104,11 +106,6 @@ def _placement_key(pool: PlannedPool) -> tuple[object, ...]:
     """Return how jobs are placed on the nodes: topology levels, and compact placement by GKE."""
     levels = pool.hardware.machine.topology_levels if pool.spec.topology_aware else None
     return levels, pool.made_by_gke and pool.spec.compact_placement
-
-
-def _default_name(kind: list[PlannedPool]) -> str:
-    """Return the default name of a flavor: the shortest of its pools' names (adding `v5e-b` keeps `v5e`)."""
-    return min((p.key for p in kind if not p.spec.flavor), key=lambda n: (len(n), n))
 
 
 def _capacity_key(pool: PlannedPool) -> tuple[object, ...]:
@@ -155,24 +152,21 @@ def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
     shared_labels = [
         label for label in sorted(first.spec.labels.items()) if all(label in p.spec.labels.items() for p in group)
     ]
+    # Nodes without accelerators are selected by the machine type that they share.
+    machine_types = {pool.spec.machine_type for pool in group if not pool.spec.node_labels}
+    is_selected = first.hardware.is_cpu and len(machine_types) == 1
+    shared_machine_type = {INSTANCE_TYPE: machine_types.pop()} if is_selected else {}
     counts = [p.hardware.accelerators for p in group]
     return PlannedFlavor(
         name=name,
         pools=tuple(group),
-        node_labels={**labels, **_shared_machine_type(group), **dict(shared_labels)},
+        node_labels={**labels, **shared_machine_type, **dict(shared_labels)},
         tolerations=flavor_tolerations(group),
         capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
         unit=max(p.hardware.unit for p in group),
         cpu_per_accelerator=max(cpu_rate(p.hardware) for p in group),
         memory_per_accelerator=(min if first.hardware.is_cpu else max)(memory_rate(p.hardware) for p in group),
     )
-
-
-def _shared_machine_type(group: list[PlannedPool]) -> dict[str, str]:
-    """Return the label of the machine type that nodes without accelerators share, by which the flavor selects them."""
-    machine_types = {pool.spec.machine_type for pool in group if not pool.spec.node_labels}
-    is_selected = group[0].hardware.is_cpu and len(machine_types) == 1
-    return {INSTANCE_TYPE: machine_types.pop()} if is_selected else {}
 
 
 # --- telling flavors apart --------------------------------------------------------------------------------------------
@@ -186,18 +180,17 @@ def _make_distinct(context: PlanningContext, by_name: dict[str, PlannedFlavor]) 
         for second in by_name.values()
         if first is not second and _selects_nodes_of(first, second)
     }
-    narrowed = {name: _with_machine_type(f) if name in ambiguous else f for name, f in by_name.items()}
+    narrowed = dict(by_name)
+    for name in ambiguous:
+        flavor = by_name[name]
+        machine_types = {pool.spec.machine_type for pool in flavor.pools}
+        if len(machine_types) == 1 and not any(pool.spec.node_labels for pool in flavor.pools):
+            labels = {**flavor.node_labels, INSTANCE_TYPE: machine_types.pop()}
+            narrowed[name] = replace(flavor, node_labels=labels)
     for flavor, other in permutations(narrowed.values(), 2):
         if _selects_nodes_of(flavor, other):
             _report_ambiguous(context, flavor, other)
     return narrowed
-
-
-def _with_machine_type(flavor: PlannedFlavor) -> PlannedFlavor:
-    machine_types = {p.spec.machine_type for p in flavor.pools}
-    if len(machine_types) > 1 or any(p.spec.node_labels for p in flavor.pools):
-        return flavor
-    return replace(flavor, node_labels={**flavor.node_labels, INSTANCE_TYPE: machine_types.pop()})
 
 
 def _selects_nodes_of(flavor: PlannedFlavor, other: PlannedFlavor) -> bool:

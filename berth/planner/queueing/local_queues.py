@@ -91,7 +91,8 @@ def plan_local_queues(
         default = (
             spec.default_queue == path[-1]
             and name != DEFAULT_LOCAL_QUEUE
-            and (path[0] == "teams" or not _has_own_default(context, team))
+            # A team's own default queue takes precedence over a shared one of that name.
+            and (path[0] == "teams" or spec.default_queue not in spec.queues)
         )
         for namespace in team_namespaces(context, team):
             for local_name in (name, DEFAULT_LOCAL_QUEUE) if default else (name,):
@@ -103,12 +104,6 @@ def plan_local_queues(
                     stop_policy=None if path[0] == "teams" else _STOP_POLICY_BY_STATE[spec.state],
                     labels=dict(sorted(spec.labels.items())),
                 )
-
-
-def _has_own_default(context: PlanningContext, team: str) -> bool:
-    """Return whether the team's default queue is its own, which takes precedence over a shared one of that name."""
-    spec = context.spec.teams[team]
-    return spec.default_queue in spec.queues
 
 
 class LocalQueueNames:

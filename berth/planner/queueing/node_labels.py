@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from berth import catalog
 from berth.plan.nodes import Taint, Toleration
 from berth.planner.machines.pools import PlannedPool
@@ -52,21 +50,16 @@ def node_taints(pool: PlannedPool) -> tuple[Taint, ...]:
         pool.spec.capacity.kind == "spot" or (pool.compute_class is not None and pool.compute_class.may_use_spot)
     )
     arm = pool.hardware.machine.arch == "arm64"
+    # GKE repeats these labels as taints on nodes that it creates: a pod that selects one without tolerating the taint
+    # gets no nodes (GKE docs: workload separation).
+    separation = {**_class_labels(pool), **pool.spec.labels} if pool.made_by_gke else {}
     return (
         *pool.taints,
         *added_taints(pool.request),
-        *(Taint(key=key, value=value, effect="NoSchedule") for key, value in _separation_labels(pool).items()),
+        *(Taint(key=key, value=value, effect="NoSchedule") for key, value in separation.items()),
         *((Taint(key=catalog.labels().spot, value="true", effect="NoSchedule"),) if spot else ()),
         *((Taint(key="kubernetes.io/arch", value="arm64", effect="NoSchedule"),) if arm else ()),
     )
-
-
-def _separation_labels(pool: PlannedPool) -> Mapping[str, str]:
-    """Return labels that GKE repeats as taints on nodes that it creates.
-
-    A pod that selects such a label without tolerating the taint gets no nodes (GKE docs: workload separation).
-    """
-    return {**_class_labels(pool), **pool.spec.labels} if pool.made_by_gke else {}
 
 
 def all_node_labels(pool: PlannedPool) -> dict[str, str]:

@@ -23,7 +23,6 @@ from berth.planner.queueing.local_queues import (
 )
 from berth.planner.queueing.quotas import (
     FlavorIndex,
-    FlavorQuotaRequest,
     QuotaOwner,
     check_lending_limit,
     covered_resources,
@@ -48,7 +47,10 @@ def plan_cluster_queues(
     context: PlanningContext, pools: dict[str, PlannedPool], flavors: dict[str, PlannedFlavor]
 ) -> tuple[ClusterQueuePlan, ...]:
     """Return every cluster queue of the fleet, by name."""
-    _check_former_names(context)
+    check_former_names(context, ("teams",), context.spec.teams)
+    for team, spec in sorted(context.spec.teams.items()):
+        check_former_names(context, ("teams", team, "queues"), spec.queues)
+    check_former_names(context, ("clusterQueues",), context.spec.cluster_queues)
     by_name: dict[str, ClusterQueuePlan] = {}
     local_names = LocalQueueNames()
     index = FlavorIndex(pools, flavors)
@@ -67,13 +69,6 @@ def plan_cluster_queues(
                 for local_queue in queue.local_queues
             }
     return tuple(by_name[name] for name in sorted(by_name))
-
-
-def _check_former_names(context: PlanningContext) -> None:
-    check_former_names(context, ("teams",), context.spec.teams)
-    for team, spec in sorted(context.spec.teams.items()):
-        check_former_names(context, ("teams", team, "queues"), spec.queues)
-    check_former_names(context, ("clusterQueues",), context.spec.cluster_queues)
 
 
 def queue_names(context: PlanningContext) -> list[str]:
@@ -146,12 +141,16 @@ def _cluster_queue(context: PlanningContext, request: QueueRequest, index: Flavo
     resources = covered_resources(quota_requests)
     fungibility = spec.flavor_fungibility
     effective_stop_policy = stop_policy(context, request.path, spec, request.teams)
+    # No job runs on the guarantee of a drained queue.
+    has_guarantee = effective_stop_policy != "HoldAndDrain" and any(c.limits.nominal for c in quota_requests)
+    namespaces = {namespace.name for team in request.teams for namespace in team_namespaces(context, team)}
+    belongs_to_team = request.path[0] == "teams"
     return ClusterQueuePlan(
         name=request.name,
         teams=request.teams,
         cohort=request.cohort,
         queueing_strategy=spec.queueing_strategy,
-        namespaces=None if spec.namespaces == "all" else _queue_namespaces(context, request),
+        namespaces=None if spec.namespaces == "all" else tuple(sorted(namespaces)),
         covered_resources=resources,
         flavors=tuple(flavor_quotas(context, owner, entry, resources, entry.limits) for entry in quota_requests),
         preemption=_preemption_plan(context, request),
@@ -162,32 +161,17 @@ def _cluster_queue(context: PlanningContext, request: QueueRequest, index: Flavo
         admission_checks=queue_checks(choice.flavor for choice in quota_requests),
         stop_policy=effective_stop_policy,
         fair_share_weight=spec.fair_share_weight,
-        protect=_may_run_guaranteed(effective_stop_policy, quota_requests)
-        and is_queue_protected(context, request.name),
-        labels=_queue_labels(context, request),
+        protect=has_guarantee and is_queue_protected(context, request.name),
+        labels=dict(sorted(context.spec.teams[request.teams[0]].labels.items())) if belongs_to_team else {},
         preference=fungibility.preference if fungibility else None,
         max_jobs=spec.max_jobs,
         admission_mode=spec.admission_scope.admission_mode if spec.admission_scope else None,
     )
 
 
-def _queue_namespaces(context: PlanningContext, request: QueueRequest) -> tuple[str, ...]:
-    return tuple(sorted({namespace.name for team in request.teams for namespace in team_namespaces(context, team)}))
-
-
-def _queue_labels(context: PlanningContext, request: QueueRequest) -> dict[str, str]:
-    """Return the labels of the team if the queue belongs to it alone."""
-    return dict(sorted(context.spec.teams[request.teams[0]].labels.items())) if request.path[0] == "teams" else {}
-
-
 def is_queue_protected(context: PlanningContext, name: str) -> bool:
     """Return whether a queue is protected; an allowance for the cluster includes its queues."""
     return is_protected(context, f"clusterQueues.{name}") and is_protected(context, CLUSTER)
-
-
-def _may_run_guaranteed(effective_stop_policy: str | None, quota_requests: tuple[FlavorQuotaRequest, ...]) -> bool:
-    """Return whether a job may run on the queue's guarantee; none does if the queue is drained."""
-    return effective_stop_policy != "HoldAndDrain" and any(c.limits.nominal for c in quota_requests)
 
 
 def queue_checks(planned_flavors: Iterable[PlannedFlavor]) -> tuple[QueueCheckPlan, ...]:

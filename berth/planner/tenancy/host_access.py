@@ -46,7 +46,8 @@ def _host_access(flavors: Iterable[PlannedFlavor]) -> HostAccessPlan | None:
     """Return the host access that jobs on these flavors need beyond `baseline`; None if they need none."""
     network, paths, read_only, capabilities = set[str](), set[str](), set[str](), set[str]()
     for flavor in flavors:
-        if _is_multi_host(flavor):
+        shapes = (pool.hardware.shape for pool in flavor.pools)
+        if any(shape is not None and shape.multi_host for shape in shapes):
             network.add(flavor.resource)
         mode = flavor.pools[0].hardware.machine.gpudirect
         if flavor.pools[0].spec.networking is not None and mode in catalog.gpudirect():
@@ -62,8 +63,3 @@ def _host_access(flavors: Iterable[PlannedFlavor]) -> HostAccessPlan | None:
         read_only_paths=tuple(sorted(read_only - paths)),
         capabilities=tuple(sorted(capabilities)),
     )
-
-
-def _is_multi_host(flavor: PlannedFlavor) -> bool:
-    shapes = (pool.hardware.shape for pool in flavor.pools)
-    return any(shape is not None and shape.multi_host for shape in shapes)

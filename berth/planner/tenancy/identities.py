@@ -29,14 +29,21 @@ def team_identity(context: PlanningContext, team: str) -> IdentityPlan | None:
         _impersonated_account(context, team, spec_identity.impersonate) if spec_identity.impersonate else None
     )
     check_roles(context, team, spec_identity)
-    _check_account(context, team, spec_identity)
+    if spec_identity.service_account == "default":
+        message = "'default' is the account of all pods that set none; write another name"
+        context.problems.fault("bad-value", ("teams", team, "identity", "serviceAccount"), message)
     return IdentityPlan(
         service_account=account,
         members=_iam_members(context, team, spec_identity, account),
         impersonates=impersonated,
         roles=tuple(sorted(set(spec_identity.roles))),
         buckets=dict(sorted(spec_identity.buckets.items())),
-        secrets=_secrets(context, spec_identity),
+        secrets=tuple(
+            SecretPlan(
+                file=file, project=secret.project or context.project, secret=secret.secret, version=secret.version
+            )
+            for file, secret in sorted(spec_identity.secrets.items())
+        ),
         api_token=spec_identity.automount_service_account_token,
     )
 
@@ -52,19 +59,6 @@ def check_unique_accounts(context: PlanningContext) -> None:
                 path: FieldPath = ("teams", name, "identity", "impersonate")
                 message = f"'{account}' is already the service account of {first}; write another"
                 context.problems.fault("duplicate-name", path, message)
-
-
-def _check_account(context: PlanningContext, team: str, spec: IdentitySpec) -> None:
-    if spec.service_account == "default":
-        message = "'default' is the account of all pods that set none; write another name"
-        context.problems.fault("bad-value", ("teams", team, "identity", "serviceAccount"), message)
-
-
-def _secrets(context: PlanningContext, spec: IdentitySpec) -> tuple[SecretPlan, ...]:
-    return tuple(
-        SecretPlan(file=file, project=secret.project or context.project, secret=secret.secret, version=secret.version)
-        for file, secret in sorted(spec.secrets.items())
-    )
 
 
 def _iam_members(context: PlanningContext, team: str, spec: IdentitySpec, account: str) -> tuple[str, ...]:

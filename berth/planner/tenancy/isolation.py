@@ -128,15 +128,12 @@ def _egress(context: PlanningContext, team: str, spec: NetworkPolicySpec) -> tup
     written_egress = tuple(
         EgressPlan(cidr=each.cidr_block, ports=tuple(sorted(set(each.ports)))) for each in spec.egress
     )
-    return (*_https_egress(context, spec), *written_egress)
-
-
-def _https_egress(context: PlanningContext, spec: NetworkPolicySpec) -> tuple[EgressPlan, ...]:
-    """Return egress to the whole public internet, or only to the private addresses of Google's APIs."""
-    if not spec.internet:
-        return tuple(EgressPlan(cidr=each, ports=_HTTPS) for each in _GOOGLE_API_RANGES)
-    cluster_ranges = frozenset(_cluster_ranges(context))
-    return (EgressPlan(cidr="0.0.0.0/0", ports=_HTTPS, besides=(*_PRIVATE_RANGES, *_public_ranges(cluster_ranges))),)
+    # Egress to the whole public internet, or only to the private addresses of Google's APIs.
+    https = tuple(EgressPlan(cidr=each, ports=_HTTPS) for each in _GOOGLE_API_RANGES)
+    if spec.internet:
+        besides = (*_PRIVATE_RANGES, *_public_ranges(frozenset(_cluster_ranges(context))))
+        https = (EgressPlan(cidr="0.0.0.0/0", ports=_HTTPS, besides=besides),)
+    return (*https, *written_egress)
 
 
 @cache

@@ -93,8 +93,9 @@ def _team_labels(context: PlanningContext, team: str) -> dict[str, str]:
 def _check_namespaces(context: PlanningContext) -> None:
     """Report namespaces that two teams claim, that are repeated, or that belong to the system."""
     seen: dict[str, str] = {}
-    for name in sorted(context.spec.teams, key=lambda n: (bool(_names_namespace(context, n)), n)):
-        spec = context.spec.teams[name]
+    # A duplicate is reported at a team that names its namespace.
+    teams = context.spec.teams.items()
+    for name, spec in sorted(teams, key=lambda t: (bool(t[1].namespaces) or t[1].namespace.name is not None, t[0])):
         if spec.namespaces and "namespace" in spec.model_fields_set:
             message = "namespace and namespaces are both set; remove one of them"
             context.problems.fault("contradiction", ("teams", name, "namespaces"), message)
@@ -144,8 +145,3 @@ def _check_shared(context: PlanningContext, path: FieldPath, spec: NamespaceSpec
     if spec.accept_shared_namespace is not None and not shared:
         message = "acceptSharedNamespace applies only to an existing shared namespace; remove acceptSharedNamespace"
         context.problems.fault("contradiction", (*path, "acceptSharedNamespace"), message)
-
-
-def _names_namespace(context: PlanningContext, team: str) -> bool:
-    spec = context.spec.teams[team]
-    return bool(spec.namespaces) or spec.namespace.name is not None

@@ -64,7 +64,15 @@ class SchedulingCycle:
         for entry in entries:
             self._requeue(entry)
         if self.preemptor_changed or any(entry.search_start != search_start(entry.workload) for entry in entries):
-            self.result.search_state = tuple(_search_state(entry.workload) for entry in entries)
+            # All that changes in a cycle without progress.
+            self.result.search_state = tuple(
+                (
+                    entry.workload.arrival_order,
+                    entry.workload.queue_state.preemptor is entry.workload,
+                    search_start(entry.workload),
+                )
+                for entry in entries
+            )
         return self.result
 
     # --- processing heads ---------------------------------------------------------------------------------------------
@@ -117,7 +125,10 @@ class SchedulingCycle:
     def _reserve_for_blocked(self) -> None:
         """Reserve quota for heads that cannot preempt; skipped if no other head could use it."""
         for entry in self.blocked_entries:
-            self._reserve(_usage_to_reserve(entry))
+            borrows = entry.assignment.borrowing_level > 0
+            self._reserve(
+                {stock: _amount_to_reserve(stock, amount, borrows) for stock, amount in entry.assignment.usage.items()}
+            )
         self.blocked_entries = []
 
     def _reserve(self, usage: dict[QuotaState, int]) -> None:
@@ -174,20 +185,9 @@ class SchedulingCycle:
             self.result.inadmissible_count += 1
 
 
-def _search_state(workload: SimulatedWorkload) -> object:
-    """Return the progress of a head's search and whether it waits for victims: all that changes without progress."""
-    return workload.arrival_order, workload.queue_state.preemptor is workload, search_start(workload)
-
-
 def _cycle_order(entry: Entry) -> tuple[int, int, int]:
     """Return the sort key of a cycle: lower borrowing level, then higher priority, then earlier arrival."""
     return entry.assignment.borrowing_level, -entry.workload.priority, entry.workload.arrival_order
-
-
-def _usage_to_reserve(entry: Entry) -> dict[QuotaState, int]:
-    """Return the usage reserved for a head that cannot preempt: up to its limit if it borrows, else its quota."""
-    borrows = entry.assignment.borrowing_level > 0
-    return {stock: _amount_to_reserve(stock, amount, borrows) for stock, amount in entry.assignment.usage.items()}
 
 
 def _amount_to_reserve(quota_state: QuotaState, amount: int, borrows: bool) -> int:

@@ -139,11 +139,12 @@ class FlavorAssigner:
         """Return the flavor of a group, and the index of the last flavor tried (-1 for the end of the list)."""
         best: _FlavorFit | None = None
         last_index = -1
-        for last_index in range(
-            _first_index(self.workload.search_progress, index, request.amounts[0][0]), len(request.flavor_options)
-        ):
+        progress, resource = self.workload.search_progress, request.amounts[0][0]
+        is_continued = progress is not None and index < len(progress.last_tried)
+        first_index = progress.last_tried[index].get(resource, -1) + 1 if progress and is_continued else 0
+        for last_index in range(first_index, len(request.flavor_options)):
             flavor_option = request.flavor_options[last_index]
-            if not self._is_eligible(index, flavor_option.flavor, request.amounts[0][0]):
+            if not self._is_eligible(index, flavor_option.flavor, resource):
                 continue
             fit = self._cached_fit(flavor_option, request)
             is_final = _is_final(fit, self.fungibility)
@@ -179,17 +180,15 @@ class FlavorAssigner:
         fit = _FlavorFit(flavor_option)
         for resource, amount in request.amounts:
             mode, borrowing_level = self._evaluate_quota(flavor_option.quota_states[resource], amount)
-            if (mode < AssignmentMode.FIT or borrowing_level) and self._is_worse(mode, borrowing_level, fit):
+            if (mode < AssignmentMode.FIT or borrowing_level) and (
+                _preference_rank(mode, borrowing_level, self.fungibility)
+                < _preference_rank(fit.mode, fit.borrowing_level, self.fungibility)
+            ):
                 fit.mode, fit.borrowing_level = mode, borrowing_level
                 if mode == AssignmentMode.NO_FIT:
                     break
             fit.modes.append((mode, borrowing_level))
         return fit
-
-    def _is_worse(self, mode: AssignmentMode, borrowing_level: int, fit: _FlavorFit) -> bool:
-        return _preference_rank(mode, borrowing_level, self.fungibility) < _preference_rank(
-            fit.mode, fit.borrowing_level, self.fungibility
-        )
 
     def _evaluate_quota(self, quota_state: QuotaState, amount: int) -> tuple[AssignmentMode, int]:
         """Return mode and borrowing level of one quota, after the usage of earlier pod sets of the job."""
@@ -206,13 +205,6 @@ class FlavorAssigner:
         ):
             return self.oracle(self.workload, quota_state, amount)
         return AssignmentMode.NO_FIT, borrowing_level
-
-
-def _first_index(progress: SearchProgress | None, index: int, resource: str) -> int:
-    """Return the index of the first flavor to try: the one after the last tried."""
-    if progress is None or index >= len(progress.last_tried):
-        return 0
-    return progress.last_tried[index].get(resource, -1) + 1
 
 
 def _preference_rank(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from berth.jobs.pod_set import NodeSelectorRequirement, PodSet
-from berth.plan.nodes import Taint, Toleration
+from berth.plan.nodes import Toleration
 from berth.simulator.scheduler.model import BLOCKING_EFFECTS, ResourceFlavor
 
 
@@ -16,15 +14,16 @@ def can_run_on(pod_set: PodSet, flavor: ResourceFlavor) -> bool:
     """
     if any(flavor.node_labels.get(key, value) != value for key, value in pod_set.node_selector.items()):
         return False
-    if pod_set.affinity_terms and not any(_matches_term(term, flavor.node_labels) for term in pod_set.affinity_terms):
+    if pod_set.affinity_terms and not any(
+        all(
+            _matches_expression(expression, flavor.node_labels[expression.key])
+            for expression in term
+            if expression.key in flavor.node_labels
+        )
+        for term in pod_set.affinity_terms
+    ):
         return False
     return not flavor.node_taints or pod_set.tolerations is None or _tolerates_all(pod_set.tolerations, flavor)
-
-
-def _matches_term(term: tuple[NodeSelectorRequirement, ...], labels: Mapping[str, str]) -> bool:
-    return all(
-        _matches_expression(expression, labels[expression.key]) for expression in term if expression.key in labels
-    )
 
 
 def _matches_expression(expression: NodeSelectorRequirement, label: str) -> bool:
@@ -47,13 +46,12 @@ def _tolerates_all(tolerations: tuple[Toleration, ...], flavor: ResourceFlavor) 
     """Return whether the pods or the flavor tolerate every taint that prevents scheduling."""
     all_tolerations = tolerations + flavor.tolerations
     return all(
-        any(_tolerates_taint(each, taint) for each in all_tolerations)
+        any(
+            each.effect in (None, "", taint.effect)
+            and each.key in (None, "", taint.key)
+            and (each.operator == "Exists" or (each.value or "") == taint.value)
+            for each in all_tolerations
+        )
         for taint in flavor.node_taints
         if taint.effect in BLOCKING_EFFECTS
     )
-
-
-def _tolerates_taint(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect not in (None, "", taint.effect) or toleration.key not in (None, "", taint.key):
-        return False
-    return toleration.operator == "Exists" or (toleration.value or "") == taint.value

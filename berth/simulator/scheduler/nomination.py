@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec import Struct
 
 from berth.simulator.scheduler.flavor_assignment import (
     Assignment,
     AssignmentCache,
-    AssignmentMode,
     AssignmentOutcome,
     FlavorAssigner,
 )
@@ -22,7 +22,6 @@ from berth.simulator.scheduler.preemption import (
     preemptor_key,
     simulate_preemption,
 )
-from berth.simulator.scheduler.quota import QuotaState
 from berth.simulator.scheduler.state import SearchProgress, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
 
@@ -64,16 +63,15 @@ class Nominator:
 
     def nominate(self, workload: SimulatedWorkload) -> Entry:
         """Return the entry of a head, from the cache if nothing has changed since."""
-        if workload.search_progress is not None and _is_outdated(workload, self.tree):
+        progress, generation = workload.search_progress, workload.queue_state.generation
+        if progress is not None and self.tree.cycle - progress.cycle > 1 and generation > progress.generation:
             workload.search_progress = None
         start, version = search_start(workload), self.tree.version(workload.queue_state)
         cached = workload.cached_nomination
         if isinstance(cached, CachedNomination) and cached.version == version and cached.search_start == start:
             last_tried = cached.last_tried
             workload.search_progress = (
-                None
-                if last_tried is None
-                else SearchProgress(last_tried, self.tree.cycle, workload.queue_state.generation)
+                None if last_tried is None else SearchProgress(last_tried, self.tree.cycle, generation)
             )
             return Entry(workload, start, cached.assignment, cached.victims)
         assignment, victims = self.assign(workload)
@@ -90,15 +88,15 @@ class Nominator:
         self, workload: SimulatedWorkload, allowed_flavors: list[dict[str, str]] | None = None
     ) -> tuple[Assignment, list[Victim]]:
         """Find flavors and victims for a head. With `only`, in the middle of a cycle, without the cache."""
-        oracle = self._cached_oracle if allowed_flavors is None else self._uncached_oracle
-        cache = AssignmentCache(self.tree.flavor_cache, preemptor_key(workload)) if allowed_flavors is None else None
+        use_cache = allowed_flavors is None
+        oracle = partial(cached_preemption if use_cache else simulate_preemption, self.tree)
+        cache = AssignmentCache(self.tree.flavor_cache, preemptor_key(workload)) if use_cache else None
         assignment = FlavorAssigner(
             workload, self.tree.cycle, oracle, self.resource_flavors, allowed_flavors, cache
         ).assign()
         workload.search_progress = assignment.search_progress if assignment.search_progress.has_untried() else None
-        return assignment, self._find_victims(
-            workload, assignment, allowed_flavors is None
-        ) if assignment.outcome == AssignmentOutcome.PREEMPT else []
+        must_preempt = assignment.outcome == AssignmentOutcome.PREEMPT
+        return assignment, self._find_victims(workload, assignment, use_cache) if must_preempt else []
 
     def _find_victims(self, workload: SimulatedWorkload, assignment: Assignment, use_cache: bool) -> list[Victim]:
         """Return the victims; cached for jobs with a single flavor, which are most."""
@@ -117,23 +115,7 @@ class Nominator:
             cached = cache[key] = CachedVictims(tuple(victims))
         return list(cached.victims)
 
-    def _cached_oracle(
-        self, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
-    ) -> tuple[AssignmentMode, int]:
-        return cached_preemption(self.tree, workload, quota_state, amount)
-
-    def _uncached_oracle(
-        self, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
-    ) -> tuple[AssignmentMode, int]:
-        return simulate_preemption(self.tree, workload, quota_state, amount)
-
 
 def search_start(workload: SimulatedWorkload) -> object:
     """Return the start of a job's flavor search: after the flavors already tried, if any."""
     return workload.search_progress.as_key() if workload.search_progress is not None else ()
-
-
-def _is_outdated(workload: SimulatedWorkload, tree: CohortTree) -> bool:
-    progress = workload.search_progress
-    assert progress is not None
-    return tree.cycle - progress.cycle > 1 and workload.queue_state.generation > progress.generation

@@ -69,7 +69,10 @@ class PreemptionSearch:
 
     def find_victims(self) -> list[Victim]:
         """Return the victims that make the job fit; empty if no set of victims does."""
-        if not self._can_suffice():
+        # A fast negative test: not even the preemption of every candidate would suffice.
+        if not all(
+            amount <= stock.available() or self._upper_bound(stock) >= amount for stock, amount in self.usage.items()
+        ):
             return []
         candidates = self._find_candidates()
         ordered = _order_candidates(candidates)
@@ -78,12 +81,6 @@ class PreemptionSearch:
             if victims:
                 return victims
         return []
-
-    def _can_suffice(self) -> bool:
-        """Return whether preempting every candidate could be sufficient; a fast negative test."""
-        return all(
-            amount <= stock.available() or self._upper_bound(stock) >= amount for stock, amount in self.usage.items()
-        )
 
     def _upper_bound(self, quota_state: QuotaState) -> int:
         """Return an upper bound of what preemption can free of one quota."""
@@ -107,12 +104,9 @@ class PreemptionSearch:
         is_forbidden = self.policy.borrow_within_cohort in (None, NEVER)
         if not candidates.hierarchical and not candidates.by_priority:
             return (True,)
-        if is_forbidden and not self._is_below_nominal():
+        if is_forbidden and not all(stock.usage < stock.nominal for stock in self.quotas_short):
             return (True,)
         return (False, True) if is_forbidden and not candidates.hierarchical else (True, False)
-
-    def _is_below_nominal(self) -> bool:
-        return all(stock.usage < stock.nominal for stock in self.quotas_short)
 
     def _preempt_until_fit(self, candidates: list[Victim], allow_borrowing: bool) -> list[Victim]:
         """Preempt candidates one by one until the job fits, then restore those that are not needed."""
@@ -218,13 +212,11 @@ class PreemptionSearch:
             return Victim(other, IN_CLUSTER_QUEUE)
         if within_nominal:
             return Victim(other, IN_COHORT_RECLAMATION, common_cohort)
-        if self.policy.borrow_within_cohort in (None, NEVER) or self._is_above_threshold(other):
+        threshold = self.policy.max_priority_threshold
+        is_above = other.priority >= self.workload.priority or (threshold is not None and other.priority > threshold)
+        if self.policy.borrow_within_cohort in (None, NEVER) or is_above:
             return Victim(other, IN_COHORT_RECLAMATION, common_cohort, only_within_nominal=True)
         return Victim(other, RECLAIM_WHILE_BORROWING, common_cohort)
-
-    def _is_above_threshold(self, other: SimulatedWorkload) -> bool:
-        threshold = self.policy.max_priority_threshold
-        return other.priority >= self.workload.priority or (threshold is not None and other.priority > threshold)
 
 
 def cached_preemption(
@@ -276,12 +268,8 @@ def _split_by_quota(requests: dict[QuotaState, int]) -> tuple[bool, dict[QuotaSt
 def _order_candidates(candidates: _Candidates) -> list[Victim]:
     """Sort candidates: already evicted jobs first, other queues before the own one, reclaim before lower priority."""
     groups = [
-        sorted(group, key=_preemption_order)
+        sorted(group, key=lambda victim: victim.workload.preemption_order)
         for group in (candidates.hierarchical, candidates.by_priority, candidates.same_queue)
     ]
     evicted = [victim for group in groups for victim in group if victim.workload.is_evicted]
     return evicted + [victim for group in groups for victim in group if not victim.workload.is_evicted]
-
-
-def _preemption_order(victim: Victim) -> tuple[int, int, int]:
-    return victim.workload.preemption_order

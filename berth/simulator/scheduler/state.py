@@ -16,7 +16,6 @@ from berth.simulator.scheduler.model import (
     ClusterQueue,
     FlavorResource,
     Job,
-    ResourceGroup,
     SchedulingShape,
 )
 from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode, add_usage, remove_usage
@@ -131,7 +130,10 @@ class QueueState:
         self.node = node
         self.is_removed = is_removed
         self.stop_policy = queue.stop_policy
-        self.flavor_options = tuple(_build_flavor_options(group, node) for group in queue.resource_groups)
+        self.flavor_options = tuple(
+            tuple(FlavorOption(f, {r: node.quota_state((f, r)) for r in group.resources}) for f in group.flavors)
+            for group in queue.resource_groups
+        )
         self.flavors = tuple(dict.fromkeys(flavor for group in queue.resource_groups for flavor in group.flavors))
         self._request_cache: dict[object, GroupRequest] = {}
         self.active_queues: dict[QueueState, None] = {}
@@ -285,7 +287,3 @@ class QueueState:
     def is_active(self) -> bool:
         """Return whether the queue admits jobs."""
         return self.stop_policy == RUNNING
-
-
-def _build_flavor_options(group: ResourceGroup, node: QuotaTreeNode) -> tuple[FlavorOption, ...]:
-    return tuple(FlavorOption(f, {r: node.quota_state((f, r)) for r in group.resources}) for f in group.flavors)

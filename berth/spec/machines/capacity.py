@@ -14,49 +14,60 @@ _INT32_MAX = 2**31 - 1
 
 
 class FlexStartSpec(Model):
-    """Nodes of flex-start, and the maximum lifetime of a node."""
+    """Flex-start nodes."""
 
     max_run_duration: Seconds | None = None
+    """Maximum lifetime of a node, such as `24h`."""
 
 
 class RetrySpec(Model):
     """How often, and after which pauses, a failed request is repeated. Keys and defaults as in Kueue."""
 
     backoff_limit_count: int = Field(default=3, ge=0, le=_INT32_MAX)
+    """Number of retries."""
     backoff_base_seconds: int = Field(default=60, ge=0, le=_INT32_MAX)
+    """First pause before a request is repeated, in seconds."""
     backoff_max_seconds: int = Field(default=1800, ge=0, le=_INT32_MAX)
+    """Longest pause before a request is repeated, in seconds."""
 
 
 class QueuedSpec(Model):
-    """Nodes of queued provisioning, and how Kueue requests them.
-
-    `admissionCheck` and `provisioningRequestConfig` are names that others depend on; the other keys are those of
-    Kueue's ProvisioningRequestConfig. GKE accepts one pod set per request, so pod sets with equal requests are merged
-    unless `podSetMergePolicy` is different; `managedResources` defaults to the accelerators.
-    """
+    """Nodes of queued provisioning (Dynamic Workload Scheduler), and how Kueue requests them."""
 
     max_run_duration: Seconds | None = None
+    """The longest run that the queue allows, from 10 minutes, such as `7d`. A job sets its own with the annotation
+    `provreq.kueue.x-k8s.io/maxRunDurationSeconds`; `berth lint` and an admission policy
+    (docs/tenancy.md#admission-policies) reject a longer one and, if the maximum is below 7 days, a job without one. By
+    default GKE's 7 days."""
     admission_check: NonEmptyText | None = None
+    """Name of the AdmissionCheck. By default `dws-<flavor>`."""
     provisioning_request_config: NonEmptyText | None = None
+    """Name of the ProvisioningRequestConfig. By default `dws-<flavor>`."""
     retry_strategy: RetrySpec | None = None
+    """How a failed request is repeated. By default as Kueue does."""
     pod_set_merge_policy: Literal["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"] = (
         "IdenticalWorkloadSchedulingRequirements"
     )
+    """Which pod sets are merged into one: those with equal requests, because GKE accepts one per request, or
+    `IdenticalPodTemplates`."""
     managed_resources: Annotated[Sequence[str], AfterValidator(unique_items)] = ()
+    """Resources that need a ProvisioningRequest: a job that requests none of them needs none. By default the
+    accelerators."""
 
 
 class Capacity(Model):
-    """How a pool gets its machines.
-
-    `kind` follows from the value: on-demand, spot, reservation, flex-start or queued. `reservation` is a key of the
-    section reservations; None with that kind means any that matches, then on-demand machines unless `thenFail`.
-    """
+    """How machines are obtained: exactly one of the keys."""
 
     kind: Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
+    """The kind of capacity, which follows from the value in the stack file."""
     reservation: str | None = None
+    """Key of one of the fleet's reservations."""
     then_fail: bool = False
+    """Wait for a matching reservation: no on-demand machines take its place."""
     flex_start: FlexStartSpec | None = None
+    """Flex-start nodes with a limit of their lifetime."""
     queued: QueuedSpec | None = None
+    """Queued provisioning (Dynamic Workload Scheduler)."""
 
     @property
     def max_run_seconds(self) -> int | None:

@@ -19,10 +19,12 @@ Seconds = Annotated[int, Field(ge=0, le=86400)]
 
 
 class SurgeSpec(Model):
-    """How many nodes an upgrade adds before it drains others, and how many it drains first."""
+    """Nodes that an upgrade adds before it drains others, and drains first. Together at most 20."""
 
     max_surge: int = Field(default=0, ge=0, le=MAX_SURGE)
+    """Nodes that are added before others are drained."""
     max_unavailable: int = Field(default=0, ge=0, le=MAX_SURGE)
+    """Nodes that are drained first."""
 
     @check_model
     def _check_not_empty(self) -> SurgeSpec:
@@ -34,27 +36,46 @@ class SurgeSpec(Model):
 
 
 class KubeletSpec(Model):
-    """Kubelet settings; omitted keys have GKE's defaults."""
+    """Kubelet settings. Keys that are left out have GKE's defaults."""
 
     cpu_manager_policy: Literal["none", "static"] | None = None
+    """Policy of the CPU manager."""
     memory_manager_policy: Literal["None", "Static"] | None = None
+    """Policy of the memory manager."""
     topology_manager_policy: Literal["none", "restricted", "best-effort", "single-numa-node"] | None = None
+    """Policy of the topology manager."""
     topology_manager_scope: Literal["container", "pod"] | None = None
+    """Scope of the topology manager."""
     cpu_cfs_quota: bool | None = None
+    """Enforce CPU limits by CFS quota."""
     cpu_cfs_quota_period: GoDuration | None = None
+    """Period of the CFS quota, such as `100ms`."""
     pod_pids_limit: int | None = Field(default=None, ge=1024, le=4_194_304)
+    """Maximum number of processes of a pod."""
     max_parallel_image_pulls: int | None = Field(default=None, ge=2, le=5)
+    """Maximum number of image pulls at once."""
     container_log_max_size: LogSize | None = None
+    """Size at which a container's log is rotated, such as `10Mi`."""
     container_log_max_files: int | None = Field(default=None, ge=2, le=10)
+    """Number of log files of a container."""
     image_gc_high_threshold_percent: Percent | None = None
+    """Disk usage at which image garbage collection starts."""
     image_gc_low_threshold_percent: Percent | None = None
+    """Disk usage at which image garbage collection stops."""
     image_minimum_gc_age: GoDuration | None = None
+    """Age from which an unused image may be removed."""
     image_maximum_gc_age: GoDuration | None = None
+    """Age at which an unused image is removed."""
     allowed_unsafe_sysctls: Sequence[str] = ()
+    """Unsafe sysctls that pods may set."""
     single_process_oom_kill: bool | None = None
+    """Kill only the process that runs out of memory, not its container."""
     insecure_kubelet_readonly_port_enabled: bool | None = None
+    """Serve the insecure read-only port."""
     shutdown_grace_period_seconds: Seconds | None = None
+    """Time that pods have to end when a node shuts down, in seconds."""
     shutdown_grace_period_critical_pods_seconds: Seconds | None = None
+    """Part of that time for critical pods, in seconds."""
 
     @check_model
     def _check_gc_thresholds(self) -> KubeletSpec:
@@ -69,18 +90,26 @@ class KubeletSpec(Model):
 
 
 class HugepagesSpec(Model):
-    """Huge pages to reserve, as counts of pages."""
+    """Huge pages that each node reserves."""
 
     size_2m: int | None = Field(default=None, ge=0, alias="size2m")
+    """Number of pages of 2 MiB."""
     size_1g: int | None = Field(default=None, ge=0, alias="size1g")
+    """Number of pages of 1 GiB."""
 
 
 class NodeSystemSpec(Model):
-    """Kubelet and kernel settings of a pool's nodes; omitted keys have GKE's defaults."""
+    """Kubelet and kernel settings of nodes. Keys that are left out have GKE's defaults."""
 
     kubelet: Entry[KubeletSpec] = default_field(KubeletSpec)
+    """Kubelet settings."""
     sysctls: Section[SysctlName, SysctlValue] = Field(default_factory=dict)
+    """Kernel settings by name, values in quotes."""
     cgroup_mode: Literal["v1", "v2"] | None = None
+    """Version of cgroups. By default GKE's."""
     hugepages: Entry[HugepagesSpec] = default_field(HugepagesSpec)
+    """Huge pages that each node reserves."""
     transparent_hugepages: Literal["always", "madvise", "never"] | None = None
+    """When the kernel uses transparent huge pages. By default GKE's."""
     transparent_hugepage_defrag: Literal["always", "defer", "defer-with-madvise", "madvise", "never"] | None = None
+    """How the kernel defragments memory for transparent huge pages. By default GKE's."""

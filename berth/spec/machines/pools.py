@@ -81,14 +81,18 @@ class GpuSharingSpec(Model):
     """One GPU, or each partition of it, for several containers."""
 
     strategy: Literal["time-sharing", "mps"] = "time-sharing"
+    """How containers share."""
     max_shared_clients: int = Field(ge=1, le=1000)
+    """Maximum number of containers of one GPU."""
 
 
 class LocalSsdSpec(Model):
-    """Local SSDs of a node: for its ephemeral storage, or as raw block devices."""
+    """Local SSDs of a node. Exactly one of the keys."""
 
     ephemeral: int = Field(default=0, ge=0, le=64)
+    """Number of local SSDs for ephemeral storage."""
     block: int = Field(default=0, ge=0, le=64)
+    """Number of local SSDs as raw block devices."""
 
     @check_model
     def _check_single_use(self) -> LocalSsdSpec:
@@ -101,11 +105,14 @@ class LocalSsdSpec(Model):
 
 
 class TaintSpec(Model):
-    """A node taint with the keys of Kubernetes."""
+    """A node taint."""
 
     key: LabelKey
+    """Key of the taint."""
     value: LabelValue
+    """Value of the taint."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
+    """Effect of the taint."""
 
 
 ServiceAccountEmail = Annotated[
@@ -118,55 +125,112 @@ ServiceAccountEmail = Annotated[
 
 
 class PoolSpec(Model):
-    """Machines of one kind: TPU slices (`topology` and `slices`), GPU or CPU nodes (`nodes`, a total over all zones).
-
-    `cpu` (vCPUs) and `memory` are the size of a machine without accelerators that Berth's table does not have.
-    GKE creates `autoProvisioned` pools, and those of a `computeClass`, when jobs need them; their maximum is the
-    capacity that the fleet counts on.
-    `nodeLabels` identify the nodes of an existing cluster if they have no labels of GKE. `nodePoolName` is the name of
-    the node pool, or the pattern of those of slices; `adopted` node pools keep the settings of their creation.
-    """
+    """Machines of one kind: TPU slices (`topology` and `slices`), GPU or CPU nodes (`nodes`)."""
 
     machine_type: MachineType
+    """Machine type, such as `ct5lp-hightpu-4t` (docs/hardware.md)."""
     formerly: PoolName | None = None
+    """First key of the pool, after a rename."""
     node_pool_name: NodePoolPattern | None = None
+    """Name of the node pool, or a pattern for slices: `{n}` is the number of the slice from 1 (`nodepool{n}`), `{i}`
+    from 0 (`demo-np-{i}`). At most 40 characters. A change replaces the node pools. By default the pool's key, and
+    `<key>-<topology>-<number>` for slices."""
     adopted: bool = False
+    """Another tool created the node pools, and `pulumi import` took them over (docs/adopt.md). They keep what their
+    creation chose: service account (write it as `serviceAccount`), OAuth scopes, disk type, secure boot, image
+    streaming, gVNIC, metadata server, node labels and taints, node system settings, network, upgrade and repair
+    settings, GPU driver, and their affinity to reservations unless `capacity` names one. Node pools that are created
+    later have Berth's settings."""
     cpu: int | None = Field(default=None, ge=1, le=1024)
+    """Number of vCPUs of a machine without accelerators. By default the table's, if Berth's table has the machine."""
     memory: Bytes | None = None
+    """Memory of a machine without accelerators, such as `720Gi`. By default the table's, if Berth's table has the
+    machine."""
     topology: Topology | None = None
+    """Topology of a TPU slice, such as `2x4`. Each slice of several hosts is a node pool."""
     accept_topology: bool = False
+    """Accept a topology that is not in Berth's table but divides into whole hosts."""
     accelerator: AcceleratorSpec | None = None
+    """GPUs attached to each N1 machine of the pool."""
     slices: CountField | None = None
+    """Number of TPU slices: a fixed one, or a range to scale in."""
     nodes: CountField | None = None
+    """Number of GPU or CPU nodes, a total over all zones: a fixed one, or a range to scale in."""
     zone: Zone | None = None
+    """Zone of the nodes. A slice of several hosts is in exactly one zone; a fixed number of nodes needs zones. `berth
+    plan` prints the zones of a pool without zones, which do not change when Berth's table of zones grows. By default
+    the reservation's, else the cluster's, else the zones of the region that list the machine."""
     zones: Zones = ()
+    """Several zones of the nodes, instead of `zone`."""
     accept_zone: bool = False
+    """Accept a zone in which Google does not list the machine (early access), or a zone that is newer than Berth's
+    table."""
     capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)
+    """How the machines are obtained: `on-demand`, `spot`, `any-reservation` (else on-demand),
+    `any-reservation-then-fail`, `flex-start`, `queued`, or a mapping for a reservation or with settings."""
     auto_provisioned: bool = False
+    """GKE creates the nodes when jobs need them; the maximum is the capacity that the fleet counts on. Labels of such a
+    pool are also its taints, because GKE creates labelled nodes only for jobs that tolerate the label."""
     compute_class: str | None = None
+    """GKE creates the nodes according to this compute class; only the machine, its number and `flavor` are allowed with
+    it."""
     flavor: DnsName | None = None
+    """Name of the flavor. Pools of one kind form one flavor. By default the pool's name."""
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    """Additional labels of the nodes; the flavor selects them."""
     node_labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
+    """Labels by which nodes of an existing cluster or worker are recognized, such as `nvidia.com/gpu.product`. By
+    default GKE's."""
     taints: Sequence[TaintSpec] = ()
+    """Additional taints of the nodes; the flavor tolerates them."""
     driver_version: Literal["default", "latest", "disabled"] = "default"
+    """GPU driver that GKE installs: `default` or `latest`. With `disabled` Berth installs a driver DaemonSet."""
     networking: Literal["gpudirect", "dranet"] | None = None
+    """Networks between accelerators. `gpudirect`: additional networks for the machine's type of GPUDirect (TCPX, TCPXO,
+    RDMA), with the NCCL plugin; pods refer to them by name, such as `rdma-a-0` in zone a. `dranet`: GKE creates the
+    networks, and pods claim them; also for TPUs, whose pods otherwise use the node's network."""
     compact_placement: bool = False
+    """Place GPU nodes close to each other, in one zone. If GKE creates the nodes, those of one job, whose pods select a
+    placement group: `berth workload` writes the selector, `berth lint` warns without it."""
     topology_aware: bool = False
+    """Let Kueue place jobs by the location of nodes: block and rack (A3, A4), or slice (TPU). The labels of the flavor
+    are then immutable; to change them, give the flavor another name."""
     gpu_sharing: GpuSharingSpec | None = None
+    """Share each GPU between containers; quota counts what jobs can request."""
     gpu_partition: str | None = None
+    """MIG partition size, such as `1g.10gb`."""
     local_ssd: LocalSsdSpec | None = None
+    """Use of the local SSDs of a node. By default the machine's."""
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
+    """Size of the boot disk in GB."""
     surge: SurgeSpec | None = None
+    """Nodes that an upgrade adds before others are drained, and drains first; together at most 20. By default one node
+    at a time."""
     pod_range_name: PodRangeName | None = None
+    """Secondary range of the subnet from which the pods of these nodes get addresses, in an existing cluster or VPC.
+    Its owner creates the range, and GKE refuses a pool whose range does not exist. A change replaces the pool. By
+    default the cluster's."""
     max_pods_per_node: int | None = Field(default=None, ge=8, le=256)
+    """Maximum number of pods of a node; a node uses a block of the pod range for twice as many. By default GKE's
+    110."""
     secure_boot: bool | None = Field(default=None, json_schema_extra={"default": True})
+    """Boot signed software only."""
     confidential_nodes: ConfidentialType | None = None
+    """Technology that encrypts the memory of the nodes. By default the cluster's."""
     service_account: ServiceAccountEmail | None = None
+    """Address of an existing Google service account that the nodes run as, and so do pods on the network of the nodes
+    (docs/tenancy.md); give it the roles of the account that Berth creates for nodes. A change replaces the pool. In an
+    `adopted` pool it states which account the nodes keep, also `default`, Compute Engine's own, and changes nothing;
+    with the address of the account that Berth made for nodes, Berth keeps that account. By default the cluster's
+    account of nodes."""
     node_system_config: NodeSystemSpec | None = None
+    """Kubelet and kernel settings of the nodes. By default GKE's."""
 
 
 class FlavorSpec(Model):
     """Settings of a flavor besides its pools: an accepted oversubscription, and the reason."""
 
     oversubscription: float = Field(default=1, ge=1, le=100)
+    """How many times the capacity of the flavor's pools may be guaranteed."""
     reason: Reason | None = None
+    """The reason for `oversubscription`. Needed with it."""

@@ -19,41 +19,53 @@ ReservationName = Annotated[
 
 
 class AcceleratorSpec(Model):
-    """GPUs attached to a machine without accelerators (N1)."""
+    """GPUs attached to a machine that has none of its own (N1)."""
 
     type: str
+    """Type of the GPU, such as `nvidia-tesla-t4`."""
     count: int = Field(ge=1, le=MAX_COUNT)
+    """Number of GPUs of each machine."""
 
 
 class FutureSpec(Model):
-    """Time window of a future reservation, or of one in the calendar mode of DWS.
-
-    Google creates the reservation some time after the request. When it is `delivered`, its pools can be created.
-    """
+    """The time of a reservation that begins later, also of one in the calendar mode of DWS."""
 
     start: Timestamp
+    """Start of the reservation in UTC, in quotes."""
     end: Timestamp
+    """End of the reservation in UTC, in quotes."""
     mode: Literal["default", "calendar"] = "default"
+    """Future reservation, or calendar mode for at most 90 days."""
     delivered: bool = False
+    """Google has created the reservation: write `true` then, so that its pools are created."""
 
 
 class ReservationSpec(Model):
-    """A zonal reservation; `count` is in machines, `localSsd` is per machine.
-
-    Berth creates it, unless it is `existing` (in another `project` if it is shared): then pools only use it, as a whole
-    or by `block` and `subBlock`. Reservations of TPUs are `existing` by default.
-    """
+    """A zonal reservation of machines: one that the fleet creates, or an existing one that it only consumes."""
 
     machine_type: MachineType
+    """Machine type that is reserved."""
     accelerator: AcceleratorSpec | None = None
+    """GPUs attached to each reserved N1 machine."""
     local_ssd: int | None = Field(default=None, ge=0, le=64)
+    """Number of local SSDs of each machine; must equal that of its pools. By default the machine's."""
     zone: Zone
+    """Zone of the reserved machines."""
     accept_zone: bool = False
+    """Accept a zone in which Google does not list the reserved machine."""
     count: int = Field(ge=1, le=MAX_COUNT)
+    """Number of reserved machines."""
     name: ReservationName | None = None
+    """Name of the reservation in Google Cloud. By default `<stack>-<key>`."""
     existing: bool | None = None
+    """The reservation exists already, and the fleet only consumes it. By default `true` for TPUs."""
     project: ProjectId | None = None
+    """Project that shares the existing reservation."""
     block: ReservationName | None = None
+    """Block of the existing reservation."""
     sub_block: ReservationName | None = None
+    """Sub-block of the existing reservation."""
     shared_with: Sequence[ProjectId] = ()
+    """Other projects that may consume a reservation that Berth creates."""
     future: FutureSpec | None = None
+    """The reservation begins later. Its pools scale from zero."""

@@ -96,7 +96,10 @@ def _written_example(path: FieldPath) -> str:
 
 
 def _not_a_string(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
-    expected, remedy = _expected_text(error["input"], path, text_rule(_full_annotation_at(path, root)))
+    model = model_of(annotation_at(path[:-1], root))
+    fields = model.model_fields.values() if model else ()
+    annotation = next((field.full_annotation for field in fields if field.alias == path[-1]), None)
+    expected, remedy = _expected_text(error["input"], path, text_rule(annotation))
     return _wrong_type(expected)(error, path) + remedy
 
 
@@ -120,13 +123,6 @@ def _one_text(value: Any, path: FieldPath, rule: Text) -> str:
     if len(items) == 1 and isinstance(items[0], str) and rule.matches(items[0]):
         return f"; write {items[0]}"
     return f"; write {_written_example(path)}" if value is None and rule.matches(example(path)) else ""
-
-
-def _full_annotation_at(path: FieldPath, root: type[Model]) -> Any:
-    """Return the type of the key at a path with its metadata; without it for an item or an entry."""
-    model = model_of(annotation_at(path[:-1], root))
-    fields = model.model_fields.values() if model else ()
-    return next((field.full_annotation for field in fields if field.alias == path[-1]), None)
 
 
 def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:

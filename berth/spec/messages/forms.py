@@ -107,15 +107,11 @@ def _minimal_form(annotation: Any, path: FieldPath) -> str:
         return "{" + ", ".join(f"{key}: {example((path[0], key))}" for key in required) + "}" if required else ""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is dict:
-        return f"{{<name>: {_minimal_form(args[1], path) or _any_entry(args[1], path)}}}"
+        # An entry that requires no key: an empty one, a reason or a value.
+        value = "<why>" if path[0] in REASONS else example((*path, "*")) or "<value>"
+        entry = _minimal_form(args[1], path) or ("{}" if model_of(args[1]) is not None else value)
+        return f"{{<name>: {entry}}}"
     if origin is tuple:
         return f"[{inner}]" if (inner := _minimal_form(args[0], path)) else ""
     inner = [argument for argument in args if argument is not type(None)] if origin else []
     return _minimal_form(inner[0], path) if inner else ""
-
-
-def _any_entry(annotation: Any, path: FieldPath) -> str:
-    """Return an entry of a mapping that requires no key: an empty one, a reason or a value."""
-    if model_of(annotation) is not None:
-        return "{}"
-    return "<why>" if path[0] in REASONS else example((*path, "*")) or "<value>"

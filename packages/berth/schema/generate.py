@@ -55,7 +55,6 @@ class _Generator:
     def __init__(self) -> None:
         self.models: Mapping[str, Json] = stack_schema()["$defs"]
         self.components: Mapping[str, Json] = load_table(_FOLDER / "components.yaml")
-        self.descriptions: Mapping[str, Mapping[str, str]] = load_table(_FOLDER / "descriptions.yaml")
         self.types: dict[str, Json] = {}
 
     def schema(self) -> Json:
@@ -164,24 +163,10 @@ class _Generator:
     def _argument(self, model: str, key: str) -> Json:
         """Return a key of a model as a plain argument."""
         written = self.models[model]["properties"][key]
-        description = self._description(model, key, written)
+        description = _description(written)
         completes = _OF_MODEL.get((model, key))
         value = self._add_model(completes) if completes else self._value(written, model, key)
         return {**_plain(value), "description": description}
-
-    def _description(self, model: str, key: str, written: Json) -> str:
-        text = self._text(model, f"{key}_" if key == "type" else key)
-        default = written.get("default")
-        if isinstance(default, bool | int | float | str) and "By default" not in text:
-            shown = str(default).lower() if isinstance(default, bool) else default
-            return f"{text} Default: `{shown}`."
-        return text
-
-    def _text(self, model: str, key: str) -> str:
-        texts = self.descriptions.get(model, {})
-        if key not in texts and "like" not in texts:
-            raise LookupError(f"packages/berth/schema/descriptions.yaml has no description of {model}.{key}; write one")
-        return texts[key] if key in texts else self._text(texts["like"], key)
 
     def _value(self, written: Json, model: str, key: str) -> Json:
         """Return the type of a value of the JSON Schema; null is the same as a key that is left out."""
@@ -232,11 +217,21 @@ class _Generator:
             properties = {key: self._argument(model, key) for key in self.models[model]["properties"]}
             self.types[token] = {
                 "type": "object",
-                "description": self._text(model, "type"),
+                "description": self.models[model]["description"],
                 "properties": properties,
                 "required": sorted(self.models[model].get("required", ())),
             }
         return _reference(name)
+
+
+def _description(written: Json) -> str:
+    """Return what a key means, with its default."""
+    text: str = written["description"]
+    default = written.get("default")
+    if isinstance(default, bool | int | float | str) and "By default" not in text:
+        shown = str(default).lower() if isinstance(default, bool) else default
+        return f"{text} Default: `{shown}`."
+    return text
 
 
 def _choices(written: Json) -> Iterator[Json]:

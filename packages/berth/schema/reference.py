@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ _HEAD: Final = """\
 # Reference of the component package
 
 Components of the package `berth` with their arguments and outputs, for every language of Pulumi.
-[components.md](components.md) shows how to use them; [stack-file.md](stack-file.md) has the full meaning of the keys.
+[components.md](components.md) shows how to use them; [stack-file.md](stack-file.md) explains the keys of a fleet.
 Names are spelt as in TypeScript and YAML; Python writes `machine_type` for `machineType`, Go and C# `MachineType`.
 
 Arguments are plain values unless the table says *output*: those also take outputs of other resources. A name in
@@ -38,6 +39,11 @@ def reference_page(schema: Json) -> str:
     return _HEAD + "".join(parts)
 
 
+def linked(text: str) -> str:
+    """Return a sentence for a page of `docs`, where the pages that it names are links."""
+    return re.sub(r"docs/([a-z-]+\.md)(#[a-z-]+)?", r"[\1](\1\2)", text)
+
+
 def _component(name: str, component: Json) -> str:
     arguments = _table(component["inputProperties"], component["requiredInputs"], "argument")
     outputs = _table(component["properties"], (), "output")
@@ -60,7 +66,7 @@ def _row(key: str, value: Json, is_required: bool, head: str) -> str:
         *(["secret"] if value.get("secret") else []),
     ]
     marked = f", *{', '.join(marks)}*" if marks else ""
-    return f"| {name} | {_shown(value)}{marked} | {value['description']} |\n"
+    return f"| {name} | {_shown(value)}{marked} | {linked(value['description'])} |\n"
 
 
 def _shown(value: Json) -> str:

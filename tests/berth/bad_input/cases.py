@@ -178,10 +178,10 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         [
             f"Pulumi.bad.yaml:3: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, digits and "
             "'-' [bad-value]",
-            f"""Pulumi.bad.yaml:6: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of project, """
-            "projectNumber, region, acceptRegion, labels, protect, cluster, reservations, pools, computeClasses, "
-            "workers, flavors, kueue, jobset, monitoring, priorities, cohorts, teams, teamFiles, teamDefaults, "
-            "platform, clusterQueues, acceptLoss, allowReplacement, allowDeletion, allowChange [unknown-key]",
+            f"""Pulumi.bad.yaml:6: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of protect, flavors, """
+            "priorities, cohorts, teams, teamFiles, teamDefaults, clusterQueues, acceptLoss, project, projectNumber, "
+            "region, acceptRegion, labels, cluster, reservations, pools, computeClasses, workers, kueue, jobset, "
+            "monitoring, platform, allowReplacement, allowDeletion, allowChange [unknown-key]",
         ],
     ),
     "more labels than Google Cloud takes": (

@@ -21,9 +21,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.plan import fleet as plan_verb
+from berth.cli.plan.fleet import as_json
 from berth.cli.render import output as render_verb
+from berth.document.text import render_text
 from berth.evaluate import Evaluation, evaluate_config, evaluate_stack
+from berth.overview.fleet import fleet_document
 from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases
 from tests.stack_files import GKE_STACKS
@@ -123,8 +125,8 @@ def answers_in_words(evaluation: Evaluation) -> None:
         assert "pydantic" not in line and "Traceback" not in line and "Input should" not in line
         assert len(line) < 2000, line
     assert len(set(evaluation.problems)) == len(evaluation.problems), "said twice"
-    plan_verb.text(evaluation)
-    json.dumps(plan_verb.as_json(evaluation))
+    render_text(fleet_document(evaluation))
+    json.dumps(as_json(evaluation))
     if evaluation.plan is not None and not evaluation.faults:
         render_verb.write(evaluation.plan, io.StringIO())
 

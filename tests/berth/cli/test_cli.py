@@ -23,6 +23,8 @@ from berth.cli import terminal as paint
 from berth.cli.render import output
 from berth.cli.render.documents import yaml_document
 from berth.diagnostics import Problem, Severity
+from berth.document import Heading, ProblemList, Table
+from berth.document.text import render_text
 from tests.stack_files import GKE_STACKS, ROOT, evaluation, every_stack, plan, rendered
 
 SCENARIO = "stacks/scenarios/multislice.yaml"
@@ -225,15 +227,23 @@ def test_a_plan_without_faults_leaves_nothing_out(stack: str) -> None:
     assert plan["leftOut"] == [] and not berth("plan", stack).stdout.startswith(f"{plan['stack']} has ")
 
 
-def test_a_plan_on_a_terminal_has_bold_heads_and_coloured_problems_and_the_same_text(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    text = "dev · x\n\nPools   nodes\n  a   1\n\n1 warning\n  f:1: warning: a: bad [x-y]\n  f:2: b: worse [z]"
-    assert paint.format_paragraphs(text) == text
-    monkeypatch.setattr(paint, "is_coloured", lambda stream: True)
-    coloured = paint.format_paragraphs(text)
+def test_a_document_on_a_terminal_has_bold_heads_and_coloured_problems_and_the_same_text() -> None:
+    problems = [
+        Problem(Severity.WARNING, "x-y", ("a",), "bad", "f:1"),
+        Problem(Severity.FAULT, "z", ("b",), "worse", "f:2"),
+    ]
+    document = [
+        Heading("dev · x"),
+        Table("Pools", ("pool", "nodes"), [["a", "1"]]),
+        ProblemList("2 problems", problems),
+    ]
+    text = render_text(document)
+    assert (
+        text == "dev · x\n\nPools   nodes\n  a     1\n\n2 problems\n  f:1: warning: a: bad [x-y]\n  f:2: b: worse [z]"
+    )
+    coloured = render_text(document, coloured=True)
     assert re.sub(r"\x1b\[\d+m", "", coloured) == text
-    assert "\x1b[1mPools   nodes\x1b[0m\n  a   1" in coloured
+    assert "\x1b[1mPools   nodes\x1b[0m\n  a     1" in coloured
     assert "f:1: \x1b[33mwarning\x1b[0m: a: bad \x1b[33m[x-y]\x1b[0m" in coloured
     assert "f:2: b: worse \x1b[31m[z]\x1b[0m" in coloured
 

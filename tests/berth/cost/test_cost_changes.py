@@ -92,7 +92,10 @@ prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserve
 
 def test_a_diff_in_markdown_has_it_as_a_table(folder: Path) -> None:
     output = diff("old", "new", "--format", "markdown").stdout
-    assert "| EUR an hour | committed | ceiling |\n|---|---:|---:|\n| v5e | 28.80 → 38.40 | 28.80 → 38.40 |\n" in output
+    assert (
+        "| EUR an hour | committed | ceiling |\n|---|---:|---:|\n| v5e | 28.80 → **38.40** | 28.80 → **38.40** |\n"
+        in output
+    )
     assert "- prices.yaml has no price for g2-standard-24 reservation; not counted: l4-reserved\n" in output
 
 

@@ -212,7 +212,7 @@ Machines, USD an hour   machine            from          each   committed   ceil
   l4-reserved           g2-standard-24     reservation   1.60        6.40      6.40
   l4-spot               g2-standard-24     spot          0.80        0.00     19.20
   v5e                   ct5lp-hightpu-4t   on-demand     4.80       28.80     28.80
-  system                e2-standard-4      on-demand        –           –         –
+  system                e2-standard-4      on-demand        –           –         –   no price
   all                                                               35.20     78.40   without system
 
 Teams, USD an hour   guaranteed   ceiling

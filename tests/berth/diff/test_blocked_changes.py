@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from berth.cli.diff import plain_text
 from berth.diff.compare import Changes, compare
+from berth.diff.document import allowed_lines, guarded_lines
 from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.diff.headline import headline
@@ -35,12 +35,12 @@ def test_a_change_in_place_is_blocked_until_it_is_allowed_by_name(
     result = change(changes)
     (guarded,) = result.blocked
     assert guarded.key == key
-    first, remedy = plain_text.guarded_lines(result)
+    ((first, remedy),) = guarded_lines(result)
     assert first.startswith(output)
     assert f'allowChange: {{{key}: "<why>"}}' in remedy
     allowed = change({**changes, "allowChange": {key: "a sandbox"}})
     assert (allowed.blocked, allowed.idle) == ((), ())
-    assert next(plain_text.allowed_lines(allowed)).endswith(": a sandbox")
+    assert next(allowed_lines(allowed)).endswith(": a sandbox")
 
 
 def test_protection_that_was_already_off_is_not_a_change() -> None:

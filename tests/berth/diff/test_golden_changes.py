@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from berth.cli.diff import markdown, plain_text
+from berth.cli.diff.as_json import changes_as_json
 from berth.diff.compare import compare
+from berth.diff.document import changes_document
+from berth.document.markdown import render_markdown
+from berth.document.text import render_text
 from tests.berth.diff.edits.edited import SUBJECTS, Subject, plan
 from tests.stack_files import assert_golden
 
@@ -38,23 +41,23 @@ detailed_edits = pytest.mark.parametrize(
 
 @every_edit
 def test_golden_of_an_edit_in_a_terminal(subject: Subject, edit: str, golden: str) -> None:
-    assert_golden(plain_text.text(subject.changes(edit)) + "\n", GOLDEN / f"{golden}.txt")
+    assert_golden(render_text(changes_document(subject.changes(edit))) + "\n", GOLDEN / f"{golden}.txt")
 
 
 @detailed_edits
 def test_golden_of_an_edit_as_a_comment(subject: Subject, edit: str, golden: str) -> None:
-    assert_golden(markdown.render_markdown(subject.changes(edit)), GOLDEN / f"{golden}.md")
+    assert_golden(render_markdown(changes_document(subject.changes(edit))), GOLDEN / f"{golden}.md")
 
 
 @detailed_edits
 def test_golden_of_an_edit_as_json(subject: Subject, edit: str, golden: str) -> None:
-    document = json.dumps(plain_text.as_json(subject.changes(edit), "old", "new"), indent=1, ensure_ascii=False)
+    document = json.dumps(changes_as_json(subject.changes(edit), "old", "new"), indent=1, ensure_ascii=False)
     assert_golden(document + "\n", GOLDEN / f"{golden}.json")
 
 
 def test_golden_of_a_drained_team_that_is_removed() -> None:
     """Nothing of it is guarded: it was stopped in the change before, and runs nothing any more."""
     changes = compare(plan("team-drained"), plan("team-removed"))
-    assert_golden(plain_text.text(changes) + "\n", GOLDEN / "team-removed-after-it-was-drained.txt")
+    assert_golden(render_text(changes_document(changes)) + "\n", GOLDEN / "team-removed-after-it-was-drained.txt")
     assert changes.losses
     assert not changes.blocked

@@ -7,10 +7,11 @@ from typing import cast
 
 import pytest
 
-from berth.cli.plan.fleet import text
 from berth.diff.compare import compare
+from berth.document.text import render_text
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack
+from berth.overview.fleet import fleet_document
 from berth.plan.fleet import FleetPlan
 from tests.berth.diff.edits.edited import BASE, changes, edited, plan, write
 from tests.stack_files import ROOT
@@ -72,7 +73,7 @@ def test_a_rename_takes_no_quota_from_any_team() -> None:
 
 def test_a_plan_lists_kept_names(tmp_path: Path) -> None:
     write(tmp_path, edited(EDIT))
-    evaluation = text(evaluate_stack("dev", tmp_path))
+    evaluation = render_text(fleet_document(evaluate_stack("dev", tmp_path)))
     assert "text (formerly language)" in evaluation
     assert "l4-cheap (formerly l4-spot)" in evaluation
 

@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from berth.catalog.google_roles import google_roles
-from berth.cli.diff import plain_text
-from berth.cli.diff.markdown import escape_markdown, render_markdown
-from berth.cli.diff.report_parts import report_changes
+from berth.cli.diff.as_json import changes_as_json
 from berth.diff.compare import compare
+from berth.diff.document import changes_document
 from berth.diff.headline import headline
+from berth.diff.text import describe_right
+from berth.document.html import render_html
+from berth.document.markdown import escape_markdown, render_markdown
+from berth.document.text import render_text
 from berth.planner.cluster.gke import NODE_ROLES
 from tests.small_fleets import fleet_with, plan
 
@@ -25,13 +28,13 @@ CONTROL_PLANE = "cluster.controlPlane"
 def rights(changes: dict[str, Any], before: dict[str, Any] | None = None) -> list[str]:
     """Return the lines on rights of a change of the small fleet."""
     old = fleet_with({"projectNumber": "123456789012", **(before or {})})
-    return list(plain_text.right_lines(compare(plan(old), plan(fleet_with(changes, base=old)))))
+    return list(map(describe_right, compare(plan(old), plan(fleet_with(changes, base=old))).rights))
 
 
 def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
     base = fleet_with({"projectNumber": "123456789012"})
     changes = compare(plan(base), plan(fleet_with({"teams.vision.identity": IDENTITY}, base=base)))
-    text, markdown = plain_text.text(changes), render_markdown(changes)
+    text, markdown = render_text(changes_document(changes)), render_markdown(changes_document(changes))
     assert text.splitlines()[2] == "Rights"
     assert f"  team vision: role {ROLES[-1]} is added" in text
     rights_part = markdown.split("\n\n")[2]
@@ -39,8 +42,9 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
     assert escape_markdown(f"role {ROLES[-1]} is added") in rights_part
     assert rights_part.count("\n") == len(ROLES) - 1
     right = {"owner": "team vision", "right": "role", "what": "added", "before": None, "after": ROLES[-1]}
-    assert {**right, "gives": "grants permissions in the project"} in plain_text.as_json(changes, "a", "b")["rights"]
-    assert report_changes(changes, "main").sections[0].caption == "Rights"
+    assert {**right, "gives": "grants permissions in the project"} in changes_as_json(changes, "a", "b")["rights"]
+    first, _, _ = render_html(changes_document(changes)).partition("<h3>")[2].partition("</h3>")
+    assert first == "Rights"
     assert headline(changes) == "test: 20 rights of team vision are added or widened"
 
 

@@ -18,6 +18,7 @@ from berth.cli import app
 from berth.cli.admit.simulate import run
 from berth.cli.admit.timeline import story_timeline
 from berth.diagnostics import format_path
+from berth.document import Table
 from berth.evaluate import evaluate_stack
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
@@ -26,7 +27,6 @@ from berth.report.bars import flavor_charts
 from berth.report.page import render_page
 from berth.report.preemption_matrix import MAX_QUEUES, preemption_matrices
 from berth.report.timeline import JobLane, LaneState, StateSpan, Timeline
-from berth.report.view import Section
 from berth.simulator import as_json
 from berth.simulator.story import JobStatus
 from berth.simulator.text import status_text
@@ -159,14 +159,14 @@ def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
     for row, pool in zip(shown, read["pools"], strict=True):
         nodes, accelerators = ((pool[k]["min"], pool[k]["max"]) for k in ("nodes", "accelerators"))
         assert row[:2] == [pool["name"], pool["machineType"]]
-        assert row[3] == (str(nodes[0]) if nodes[0] == nodes[1] else f"{nodes[0]}–{nodes[1]}")
-        assert row[4].split()[0] == (
+        assert row[2] == (str(nodes[0]) if nodes[0] == nodes[1] else f"{nodes[0]}–{nodes[1]}")
+        assert row[3].split()[0] == (
             str(accelerators[0]) if accelerators[0] == accelerators[1] else f"{accelerators[0]}–{accelerators[1]}"
         )
-        assert pool["capacity"] in row[2] or str(pool["reservation"]) in row[2] or str(pool["computeClass"]) in row[2]
-    teams = [row[:5] for row in table(text, "Guaranteed and ceiling")]
+        assert any(str(pool[key]) in row[5] for key in ("capacity", "reservation", "computeClass"))
+    teams = [[*row[:4], row[5]] for row in table(text, "Guaranteed and ceiling")]
     assert teams == [
-        [team["name"], team["state"], flavor, str(team["guaranteed"].get(flavor, 0) or "–"), str(most)]
+        [team["name"], flavor, str(team["guaranteed"].get(flavor, 0) or "–"), str(most), team["state"]]
         for team in read["teams"]
         for flavor, most in team["ceiling"].items()
     ]
@@ -318,7 +318,7 @@ def test_a_fleet_without_a_quota_tree_has_a_page_without_tree_and_preemption() -
     assert {"tree", "preemption"}.isdisjoint(read.all("id"))
     assert {"#tree", "#preemption"}.isdisjoint(read.all("href"))
     assert "A100\n16–48\nno quota" in read.words
-    assert "vision\nactive\na100\n–\n48\nA100" in read.words
+    assert "vision\na100\n–\n48\nA100\nactive" in read.words
     assert (
         "PyTorchJobs are sent to a member at once, without a queue, with all pods of a job on one member" in read.words
     )
@@ -396,7 +396,7 @@ def test_the_name_of_another_stack_is_not_a_file_of_jobs() -> None:
 
 def test_many_jobs_have_only_a_table() -> None:
     spells = (StateSpan(LaneState.ADMITTED, 1, 2),)
-    few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, Section("t", ("a",), [["b"]]), ()) for n in (80, 81))
+    few, many = (Timeline((JobLane("a", "q", spells),) * n, 1, 2, (Table("t", ("a",), [["b"]]),)) for n in (80, 81))
     assert few.is_drawable
     assert not many.is_drawable
     assert "81 jobs; the table has the status of each." in Read(render_page(evaluation("dev"), timeline=many)).words
@@ -447,7 +447,7 @@ def test_a_page_shows_what_changed_in_the_words_of_berth_diff(history: Path) -> 
     words = Read(done.stdout).words
     assert "What changed since HEAD" in words
     assert diff.splitlines()[0] in words
-    rows = table(done.stdout, "Quota of teams")
+    rows = table(done.stdout, "Entitlements")
     assert rows == [["vision", "v5e", "8", "24 → 16", "v5e chips"]]
     assert "Kubernetes object" in words
 
@@ -505,7 +505,7 @@ def test_a_legend_has_exactly_the_colours_of_its_picture() -> None:
 
 def test_a_legend_of_jobs_has_the_states_that_occur() -> None:
     lane = JobLane("a", "q", (StateSpan(LaneState.PENDING, 1, 2), StateSpan(LaneState.ADMITTED, 2, 3)))
-    timeline = Timeline((lane,), 1, 3, Section("t", ("a",), [["b"]]), ())
+    timeline = Timeline((lane,), 1, 3, (Table("t", ("a",), [["b"]]),))
     assert list(timeline.state_labels.values()) == ["admitted", "pending"]
     assert timeline.description == "a in q: pending from step 1, admitted from step 2"
     assert [timeline.percent(s.start - 1) for s in lane.spans] == ["0.000%", "50.000%"]

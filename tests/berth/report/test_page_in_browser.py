@@ -14,13 +14,14 @@ from berth.cli.admit.simulate import run
 from berth.cli.admit.timeline import story_timeline
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
+from berth.document import Heading, Lines
 from berth.evaluate import evaluate_stack
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.report.bars import flavor_charts
 from berth.report.page import render_page, stack_boxes
 from berth.report.svg import tree_svg
-from berth.report.view import ChangeSummary, Section
+from berth.report.view import ChangeSummary
 from tests import fleets
 from tests.stack_files import ALL_STACKS, GKE_STACKS, ROOT, evaluation, plan
 
@@ -154,9 +155,9 @@ def browser() -> Iterator[Any]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Pages of some stacks, with what they cost and what changed."""
     folder = tmp_path_factory.mktemp("pages")
-    lines = ["pool v5e REPLACED", "    because topology 2x2 → 2x4 (placementPolicy.tpuTopology)"]
+    lines = [("pool v5e REPLACED", "because topology 2x2 → 2x4 (placementPolicy.tpuTopology)")]
     changed = ChangeSummary(
-        "main", "a pool is replaced", [Section("Machines", lines=lines), Section("Objects", lines=lines, folded=True)]
+        "main", [Heading("a pool is replaced"), Lines("Machines", lines), Lines("Objects", lines, folded=True)]
     )
     written: dict[str, Path] = {FORTY: folder / f"{FORTY}.html"}
     many = fleets.write(folder / "forty", 40)

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.cli.usage import answer
 from berth.cli.usage.report_part import usage_view
+from berth.document import Note
 from berth.evaluate import evaluate_stack
 from berth.report.page import render_page
 from berth.report.usage_plot import MAX_ROWS, UsageRow, UsageView, usage_svg
-from berth.report.view import Section
 from berth.usage.series import NOMINAL, PENDING, USAGE
 from tests.berth.monitoring import recorded
 from tests.stack_files import ALL_STACKS, evaluation
@@ -25,7 +25,7 @@ from tests.stack_files import ALL_STACKS, evaluation
 ROW = UsageRow(
     team="<a>", flavor="l4", noun="L4", guaranteed=4.0, points=((0, 2.0), (60, 2.0), (120, 6.0), (240, 0.0), (300, 4.0))
 )
-VIEW = UsageView(period="00:00 to 00:05", start=0, end=300, step=60, rows=(ROW,), tables=(Section("t"),))
+VIEW = UsageView(period="00:00 to 00:05", start=0, end=300, step=60, rows=(ROW,), document=())
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -80,7 +80,9 @@ def test_the_page_draws_every_sample_of_the_hour(tmp_path: pathlib.Path) -> None
     assert len(view.rows) == sum(len(team.flavors) for team in report.teams)
     page = render_page(fleet, usage=view)
     assert "2026-11-22 19:01 to 2026-11-22 20:00 UTC (1.0 hours), a sample every 60 s" in page
-    assert all(note.split(":")[0] in page for note in view.notes[:1])
+    note = view.document[-1]
+    assert isinstance(note, Note)
+    assert all(line.split(":")[0] in page for line in note.lines[:1])
 
 
 def test_many_rows_have_only_a_table() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from berth.cli.admit import output, simulate
+from berth.document.text import render_text
 from berth.simulator.text import RunFormatter
 from tests.kueue_workloads import workload_object
 from tests.problem_lines import line_without_code
@@ -24,6 +25,11 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
     shutil.copy(HERE / "stack.yaml", tmp_path / "stack.yaml")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def shown(answer: simulate.SimulationResult) -> str:
+    """Return what `berth admit` prints."""
+    return render_text(output.simulation_document(answer))
 
 
 def scenario(folder: pathlib.Path, *steps: str) -> pathlib.Path:
@@ -47,7 +53,7 @@ def table(folder: pathlib.Path, *arguments: str, live: tuple[pathlib.Path, ...] 
     """Return the printed rows, with single spaces."""
     answer = simulate.run(list(arguments), list(live), folder)
     assert answer.faults == ()
-    head, *rows = output.text(answer).split("\n\n")[0].splitlines()
+    head, *rows = shown(answer).split("\n\n")[0].splitlines()
     assert head.split()[0] == "step"
     return [" ".join(row.split()) for row in rows]
 
@@ -72,7 +78,7 @@ def test_the_table_in_the_docs_is_the_output(folder: pathlib.Path) -> None:
     scenario(folder, "slice3 vision/train 3", "slice1 speech/train 1", "slice2 vision/train 2")
     answer = simulate.run(["scenario.yaml"], [], folder)
     page = (ROOT / "docs" / "admission.md").read_text(encoding="utf-8")
-    assert f"```\n{output.text(answer).split(chr(10) * 2)[0]}\n```" in page
+    assert f"```\n{shown(answer).split(chr(10) * 2)[0]}\n```" in page
 
 
 def test_a_job_above_the_ceiling_is_never_admitted(folder: pathlib.Path) -> None:
@@ -353,7 +359,7 @@ def test_a_job_that_kueue_never_admits_is_a_fault_and_in_the_table(folder: pathl
         "it can never be admitted; the largest that fits is 3 slices"
     ]
     assert len(result.faults) == 1
-    rows = output.text(result).splitlines()
+    rows = shown(result).splitlines()
     assert "never admitted" in rows[1]
     assert rows[2].endswith("behind big (StrictFIFO), although 24 of 24 v5e chips are free")
 
@@ -407,7 +413,7 @@ def test_a_run_without_a_job_is_reported(folder: pathlib.Path) -> None:
     (folder / "jobs.yaml").write_text(job("flow", 1, kind="PipelineRun"), encoding="utf-8")
     result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
     assert [each.code for each in result.problems] == ["unknown-kind"]
-    assert output.text(result) == "There is no job to simulate."
+    assert shown(result) == "There is no job to simulate."
 
 
 def test_a_folder_of_json_is_read_and_settings_of_programs_are_not(folder: pathlib.Path) -> None:

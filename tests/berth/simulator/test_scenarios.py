@@ -8,11 +8,17 @@ from collections import Counter
 import pytest
 
 from berth.cli.admit import output, simulate
+from berth.document.text import render_text
 from berth.simulator.story import JobStatus, SimulationRun
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCENARIOS = ROOT / "stacks" / "scenarios"
 TABLES = sorted(SCENARIOS.glob("*.txt"))
+
+
+def shown(answer: simulate.SimulationResult) -> str:
+    """Return what `berth admit` prints."""
+    return render_text(output.simulation_document(answer))
 
 
 def simulated(name: str, *before: str) -> simulate.SimulationResult:
@@ -30,7 +36,7 @@ def story(name: str) -> SimulationRun:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
 def test_a_scenario_prints_its_table(table: pathlib.Path) -> None:
-    assert output.text(simulated(table.stem)) + "\n" == table.read_text(encoding="utf-8")
+    assert shown(simulated(table.stem)) + "\n" == table.read_text(encoding="utf-8")
 
 
 def test_the_readme_shows_what_is_printed() -> None:
@@ -120,6 +126,6 @@ def test_two_stacks_are_compared_job_by_job() -> None:
     (difference,) = output.as_json(answer)["differences"]
     assert (difference["step"], difference["job"]) == (2, "low-jax-trillium")
     assert (difference["old"]["status"], difference["new"]["status"]) == (JobStatus.PREEMPTED, JobStatus.ADMITTED)
-    assert output.text(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]
+    assert shown(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]
     same = simulated("hotswap-32", old, old)
-    assert output.text(same) == "Every job has the same result under hotswap-32.stack and hotswap-32.stack."
+    assert shown(same) == "Every job has the same result under hotswap-32.stack and hotswap-32.stack."

@@ -19,8 +19,10 @@ from berth import outputs as exports
 from berth.cli import app
 from berth.cli.plan import team_stack
 from berth.cli.preview import tree as preview
+from berth.document.text import render_text
 from berth.engine import Preview, ProgramError, RecordedResource, run_program
 from berth.evaluate import evaluate_config, evaluate_stack
+from berth.overview.team_stack import team_stack_document
 from berth.plan.team_stack import TeamStackPlan
 from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases as fleets
@@ -141,7 +143,7 @@ def test_golden_of_a_team_stack(stack: str) -> None:
     """What is rendered, what is previewed, and what `berth plan` says, as goldens to be read."""
     assert team_plan(stack).workloads
     assert_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
-    assert_golden(team_stack.text(evaluation(stack)) + "\n", GOLDEN / stack / "plan.txt")
+    assert_golden(render_text(team_stack_document(evaluation(stack))) + "\n", GOLDEN / stack / "plan.txt")
     assert_golden(
         preview.tree(preview.run(evaluation(stack), ROOT), inputs=False, colour=False) + "\n",
         GOLDEN / stack / "tree.txt",

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.usage import answer, tables
+from berth.document.text import render_text
 from berth.plan.fleet import FleetPlan
 from berth.usage.accounts import UsageReport
 from berth.usage.series import NOMINAL, PENDING, USAGE
@@ -177,7 +178,7 @@ def test_gaps_lower_the_coverage_and_are_not_zero(tmp_path: pathlib.Path) -> Non
     assert account.coverage == pytest.approx(32 / 61)
     unused = [each for team in made.teams for each in team.flavors if each.used is None]
     assert unused
-    assert "–" in tables.text("dev", made)
+    assert "–" in render_text(tables.usage_document("dev", made))
 
 
 def test_a_restart_of_kueue_and_its_other_replica_do_not_count_twice(tmp_path: pathlib.Path) -> None:

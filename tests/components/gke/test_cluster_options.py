@@ -11,10 +11,10 @@ import pulumi
 import pytest
 from msgspec.structs import replace
 
+from berth.google.maintenance import maintenance_policy
 from berth.plan.gke import ClusterPlan, MaintenanceExclusion, ResourceLimit
 from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig
-from components.gke.maintenance import policy
 from tests.components.gke.plans import AUTO_PROVISIONING, CONTROL_PLANE, MAINTENANCE, STANDARD, google
 from tests.engine import UNKNOWN, Run, both_modes, broken_rules, run, using
 
@@ -189,32 +189,31 @@ ANY_TIME = replace(MAINTENANCE, start=None, end=None, recurrence=None)
 
 def test_exclusions_without_a_window_get_one_that_never_closes() -> None:
     """The provider rejects exclusions without a window before it sends anything."""
-    made = cast(Any, policy(ANY_TIME))
-    window = made.recurring_window
-    assert (window.start_time, window.end_time, window.recurrence) == (
-        "2026-01-01T00:00:00Z",
-        "2026-01-02T00:00:00Z",
-        "FREQ=DAILY",
-    )
-    assert made.daily_maintenance_window is None
+    made = cast(Any, maintenance_policy(ANY_TIME))
+    assert made["recurring_window"] == {
+        "start_time": "2026-01-01T00:00:00Z",
+        "end_time": "2026-01-02T00:00:00Z",
+        "recurrence": "FREQ=DAILY",
+    }
+    assert "daily_maintenance_window" not in made
 
 
 def test_a_daily_window_has_only_a_start() -> None:
-    made = cast(Any, policy(replace(ANY_TIME, daily_start="03:00")))
-    assert made.daily_maintenance_window.start_time == "03:00"
-    assert made.recurring_window is None
+    made = cast(Any, maintenance_policy(replace(ANY_TIME, daily_start="03:00")))
+    assert made["daily_maintenance_window"] == {"start_time": "03:00"}
+    assert "recurring_window" not in made
 
 
 def test_neither_window_nor_exclusion_is_no_policy() -> None:
     """An empty one the provider refuses."""
-    assert policy(replace(ANY_TIME, exclusions=())) is None
-    assert policy(None) is None
+    assert maintenance_policy(replace(ANY_TIME, exclusions=())) is None
+    assert maintenance_policy(None) is None
 
 
 def test_an_exclusion_without_an_end_lasts_as_long_as_the_version() -> None:
     endless = MaintenanceExclusion(name="long", start="2026-02-01T00:00:00Z", end=None, scope="NO_MINOR_UPGRADES")
-    (one,) = cast(Any, policy(replace(ANY_TIME, exclusions=(endless,)))).maintenance_exclusions
-    assert (one.end_time, one.exclusion_options.end_time_behavior) == (None, "UNTIL_END_OF_SUPPORT")
+    (one,) = cast(Any, maintenance_policy(replace(ANY_TIME, exclusions=(endless,))))["maintenance_exclusions"]
+    assert (one["end_time"], one["exclusion_options"]["end_time_behavior"]) == (None, "UNTIL_END_OF_SUPPORT")
 
 
 def test_the_public_endpoint_is_ignored_while_ip_endpoints_are_off() -> None:

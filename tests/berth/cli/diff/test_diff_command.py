@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.diff.markdown import escape_markdown
+from berth.document.markdown import escape_markdown
 from tests.berth.diff.edits.edited import BASE, TEAM, edited, write
 
 

@@ -7,12 +7,17 @@ from typing import Any
 
 import pytest
 
-from berth.cli.plan.fleet import text
-from berth.cli.tables import bar, table
+from berth.document import Share, Table
+from berth.document.text import render_text
+from berth.evaluate import Evaluation
+from berth.overview.fleet import fleet_document
 from tests.berth.cli.plan.test_plan_json import in_cores
 from tests.stack_files import ROOT, evaluation, every_stack, plan_json
 
-Table = dict[str, list[str]]
+
+def text(evaluated: Evaluation) -> str:
+    """Return what `berth plan` prints."""
+    return render_text(fleet_document(evaluated))
 
 
 def paragraph(stack: str, head: str) -> list[list[str]]:
@@ -126,11 +131,11 @@ def test_every_problem_is_shown_with_its_place(stack: str) -> None:
     ],
 )  # fmt: skip
 def test_a_bar_is_full_only_if_everything_is_guaranteed(part: int, whole: int, expected: str) -> None:
-    assert bar(part, whole) == expected
+    assert str(Share(part, whole)) == expected
 
 
 def test_a_table_without_rows_is_empty() -> None:
-    assert table(["Teams", "guaranteed"], []) == ""
+    assert render_text([Table("Teams", ("team", "guaranteed"), [])]) == ""
 
 
 def test_the_plan_in_the_readme_is_the_output() -> None:

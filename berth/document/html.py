@@ -1,0 +1,63 @@
+"""A document as parts of the report's page. Texts are escaped; the page's style and filter know the classes."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator
+
+from berth.diagnostics import printable
+from berth.document import Block, Document, Heading, Line, Lines, Note, ProblemList, Table
+
+
+def render_html(document: Document) -> str:
+    """Return the blocks as elements, one after another."""
+    return "\n".join(line for block in document for line in _elements(block))
+
+
+def _text(text: object) -> str:
+    return html.escape(printable(str(text)))
+
+
+def _elements(block: Block) -> Iterator[str]:
+    match block:
+        case Heading():
+            yield f'<p class="headline">{_text(block.text)}</p>'
+        case Note():
+            yield from _list(block.lines) if block.lines else ()
+        case Table():
+            yield from _part(block.title, block.folded, _table(block)) if block.rows else ()
+        case Lines():
+            yield from _part(block.title, block.folded, _list(block.lines)) if block.lines else ()
+        case ProblemList():
+            lines = [each.line_without_severity() for each in block.problems]
+            yield from _part(block.title, block.folded, _list(lines)) if lines else ()
+
+
+def _part(title: str, folded: bool, body: Iterable[str]) -> Iterator[str]:
+    yield '<div class="part">'
+    name = _text(title)
+    yield f'<details data-group="{name}">\n<summary>{name}</summary>' if folded else f"<h3>{name}</h3>"
+    yield from body
+    yield "</details>\n</div>" if folded else "</div>"
+
+
+def _list(lines: Iterable[Line]) -> Iterator[str]:
+    yield '<ul class="lines">'
+    for line in lines:
+        first, *below = (line,) if isinstance(line, str) else line
+        yield f"<li>{_text(first)}</li>"
+        yield from (f'<li class="under">{_text(each)}</li>' for each in below)
+    yield "</ul>"
+
+
+def _table(table: Table) -> Iterator[str]:
+    labels = [_text(each) for each in table.head]
+    numbers = [' class="number"' if column in table.numbers else "" for column in range(len(labels))]
+    heads = [f'<th scope="col"{number}>{label}</th>' for label, number in zip(labels, numbers, strict=True)]
+    yield f'<div class="wide" tabindex="0" role="region" aria-label="{_text(table.title)}">\n<table class="cards">'
+    yield f"<thead><tr>{''.join(heads)}</tr></thead>\n<tbody>"
+    for row in table.rows:
+        cells = zip(row, labels, numbers, strict=True)
+        first, *rest = [f' data-label="{label}"{number}>{_text(cell)}' for cell, label, number in cells]
+        yield f'<tr><th scope="row"{first}</th>' + "".join(f"<td{cell}</td>" for cell in rest) + "</tr>"
+    yield "</tbody>\n</table>\n</div>"

@@ -1,0 +1,132 @@
+"""The GKE cluster."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from berth.google.auto_provisioning import autopilot_autoscaling, standard_autoscaling
+from berth.google.control_plane import control_plane
+from berth.google.maintenance import maintenance_policy
+from berth.google.node_config import SCOPE
+from berth.plan.gke import ClusterPlan
+from berth.registration import Registration, without_none
+
+_REPORTED_ORDER = (
+    *("SYSTEM_COMPONENTS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER", "STORAGE", "HPA", "POD", "DAEMONSET"),
+    *("DEPLOYMENT", "STATEFULSET", "CADVISOR", "KUBELET", "DCGM", "JOBSET"),
+)
+"""Monitoring components in the order in which GKE returns them. The provider compares lists: another order would be a
+change in every preview after a refresh (hashicorp/terraform-provider-google#28688)."""
+
+_INITIAL_POOL: Final = ("initialNodeCount", "nodeConfig")
+"""Describe only the initial pool, which is removed: GKE reports other values afterwards, and the provider would replace
+the cluster to undo that."""
+_NOT_SENT_WITHOUT_IP: Final = ("privateClusterConfig.enablePrivateEndpoint",)
+"""The provider does not send it while IP endpoints are off, so a different answer of GKE would be a change forever
+(`expandControlPlaneEndpointsConfig` in hashicorp/terraform-provider-google-beta 7.45)."""
+
+_DRIVERS: Final = {
+    "gcs-fuse": "gcs_fuse_csi_driver_config",
+    "filestore": "gcp_filestore_csi_driver_config",
+    "parallelstore": "parallelstore_csi_driver_config",
+    "lustre": "lustre_csi_driver_config",
+}
+"""Storage drivers that Berth turns on or off → their argument."""
+_OMITTED_WHILE_OFF: Final = ("lustre",)
+"""Drivers that are omitted while they are off; all others are turned off explicitly."""
+_IN_AUTOPILOT: Final = ("gcs-fuse", "filestore")
+"""Drivers that every Autopilot cluster has."""
+
+
+def cluster(
+    plan: ClusterPlan,
+    *,
+    network: object,
+    subnetwork: object,
+    node_service_account: object,
+    manager_range: object | None = None,
+) -> Registration:
+    """Return a regional cluster, Standard or Autopilot.
+
+    `network` and `subnetwork` are paths or IDs, `node_service_account` is an email address. `manager_range` is the
+    range with the reserved address of the MultiKueue manager's NAT, for a plan with `manager_access`.
+    """
+    arguments = {
+        "name": plan.name,
+        "project": plan.project,
+        "location": plan.location,
+        "node_locations": sorted(plan.zones) or None,
+        "release_channel": {"channel": plan.release_channel},
+        "min_master_version": plan.version,
+        "network": network,
+        "subnetwork": subnetwork,
+        "networking_mode": "VPC_NATIVE",
+        "ip_allocation_policy": {
+            "cluster_secondary_range_name": plan.network.pod_range_name,
+            "services_secondary_range_name": plan.network.service_range_name,
+        },
+        **control_plane(plan.control_plane, manager_range),
+        "maintenance_policy": maintenance_policy(plan.maintenance),
+        "monitoring_config": {
+            "enable_components": sorted(plan.monitoring_components, key=_REPORTED_ORDER.index),
+            "managed_prometheus": {"enabled": True},
+        },
+        "logging_config": {"enable_components": ["SYSTEM_COMPONENTS", "WORKLOADS"]},
+        "gateway_api_config": {"channel": "CHANNEL_STANDARD" if plan.gateway_api else "CHANNEL_DISABLED"},
+        "security_posture_config": {"mode": "BASIC"},
+        "fleet": None if plan.fleet_project is None else {"project": plan.fleet_project},
+        "enable_multi_networking": plan.multi_networking or None,
+        "confidential_nodes": None
+        if plan.confidential_nodes is None
+        else {"enabled": True, "confidential_instance_type": plan.confidential_nodes},
+        "cost_management_config": None if plan.cost_management is None else {"enabled": plan.cost_management},
+        # Without it, Kubernetes does not know the Google Groups of a person.
+        "authenticator_groups_config": None if plan.security_group is None else {"security_group": plan.security_group},
+        "secret_manager_config": {"enabled": True} if plan.secret_manager else None,
+        "deletion_protection": plan.deletion_protection,
+        "resource_labels": dict(sorted(plan.labels.items())),
+    }
+    of_mode = _autopilot if plan.mode == "autopilot" else _standard
+    return Registration(
+        type="gcp:container/cluster:Cluster",
+        arguments=without_none({**arguments, **of_mode(plan, node_service_account)}),
+        protect=plan.protect,
+        delete_before_replace=True,  # the name is fixed
+        ignore_changes=(*_INITIAL_POOL, *(() if plan.control_plane.ip_endpoint else _NOT_SENT_WITHOUT_IP)),
+    )
+
+
+def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
+    """Return what a Standard cluster needs and Autopilot implies.
+
+    Storage drivers that the plan omits are turned off, because omitting a block would not do so. Exceptions are the
+    drivers omitted while off, and the one for persistent disks, which GKE turns on itself.
+    """
+    drivers = [each for each in _DRIVERS if each in plan.storage_drivers or each not in _OMITTED_WHILE_OFF]
+    return {
+        "initial_node_count": 1,
+        "remove_default_node_pool": True,
+        # Otherwise the initial pool would use the project's default service account, which many projects disable.
+        "node_config": {
+            "machine_type": plan.first_machine_type,
+            "service_account": service_account,
+            "oauth_scopes": [SCOPE],
+            "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
+        },
+        "datapath_provider": f"{plan.datapath.upper()}_DATAPATH",
+        "workload_identity_config": {"workload_pool": plan.workload_pool},
+        "enable_shielded_nodes": None if plan.shielded_nodes else False,
+        "addons_config": {_DRIVERS[each]: {"enabled": each in plan.storage_drivers} for each in drivers},
+        "node_pool_defaults": {"node_config_defaults": {"gcfs_config": {"enabled": plan.image_streaming}}},
+        "cluster_autoscaling": standard_autoscaling(plan, service_account),
+    }
+
+
+def _autopilot(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
+    """Return what an Autopilot cluster needs; its data plane, workload identity and node security must not be set."""
+    drivers = [each for each in _DRIVERS if each in plan.storage_drivers and each not in _IN_AUTOPILOT]
+    return {
+        "enable_autopilot": True,
+        "addons_config": {_DRIVERS[each]: {"enabled": True} for each in drivers} or None,
+        "cluster_autoscaling": autopilot_autoscaling(service_account),
+    }

@@ -1,0 +1,213 @@
+"""A fleet on Google Cloud as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.cost.fleet import FleetCost
+from berth.cost.text import cost_blocks
+from berth.diagnostics import join_words
+from berth.document import Block, Cell, Heading, Lines, Note, Share, Table
+from berth.evaluate import Evaluation
+from berth.overview.cohorts import cohort_table
+from berth.overview.problems import all_problems, left_out_note
+from berth.plan.ack import AckFleetPlan
+from berth.plan.compute_classes import ClassPriorityPlan
+from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.teams import TeamPlan
+from berth.planner.queueing.preemption import describe_rules, preemption_rules
+from berth.planner.queueing.quota_tree import accelerator_quotas, largest_jobs
+from berth.quota.required import required_quotas
+from berth.text import capacity_source, cluster_summary, format_range, format_slices, pluralize, worker_target
+
+_DAY = len("2026-12-01")
+
+
+def fleet_document(evaluation: Evaluation, cost: FleetCost | None = None) -> Iterator[Block]:
+    """Yield a summary, capacity, pools, teams, who can preempt whom, cost, problems."""
+    yield from left_out_note(evaluation)
+    if evaluation.fleet_plan:
+        yield from _plan_blocks(evaluation.fleet_plan)
+    if cost:
+        yield from cost_blocks(cost)
+    yield from all_problems(evaluation)
+
+
+def _plan_blocks(plan: FleetPlan) -> Iterator[Block]:
+    counts = [
+        *([pluralize(len(plan.workers), "worker")] if plan.workers else []),
+        pluralize(len(plan.pools), "pool"),
+        pluralize(len(plan.teams), "team"),
+        pluralize(len(plan.cluster_queues), "cluster queue"),
+    ]
+    yield Heading(f"{plan.stack} · {cluster_summary(plan)}, {', '.join(counts)}")
+    yield _capacity_table(plan)
+    yield pool_table(plan)
+    yield _compute_class_table(plan)
+    yield later_table(plan)
+    yield from _quota_note(plan)
+    yield worker_table(plan)
+    yield _network_table(plan)
+    yield team_table(plan)
+    yield cohort_table(plan)
+    if plan.cluster_queues:
+        yield Lines("Who can preempt whom", preemption_lines(plan) or ["no queue can preempt jobs"])
+
+
+def _capacity_table(plan: FleetPlan) -> Table:
+    resources = {flavor.name: flavor.resource for flavor in plan.flavors}
+    limits: dict[str, list[int | None]] = {}
+    for queue in plan.cluster_queues:
+        for name, quota in accelerator_quotas(queue, resources):
+            limits.setdefault(name, []).append(quota.borrowing_limit)
+    rows: list[list[Cell]] = [
+        [
+            flavor.name,
+            f"{format_range(flavor.capacity)} {flavor.noun}",
+            str(flavor.promised),
+            Share(flavor.promised, flavor.capacity.max),
+            _borrowable(limits.get(flavor.name, [])),
+            join_words(list(flavor.pools)),
+        ]
+        for flavor in plan.flavors
+    ]
+    return Table("Capacity", ("flavor", "accelerators", "guaranteed", "", "may borrow", "pools"), rows, (2, 4))
+
+
+def _borrowable(limits: list[int | None]) -> str:
+    return "unlimited" if None in limits else str(sum(filter(None, limits)) or "–")
+
+
+def pool_table(plan: FleetPlan) -> Table:
+    """Return the machines of each pool, and where they come from."""
+    nouns = {flavor.name: flavor.noun for flavor in plan.flavors}
+    rows = [
+        [
+            _name_with_former(pool),
+            pool.machine_type,
+            format_range(pool.nodes),
+            f"{format_range(pool.accelerators)} {nouns.get(pool.flavor, '')}",
+            format_slices(pool),
+            capacity_source(pool),
+            pool.flavor,
+            join_words(list(pool.zones)) or "any",
+        ]
+        for pool in plan.pools
+    ]
+    head = ("pool", "machine", "nodes", "accelerators", "shape", "from", "flavor", "zones")
+    return Table("Pools", head, rows, numbers=(2,), wide=(6, 7))
+
+
+def _name_with_former(entry: PoolPlan | TeamPlan) -> str:
+    """Return the name, with the former one that its objects in the cluster still have."""
+    return f"{entry.name} (formerly {entry.formerly})" if entry.formerly else entry.name
+
+
+def _compute_class_table(plan: FleetPlan) -> Table:
+    rows = [
+        [each.name, str(number), provisioning_model(priority), priority_machine(priority)]
+        for each in plan.compute_classes
+        for number, priority in enumerate(each.priorities, 1)
+    ]
+    return Table("Compute classes", ("class", "", "from", "machine"), rows, numbers=(1,), once=(0,))
+
+
+def priority_machine(priority: ClassPriorityPlan) -> str:
+    """Return the machine or slice of one priority of a compute class."""
+    return f"{priority.tpu.type} {priority.tpu.topology}" if priority.tpu else str(priority.machine_type)
+
+
+def provisioning_model(priority: ClassPriorityPlan) -> str:
+    """Return the provisioning model of one priority, as the stack file spells it."""
+    if priority.reservations:
+        return f"reservation {priority.reservations[0].name}"
+    if priority.affinity == "AnyBestEffort":
+        return "any-reservation"
+    return "spot" if priority.spot else "flex-start" if priority.flex_start else "on-demand"
+
+
+def later_table(plan: FleetPlan) -> Table:
+    """Return the future reservations, with the state of their pools until they start."""
+    rows = [
+        [
+            each.key,
+            f"{each.count} × {each.machine_type}",
+            each.start[:_DAY],
+            each.end[:_DAY],
+            join_words([*each.pools]) or "–",
+            "0 nodes" if each.delivered else "not delivered, no node pools",
+        ]
+        for each in plan.held
+        if each.start and each.end
+    ]
+    return Table("Reserved for later", ("reservation", "machines", "from", "until", "pools", "until then"), rows)
+
+
+def _quota_note(plan: FleetPlan) -> Iterator[Note]:
+    """Yield the Google Cloud quotas of accelerators that the fleet needs at its maximum, and how to list all."""
+    required = [quota for quota in required_quotas(plan) if not quota.is_optional]
+    accelerators = [
+        quota for quota in required if quota.metric.unit in ("GPUs", "chips") and quota.metric.scope == "region"
+    ]
+    several = len({quota.location for quota in accelerators}) > 1
+    amounts = [
+        f"{quota.maximum} {quota.metric.name}{f' in {quota.location}' if several else ''}" for quota in accelerators
+    ]
+    if amounts:
+        rest = len(required) - len(accelerators)
+        yield Note(
+            [f"Google Cloud quotas, at most: {', '.join(amounts)} and {rest} more; see berth quota {plan.stack}"]
+        )
+
+
+def worker_table(plan: FleetPlan) -> Table:
+    """Return the capacity of each worker, its share of the guarantees, and its largest job."""
+    rows: list[list[str]] = []
+    for worker in plan.workers:
+        largest = largest_jobs(worker.plan)
+        for flavor in worker.plan.flavors:
+            figures = [f"{flavor.capacity.max} {flavor.noun}", str(flavor.promised)]
+            rows.append(
+                [worker.name, worker_target(worker), flavor.name, *figures, str(largest.get(flavor.name, 0) or "–")]
+            )
+    head = ("worker", "cluster", "flavor", "accelerators", "guaranteed", "largest job")
+    return Table("Workers", head, rows, numbers=(4, 5), once=(0, 1))
+
+
+def _network_table(plan: FleetPlan) -> Table:
+    """Return the VPCs of accelerators, with the names by which pods request interfaces."""
+    rows = [
+        [
+            networks.key,
+            vpc.name,
+            _first_to_last([subnet.device for subnet in vpc.subnets]),
+            _first_to_last([subnet.ip_range for subnet in vpc.subnets]),
+            join_words(list(plan.pools_on(networks.key))),
+        ]
+        for networks in plan.accelerator_networks
+        for vpc in networks.vpcs
+    ]
+    return Table("Networks", ("networks", "VPC", "interfaces", "ranges", "pools"), rows)
+
+
+def _first_to_last(names: list[str]) -> str:
+    return " – ".join(dict.fromkeys((names[0], names[-1])))
+
+
+def team_table(plan: FleetPlan | AckFleetPlan, only: str | None = None) -> Table:
+    """Return each team's guarantee and ceiling; `only` selects one team."""
+    nouns = {flavor.name: flavor.noun for flavor in plan.flavors}
+    rows: list[list[str]] = []
+    for team in plan.teams if only is None else [team for team in plan.teams if team.name == only]:
+        name, places = _name_with_former(team), join_words([place.name for place in team.namespaces])
+        rows += [
+            [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(ceiling), nouns[flavor], team.state, places]
+            for flavor, ceiling in team.ceiling.items()
+        ] or [[name, "–", "–", "–", "no queues", team.state, places]]
+    head = ("team", "flavor", "guaranteed", "ceiling", "", "state", "namespaces")
+    return Table("Teams", head, rows, numbers=(2, 3), once=(0,), wide=(5, 6))
+
+
+def preemption_lines(plan: FleetPlan) -> list[str]:
+    """Return a sentence for each rule by which queues can preempt jobs of others."""
+    return list(describe_rules(preemption_rules(plan), len(plan.cluster_queues)))
