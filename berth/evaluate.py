@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from berth.diagnostics import Problem, Severity, format_path
 from berth.loader import SourceMap, StackFile, locate, read_config, read_stack, sort_by_place, with_team_defaults
 from berth.plan.fleet import FleetPlan
-from berth.planner import PlannedFleet, plan_fleet
+from berth.planner import PlanningResult, plan_fleet
 from berth.planner.left_out import left_out
 from berth.spec.parse import Parsed, parse_fleet
 from berth.validation import validate
@@ -142,7 +142,7 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
     )
 
 
-def _left_out(parsed: Parsed, fleet: object, planned: PlannedFleet) -> tuple[str, ...]:
+def _left_out(parsed: Parsed, fleet: object, planned: PlanningResult) -> tuple[str, ...]:
     pools = None if planned.plan.workers else [pool.name for pool in planned.plan.pools]
     paths = left_out(fleet, parsed.set_aside, pools, set(planned.origins.values()))
     return tuple(map(format_path, paths))

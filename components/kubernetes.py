@@ -14,7 +14,7 @@ from typing import Any, cast
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from berth.manifests.immutable import immutable_fields
+from berth.manifests.immutable import immutable_paths
 from berth.manifests.releases import kubernetes_provider
 from berth.manifests.serving.webhooks import is_patch, without_patch
 
@@ -44,7 +44,7 @@ class KubernetesObject(pulumi.CustomResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         own = pulumi.ResourceOptions(version=_provider_version())
-        if fixed_fields := immutable_fields(manifest):
+        if fixed_fields := immutable_paths(manifest):
             own.replace_on_changes = fixed_fields
             own.delete_before_replace = True
         if is_patch(manifest):

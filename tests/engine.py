@@ -16,7 +16,7 @@ import pulumi_gcp as gcp
 import pytest
 
 from berth.engine import UNKNOWN, RecordedResource
-from berth.engine import run as run_offline
+from berth.engine import record_program as run_offline
 from components.kubernetes import type_token
 
 with warnings.catch_warnings():

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from berth.manifests.cloud_monitoring import dashboard
+from berth.manifests.cloud_monitoring import managed_dashboard
 from berth.plan.capacity import FutureReservationPlan
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
@@ -122,7 +122,7 @@ def dashboards(plan: FleetPlan) -> list[JSON]:
     backend = _managed(plan)
     return [
         {
-            **json.loads(json.dumps(dashboard(each, plan.stack))),
+            **json.loads(json.dumps(managed_dashboard(each, plan.stack))),
             "name": f"projects/{NUMBER}/dashboards/0000-{each.key}",
             "etag": "a1",
         }

@@ -13,7 +13,7 @@ from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan, QuotaPlan
 from berth.plan.teams import TeamPlan
-from berth.planner import PlannedFleet, plan_fleet
+from berth.planner import PlanningResult, plan_fleet
 from berth.spec.parse import parse_fleet
 from berth.validation import validate
 
@@ -82,7 +82,7 @@ def fleet_of_pools(pools: dict[str, dict[str, Any]], **rest: Any) -> dict[str, A
     return fleet_with({"pools": pools, "teams": {"vision": {"queues": queues}}, "cohorts": REMOVED, **rest})
 
 
-def run_planner(fleet: dict[str, Any], stack: str = "test") -> PlannedFleet:
+def run_planner(fleet: dict[str, Any], stack: str = "test") -> PlanningResult:
     """What the planner makes of a fleet."""
     result = plan_fleet(stack, parse_fleet(fleet))
     assert result is not None
@@ -114,7 +114,7 @@ def problems(fleet: dict[str, Any], stack: str = "test") -> list[Problem]:
     return _evaluate(fleet, stack)[1]
 
 
-def _evaluate(fleet: dict[str, Any], stack: str) -> tuple[PlannedFleet | None, list[Problem]]:
+def _evaluate(fleet: dict[str, Any], stack: str) -> tuple[PlanningResult | None, list[Problem]]:
     """What the planner makes of a fleet, and everything that is reported for it."""
     parsed = parse_fleet(fleet)
     result = plan_fleet(stack, parsed)

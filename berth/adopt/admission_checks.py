@@ -7,10 +7,10 @@ from typing import Any
 
 from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.pools import format_duration
 from berth.adopt.queues import PoolsByFlavor
 from berth.names import RUN_LIMIT_ANNOTATION
 from berth.plan.admission_checks import RUN_DURATION_PARAMETER
+from berth.text import format_duration
 
 _DEFAULT_RETRY = {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}
 _DEFAULT_MERGE_POLICY = "IdenticalWorkloadSchedulingRequirements"

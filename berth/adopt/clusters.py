@@ -9,7 +9,7 @@ from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import machine_type
-from berth.adopt.pools import SYSTEM_POOL, node_bounds
+from berth.adopt.pools import SYSTEM_POOL, scaling_bounds
 
 _DRIVERS = {
     "gcsFuseCsiDriverConfig": "gcs-fuse",
@@ -108,7 +108,7 @@ def _system_pool_section(inventory: ClusterInventory) -> StackEntry:
     if node_pool is None:
         return {}
     entry: StackEntry = {} if machine_type(node_pool) == "e2-standard-4" else {"machineType": machine_type(node_pool)}
-    least, most, scaled = node_bounds(node_pool)
+    least, most, scaled = scaling_bounds(node_pool)
     if (least, most, scaled) != (1, 6, True):
         entry["nodes"] = {"min": least, "max": most} if scaled else most
     zones = sorted(list_at(node_pool, "locations"))

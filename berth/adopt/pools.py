@@ -25,6 +25,7 @@ from berth.adopt.reservations import ReservationsByKey, canonical_path, own_rese
 from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups
 from berth.catalog import Machine
 from berth.names import CAPACITY_MARK
+from berth.text import format_duration
 
 SYSTEM_POOL = "system"
 _DEFAULT_POOL = "default-pool"
@@ -197,7 +198,7 @@ def _adopted_pool(
     )  # fmt: skip
 
 
-def node_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
+def scaling_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
     """Return the minimum and maximum of nodes over all zones, and whether the node pool scales."""
     zones, scaling = len(list_at(node_pool, "locations")) or 1, mapping_at(node_pool, "autoscaling")
     if not scaling.get("enabled"):
@@ -212,7 +213,7 @@ def _pool_size(
     node_pool: ApiObject, group: Sequence[ApiObject], machine: Machine, topology: str | None
 ) -> tuple[object, int]:
     """Return the count to write (of slices, or of nodes), and the maximum of nodes."""
-    all_bounds = [node_bounds(each) for each in group]
+    all_bounds = [scaling_bounds(each) for each in group]
     most = sum(each[1] for each in all_bounds)
     hosts = 1
     if topology and (shape := catalog.slice_shape(machine, topology)):
@@ -259,11 +260,3 @@ def _capacity(
     path = canonical_path(str(affinity["values"][0]), inventory)
     key = reservation_key(path, zone, machine_type(node_pool), most, reserved, stack)
     return {"reservation": key}, reserved[key]
-
-
-def format_duration(seconds: int) -> str:
-    """Return seconds in the largest unit that divides them."""
-    return next(f"{seconds // each}{unit}" for unit, each in _DURATION_UNITS if seconds % each == 0)
-
-
-_DURATION_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))

@@ -66,7 +66,7 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
 
 
 @cache
-def load_table(kind: str) -> RestFieldTable:
+def rest_field_table(kind: str) -> RestFieldTable:
     """Return the table of node pools or of clusters."""
     section = yaml_loader.load_table(_TABLE)[kind]
     fields = {path: convert(row, RestField) for path, row in section["said"].items()}
@@ -77,7 +77,7 @@ def load_table(kind: str) -> RestFieldTable:
 def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, Any]:
     """Return the entry of the stack file, as far as the table goes: nested keys without defaults."""
     entry: dict[str, Any] = {}
-    for path, row in load_table(kind).fields.items():
+    for path, row in rest_field_table(kind).fields.items():
         value = _parsed_value(resource, path, row)
         if row.key is None or value is None or value == row.default or (row.standard and autopilot):
             continue
@@ -91,13 +91,13 @@ def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> d
 
 def plan_values(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, object]:
     """Return field of the plan → its value in the API; fields that are only served are None, as in a plan."""
-    rows = load_table(kind).fields.items()
+    rows = rest_field_table(kind).fields.items()
     return {row.plan: _parsed_value(resource, path, row) for path, row in rows if not (row.standard and autopilot)}
 
 
 def unsupported_fields(kind: str, resource: ApiObject) -> Iterator[tuple[str, object]]:
     """Yield path and value of every field that no row covers, or that Berth would set differently."""
-    known = load_table(kind)
+    known = rest_field_table(kind)
     for path, value in leaf_values(resource):
         if path in known.fields or _is_below(path, known.read_elsewhere) or _is_below(path, known.server_set):
             continue
@@ -118,7 +118,7 @@ def _is_same(fixed: object, value: object) -> bool:
 
 def fixed_field(kind: str, path: str) -> FixedField | None:
     """Return the value that Berth always sets on a field; None if it sets none."""
-    return load_table(kind).fixed.get(path)
+    return rest_field_table(kind).fixed.get(path)
 
 
 def leaf_values(nested: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -39,7 +39,7 @@ from berth.catalog.table import (
     provisioning,
     taints,
 )
-from berth.catalog.zones import ListedZones, listed_zones, region_of, zone_table, zones_in
+from berth.catalog.zones import ListedZones, listed_zones, region_of_zone, zone_table, zones_in
 
 __all__ = [
     "CORES",
@@ -89,7 +89,7 @@ __all__ = [
     "parse_version",
     "provisioning",
     "quota_table",
-    "region_of",
+    "region_of_zone",
     "releases",
     "series_quotas",
     "slice_shape",

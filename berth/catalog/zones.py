@@ -100,9 +100,9 @@ def listed_zones(machine: Machine, *, dws: bool = False) -> ListedZones | None:
 
 def zones_in(region: str, zones: Iterable[str]) -> tuple[str, ...]:
     """Return the zones of `zones` that are in a region."""
-    return tuple(zone for zone in zones if region_of(zone) == region)
+    return tuple(zone for zone in zones if region_of_zone(zone) == region)
 
 
-def region_of(zone: str) -> str:
+def region_of_zone(zone: str) -> str:
     """Return the region of a zone: us-central1 for us-central1-a."""
     return zone.rpartition("-")[0]

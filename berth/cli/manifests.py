@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from berth.diagnostics import Problem, Severity
 from berth.jobs.files import ManifestDocument, find_manifests, locate_manifests, read_manifests
-from berth.jobs.values import as_mapping
+from berth.manifests.workloads.values import as_mapping
 
 
 class ManifestFiles(Struct, frozen=True):

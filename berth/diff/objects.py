@@ -170,7 +170,7 @@ def _manifests_by_key(
     """Return every manifest except those of `teams` and `queues`; worker kubeconfig Secrets are without data."""
     keys = {team.name: team.key for team in plan.teams}
     if isinstance(plan, AckFleetPlan):
-        return {_object_key(manifest, keys): manifest for manifest in ack.all_manifests(plan)}
+        return {_object_key(manifest, keys): manifest for manifest in ack.ack_manifests(plan)}
     plan = replace(
         plan,
         teams=tuple(team for team in plan.teams if team.name not in teams),
@@ -208,7 +208,7 @@ def load_kinds() -> Mapping[str, Mapping[str, Any]]:
 
 def immutable_fields(manifest: Mapping[str, object]) -> list[str]:
     """Return the fields of an object whose change replaces it, by request of the component or the provider."""
-    return [*immutable.immutable_fields(manifest), *load_kinds().get(str(manifest["kind"]), {}).get("provider", ())]
+    return [*immutable.immutable_paths(manifest), *load_kinds().get(str(manifest["kind"]), {}).get("provider", ())]
 
 
 def _paths_overlap(path: str, field: str) -> bool:

@@ -58,7 +58,7 @@ def _keyed_manifests(plan: TeamStackPlan) -> Iterator[KeyedManifest]:
     for config in plan.configs:
         yield _keyed_manifest(manifests.config_map(config, plan), "")
     for secrets in plan.secrets:
-        yield _keyed_manifest(manifests.secret_provider_class(secrets, plan), "")
+        yield _keyed_manifest(manifests.mounted_secret_class(secrets, plan), "")
     for key, workload in plan.workloads.items():
         yield from (_keyed_manifest(each, key) for each in manifests.workload_manifests(workload))
 

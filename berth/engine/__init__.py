@@ -6,8 +6,8 @@ provider knows (schema checks, defaults it adds, names it invents) is not here; 
 """
 
 from berth.engine.answers import Answers, plausible_outputs
-from berth.engine.host import Preview, run
-from berth.engine.program import project_name, run_program
+from berth.engine.host import Preview, record_program
+from berth.engine.program import read_project_name, run_program
 from berth.engine.recorder import Recorder
 from berth.engine.records import SECRET, UNKNOWN, Marker, Message, ProgramError, RecordedResource, References
 
@@ -23,7 +23,7 @@ __all__ = [
     "Recorder",
     "References",
     "plausible_outputs",
-    "project_name",
-    "run",
+    "read_project_name",
+    "record_program",
     "run_program",
 ]

@@ -50,7 +50,7 @@ class Preview(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
 
 
-def run(
+def record_program(
     build: Callable[[], object],
     *,
     project: str,

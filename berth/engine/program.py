@@ -15,7 +15,7 @@ from typing import Final, cast
 
 from berth.engine import source_locations
 from berth.engine.answers import Answers, plausible_outputs
-from berth.engine.host import Preview, run
+from berth.engine.host import Preview, record_program
 from berth.engine.recorder import ProviderFunctions
 from berth.engine.records import SECRET, ProgramError, References
 from berth.yaml_loader import load_yaml
@@ -46,7 +46,7 @@ def run_program(
     encrypted values stay secret and unknown.
     """
     project_folder = root.absolute()
-    project = project_name(project_folder)
+    project = read_project_name(project_folder)
     main = project_folder / "__main__.py"
     if not main.is_file():
         raise ProgramError(
@@ -55,7 +55,7 @@ def run_program(
     config_values = {key if ":" in key else f"{project}:{key}": value for key, value in (config or {}).items()}
     encoded = {key: encode_config_value(value) for key, value in {**config_values, config_key: config_value}.items()}
     with _language_host(project_folder):
-        return run(
+        return record_program(
             lambda: runpy.run_path(str(main), run_name="__main__") and None,
             project=project,
             stack=stack,
@@ -70,7 +70,7 @@ def run_program(
         )
 
 
-def project_name(root: Path) -> str:
+def read_project_name(root: Path) -> str:
     """Return the project's name in `Pulumi.yaml`."""
     file = root / "Pulumi.yaml"
     if not file.is_file():

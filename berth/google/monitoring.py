@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from berth.manifests.cloud_monitoring import dashboard_json
+from berth.manifests.cloud_monitoring import managed_dashboard_json
 from berth.plan.monitoring import AlertPlan, DashboardPlan
 from berth.registration import Registration
 
@@ -17,7 +17,7 @@ def dashboard(plan: DashboardPlan, *, stack: str, project: str) -> Registration:
     """Return a dashboard, whose content is JSON text."""
     return Registration(
         type="gcp:monitoring/dashboard:Dashboard",
-        arguments={"dashboard_json": dashboard_json(plan, stack), "project": project},
+        arguments={"dashboard_json": managed_dashboard_json(plan, stack), "project": project},
     )
 
 

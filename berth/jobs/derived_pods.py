@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from berth.jobs.kinds import kinds
 from berth.jobs.pod_templates import TemplatePods, find, read_template_pods, require
 from berth.jobs.quantities import parse_quantity
-from berth.jobs.values import SourceValue, as_list, as_mapping, format_value, get_nested
+from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.manifests.workloads.values import as_list, as_mapping
 
 _JAVA_MEMORY = re.compile(r"([0-9]+)([kmgtp])b?", re.IGNORECASE)
 _JAVA_SUFFIXES = {"k": "Ki", "m": "Mi", "g": "Gi", "t": "Ti", "p": "Pi"}
@@ -53,7 +54,7 @@ def _has_amounts(role: SourceValue) -> bool:
             written = as_mapping(role.value).get(key)
             if written is not None and parse_quantity(resource, _kubernetes_memory(written)) is None:
                 example = "2g" if resource == "memory" else "500m or 4"
-                message = f"{format_value(written)} is not an amount of {resource}; write one such as {example}"
+                message = f"{describe_value(written)} is not an amount of {resource}; write one such as {example}"
                 role.child(key, written).fault("bad-quantity", message)
                 is_sound = False
     return is_sound

@@ -14,8 +14,9 @@ from berth.jobs.derived_pods import read_derived
 from berth.jobs.kinds import KindRow, keys, kinds
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pod_templates import find, iterate_containers, read_template_pods, read_workload_count
-from berth.jobs.pods import build_pod_set, pod_spec
-from berth.jobs.values import SourceValue, as_mapping, get_nested
+from berth.jobs.pods import build_pod_set, read_pod_spec
+from berth.jobs.values import SourceValue, get_nested
+from berth.manifests.workloads.values import as_mapping
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
@@ -82,7 +83,7 @@ class JobManifest(Struct, frozen=True):
         policy = find(self.source, self.row.priority) if self.row and self.row.priority else None
         if policy is not None and policy.value:
             return policy
-        class_names = ((pod_spec(template) or {}).get("priorityClassName") for template in self.templates)
+        class_names = ((read_pod_spec(template) or {}).get("priorityClassName") for template in self.templates)
         return next((each for each in class_names if each is not None and each.value), None)
 
 

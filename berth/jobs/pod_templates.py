@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from berth.diagnostics import did_you_mean
 from berth.jobs.kinds import Condition, PodsRow, keys
-from berth.jobs.values import SourceValue, as_list, as_mapping, format_value, get_nested
+from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.manifests.workloads.values import as_list, as_mapping
 
 _NOUNS = {"spec": "a job's spec", "template": "a pod template"}
 
@@ -106,7 +107,7 @@ def _role_items(job: SourceValue, row: PodsRow, path: str) -> list[tuple[SourceV
     unknown = [role for role in roles if role not in row.order]
     for role in unknown:  # Kueue 0.19: kubeflowjob_controller.go, OrderedReplicaTypes
         hint = did_you_mean(role, row.order) or f"; write {_either(row.order, 'or')}"
-        roles[role].fault("unknown-key", f"unknown role {format_value(role)}: Kueue does not count its pods{hint}")
+        roles[role].fault("unknown-key", f"unknown role {describe_value(role)}: Kueue does not count its pods{hint}")
     if unknown:
         return None
     known = [(roles[role], role.lower()) for role in row.order if role in roles and roles[role].value is not None]

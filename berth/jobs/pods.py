@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from berth.jobs.pod_set import NodeSelectorRequirement, PodSet
 from berth.jobs.quantities import parse_quantity
-from berth.jobs.values import SourceValue, as_mapping, format_value, get_nested
+from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.manifests.workloads.values import as_mapping
 from berth.plan.nodes import Toleration
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -21,7 +22,7 @@ ResourceList = dict[str, int]
 
 def build_pod_set(template: SourceValue, name: str, count: int) -> PodSet | None:
     """Return the pods of a template; None after a fault."""
-    spec = pod_spec(template)
+    spec = read_pod_spec(template)
     if spec is None and "spec" not in as_mapping(template.value) and isinstance(template.value, dict):
         template.fault("missing-key", "'spec' is missing; write it")
     requests = _pod_requests(template, spec) if spec is not None else None
@@ -41,7 +42,7 @@ def build_pod_set(template: SourceValue, name: str, count: int) -> PodSet | None
     )
 
 
-def pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
+def read_pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
     """Return the spec of a pod template."""
     fields = template.mapping("a pod template")
     if fields is None or "spec" not in fields:
@@ -131,7 +132,7 @@ def parse_amount(resource: str, quantity: SourceValue) -> int | None:
     """Return the amount of a resource as a whole number; None after the fault that it is not a quantity."""
     number = parse_quantity(resource, quantity.value)
     if number is None:
-        message = f"{format_value(quantity.value)} is not a quantity; write one such as 4, 500m or 16Gi"
+        message = f"{describe_value(quantity.value)} is not a quantity; write one such as 4, 500m or 16Gi"
         quantity.fault("bad-quantity", message)
     return number
 

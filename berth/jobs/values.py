@@ -8,6 +8,7 @@ from typing import cast
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath, Problems, did_you_mean, join_quoted
+from berth.manifests.workloads.values import as_mapping
 
 _MAX_LENGTH = 60
 
@@ -25,7 +26,7 @@ class SourceValue(Struct, frozen=True):
 
     def reject(self, allowed: str) -> None:
         """Add the fault that the value is not `allowed`."""
-        self.fault("bad-value", f"{format_value(self.value)} is not {allowed}")
+        self.fault("bad-value", f"{describe_value(self.value)} is not {allowed}")
 
     def known_fields(self, required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, SourceValue] | None:
         """Return a mapping's values by key; adds faults for missing required keys and unknown keys."""
@@ -93,16 +94,6 @@ class SourceValue(Struct, frozen=True):
         return None
 
 
-def as_mapping(value: object) -> dict[str, object]:
-    """Return a mapping unchanged, and an empty one for any other value."""
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> list[object]:
-    """Return a list unchanged, and an empty one for any other value."""
-    return cast("list[object]", value) if isinstance(value, list) else []
-
-
 def get_nested(value: object, *keys: str) -> object:
     """Return the value at nested keys; None if one of them is missing."""
     for key in keys:
@@ -110,7 +101,7 @@ def get_nested(value: object, *keys: str) -> object:
     return value
 
 
-def format_value(value: object) -> str:
+def describe_value(value: object) -> str:
     """Return an invalid value in quotes; for lists and mappings, their type."""
     if isinstance(value, dict):
         return "a mapping"

@@ -11,7 +11,7 @@ from berth.diagnostics import Problem, Problems, Severity, format_path, join_wor
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
 from berth.jobs.pod_groups import PodGroups
-from berth.jobs.values import as_list, as_mapping, get_nested
+from berth.jobs.values import get_nested
 from berth.lint import dws, local_queues, machines
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.names import check_name
@@ -22,6 +22,7 @@ from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
 from berth.lint.refusals import check_refusals
 from berth.lint.resource_claims import check_resource_claims
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.teams import TeamPlan
 
 _MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth.jobs.pod_set import PodSet
-from berth.jobs.pods import pod_spec
-from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.jobs.pods import read_pod_spec
+from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.manifests.workloads.values import as_list, as_mapping
 
 
 class JobPods(Struct, frozen=True):
@@ -29,7 +30,7 @@ class JobPods(Struct, frozen=True):
 
     def spec_field(self, *keys: str) -> SourceValue:
         """Locate a field of the pod's spec; its value is None if it is not written."""
-        source = (pod_spec(self.template) or {}).get(keys[0], self.template.child("spec", {}).child(keys[0], None))
+        source = (read_pod_spec(self.template) or {}).get(keys[0], self.template.child("spec", {}).child(keys[0], None))
         for key in keys[1:]:
             source = source.child(key, as_mapping(source.value).get(key))
         return source

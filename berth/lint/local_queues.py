@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from berth.diagnostics import did_you_mean, join_quoted, join_words
 from berth.jobs.job_manifests import PRIORITY_CLASS, QUEUE_NAME, JobManifest
 from berth.jobs.pod_templates import iterate_containers
-from berth.jobs.pods import pod_spec
-from berth.jobs.values import as_list, as_mapping, get_nested
+from berth.jobs.pods import read_pod_spec
+from berth.jobs.values import get_nested
 from berth.lint.fleet import LintContext, SubmittedJob
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.kueue import LocalQueuePlan
 from berth.simulator.integrations import POD
 from berth.workloads.target import DEFAULT_QUEUE
@@ -223,7 +224,7 @@ def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
     allowed = team.pod_priorities(job.local_queue.namespace)
     for template in job.job.templates:
-        class_value = (pod_spec(template) or {}).get("priorityClassName")
+        class_value = (read_pod_spec(template) or {}).get("priorityClassName")
         name = "" if class_value is None else str(class_value.value)
         job_class = job.job.priority_class
         if class_value is None or not name:

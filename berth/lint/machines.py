@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from berth import catalog
 from berth.diagnostics import join_quoted, join_words
 from berth.jobs.quantities import format_quantity
-from berth.jobs.values import SourceValue, as_list, as_mapping
+from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.placement import check_placement_group, check_slice_placement, is_exclusive
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import is_label_key
 from berth.simulator.scheduler.nodes import can_run_on
 from berth.workloads.node_shapes import NodeShape

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from berth.jobs.job_manifests import JobManifest
 from berth.jobs.pod_set import PodSet
-from berth.jobs.values import as_mapping, get_nested
+from berth.jobs.values import get_nested
+from berth.manifests.workloads.values import as_mapping
 from berth.names import MAX_LABEL, is_dns_1035_label, is_subdomain, shorten
 from berth.workloads import names
 

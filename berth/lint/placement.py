@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from berth import catalog
-from berth.jobs.values import as_list, as_mapping, get_nested
+from berth.jobs.values import get_nested
 from berth.lint.job_pods import JobPods
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.node_shapes import NodeShape
 from berth.workloads.placement import SLICE_SIZE, SLICE_TOPOLOGY

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.jobs.pods import pod_spec
-from berth.jobs.values import SourceValue, as_list, as_mapping, format_value, get_nested
+from berth.jobs.pods import read_pod_spec
+from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.manifests.workloads.values import as_list, as_mapping
 
 _TOPOLOGY_PREFIX = "kueue.x-k8s.io/podset-"
 _LEVEL_KEYS = tuple(f"{_TOPOLOGY_PREFIX}{each}-topology" for each in ("required", "preferred", "slice-required"))
@@ -49,13 +50,15 @@ def _check_limits(template: SourceValue) -> None:
                 message = f"{resource} has a request but no limit, so the API server refuses its pods"
                 source.fault("no-limit", f"{message}; write limits: {{{resource}: {amount}}}")
             elif str(limits[resource]) != str(amount):
-                message = f"{resource} has the request {format_value(amount)} and the limit "
-                message += f"{format_value(limits[resource])}, so the API server refuses its pods; write equal numbers"
+                message = f"{resource} has the request {describe_value(amount)} and the limit "
+                message += (
+                    f"{describe_value(limits[resource])}, so the API server refuses its pods; write equal numbers"
+                )
                 source.fault("no-limit", message)
 
 
 def _containers(template: SourceValue) -> Iterator[SourceValue]:
-    spec = pod_spec(template) or {}
+    spec = read_pod_spec(template) or {}
     for key in ("initContainers", "containers"):
         for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
             yield spec[key].child(index, container)
@@ -81,7 +84,7 @@ def _check_topology(job: SubmittedJob, template: SourceValue) -> None:
             source.fault("no-topology", message)
         elif key in _LEVEL_KEYS and annotations[key] not in levels:
             known = ", ".join(dict.fromkeys(levels))
-            message = f"{format_value(annotations[key])} is not a level of the topology of {job.queue_name}"
+            message = f"{describe_value(annotations[key])} is not a level of the topology of {job.queue_name}"
             source.fault("no-topology", f"{message}; write one of {known}")
 
 
@@ -89,14 +92,14 @@ def _check_topology(job: SubmittedJob, template: SourceValue) -> None:
 
 
 def _autopilot_violations(template: SourceValue) -> Iterator[tuple[SourceValue, str]]:
-    spec = pod_spec(template) or {}
+    spec = read_pod_spec(template) or {}
     for key in _AUTOPILOT_HOST_FIELDS:
         if key in spec and spec[key].value is True:
             yield spec[key], key
     for index, volume in enumerate(as_list(spec["volumes"].value) if "volumes" in spec else ()):
         path = get_nested(volume, "hostPath", "path")
         if path is not None and not str(path).startswith(_AUTOPILOT_LOGS):
-            yield spec["volumes"].child(index, volume), f"a hostPath volume of {format_value(path)}"
+            yield spec["volumes"].child(index, volume), f"a hostPath volume of {describe_value(path)}"
     for container in _containers(template):
         if get_nested(container.value, "securityContext", "privileged") is True:
             yield container.child("securityContext", {}).child("privileged", True), "privileged containers"

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from berth.jobs.pods import pod_spec
-from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.jobs.pods import read_pod_spec
+from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.pod_settings import host_ports, probes, profiles, sysctls, weak_context
 from berth.manifests.policy_rules import BASELINE_CAPABILITIES, DEFAULT_TOLERATIONS, RUNTIME_CLASSES, SYSTEM_TAINTS
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.teams import HostAccessPlan, IsolationPlan
 
 _PRIVILEGED = "privileged"
@@ -31,7 +32,7 @@ def check_pod_security(job: SubmittedJob) -> None:
     if not any(each.name == job.local_queue.namespace and each.owned for each in team.namespaces):
         return
     for template in job.job.templates:
-        spec = pod_spec(template) or {}
+        spec = read_pod_spec(template) or {}
         for source, violation in _find_violations(spec, team.isolation):
             message = (
                 f"pods {violation} are refused in namespace "

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.jobs.values import SourceValue, get_nested
 from berth.manifests.policy_rules import BASELINE_SYSCTLS, SELINUX_TYPES
+from berth.manifests.workloads.values import as_list, as_mapping
 
 _FIRST_PORT = 1024
 _HANDLERS = (

@@ -9,9 +9,10 @@ from berth.diagnostics import Problems, join_quoted
 from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pods import build_pod_set
-from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.jobs.values import SourceValue, get_nested
 from berth.lint.dws import check_run_duration
 from berth.lint.fleet import LintContext
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.admission_checks import QUEUED_CLASS
 from berth.plan.nodes import Taint
 from berth.simulator.scheduler.model import ResourceFlavor

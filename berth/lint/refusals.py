@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from berth.jobs.kinds import RefusedSetting, keys
 from berth.jobs.pod_templates import find
-from berth.jobs.values import SourceValue, as_list, format_value, get_nested
+from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.manifests.workloads.values import as_list
 
 _ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
 
@@ -26,7 +27,7 @@ def check_refusals(job: SubmittedJob) -> None:
             if value in row.values:
                 source = SourceValue(value, (*item.path, *keys(row.at)), item.problems)
                 source.fault(
-                    "refused", f"{row.by} refuses {keys(row.at)[-1]} {format_value(value)}: {row.why}; {row.remedy}"
+                    "refused", f"{row.by} refuses {keys(row.at)[-1]} {describe_value(value)}: {row.why}; {row.remedy}"
                 )
 
 

@@ -6,7 +6,7 @@ that no mapping has is never admitted.
 
 from __future__ import annotations
 
-from berth.jobs.pods import pod_spec
+from berth.jobs.pods import read_pod_spec
 from berth.lint.fleet import SubmittedJob
 
 
@@ -14,7 +14,7 @@ def check_resource_claims(job: SubmittedJob) -> None:
     """Report claims that Kueue cannot count, and warn that those it counts are not checked."""
     kueue = job.context.plan.kueue
     for template in job.job.templates:
-        claims = (pod_spec(template) or {}).get("resourceClaims")
+        claims = (read_pod_spec(template) or {}).get("resourceClaims")
         if claims is None or not claims.value:
             continue
         if kueue is not None and not kueue.device_mappings:

@@ -37,7 +37,7 @@ TRAINING_JOB: Final = (PYTORCH_JOB_API, "PyTorchJob")
 """API version and kind of propagated jobs."""
 
 
-def all_manifests(plan: AckFleetPlan) -> Iterator[Manifest]:
+def ack_manifests(plan: AckFleetPlan) -> Iterator[Manifest]:
     """Yield every object of the fleet, in the order to apply them."""
     for _, manifest in manifests_by_role(plan):
         yield manifest
@@ -45,7 +45,7 @@ def all_manifests(plan: AckFleetPlan) -> Iterator[Manifest]:
 
 def manifests_by_role(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
     """Yield role and manifest of each object; the role is its name in the Pulumi program."""
-    namespaces = [namespace(team, place) for team in plan.teams for place in team.namespaces if place.owned]
+    namespaces = [ack_namespace(team, place) for team in plan.teams for place in team.namespaces if place.owned]
     priorities = list(map(priority_class, plan.priorities))
     for each in (*namespaces, *priorities):
         yield f"{str(each['kind']).lower()}-{_name(each)}", each
@@ -57,7 +57,7 @@ def manifests_by_role(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
         yield f"propagation-{policy.namespace}", propagation(policy)
 
 
-def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
+def ack_namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
     """Return a namespace of a team, with its labels."""
     metadata = {"name": namespace_plan.name, "labels": team_labels(team)}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}

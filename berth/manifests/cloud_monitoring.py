@@ -22,12 +22,12 @@ _BANDS = ((0, 10), (10, 50), (50, 90), (90, 101))
 _LABELS = re.compile(r"\s*\{\{\w+\}\}\s*/?")
 
 
-def dashboard_json(plan: DashboardPlan, stack: str) -> str:
+def managed_dashboard_json(plan: DashboardPlan, stack: str) -> str:
     """Return the JSON of a dashboard for the provider, with sorted keys."""
-    return json.dumps(dashboard(plan, stack), sort_keys=True, ensure_ascii=False)
+    return json.dumps(managed_dashboard(plan, stack), sort_keys=True, ensure_ascii=False)
 
 
-def dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
+def managed_dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
     """Return a mosaic of 48 columns: each section has a header and rows of three panels."""
     return {
         "displayName": f"{stack}: {plan.title}",

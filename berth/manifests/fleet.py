@@ -14,7 +14,7 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
     for vpc in (vpc for networks in fleet.accelerator_networks for vpc in networks.vpcs):
         for subnet in vpc.subnets:
             yield gke.network_parameters(subnet, vpc.name)
-            yield gke.network(subnet)
+            yield gke.pod_network(subnet)
     if fleet.installers is not None:
         yield from gpu.installers(fleet.installers)
     yield from _tenancy(fleet)
@@ -26,7 +26,7 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
     if fleet.kueue is not None and fleet.kueue.serving_namespaces is not None:
         yield from (manifest for _, manifest in webhook_patches(fleet.kueue.serving_namespaces))
     if fleet.monitoring is not None:
-        yield from monitoring.all_manifests(fleet.monitoring, fleet.stack)
+        yield from monitoring.monitoring_manifests(fleet.monitoring, fleet.stack)
 
 
 def _tenancy(fleet: FleetPlan) -> Iterator[dict[str, object]]:

@@ -24,7 +24,7 @@ COMPUTE_CLASS_API: Final = "cloud.google.com/v1"
 # --- networks ---------------------------------------------------------------------------------------------------------
 
 
-def network(plan: AcceleratorSubnetPlan) -> Manifest:
+def pod_network(plan: AcceleratorSubnetPlan) -> Manifest:
     """Return a network that pods request by name (annotation `networking.gke.io/interfaces`)."""
     parameters = {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": plan.device}
     return _object(NETWORKING_API, "Network", plan.device) | {"spec": {"type": "Device", "parametersRef": parameters}}

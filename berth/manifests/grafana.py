@@ -29,12 +29,12 @@ _UNITS = {
 _DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 
-def dashboard_json(plan: DashboardPlan, stack: str) -> str:
+def grafana_dashboard_json(plan: DashboardPlan, stack: str) -> str:
     """Return the JSON of a dashboard, with sorted keys on separate lines, so that differences are readable."""
-    return json.dumps(dashboard(plan, stack), sort_keys=True, ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(grafana_dashboard(plan, stack), sort_keys=True, ensure_ascii=False, indent=1) + "\n"
 
 
-def dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
+def grafana_dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:
     """Return a dashboard with a variable for the Prometheus data source."""
     return {
         "uid": shorten(f"berth-{stack}-{plan.key}", MAX_UID),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from berth.manifests.kueue import toleration
@@ -65,7 +66,7 @@ def chart_values(
     return {
         "controllerManager": {"manager": manager, **_placement(node_labels, tolerations)},
         # JSON is YAML; with one key per line a preview shows the line that changed.
-        "managerConfig": {"controllerManagerConfigYaml": json.dumps(configuration(plan), indent=2) + "\n"},
+        "managerConfig": {"controllerManagerConfigYaml": _indented(json.dumps(configuration(plan)))},
     }
 
 
@@ -248,3 +249,8 @@ def _concurrency() -> dict[str, int]:
         "ClusterQueue.kueue.x-k8s.io": 5,
         "ResourceFlavor.kueue.x-k8s.io": 1,
     }
+
+
+@lru_cache(maxsize=64)  # clusters of one owner have equal configurations, and indentation is not done in C
+def _indented(text: str) -> str:
+    return json.dumps(json.loads(text), indent=2) + "\n"

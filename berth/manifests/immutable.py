@@ -27,7 +27,7 @@ They do not include the topology: adding one is an update, which must not replac
 """
 
 
-def immutable_fields(manifest: Mapping[str, Any]) -> list[str]:
+def immutable_paths(manifest: Mapping[str, Any]) -> list[str]:
     """Return the immutable fields of an object, as paths for `replace_on_changes`."""
     kind: str = manifest["kind"]
     spec: Mapping[str, Any] = manifest.get("spec") or {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from berth.manifests.grafana import dashboard_json
+from berth.manifests.grafana import grafana_dashboard_json
 from berth.names import berth_labels
 from berth.plan.kueue import KUEUE_NAMESPACE
 from berth.plan.monitoring import PROMETHEUS_NAMESPACE, AlertPlan, BackendPlan, MonitoringPlan
@@ -47,7 +47,7 @@ _EXPORTERS: Final[dict[str, tuple[str, str, dict[str, str], dict[str, object]]]]
 """Exporters that GKE runs: name of the monitor, namespace, labels of the pods, port."""
 
 
-def all_manifests(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
+def monitoring_manifests(plan: MonitoringPlan, stack: str) -> Iterator[Manifest]:
     """Yield all objects of a cluster, in the order to apply them."""
     if plan.managed is not None:
         yield from managed_prometheus(plan.managed)
@@ -65,7 +65,7 @@ def managed_prometheus(plan: BackendPlan) -> Iterator[Manifest]:
     """Yield what Managed Prometheus needs: account, token, access to it, PodMonitoring of Kueue, recording rules."""
     namespace = KUEUE_NAMESPACE
     yield _object("v1", "ServiceAccount", READER, namespace)
-    yield token_secret()
+    yield reader_token_secret()
     rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [READER], "verbs": ["get", "list", "watch"]}
     yield _object(RBAC_API, "Role", READER, namespace) | {"rules": [rule]}
     yield _object(RBAC_API, "RoleBinding", READER, namespace) | {
@@ -86,7 +86,7 @@ def managed_prometheus(plan: BackendPlan) -> Iterator[Manifest]:
         yield _object(MANAGED_API, "ClusterRules", "berth", None) | {"spec": {"groups": [recording_group(plan)]}}
 
 
-def token_secret() -> Manifest:
+def reader_token_secret() -> Manifest:
     """Return the Secret that Kubernetes fills with the reader's token."""
     manifest = _object("v1", "Secret", READER, KUEUE_NAMESPACE)
     manifest["metadata"] = {
@@ -128,7 +128,7 @@ def operator_prometheus(plan: BackendPlan, collects: Sequence[str], stack: str) 
         name = f"berth-{each.key}"
         manifest = _object("v1", "ConfigMap", name, PROMETHEUS_NAMESPACE)
         manifest["metadata"] = _metadata(name, PROMETHEUS_NAMESPACE, {"grafana_dashboard": "1"})
-        yield manifest | {"data": {f"{name}.json": dashboard_json(each, stack)}}
+        yield manifest | {"data": {f"{name}.json": grafana_dashboard_json(each, stack)}}
 
 
 def _pod_monitor(name: str, namespace: str, labels: dict[str, str], port: dict[str, object]) -> Manifest:

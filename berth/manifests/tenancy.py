@@ -86,7 +86,7 @@ def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterat
             names = [each.name for each in team.namespaces]
             yield "network-policy", isolation.network_policy(team.isolation, namespace_plan.name, names, labels)
     if team.identity is not None:
-        yield "service-account", service_account(team, namespace_plan, team.identity)
+        yield "service-account", team_service_account(team, namespace_plan, team.identity)
         if team.identity.secrets:
             yield "secrets", secrets_volume(team, namespace_plan, team.identity)
     if team.groups:
@@ -95,7 +95,7 @@ def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterat
             yield "services", roles.team_binding(roles.SERVER, team.groups, namespace_plan.name, labels)
 
 
-def service_account(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:
+def team_service_account(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:
     """Return the service account of the team's pods, annotated if it impersonates a Google service account.
 
     Pods get no token for the Kubernetes API, unless the team keeps it. They do not need it for Google Cloud: the

@@ -54,7 +54,7 @@ def token_secret(plan: WorkerAccessPlan) -> Manifest:
     return {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token"} | metadata
 
 
-def kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
+def worker_kubeconfig(name: str, server: str, data: Mapping[str, str]) -> str:
     """Return a kubeconfig (JSON, which is YAML) for the account, from the `data` of its token Secret.
 
     `server` is the control plane's URL. Kueue rejects a kubeconfig without a certificate, or with an exec plugin.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 from msgspec import Struct
 
 from berth.monitoring.expansion import PanelValues
-from berth.monitoring.metrics import is_available, load_table, render_query
+from berth.monitoring.metrics import is_available, monitoring_table, render_query
 from berth.plan.monitoring import AlertPlan, DashboardPlan, PanelPlan, RecordingPlan, SectionPlan
 
 TableRow = Mapping[str, Any]
@@ -45,19 +46,25 @@ class AlertThreshold(Struct, frozen=True):
 
 def alert_keys() -> tuple[str, ...]:
     """Return the keys of all alerts, sorted."""
-    return tuple(sorted(row["key"] for row in cast("list[TableRow]", load_table("alerts"))))
+    return tuple(sorted(row["key"] for row in cast("list[TableRow]", monitoring_table("alerts"))))
 
 
 def has_limit(key: str) -> bool:
     """Return whether an alert has a threshold."""
-    return any(row["key"] == key and "limit" in row for row in cast("list[TableRow]", load_table("alerts")))
+    return any(row["key"] == key and "limit" in row for row in cast("list[TableRow]", monitoring_table("alerts")))
 
 
 def build_alerts(fleet: MonitoredFleet, thresholds: Mapping[str, AlertThreshold]) -> tuple[AlertPlan, ...]:
     """Return every alert that can fire in this fleet, in the order of the table."""
+    return _build_alerts(fleet, frozenset(thresholds.items()))
+
+
+@lru_cache(maxsize=256)
+def _build_alerts(fleet: MonitoredFleet, changes: frozenset[tuple[str, AlertThreshold]]) -> tuple[AlertPlan, ...]:
+    thresholds = dict(changes)
     return tuple(
         _alert(row, fleet, thresholds.get(row["key"], AlertThreshold()))
-        for row in cast("list[TableRow]", load_table("alerts"))
+        for row in cast("list[TableRow]", monitoring_table("alerts"))
         if fleet.is_relevant(row)
         and fleet.has_samples(row["expression"])
         and thresholds.get(row["key"], AlertThreshold()).enabled
@@ -88,7 +95,7 @@ def build_recordings(fleet: MonitoredFleet, constants: tuple[RecordingPlan, ...]
     """Return the recording rules of a fleet in the order of the table, after the `constants` that they join."""
     rules = [
         RecordingPlan(name=row["record"], query=fleet.render(row["expression"]))
-        for row in cast("list[TableRow]", load_table("recordings"))
+        for row in cast("list[TableRow]", monitoring_table("recordings"))
         if fleet.has_samples(row["expression"])
     ]
     return (*constants, *rules) if rules else ()
@@ -97,19 +104,25 @@ def build_recordings(fleet: MonitoredFleet, constants: tuple[RecordingPlan, ...]
 def build_dashboards(fleet: MonitoredFleet, values: PanelValues) -> tuple[DashboardPlan, ...]:
     """Return every dashboard that has panels for this fleet, in the order of the table."""
     built: list[DashboardPlan] = []
-    for row in cast("list[TableRow]", load_table("dashboards")):
-        sections = tuple(_sections(row, fleet, values)) if fleet.is_relevant(row) else ()
-        if sections:
-            built.append(DashboardPlan(key=row["key"], title=row["title"], sections=sections))
+    for row in cast("list[TableRow]", monitoring_table("dashboards")):
+        sections = [
+            _section(row["key"], number, fleet, values.used_by(section["panels"]))
+            for number, section in enumerate(row["sections"])
+            if fleet.is_relevant(row) and fleet.is_relevant(section)
+        ]
+        with_panels = tuple(section for section in sections if section.panels)
+        if with_panels:
+            built.append(DashboardPlan(key=row["key"], title=row["title"], sections=with_panels))
     return tuple(built)
 
 
-def _sections(dashboard: TableRow, fleet: MonitoredFleet, values: PanelValues) -> Iterator[SectionPlan]:
-    for row in dashboard["sections"]:
-        expanded = [panel for each in row["panels"] for panel in values.expand(each)] if fleet.is_relevant(row) else []
-        panels = [_panel(each, fleet) for each in expanded if all(map(fleet.has_samples, each["queries"].values()))]
-        if panels:
-            yield SectionPlan(title=row["title"], panels=tuple(panels))
+@lru_cache(maxsize=2048)  # most panels name neither a flavor nor a team, and are those of every plan of a cluster
+def _section(dashboard: str, number: int, fleet: MonitoredFleet, values: PanelValues) -> SectionPlan:
+    table = cast("list[TableRow]", monitoring_table("dashboards"))
+    row = next(row for row in table if row["key"] == dashboard)["sections"][number]
+    expanded = [panel for each in row["panels"] for panel in values.expand(each)]
+    panels = [_panel(each, fleet) for each in expanded if all(map(fleet.has_samples, each["queries"].values()))]
+    return SectionPlan(title=row["title"], panels=tuple(panels))
 
 
 def _panel(row: TableRow, fleet: MonitoredFleet) -> PanelPlan:

@@ -44,7 +44,7 @@ class Metric(Struct, frozen=True):
 
 
 @cache
-def load_table(table: str) -> Any:
+def monitoring_table(table: str) -> Any:
     """Return a table beside this file, read once."""
     return yaml_loader.load_table(_TABLES / f"{table}.yaml")
 
@@ -52,7 +52,7 @@ def load_table(table: str) -> Any:
 @cache
 def metrics_by_name() -> Mapping[str, Metric]:
     """Return every metric by its PromQL name."""
-    table = cast("dict[str, dict[str, dict[str, Any]]]", load_table("metrics"))
+    table = cast("dict[str, dict[str, dict[str, Any]]]", monitoring_table("metrics"))
     return {name: _metric(name, row, table["sources"][row["from"]]) for name, row in table["metrics"].items()}
 
 

@@ -17,12 +17,12 @@ from berth.spec.fleet import FleetSpec
 from berth.spec.parse import Parsed
 
 
-class PlannedFleet(Struct, frozen=True):
+class PlanningResult(Struct, frozen=True):
     """A plan of everything without faults, the problems, and where in the stack file each object comes from.
 
     `complete` is False if faulty entries were omitted, so that a check cannot conclude from what is missing;
     `machines_complete` is the same for machines and the cluster only. `workers` maps each worker to its own
-    PlannedFleet, with paths of the whole stack file. `made_here` is False for a worker whose cluster exists.
+    PlanningResult, with paths of the whole stack file. `made_here` is False for a worker whose cluster exists.
     """
 
     plan: FleetPlan
@@ -30,7 +30,7 @@ class PlannedFleet(Struct, frozen=True):
     origins: Mapping[tuple[str, str], FieldPath]
     complete: bool
     machines_complete: bool
-    workers: Mapping[str, PlannedFleet] = field(default_factory=dict[str, "PlannedFleet"])
+    workers: Mapping[str, PlanningResult] = field(default_factory=dict[str, "PlanningResult"])
     made_here: bool = True
 
 
@@ -50,7 +50,7 @@ _QUEUE_SECTIONS = {"cluster", "cohorts", "teams", "clusterQueues"}
 """The other sections that checks depend on."""
 
 
-def plan_fleet(stack: str, parsed: Parsed) -> PlannedFleet | None:
+def plan_fleet(stack: str, parsed: Parsed) -> PlanningResult | None:
     """Plan the fleet of one stack; None if the file is too faulty to plan anything."""
     if parsed.spec is None:
         return None
@@ -62,10 +62,10 @@ def plan_fleet(stack: str, parsed: Parsed) -> PlannedFleet | None:
     )
     complete = machines_complete and _QUEUE_SECTIONS.isdisjoint(faulty_sections) and not context.incomplete
     workers = {
-        w.name: PlannedFleet(w.plan, (), origins, complete, machines_complete, made_here=w.made_here)
+        w.name: PlanningResult(w.plan, (), origins, complete, machines_complete, made_here=w.made_here)
         for w, origins in worker_plans
     }
-    return PlannedFleet(plan, tuple(context.problems.entries), context.origins, complete, machines_complete, workers)
+    return PlanningResult(plan, tuple(context.problems.entries), context.origins, complete, machines_complete, workers)
 
 
 def _planning_context(stack: str, spec: FleetSpec, set_aside: set[tuple[str, str]]) -> PlanningContext:

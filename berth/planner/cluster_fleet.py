@@ -21,7 +21,7 @@ from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing import flavors, priorities
 from berth.planner.queueing.admission_checks import PlannedChecks
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy import access, policies, teams
 from berth.planner.tenancy.run_limits import run_limits
@@ -34,7 +34,7 @@ class ClusterMachines(Struct, frozen=True):
     compute_classes: dict[str, PlannedClass]
     demands: reservations.DemandsByReservation
     pools: dict[str, PlannedPool]
-    flavors: dict[str, PlannedFlavor]
+    flavors: dict[str, FlavorGroup]
     networks: tuple[AcceleratorNetworksPlan, ...]
 
 
@@ -66,7 +66,7 @@ def cluster_pool_plans(context: PlanningContext, machines: ClusterMachines) -> t
 def plan_cluster_fleet(
     context: PlanningContext,
     machines: ClusterMachines,
-    queue_flavors: Mapping[str, PlannedFlavor],
+    queue_flavors: Mapping[str, FlavorGroup],
     queue_plans: tuple[ClusterQueuePlan, ...],
     cohort_plans: tuple[CohortPlan, ...],
     checks: PlannedChecks,
@@ -89,7 +89,7 @@ def plan_cluster_fleet(
         run_limits(queue_plans, checks),
     )
     existing_cluster = existing.existing_cluster_plan(context, machines.pools)
-    account = gke.node_account_email(context)
+    account = gke.planned_node_account(context)
     return FleetPlan(
         stack=context.stack,
         project=context.spec.project,

@@ -65,7 +65,7 @@ class QuotaComparison(Struct, frozen=True, kw_only=True):
         return max(0, amount - self.limit.limit)
 
 
-def compare_quotas(required: Iterable[RequiredQuota], answers: Answers) -> tuple[QuotaComparison, ...]:
+def compare_with_limits(required: Iterable[RequiredQuota], answers: Answers) -> tuple[QuotaComparison, ...]:
     """Each quota with its limit. Machines whose preemptible quota is 0 count against the standard one instead."""
     by_place = {(each.project, each.location, each.metric.name): each for each in required}
     moved: dict[tuple[str, str, str], list[str]] = {}

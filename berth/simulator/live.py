@@ -11,7 +11,8 @@ from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pods import build_pod_set
 from berth.jobs.quantities import parse_quantity
-from berth.jobs.values import SourceValue, as_list, as_mapping, get_nested
+from berth.jobs.values import SourceValue, get_nested
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.simulator.arrivals import without_excluded
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import RUNNING, Job

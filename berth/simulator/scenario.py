@@ -26,7 +26,8 @@ from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pods import parse_amount
-from berth.jobs.values import SourceValue, as_mapping, get_nested
+from berth.jobs.values import SourceValue, get_nested
+from berth.manifests.workloads.values import as_mapping
 from berth.simulator.arrivals import Arrival, already_submitted, read_arrivals, without_excluded
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import Job

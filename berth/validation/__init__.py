@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Problems, Severity
-from berth.planner import PlannedFleet
+from berth.planner import PlanningResult
 from berth.validation import advice, capacity, reachability
 from berth.validation.accelerator_networks import check_accelerator_addresses
 from berth.validation.kueue import check_kueue_rules
@@ -50,7 +50,7 @@ COMPLETENESS_CHECKS: tuple[Check, ...] = (
 """Checks for missing parts: skipped if any faulty part of the stack file was omitted from the plan."""
 
 
-def validate(planned: PlannedFleet) -> tuple[Problem, ...]:
+def validate(planned: PlanningResult) -> tuple[Problem, ...]:
     """Return every problem of the plan and of the plan of each worker."""
     own_machines_only = replace(planned, plan=replace(planned.plan, pools=planned.plan.own_pools))
     problems, claims = Problems(), collect_claims(own_machines_only.plan, own_machines_only.origins)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from berth.diagnostics import Problem, Problems
-from berth.planner.ack.fleet import PlannedAckFleet
+from berth.planner.ack.fleet import AckPlanningResult
 from berth.validation import advice, capacity, reachability
 from berth.validation.quota_claims import FleetQuotas, QuotaClaims, collect_claims
 from berth.validation.resource_rates import check_resource_rates
@@ -21,7 +21,7 @@ ACK_CHECKS: tuple[Callable[[QuotaClaims[FleetQuotas], Problems], None], ...] = (
 """Checks on queues that apply to any backend; skipped if a faulty part was omitted, or if there is no quota tree."""
 
 
-def validate_ack(planned: PlannedAckFleet) -> tuple[Problem, ...]:
+def validate_ack(planned: AckPlanningResult) -> tuple[Problem, ...]:
     """Return every problem of a plan on Alibaba Cloud."""
     problems, claims = Problems(), collect_claims(planned.plan, planned.origins)
     if planned.machines_complete:

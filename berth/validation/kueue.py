@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from berth.diagnostics import FieldPath, Problem
-from berth.planner import PlannedFleet
+from berth.planner import PlanningResult
 from berth.rules.kueue import fleet_violations
 from berth.rules.kueue.rule import ObjectRef
 
 
-def check_kueue_rules(planned: PlannedFleet) -> tuple[Problem, ...]:
+def check_kueue_rules(planned: PlanningResult) -> tuple[Problem, ...]:
     """Return every rule of Kueue that the plan breaks, at the place of its cause.
 
     Call it only for a plan without other faults: most of those break a rule of Kueue too and would be reported twice.

@@ -11,7 +11,7 @@ from berth.diagnostics import FieldPath
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, QuotaPlan
 from berth.plan.teams import TeamPlan
-from berth.planner.queueing.queues import display_name
+from berth.planner.queueing.queues import queue_display_name
 from berth.planner.queueing.quota_tree import QuotaNode, QuotaTree, accelerator_quotas
 
 
@@ -46,7 +46,7 @@ class QuotaClaim(Struct, frozen=True):
     @property
     def label(self) -> str:
         """Name of the queue in messages: `team/queue`, or its own name if it is shared."""
-        return display_name(self.path, self.queue.name)
+        return queue_display_name(self.path, self.queue.name)
 
 
 class QuotaClaims(Struct, Generic[P], frozen=True):

@@ -46,12 +46,15 @@ def check_template(template: Mapping[str, object], derived: Mapping[str, object]
         selector = as_mapping(own.get("nodeSelector"))
         _compare(problems, ("spec", "nodeSelector", label), selector, as_mapping(needed["nodeSelector"]))
     index = main_container(template)
-    resources = as_mapping(as_mapping(as_list(own["containers"])[index]).get("resources"))
-    for part, amounts in as_mapping(needed["containers"][0]["resources"]).items():
-        for resource in amounts:
+    resources, derived_resources = (
+        as_mapping(as_mapping(as_list(spec["containers"])[at]).get("resources"))
+        for spec, at in ((own, index), (needed, 0))
+    )
+    for part, amounts in derived_resources.items():
+        for resource in as_mapping(amounts):
             if "/" in resource:
                 path = ("spec", "containers", index, "resources", part, resource)
-                _compare(problems, path, as_mapping(resources.get(part)), amounts)
+                _compare(problems, path, as_mapping(resources.get(part)), as_mapping(amounts))
 
 
 def _compare(problems: Problems, path: FieldPath, own: Mapping[str, object], needed: Mapping[str, object]) -> None:

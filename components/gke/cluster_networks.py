@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 
-from berth.manifests.gke import network, network_parameters
+from berth.manifests.gke import network_parameters, pod_network
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.kubernetes import KubernetesObject, cluster_options
 
@@ -43,5 +43,5 @@ class ClusterNetworks(pulumi.ComponentResource):
                 )
                 # GKE keeps the parameters while a network refers to them, so the network must be deleted first.
                 options = cluster_options(self, cluster=cluster, served_by=[*served_by, parameters])
-                KubernetesObject(f"{name}-{subnet.device}-network", network(subnet), opts=options)
+                KubernetesObject(f"{name}-{subnet.device}-network", pod_network(subnet), opts=options)
         self.register_outputs({"networks": [subnet.device for vpc in plan.vpcs for subnet in vpc.subnets]})

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from berth.manifests.worker_access import access_manifests as inside_worker
-from berth.manifests.worker_access import kubeconfig, token_secret
+from berth.manifests.worker_access import token_secret, worker_kubeconfig
 from berth.plan.admission_checks import WorkerAccessPlan
 from components.kubernetes import KubernetesObject, cluster_options
 
@@ -21,7 +21,7 @@ class WorkerAccess(pulumi.ComponentResource):
     there. `kubeconfig` is a secret output: a kubeconfig for that account.
     """
 
-    kubeconfig: pulumi.Output[str]
+    worker_kubeconfig: pulumi.Output[str]
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class WorkerAccess(pulumi.ComponentResource):
             f"{name}-token", metadata=token_manifest["metadata"], type=token_manifest["type"], opts=token_options
         )
         kubeconfig_text = pulumi.Output.all(server=server, data=live_secret.data).apply(
-            lambda known: kubeconfig(worker, known["server"], known["data"])
+            lambda known: worker_kubeconfig(worker, known["server"], known["data"])
         )
         self.kubeconfig = pulumi.Output.secret(kubeconfig_text)
         self.register_outputs({})

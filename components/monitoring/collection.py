@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pulumi
 
-from berth.manifests.monitoring import all_manifests
+from berth.manifests.monitoring import monitoring_manifests
 from berth.plan.monitoring import MonitoringPlan
 from components.kubernetes import KubernetesObject, cluster_options
 
@@ -29,7 +29,7 @@ class Collection(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:monitoring:Collection", name, None, opts)
         objects: dict[str, KubernetesObject] = {}
-        for manifest in all_manifests(plan, stack):
+        for manifest in monitoring_manifests(plan, stack):
             options = cluster_options(self, cluster=cluster, served_by=served_by)
             if manifest["kind"] == "Secret":
                 # Kubernetes adds the token, and the provider reads it back as a secret, never in plain text.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
-from berth.manifests.workloads.objects import config_map, secret_provider_class
+from berth.manifests.workloads.objects import config_map, mounted_secret_class
 from berth.plan.team_stack import TeamStackPlan
 from components.kubernetes import KubernetesObject, cluster_options
 
@@ -30,7 +30,7 @@ class Files(pulumi.ComponentResource):
             ),
             *(
                 KubernetesObject(
-                    f"{name}-secrets-{each.name}", secret_provider_class(each, plan), live=live, opts=options
+                    f"{name}-secrets-{each.name}", mounted_secret_class(each, plan), live=live, opts=options
                 )
                 for each in plan.secrets
             ),

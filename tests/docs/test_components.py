@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from berth.engine import run as run_offline
+from berth.engine import record_program as run_offline
 from berth.spec.model import to_camel
 from packages.berth.provider import COMPONENTS
 from tests.engine import Run, both_modes, broken_rules, run

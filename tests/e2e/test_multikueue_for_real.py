@@ -98,7 +98,7 @@ def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
     token = ("secret", metadata["name"], "-n", metadata["namespace"])
     data = until("a token", lambda: worker.get(*token).get("data", {}), lambda data: {"token", "ca.crt"} <= data.keys())
     config: dict[str, Any] = json.loads(worker.kubectl("config", "view", "--raw", "--minify", "-o", "json"))
-    text = worker_access.kubeconfig("east", config["clusters"][0]["cluster"]["server"], data)
+    text = worker_access.worker_kubeconfig("east", config["clusters"][0]["cluster"]["server"], data)
     return {
         **worker_access.kubeconfig_secret(fleet_plan),
         "data": {"kubeconfig": base64.b64encode(text.encode()).decode()},

@@ -18,7 +18,7 @@ from pulumi.output import Unknown
 
 from berth.cli.preview.live_cluster import answer_function
 from berth.engine import SECRET, Preview, ProgramError, RecordedResource
-from berth.engine import run as run_offline
+from berth.engine import record_program as run_offline
 from berth.evaluate import evaluate_values
 from packages.berth.arguments import read_arguments
 from packages.berth.provider import COMPONENTS

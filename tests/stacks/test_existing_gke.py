@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.preview.live_cluster import answer_function
-from berth.engine import SECRET, Preview, ProgramError, run, run_program
+from berth.engine import SECRET, Preview, ProgramError, record_program, run_program
 from berth.evaluate import evaluate_values
 from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.gke import AutoProvisioningPlan, ResourceLimit
@@ -89,7 +89,7 @@ def look_up(**stated: Any) -> str:
         kubeconfigs.append(look_up_cluster(replace(cluster, **stated), provider).kubeconfig)
 
     answer = partial(answer_function, plan(EXAMPLE))
-    run(build, project="berth", stack="test", config={}, invoke=answer)
+    record_program(build, project="berth", stack="test", config={}, invoke=answer)
     return kubeconfigs[0]
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
 from berth.monitoring.dashboards import parse_duration
-from berth.monitoring.metrics import MANAGED, load_table, render_query
+from berth.monitoring.metrics import MANAGED, monitoring_table, render_query
 from berth.text import abbreviate_names
 
 _LIMIT = "8675309421"
@@ -90,7 +90,7 @@ def read_limit(row: Mapping[str, Any], query: str, cluster: str, backend: str) -
 
 
 def _rows() -> list[Mapping[str, Any]]:
-    return cast("list[Mapping[str, Any]]", load_table("alerts"))
+    return cast("list[Mapping[str, Any]]", monitoring_table("alerts"))
 
 
 def _condition(policy: ApiObject) -> ApiObject:

@@ -39,15 +39,13 @@ class ImportIds:
         self.inventory = inventory
         self.project = inventory.project
         self.objects = {(str(o["kind"]), namespace_of(o), name_of(o)) for o in inventory.objects}
-        charts = [*plan.charts, *(plan.monitoring.charts if plan.monitoring else ())]
-        self.releases = {chart.name: f"{chart.namespace}/{chart.name}" for chart in charts}
         self._forms = _forms(inventory, plan)
 
     def import_id(self, resource: ImportableResource) -> str | None:
         """Return the ID to import; None if the resource does not exist, or no answer shows that it does."""
         inputs = resource.inputs
         if resource.type == _HELM:
-            return self.releases.get(str(inputs.get("name")))
+            return f"{inputs['namespace']}/{inputs['name']}"
         if resource.type.startswith("kubernetes:"):
             return self._object_id(resource)
         kind = resource.type.removeprefix("gcp:")

@@ -13,11 +13,11 @@ import yaml
 
 from berth.adopt.api_objects import Fate, InvalidInventory, NotAdopted, StackEntry, mapping_at, name_of, namespace_of
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.pools import format_duration
 from berth.diff.fields import compare_fields
 from berth.diff.values import format_change
 from berth.manifests.helm_values import configuration
 from berth.plan.fleet import FleetPlan
+from berth.text import format_duration
 from berth.yaml_loader import load_yaml
 
 _CONFIG_MAP, _FILE = ("kueue-system", "kueue-manager-config"), "controller_manager_config.yaml"

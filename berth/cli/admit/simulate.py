@@ -14,8 +14,8 @@ from berth.cli.manifests import read_files
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import evaluate_stack, require_kueue
 from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
-from berth.jobs.values import as_mapping
 from berth.loader.locate import display_path, locate
+from berth.manifests.workloads.values import as_mapping
 from berth.plan.fleet import FleetPlan
 from berth.simulator.agreement import find_mismatches, format_summary
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings

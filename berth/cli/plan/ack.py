@@ -13,8 +13,8 @@ from berth.plan.teams import TeamPlan
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the plan and its problems as JSON values (docs/backends.md)."""
-    plan = evaluation.plan
-    assert isinstance(plan, AckFleetPlan)
+    plan = evaluation.plan if isinstance(evaluation.plan, AckFleetPlan) else None
+    assert plan is not None
     return {
         "stack": plan.stack,
         "region": plan.region,

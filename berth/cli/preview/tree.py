@@ -16,7 +16,7 @@ from berth import outputs as exports
 from berth.cli.preview.live_cluster import answer_function
 from berth.cli.terminal import is_coloured
 from berth.diagnostics import format_path
-from berth.engine import Marker, Preview, RecordedResource, References, project_name, run_program
+from berth.engine import Marker, Preview, RecordedResource, References, read_project_name, run_program
 from berth.evaluate import Evaluation
 from berth.plan.team_stack import TeamStackPlan
 
@@ -81,7 +81,7 @@ def stand_in_references(evaluation: Evaluation, root: Path) -> References:
         or evaluation.platform_evaluation.fleet_plan is None
     ):
         return {}
-    name = f"organization/{project_name(root)}/{evaluation.plan.platform}"
+    name = f"organization/{read_project_name(root)}/{evaluation.plan.platform}"
     return {name: (exports.placeholder_outputs(evaluation.platform_evaluation.fleet_plan), {exports.KUBECONFIG_OUTPUT})}
 
 

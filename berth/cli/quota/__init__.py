@@ -45,7 +45,7 @@ def command(
     the project's limits, and exits 1 if a quota is short.
     """
     from berth.cli.quota import tables
-    from berth.quota.compare import compare_quotas
+    from berth.quota.compare import compare_with_limits
     from berth.quota.required import required_quotas
 
     plan = _google_plan(evaluate_or_exit(stack, allow_any_kind=True))
@@ -56,7 +56,7 @@ def command(
         else:
             print_document(tables.needs_document(plan, required))
         raise typer.Exit(EXIT_OK)
-    comparisons = compare_quotas(required, _answers(plan, have))
+    comparisons = compare_with_limits(required, _answers(plan, have))
     if as_json:
         typer.echo(format_json(tables.comparison_as_json(plan, comparisons)))
     else:

@@ -103,7 +103,7 @@ def _objects(plan: StackPlan, content: Content) -> Iterable[dict[str, object]]:
         return [preview_reader(_objects(plan, Content.OBJECTS))]
     if isinstance(plan, TeamStackPlan):
         return team_stack_manifests(plan)
-    return ack.all_manifests(plan) if isinstance(plan, AckFleetPlan) else map(without_patch, all_manifests(plan))
+    return ack.ack_manifests(plan) if isinstance(plan, AckFleetPlan) else map(without_patch, all_manifests(plan))
 
 
 def _numbered(manifests: Iterable[dict[str, object]]) -> Iterator[tuple[str, dict[str, object]]]:

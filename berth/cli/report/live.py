@@ -14,8 +14,9 @@ from berth.diagnostics import Severity
 from berth.document import Note, Table
 from berth.jobs.files import ManifestDocument, read_kubectl_json
 from berth.jobs.quantities import parse_quantity
-from berth.jobs.values import as_list, get_nested
+from berth.jobs.values import get_nested
 from berth.loader.locate import display_path
+from berth.manifests.workloads.values import as_list
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan
 from berth.report.live import LiveView

@@ -58,7 +58,7 @@ def team_stack_manifests(plan: TeamStackPlan) -> Iterator[Manifest]:
     for each in plan.configs:
         yield config_map(each, plan)
     for each in plan.secrets:
-        yield secret_provider_class(each, plan)
+        yield mounted_secret_class(each, plan)
     for workload in plan.workloads.values():
         yield from workload_manifests(workload)
 
@@ -73,7 +73,7 @@ def config_map(config: ConfigPlan, plan: TeamStackPlan) -> Manifest:
     }
 
 
-def secret_provider_class(secrets: SecretsPlan, plan: TeamStackPlan) -> Manifest:
+def mounted_secret_class(secrets: SecretsPlan, plan: TeamStackPlan) -> Manifest:
     """Render the SecretProviderClass that mounts secrets of Secret Manager as a volume."""
     metadata: Manifest = {"name": secrets.name, "namespace": plan.namespace, "labels": dict(plan.labels)}
     return tenancy.secret_provider_class(metadata, secrets.secrets)

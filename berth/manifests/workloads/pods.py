@@ -125,7 +125,8 @@ def _fill_template(template: Mapping[str, object], derived: Manifest, container:
     """
     own = as_mapping(copy.deepcopy(dict(template)))
     spec, own_spec = dict(as_mapping(derived["spec"])), as_mapping(own["spec"])
-    _fill_container(own_spec["containers"][main_container(template)], spec.pop("containers")[0], container)
+    own_container = as_mapping(as_list(own_spec["containers"])[main_container(template)])
+    _fill_container(own_container, as_mapping(as_list(spec.pop("containers"))[0]), container)
     for key in ("volumes", "tolerations"):
         written = as_list(own_spec.get(key))
         if added := [each for each in as_list(spec.pop(key, None)) if each not in written]:

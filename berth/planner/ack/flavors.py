@@ -12,7 +12,7 @@ from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware
 from berth.planner.machines.pools import BERTH, PlannedPool
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.ack import AckFleetSpec
 from berth.spec.machines.capacity import Capacity
@@ -22,7 +22,7 @@ GPU = "nvidia.com/gpu"
 """Resource name of ACK's device plugin for all GPU types."""
 
 
-def plan_pools(spec: AckFleetSpec, plans: list[MemberPlan]) -> dict[str, PlannedPool]:
+def plan_ack_pools(spec: AckFleetSpec, plans: list[MemberPlan]) -> dict[str, PlannedPool]:
     """Return pools by name; node pools with the same name in several members are one pool."""
     groups: dict[str, list[AckNodePoolPlan]] = {}
     for member in plans:
@@ -62,7 +62,7 @@ def _pool(spec: AckFleetSpec, name: str, group: list[AckNodePoolPlan]) -> Planne
     )
 
 
-def plan_flavors(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> dict[str, PlannedFlavor]:
+def plan_ack_flavors(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> dict[str, FlavorGroup]:
     """Return flavors by name, each a group of pools with one GPU type and one capacity."""
     groups: dict[str, list[PlannedPool]] = {}
     for pool in planned_pools.values():
@@ -87,10 +87,10 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
     return True
 
 
-def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
+def _flavor(name: str, group: list[PlannedPool]) -> FlavorGroup:
     machines = [(p.hardware.machine, p.hardware.per_node) for p in group]
     counts = [p.hardware.accelerators for p in group]
-    return PlannedFlavor(
+    return FlavorGroup(
         name=name,
         pools=tuple(group),
         node_labels={},

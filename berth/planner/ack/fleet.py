@@ -16,7 +16,7 @@ from berth.plan.teams import TeamPlan
 from berth.planner import backend_losses
 from berth.planner.ack import members
 from berth.planner.ack.elastic_quotas import ROOT_NAME, elastic_quota_tree, node_names
-from berth.planner.ack.flavors import plan_flavors, plan_pools
+from berth.planner.ack.flavors import plan_ack_flavors, plan_ack_pools
 from berth.planner.ack.without_quota_tree import report_quotas, without_limits, without_quotas
 from berth.planner.allowances import FLEET, ack_allowances, is_protected
 from berth.planner.context import PlanningContext
@@ -33,8 +33,8 @@ _NOT_ON_ACK = "networkPolicy, podSecurity and the limits of namespaces"
 """What Berth creates for every team on Google Cloud by default."""
 
 
-class PlannedAckFleet(Struct, frozen=True):
-    """A plan of everything without faults, like PlannedFleet for Google Cloud."""
+class AckPlanningResult(Struct, frozen=True):
+    """A plan of everything without faults, like PlanningResult for Google Cloud."""
 
     plan: AckFleetPlan
     problems: tuple[Problem, ...]
@@ -48,7 +48,7 @@ class PlannedAckFleet(Struct, frozen=True):
         return _with_node_pool_path(problem, self.node_pool_paths)
 
 
-def plan_ack(stack: str, parsed: Parsed) -> PlannedAckFleet | None:
+def plan_ack(stack: str, parsed: Parsed) -> AckPlanningResult | None:
     """Plan a fleet on Alibaba Cloud; None if the stack is for another backend."""
     if parsed.ack is None:
         return None
@@ -66,7 +66,7 @@ def plan_ack(stack: str, parsed: Parsed) -> PlannedAckFleet | None:
     problems = tuple(
         _with_node_pool_path(problem, planned_members.node_pool_paths) for problem in context.problems.entries
     )
-    return PlannedAckFleet(
+    return AckPlanningResult(
         plan, problems, context.origins, complete, machines_complete, planned_members.node_pool_paths
     )
 
@@ -108,8 +108,8 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
     has_tree = spec.ack.fleet.quota_tree
     if not has_tree:
         report_quotas(context, spec)
-    planned_pools = plan_pools(spec, planned_members.plans)
-    planned_flavors = plan_flavors(context, planned_pools)
+    planned_pools = plan_ack_pools(spec, planned_members.plans)
+    planned_flavors = plan_ack_flavors(context, planned_pools)
     queue_plans = queues.plan_cluster_queues(context, planned_pools, planned_flavors)
     cohort_plans = cohorts.plan_cohorts(context, queue_plans, planned_pools, planned_flavors)
     resource_of = {flavor.name: flavor.resource for flavor in planned_flavors.values()}

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from berth.diagnostics import FieldPath
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.spec.ack import AckFleetSpec
 from berth.spec.teams import TeamSpec
 
@@ -23,7 +23,7 @@ def without_quotas(teams: Mapping[str, TeamSpec]) -> dict[str, TeamSpec]:
     return {name: team.model_copy(update={"queues": {}, "cohort": None}) for name, team in teams.items()}
 
 
-def without_limits(teams: tuple[TeamPlan, ...], planned_flavors: Mapping[str, PlannedFlavor]) -> tuple[TeamPlan, ...]:
+def without_limits(teams: tuple[TeamPlan, ...], planned_flavors: Mapping[str, FlavorGroup]) -> tuple[TeamPlan, ...]:
     """Return the teams with the whole capacity as their ceiling."""
     ceiling = {name: flavor.capacity.max for name, flavor in planned_flavors.items()}
     return tuple(replace(team, ceiling=ceiling) for team in teams)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from berth.diagnostics import FieldPath, join_words
 from berth.plan.existing import ExistingGkeClusterPlan
-from berth.planner.cluster.gke import check_autopilot_keys, node_account_email, node_account_plan
+from berth.planner.cluster.gke import check_autopilot_keys, node_account_plan, planned_node_account
 from berth.planner.cluster.maintenance import auto_provisioning_plan
 from berth.planner.cluster.webhooks import report_called_ports
 from berth.planner.context import PlanningContext
@@ -91,7 +91,7 @@ def _uses_node_account(context: PlanningContext, pools: Mapping[str, PlannedPool
 
     The nodes of an adopted pool do if the stack file writes the account's address.
     """
-    email = node_account_email(context)
+    email = planned_node_account(context)
     created = (pool.spec for pool in pools.values() if pool.made_by == BERTH)
     return bool(context.spec.compute_classes) or any(
         each.service_account == email or (each.service_account is None and not each.adopted) for each in created

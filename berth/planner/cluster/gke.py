@@ -267,10 +267,10 @@ def cluster_name(context: PlanningContext) -> str:
 def node_account_id(context: PlanningContext) -> str:
     """Return the ID of the nodes' service account. In an existing cluster it has the stack's name, for its owner may
     have one with the cluster's."""
-    return node_account_email(context).partition("@")[0]
+    return planned_node_account(context).partition("@")[0]
 
 
-def node_account_email(context: PlanningContext) -> str:
+def planned_node_account(context: PlanningContext) -> str:
     """Return the email address of the nodes' service account."""
     owner = context.stack if context.cluster_exists else cluster_name(context)
     return names.node_account_email(owner, context.project)
@@ -282,6 +282,6 @@ def node_account_plan(context: PlanningContext) -> ServiceAccountPlan:
     return ServiceAccountPlan(
         account_id=account,
         display_name=f"Nodes of cluster {cluster_name(context)}",
-        email=node_account_email(context),
+        email=planned_node_account(context),
         roles=NODE_ROLES,
     )

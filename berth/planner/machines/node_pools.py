@@ -13,7 +13,7 @@ from berth.plan.gke import GpuPlan, NodePoolPlan
 from berth.plan.node_settings import GpuSharingPlan, LocalSsdPlan, NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds
 from berth.planner.allowances import is_protected
-from berth.planner.cluster.gke import node_account_email
+from berth.planner.cluster.gke import planned_node_account
 from berth.planner.cluster.versions import may_support_flex_start
 from berth.planner.context import PlanningContext
 from berth.planner.machines.accelerator_networks import node_network
@@ -162,7 +162,7 @@ def _service_account(context: PlanningContext, pool: PlannedPool) -> str | None:
     An adopted pool keeps the written address, which a look-up compares with its nodes'.
     """
     written = pool.spec.service_account
-    return None if written == node_account_email(context) and not pool.spec.adopted else written
+    return None if written == planned_node_account(context) and not pool.spec.adopted else written
 
 
 def _network_labels(network: NodeNetworkPlan) -> dict[str, str]:

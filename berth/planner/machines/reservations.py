@@ -241,7 +241,7 @@ def _check_existing(context: PlanningContext, path: FieldPath, spec: Reservation
 def _check_zone(context: PlanningContext, path: FieldPath, spec: ReservationSpec, machine: Machine) -> None:
     """Report an unknown zone, and warn if the zone does not list the machine."""
     context.check_zone(path, spec.zone, accepted=spec.accept_zone)
-    violation = zone_violation(machine, (spec.zone,), catalog.region_of(spec.zone))
+    violation = zone_violation(machine, (spec.zone,), catalog.region_of_zone(spec.zone))
     if violation and not spec.accept_zone and spec.zone in catalog.zone_table().regions.get(context.region, ()):
         context.problems.warning(violation.code, path, violation.message)
 

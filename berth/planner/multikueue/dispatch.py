@@ -14,7 +14,7 @@ from berth.plan.admission_checks import (
     ParametersPlan,
 )
 from berth.plan.kueue import ClusterQueuePlan, QueueCheckPlan
-from berth.planner.multikueue.worker_access import MULTIKUEUE_ACCOUNT, kubeconfig_secret
+from berth.planner.multikueue.worker_access import MULTIKUEUE_ACCOUNT, kubeconfig_secret_name
 from berth.planner.multikueue.worker_clusters import WorkerContext
 
 
@@ -44,9 +44,11 @@ def multikueue_check(config: MultiKueueConfigPlan) -> AdmissionCheckPlan:
     return AdmissionCheckPlan(name=config.name, controller=MULTIKUEUE, parameters=parameters)
 
 
-def multikueue_cluster(worker_context: WorkerContext) -> MultiKueueClusterPlan:
+def multikueue_cluster_plan(worker_context: WorkerContext) -> MultiKueueClusterPlan:
     """Return the MultiKueueCluster of a worker, with a kubeconfig in a Secret or a ClusterProfile."""
     profile = worker_context.spec.cluster_profile
     return MultiKueueClusterPlan(
-        name=worker_context.name, kubeconfig=None if profile else kubeconfig_secret(worker_context), profile=profile
+        name=worker_context.name,
+        kubeconfig=None if profile else kubeconfig_secret_name(worker_context),
+        profile=profile,
     )

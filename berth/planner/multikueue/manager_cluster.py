@@ -22,7 +22,7 @@ from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner.allowances import allowances
 from berth.planner.cluster_fleet import ClusterMachines, plan_cluster_fleet
 from berth.planner.context import PlanningContext
-from berth.planner.multikueue.dispatch import configs_and_checks, multikueue_check, multikueue_cluster
+from berth.planner.multikueue.dispatch import configs_and_checks, multikueue_check, multikueue_cluster_plan
 from berth.planner.multikueue.manager_address import reserve_manager_address
 from berth.planner.multikueue.quota_shares import compute_shares, plan_worker_cohort, worker_queues
 from berth.planner.multikueue.worker_access import (
@@ -139,7 +139,7 @@ def plan_manager(
         ),
         workers=tuple(worker for worker, _ in workers),
         multikueue_configs=configs,
-        multikueue_clusters=tuple(multikueue_cluster(site) for site in worker_contexts),
+        multikueue_clusters=tuple(multikueue_cluster_plan(site) for site in worker_contexts),
     )
     return plan, workers
 

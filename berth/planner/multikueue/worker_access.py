@@ -22,7 +22,7 @@ _PREINSTALLED = ("batch/job", "jobset.x-k8s.io/jobset", *_POD_FRAMEWORKS)
 """Frameworks whose kinds every worker has: those of Kubernetes, and the JobSet that Berth installs."""
 
 
-def kubeconfig_secret(worker_context: WorkerContext) -> str:
+def kubeconfig_secret_name(worker_context: WorkerContext) -> str:
     """Return the name of the Secret on the manager that holds the worker's kubeconfig."""
     return f"{MULTIKUEUE_ACCOUNT}-{worker_context.name}"
 
@@ -38,7 +38,7 @@ def worker_access_plan(context: PlanningContext, worker_context: WorkerContext) 
     return WorkerAccessPlan(
         account=MULTIKUEUE_ACCOUNT,
         namespace=KUEUE_RELEASE[2],
-        secret=kubeconfig_secret(worker_context),
+        secret=kubeconfig_secret_name(worker_context),
         job_kinds={group: tuple(sorted(resources_by_group[group])) for group in sorted(resources_by_group)},
         token_date=worker_context.spec.token_date,
     )

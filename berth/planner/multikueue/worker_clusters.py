@@ -14,7 +14,7 @@ from berth.planner.cluster_fleet import ClusterMachines, plan_machines
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.multikueue.quota_shares import WorkerCapacity
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.rules.gke.gpu import gpu_labels
 from berth.spec.workers import WorkerSpec
 
@@ -172,9 +172,9 @@ def _common_size(sizes: Iterable[int]) -> int:
 
 def common_flavors(
     context: PlanningContext, contexts: Sequence[WorkerContext], known_pools: Mapping[str, PlannedPool]
-) -> dict[str, PlannedFlavor]:
+) -> dict[str, FlavorGroup]:
     """Return flavors by name, with the node labels common to all workers, because no job runs on the manager."""
-    flavors_by_name: dict[str, list[tuple[WorkerContext, PlannedFlavor]]] = {}
+    flavors_by_name: dict[str, list[tuple[WorkerContext, FlavorGroup]]] = {}
     for worker_context in contexts:
         for flavor in worker_context.machines.flavors.values():
             flavors_by_name.setdefault(flavor.name, []).append((worker_context, flavor))
@@ -189,9 +189,9 @@ def common_flavors(
 
 def _merge_flavors(
     context: PlanningContext,
-    worker_flavors: Sequence[tuple[WorkerContext, PlannedFlavor]],
+    worker_flavors: Sequence[tuple[WorkerContext, FlavorGroup]],
     known_pools: Mapping[str, PlannedPool],
-) -> PlannedFlavor:
+) -> FlavorGroup:
     (first_worker, flavor), *others = worker_flavors
     for worker_context, other in others:
         if difference := _pool_difference(flavor.pools[0], other.pools[0]):
@@ -220,7 +220,7 @@ def _merge_flavors(
 
 
 def worker_capacities(
-    context: PlanningContext, contexts: Sequence[WorkerContext], merged_flavors: Iterable[PlannedFlavor]
+    context: PlanningContext, contexts: Sequence[WorkerContext], merged_flavors: Iterable[FlavorGroup]
 ) -> dict[str, WorkerCapacity]:
     """Return the capacity of each worker for each flavor."""
     return {

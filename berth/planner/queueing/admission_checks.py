@@ -15,12 +15,12 @@ from berth.plan.admission_checks import (
     RetryPlan,
 )
 from berth.planner.context import PlanningContext
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.rules.gke.settings import node_pool_settings
 from berth.spec.machines.capacity import QueuedSpec, RetrySpec
 
 
-def admission_check_name(flavor: PlannedFlavor) -> str | None:
+def admission_check_name(flavor: FlavorGroup) -> str | None:
     """Return the name of a queued flavor's admission check: as written, else the flavor's; None if not queued."""
     queued = flavor.pools[0].spec.capacity.queued
     return queued and (queued.admission_check or shorten(f"dws-{flavor.name}", MAX_LABEL))
@@ -33,7 +33,7 @@ class PlannedChecks(NamedTuple):
     provisioning_configs: tuple[ProvisioningConfigPlan, ...]
 
 
-def plan_checks(context: PlanningContext, flavors: Mapping[str, PlannedFlavor]) -> PlannedChecks:
+def plan_checks(context: PlanningContext, flavors: Mapping[str, FlavorGroup]) -> PlannedChecks:
     """Return a check and its config for every queued flavor; flavors with equal settings share one."""
     checks_by_name: dict[str, AdmissionCheckPlan] = {}
     configs: dict[str, ProvisioningConfigPlan] = {}
@@ -59,7 +59,7 @@ def plan_checks(context: PlanningContext, flavors: Mapping[str, PlannedFlavor]) 
 
 
 def _provisioning_config(
-    context: PlanningContext, flavor: PlannedFlavor, queued: QueuedSpec, name: str
+    context: PlanningContext, flavor: FlavorGroup, queued: QueuedSpec, name: str
 ) -> ProvisioningConfigPlan:
     pool = flavor.pools[0]
     managed_resources, path = queued.managed_resources, ("pools", pool.name, "capacity", "queued", "managedResources")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from berth.diagnostics import FieldPath, join_words
 from berth.plan.kueue import CPU, MILLI, QuotaLimits, QuotaPlan
 from berth.planner.context import PlanningContext
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.spec.amounts import Amount
 
 MEMORY = "memory"
@@ -19,7 +19,7 @@ _UNITS_OF_KIND = {"tpu": ("slices", "chips"), "gpu": ("GPUs",), CPU: ("cores",)}
 
 
 def to_accelerators(
-    context: PlanningContext, amount: Amount, flavor: PlannedFlavor, maximum: int, path: FieldPath
+    context: PlanningContext, amount: Amount, flavor: FlavorGroup, maximum: int, path: FieldPath
 ) -> int | None:
     """Return `amount` in accelerators; a share is of `maximum`. None, with a fault, if it is not a whole number."""
     count = _accelerator_count(context, amount, flavor, maximum, path)
@@ -33,7 +33,7 @@ def to_accelerators(
 
 
 def _accelerator_count(
-    context: PlanningContext, amount: Amount, flavor: PlannedFlavor, maximum: int, path: FieldPath
+    context: PlanningContext, amount: Amount, flavor: FlavorGroup, maximum: int, path: FieldPath
 ) -> Fraction | None:
     if amount.unit == "share":
         return amount.value * maximum
@@ -48,7 +48,7 @@ def _accelerator_count(
     return None
 
 
-def _accelerators_per_unit(flavor: PlannedFlavor) -> dict[str, frozenset[int]]:
+def _accelerators_per_unit(flavor: FlavorGroup) -> dict[str, frozenset[int]]:
     """Return unit → accelerators in one of it; several numbers if the flavor's pools differ."""
     by_kind = _UNITS_OF_KIND[flavor.pools[0].hardware.machine.kind]
     return {
@@ -58,7 +58,7 @@ def _accelerators_per_unit(flavor: PlannedFlavor) -> dict[str, frozenset[int]]:
     }
 
 
-def _fraction_message(amount: Amount, flavor: PlannedFlavor, maximum: int, count: Fraction) -> str:
+def _fraction_message(amount: Amount, flavor: FlavorGroup, maximum: int, count: Fraction) -> str:
     """Return the message for a `count` that is not whole, with the nearest whole numbers."""
     below = int(count // flavor.unit)
     alternatives = [str(n) for n in (below, below + 1) if n]
@@ -74,7 +74,7 @@ def _fraction_message(amount: Amount, flavor: PlannedFlavor, maximum: int, count
 
 
 def resource_quotas(
-    flavor: PlannedFlavor, resources: tuple[str, ...], cpu: int | None, memory: int | None, limits: QuotaLimits
+    flavor: FlavorGroup, resources: tuple[str, ...], cpu: int | None, memory: int | None, limits: QuotaLimits
 ) -> tuple[QuotaPlan, ...]:
     """Return one quota per covered resource, derived from `limits` in accelerators, or in cores.
 

@@ -11,8 +11,8 @@ from berth.diagnostics import FieldPath, join_words
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, ResourceGroupPlan
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
-from berth.planner.queueing.flavors import PlannedFlavor
-from berth.planner.queueing.queues import display_name
+from berth.planner.queueing.flavors import FlavorGroup
+from berth.planner.queueing.queues import queue_display_name
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from berth.planner.queueing.quotas import (
     FlavorIndex,
@@ -32,7 +32,7 @@ def plan_cohorts(
     context: PlanningContext,
     queues: tuple[ClusterQueuePlan, ...],
     pools: Mapping[str, PlannedPool],
-    flavors: Mapping[str, PlannedFlavor],
+    flavors: Mapping[str, FlavorGroup],
 ) -> tuple[CohortPlan, ...]:
     """Return every cohort, by name. A cohort's own quota is its guarantee minus the guarantees of its members."""
     parents = _checked_parents(context)
@@ -40,7 +40,7 @@ def plan_cohorts(
     guarantees_below: dict[str, GuaranteesBelow] = {name: {} for name in parents}
     for queue in queues:
         if queue.cohort in guarantees_below:
-            queue_name = display_name(context.origins["cluster queue", queue.name], queue.name)
+            queue_name = queue_display_name(context.origins["cluster queue", queue.name], queue.name)
             for flavor, quota in accelerator_quotas(queue, resources):
                 guarantees_below[queue.cohort].setdefault(flavor, {})[queue_name] = quota.nominal
     plans: dict[str, CohortPlan] = {}

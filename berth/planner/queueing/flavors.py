@@ -35,8 +35,8 @@ _TOO_MANY = (
 )
 
 
-class PlannedFlavor(Struct, frozen=True):
-    """A flavor being planned, complete except for the guarantees of queues."""
+class FlavorGroup(Struct, frozen=True):
+    """A flavor as the group of pools that form it, which the planner computes with; `FlavorPlan` is what is created."""
 
     name: str
     pools: tuple[PlannedPool, ...]
@@ -71,7 +71,7 @@ class PlannedFlavor(Struct, frozen=True):
         return self.pools[0].hardware.machine.noun
 
 
-def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dict[str, PlannedFlavor]:
+def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dict[str, FlavorGroup]:
     """Return every flavor of the fleet, by name."""
     groups: dict[str, list[PlannedPool]] = {}
     for kind in _group_by_kind(pools.values()):
@@ -146,7 +146,7 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
 # --- selection --------------------------------------------------------------------------------------------------------
 
 
-def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
+def _flavor(name: str, group: list[PlannedPool]) -> FlavorGroup:
     first = group[0]
     labels = selecting_labels(first)
     shared_labels = [
@@ -157,7 +157,7 @@ def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
     is_selected = first.hardware.is_cpu and len(machine_types) == 1
     shared_machine_type = {INSTANCE_TYPE: machine_types.pop()} if is_selected else {}
     counts = [p.hardware.accelerators for p in group]
-    return PlannedFlavor(
+    return FlavorGroup(
         name=name,
         pools=tuple(group),
         node_labels={**labels, **shared_machine_type, **dict(shared_labels)},
@@ -172,7 +172,7 @@ def _flavor(name: str, group: list[PlannedPool]) -> PlannedFlavor:
 # --- telling flavors apart --------------------------------------------------------------------------------------------
 
 
-def _make_distinct(context: PlanningContext, by_name: dict[str, PlannedFlavor]) -> dict[str, PlannedFlavor]:
+def _make_distinct(context: PlanningContext, by_name: dict[str, FlavorGroup]) -> dict[str, FlavorGroup]:
     """Add the machine type to flavors whose pods could run on each other's nodes; report those it does not separate."""
     ambiguous = {
         first.name
@@ -193,7 +193,7 @@ def _make_distinct(context: PlanningContext, by_name: dict[str, PlannedFlavor]) 
     return narrowed
 
 
-def _selects_nodes_of(flavor: PlannedFlavor, other: PlannedFlavor) -> bool:
+def _selects_nodes_of(flavor: FlavorGroup, other: FlavorGroup) -> bool:
     """Return whether a pod with the selector and tolerations of `flavor` can run on a node of `other`."""
     tolerated = {(t.key, t.value) for t in flavor.tolerations}
     return any(
@@ -203,7 +203,7 @@ def _selects_nodes_of(flavor: PlannedFlavor, other: PlannedFlavor) -> bool:
     )
 
 
-def _report_ambiguous(context: PlanningContext, flavor: PlannedFlavor, other: PlannedFlavor) -> None:
+def _report_ambiguous(context: PlanningContext, flavor: FlavorGroup, other: FlavorGroup) -> None:
     path: FieldPath = ("pools", flavor.pools[0].name)
     same_network = flavor.pools[0].request.network == other.pools[0].request.network
     remedy = "write the same flavor for both pools, or write" if same_network else "write"
@@ -214,7 +214,7 @@ def _report_ambiguous(context: PlanningContext, flavor: PlannedFlavor, other: Pl
     context.problems.fault("ambiguous-flavor", path, message)
 
 
-def _check_kueue_limits(context: PlanningContext, flavor: PlannedFlavor) -> None:
+def _check_kueue_limits(context: PlanningContext, flavor: FlavorGroup) -> None:
     path: FieldPath = ("pools", flavor.pools[0].name)
     if (excess := len(flavor.node_labels) - MAX_FLAVOR_ITEMS) > 0:
         message = f"{len(flavor.node_labels)} {_TOO_MANY.format('labels')}; remove {excess}"
@@ -227,7 +227,7 @@ def _check_kueue_limits(context: PlanningContext, flavor: PlannedFlavor) -> None
 # --- the plan ---------------------------------------------------------------------------------------------------------
 
 
-def flavor_plan(context: PlanningContext, flavor: PlannedFlavor, guaranteed: int) -> FlavorPlan:
+def flavor_plan(context: PlanningContext, flavor: FlavorGroup, guaranteed: int) -> FlavorPlan:
     """Return the plan of a flavor, of which queues guarantee `guaranteed` accelerators."""
     path: FieldPath = ("pools", flavor.pools[0].name)
     context.origins["flavor", flavor.name] = path
@@ -250,7 +250,7 @@ def flavor_plan(context: PlanningContext, flavor: PlannedFlavor, guaranteed: int
     )
 
 
-def topology_plans(flavors: Mapping[str, PlannedFlavor]) -> tuple[TopologyPlan, ...]:
+def topology_plans(flavors: Mapping[str, FlavorGroup]) -> tuple[TopologyPlan, ...]:
     """Return the topologies of flavors; flavors with the same levels share one."""
     by_name = {flavor.topology.name: flavor.topology for flavor in flavors.values() if flavor.topology}
     return tuple(by_name[name] for name in sorted(by_name))

@@ -13,7 +13,7 @@ from berth.planner.context import PlanningContext
 from berth.planner.formerly import check_former_names
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing.admission_checks import admission_check_name
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.local_queues import (
     LocalQueueNames,
     plan_local_queues,
@@ -44,7 +44,7 @@ class QueueRequest(Struct, frozen=True):
 
 
 def plan_cluster_queues(
-    context: PlanningContext, pools: dict[str, PlannedPool], flavors: dict[str, PlannedFlavor]
+    context: PlanningContext, pools: dict[str, PlannedPool], flavors: dict[str, FlavorGroup]
 ) -> tuple[ClusterQueuePlan, ...]:
     """Return every cluster queue of the fleet, by name."""
     check_former_names(context, ("teams",), context.spec.teams)
@@ -93,7 +93,7 @@ def _local_name(key: str, spec: QueueSpec) -> str:
     return spec.local_queue or spec.formerly or key
 
 
-def display_name(path: FieldPath, name: str) -> str:
+def queue_display_name(path: FieldPath, name: str) -> str:
     """Return a queue's name in messages: `team/queue` for a team's queue, else `name`."""
     return f"{path[1]}/{path[3]}" if path[0] == "teams" else name
 
@@ -174,7 +174,7 @@ def is_queue_protected(context: PlanningContext, name: str) -> bool:
     return is_protected(context, f"clusterQueues.{name}") and is_protected(context, CLUSTER)
 
 
-def queue_checks(planned_flavors: Iterable[PlannedFlavor]) -> tuple[QueueCheckPlan, ...]:
+def queue_checks(planned_flavors: Iterable[FlavorGroup]) -> tuple[QueueCheckPlan, ...]:
     """Return each admission check of queued flavors, with the flavors it applies to."""
     flavors_by_check: dict[str, list[str]] = {}
     for flavor in planned_flavors:

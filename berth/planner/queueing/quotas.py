@@ -13,7 +13,7 @@ from berth.plan.kueue import FlavorQuotasPlan, QuotaLimits
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing.amounts import CPU, MEMORY, resource_quotas, to_accelerators
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.spec.amounts import ZERO_AMOUNT, Amount
 from berth.spec.teams import PerAcceleratorSpec, QuotaSpec
 
@@ -50,7 +50,7 @@ class FlavorQuotaRequest(Struct, frozen=True):
     """One flavor of a holder, with its limits in accelerators."""
 
     path: FieldPath
-    flavor: PlannedFlavor
+    flavor: FlavorGroup
     spec: QuotaSpec
     limits: QuotaLimits
 
@@ -58,7 +58,7 @@ class FlavorQuotaRequest(Struct, frozen=True):
 class FlavorIndex:
     """Pools and flavors by name, and the flavor of each pool, to resolve entries."""
 
-    def __init__(self, pools: Mapping[str, PlannedPool], flavors: Mapping[str, PlannedFlavor]) -> None:
+    def __init__(self, pools: Mapping[str, PlannedPool], flavors: Mapping[str, FlavorGroup]) -> None:
         self.pools = pools
         self.flavors = flavors
         self.flavor_of = {pool.name: flavor for flavor in flavors.values() for pool in flavor.pools}
@@ -105,7 +105,7 @@ def _flavor_request(
 
 def _resolve_flavor(
     context: PlanningContext, spec: QuotaSpec, path: FieldPath, index: FlavorIndex
-) -> tuple[PlannedFlavor, int] | None:
+) -> tuple[FlavorGroup, int] | None:
     """Return the flavor of an entry, and the accelerators of its pool or flavor, which a share refers to."""
     if (spec.pool is None) == (spec.flavor is None):
         both = "has both pool and flavor; remove one of them"
@@ -122,7 +122,7 @@ def _resolve_flavor(
 
 
 def _cohort_limits(
-    context: PlanningContext, spec: QuotaSpec, flavor: PlannedFlavor, maximum: int, path: FieldPath
+    context: PlanningContext, spec: QuotaSpec, flavor: FlavorGroup, maximum: int, path: FieldPath
 ) -> _SharingLimits | None:
     """Borrowing and lending limits in a cohort; None after a fault."""
     unlimited = spec.borrow is not None and spec.borrow.unit == "unlimited"

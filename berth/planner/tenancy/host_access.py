@@ -8,13 +8,13 @@ from berth import catalog
 from berth.diagnostics import FieldPath, join_words
 from berth.plan.teams import HostAccessPlan
 from berth.planner.context import PlanningContext
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 
 DEFAULT_LEVEL = "baseline"
 
 
 def pod_security(
-    context: PlanningContext, team: str, flavors: Iterable[str], planned_flavors: Mapping[str, PlannedFlavor]
+    context: PlanningContext, team: str, flavors: Iterable[str], planned_flavors: Mapping[str, FlavorGroup]
 ) -> tuple[str, HostAccessPlan | None]:
     """Return the level as written, else `baseline` with an exemption for what training on its machines needs.
 
@@ -42,7 +42,7 @@ def pod_security(
     return written or DEFAULT_LEVEL, access if written is None else None
 
 
-def _host_access(flavors: Iterable[PlannedFlavor]) -> HostAccessPlan | None:
+def _host_access(flavors: Iterable[FlavorGroup]) -> HostAccessPlan | None:
     """Return the host access that jobs on these flavors need beyond `baseline`; None if they need none."""
     network, paths, read_only, capabilities = set[str](), set[str](), set[str](), set[str]()
     for flavor in flavors:

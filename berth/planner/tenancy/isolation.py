@@ -12,7 +12,7 @@ from berth.diagnostics import FieldPath, join_words
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import EgressPlan, IsolationPlan, ObjectLimitsPlan
 from berth.planner.context import PlanningContext
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.tenancy.host_access import pod_security
 from berth.spec.base import written_keys
 from berth.spec.tenancy import NetworkPolicySpec
@@ -44,7 +44,7 @@ def team_isolation(
     team: str,
     queues: Iterable[ClusterQueuePlan],
     ceiling: Mapping[str, int],
-    planned_flavors: Mapping[str, PlannedFlavor],
+    planned_flavors: Mapping[str, FlavorGroup],
 ) -> IsolationPlan:
     """Return the isolation of a team with these queues; `ceiling` is flavor → accelerators."""
     spec = context.spec.teams[team]
@@ -68,7 +68,7 @@ def team_isolation(
     )
 
 
-def _max_accelerators(ceiling: Mapping[str, int], planned_flavors: Mapping[str, PlannedFlavor]) -> dict[str, int]:
+def _max_accelerators(ceiling: Mapping[str, int], planned_flavors: Mapping[str, FlavorGroup]) -> dict[str, int]:
     """Return resource name → the most that the team's queues can admit.
 
     The limit never rejects a job that Kueue admits, and jobs that bypass Kueue cannot use more.
@@ -86,7 +86,7 @@ def _accelerator_resources() -> tuple[str, ...]:
     return tuple(sorted({machine.resource for machine in catalog.machines().values()}))
 
 
-def _limits(service_types: Iterable[str], flavors: Iterable[PlannedFlavor]) -> ObjectLimitsPlan:
+def _limits(service_types: Iterable[str], flavors: Iterable[FlavorGroup]) -> ObjectLimitsPlan:
     """Return limits for all machines of the team's flavors plus helper pods: they never reject an admitted job."""
     reachable = list(flavors)
     cpu = sum(ceil(flavor.capacity.max * flavor.cpu_per_accelerator) for flavor in reachable)

@@ -11,7 +11,7 @@ from berth.names import TEAM_LABEL, is_shared_namespace
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext
-from berth.planner.queueing.flavors import PlannedFlavor
+from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.local_queues import check_default_queues, team_namespaces
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy.identities import check_unique_accounts, team_identity
@@ -29,7 +29,7 @@ def plan_teams(
     context: PlanningContext,
     queues: tuple[ClusterQueuePlan, ...],
     tree: QuotaTree,
-    flavors: Mapping[str, PlannedFlavor],
+    flavors: Mapping[str, FlavorGroup],
     limits: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[TeamPlan, ...]:
     """Return every team of the fleet, by name."""
@@ -52,7 +52,7 @@ def _team(
     name: str,
     queues: list[ClusterQueuePlan],
     ceiling: dict[str, int],
-    flavors: Mapping[str, PlannedFlavor],
+    flavors: Mapping[str, FlavorGroup],
     resource_of: Mapping[str, str],
     limits: Mapping[str, int],
 ) -> TeamPlan:

@@ -55,7 +55,7 @@ def zone_violation(
 
 def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *, dws: bool) -> GkeViolation:
     place = missing[0]
-    region = place if place in catalog.zone_table().regions else catalog.region_of(place)
+    region = place if place in catalog.zone_table().regions else catalog.region_of_zone(place)
     flex_start = dws and listed is not catalog.listed_zones(machine)
     what = f"{'flex-start of ' if flex_start else ''}{display_name(machine)}"
     message = f"Google does not list {what} in {_quoted(missing)}; {_alternatives(listed, region)}"
@@ -69,7 +69,7 @@ def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *
 
 def _undocumented(machine: Machine, listed: ListedZones, doubtful: Sequence[str]) -> GkeViolation:
     what = f"Google's API lists {display_name(machine)} in {_quoted(doubtful)}, but Google's documentation does not"
-    message = f"{what}; {_alternatives(listed, catalog.region_of(doubtful[0]))}"
+    message = f"{what}; {_alternatives(listed, catalog.region_of_zone(doubtful[0]))}"
     return GkeViolation(code="zone-undocumented", key="zones", message=message, severity=Severity.WARNING)
 
 
@@ -80,7 +80,7 @@ def _alternatives(listed: ListedZones, region: str) -> str:
         remedy = "write that zone" if len(nearby) == 1 else "write one of them"
         return f"{region} lists it in {_joined(nearby)}; {remedy}, or {accept}"
     first = listed.proposed[0]
-    remedy = f"write region: {catalog.region_of(first)} and zone {first}"
+    remedy = f"write region: {catalog.region_of_zone(first)} and zone {first}"
     others = ", or another zone of this list with its region" if len(listed.proposed) > 1 else ""
     return f"Google lists it in {_joined(listed.proposed)}; {remedy}{others}, or {accept}"
 

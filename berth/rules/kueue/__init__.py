@@ -33,8 +33,8 @@ FLEET_RULES: Final[tuple[FleetRule[FleetPlan], ...]] = effects.RULES
 def fleet_violations(fleet: FleetPlan, *, complete: bool = True) -> Iterator[KueueViolation]:
     """Yield every broken rule of a fleet.
 
-    `complete` as in `PlannedFleet`: False skips rules between objects, because the missing object may have been omitted
-    for another fault.
+    `complete` as in `PlanningResult`: False skips rules between objects, because the missing object may have been
+    omitted for another fault.
     """
     for config in fleet.provisioning_configs:
         yield from find_violations(checks.PROVISIONING_CONFIGS, ("provisioning config", config.name), config)

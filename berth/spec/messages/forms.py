@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from berth.diagnostics import FieldPath, format_value
@@ -31,6 +32,7 @@ def allowed_keys(path: FieldPath, root: type[Model] = FleetSpec) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
 
+@lru_cache(maxsize=4096)
 def annotation_at(path: FieldPath, root: type[Model]) -> Any:
     """Return the annotation of the value at `path`; None where the models have none."""
     annotation: Any = root

@@ -20,7 +20,7 @@ from berth.cli.adopt.answer import adopt_inventory
 from berth.cli.preview import tree as preview
 from berth.evaluate import Evaluation
 from berth.monitoring.dashboards import AlertThreshold, MonitoredFleet, build_alerts
-from berth.monitoring.metrics import IN_CLUSTER, MANAGED, load_table
+from berth.monitoring.metrics import IN_CLUSTER, MANAGED, monitoring_table
 from tests.gke_answers import files
 from tests.google_answers import NUMBER
 from tests.stack_files import ROOT, plan
@@ -300,7 +300,7 @@ def test_every_threshold_of_the_table_is_read_back(backend: str) -> None:
     features = frozenset({"gpu", "tpu", "multi-host", "queued", "prices"})
     settings = frozenset({"queueResources", "unadmittedReasons", "prices"})
     fleet = MonitoredFleet(cluster="ml", backend=backend, features=features, settings=settings)
-    rows = {row["key"]: row for row in load_table("alerts")}
+    rows = {row["key"]: row for row in monitoring_table("alerts")}
     for limit in (0.25, 3, 1234567):
         built = build_alerts(fleet, {key: AlertThreshold(limit=limit) for key, row in rows.items() if "limit" in row})
         assert len(built) > 5

@@ -7,7 +7,7 @@ import json
 import pulumi
 
 from berth.cli.preview.tree import as_json, tree
-from berth.engine import Preview, run
+from berth.engine import Preview, record_program
 
 Options = pulumi.ResourceOptions
 
@@ -34,7 +34,7 @@ def made(clouds: int = 1) -> Preview:
         pulumi.export("fleet", {"pools": ["a", "b"], "key": pulumi.Output.secret("s")})
         pulumi.log.warn("look here")
 
-    return run(build, project="berth", stack="dev", config={})
+    return record_program(build, project="berth", stack="dev", config={})
 
 
 def test_the_tree_shows_every_resource_under_its_parent_with_its_options() -> None:

@@ -118,7 +118,7 @@ def test_jobs_that_become_pending_or_admitted_are_in_the_headline(edit: str) -> 
     """The count of policies that suspend jobs, from the objects."""
     suspending = [
         any(
-            "suspension" in str(each["spec"]) for each in ack.all_manifests(plan) if each["kind"] == "PropagationPolicy"
+            "suspension" in str(each["spec"]) for each in ack.ack_manifests(plan) if each["kind"] == "PropagationPolicy"
         )
         for plan in (fleet(), fleet(edit))
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from berth.engine import Preview, RecordedResource, run
+from berth.engine import Preview, RecordedResource, record_program
 
 EXPLICIT = {"pulumi:disable-default-providers": '["*"]'}
 Options = pulumi.ResourceOptions
@@ -43,7 +43,7 @@ class Cloud(pulumi.ProviderResource):
 def preview(
     build: Callable[[], object], config: Mapping[str, str] | None = None, *, update: bool = False, **more: Any
 ) -> Preview:
-    return run(build, project="berth", stack="dev", config=config or {}, preview=not update, **more)
+    return record_program(build, project="berth", stack="dev", config=config or {}, preview=not update, **more)
 
 
 def named(result: Preview, name: str) -> RecordedResource:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.manifests.ack import all_manifests as on_ack
+from berth.manifests.ack import ack_manifests as on_ack
 from berth.manifests.fleet import all_manifests as on_kueue
 from berth.plan.ack import AckFleetPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas

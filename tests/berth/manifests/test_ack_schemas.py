@@ -15,7 +15,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from berth.engine import RecordedResource
-from berth.manifests.ack import all_manifests, training_job
+from berth.manifests.ack import ack_manifests, training_job
 from berth.plan.workloads import PodPlan, PyTorchJobPlan, SubmissionPlan
 from berth.yaml_loader import LOADER
 from tests.stack_files import ACK_STACKS, resources
@@ -76,7 +76,7 @@ def rendered() -> list[dict[str, Any]]:
         workers=2,
         backoff_limit=3,
     )
-    values: list[Any] = [manifest for stack in ACK_STACKS for manifest in all_manifests(plan(stack))]
+    values: list[Any] = [manifest for stack in ACK_STACKS for manifest in ack_manifests(plan(stack))]
     return [*(manifest for manifest in values if manifest["kind"] in OWN), typing.cast("Any", training_job(jobs))]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from berth.monitoring.metrics import Metric, load_table, metrics_by_name
+from berth.monitoring.metrics import Metric, metrics_by_name, monitoring_table
 from tests.stack_files import ROOT
 
 LISTS = ROOT / "tests" / "vendored" / "metrics"
@@ -24,14 +24,14 @@ def rows(name: str) -> dict[str, list[str]]:
 
 def of_source(*sources: str) -> Iterator[tuple[str, Metric]]:
     """The metrics of the table that come from these sources."""
-    for name, row in load_table("metrics")["metrics"].items():
+    for name, row in monitoring_table("metrics")["metrics"].items():
         if row["from"] in sources:
             yield name, metrics_by_name()[name]
 
 
 def labels_of(name: str) -> set[str]:
     """The labels that the table gives a metric itself, without those of its source."""
-    return set(load_table("metrics")["metrics"][name].get("labels", ()))
+    return set(monitoring_table("metrics")["metrics"][name].get("labels", ()))
 
 
 def google() -> dict[str, tuple[str, str, set[str]]]:
@@ -103,7 +103,7 @@ def test_metrics_of_google_have_the_published_resource_kind_and_labels(source: s
 def test_every_source_of_the_table_is_compared() -> None:
     compared = {"kueue", "dcgm", "kube-state-metrics", "tpu-device-plugin", "node", "node-pool", "container", "entity"}
     own = {"berth", "custom-resource-state"}
-    assert set(load_table("metrics")["sources"]) == compared | {"quota", "jobset"} | own
-    recorded = {row["record"] for row in load_table("recordings")}
+    assert set(monitoring_table("metrics")["sources"]) == compared | {"quota", "jobset"} | own
+    recorded = {row["record"] for row in monitoring_table("recordings")}
     constants = {"berth:queue:info", "berth:accelerator:price_per_hour"}
     assert {name for name, _ in of_source("berth")} == recorded | constants

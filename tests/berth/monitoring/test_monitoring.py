@@ -13,15 +13,15 @@ import pytest
 import yaml
 
 from berth.manifests import cloud_monitoring, grafana
-from berth.manifests.monitoring import all_manifests, rule_groups
+from berth.manifests.monitoring import monitoring_manifests, rule_groups
 from berth.monitoring.expansion import AUTO_CREATED, MAX_TEAM_PANELS, PanelValues
 from berth.monitoring.metrics import (
     IN_CLUSTER,
     MANAGED,
     find_metric,
     is_available,
-    load_table,
     metrics_by_name,
+    monitoring_table,
     render_query,
 )
 from berth.monitoring.recordings import PRICE, QUEUE_INFO
@@ -80,23 +80,25 @@ def backend(request: pytest.FixtureRequest) -> str:
 # --- the tables -------------------------------------------------------------------------------------------------------
 
 
-SAMPLE = {"flavor": "l4", "resource": "nvidia.com/gpu", "noun": "L4", "team": "a", "size": 8.0, "capacity": "spot"}
+SAMPLE = tuple(
+    {"flavor": "l4", "resource": "nvidia.com/gpu", "noun": "L4", "team": "a", "size": 8.0, "capacity": "spot"}.items()
+)
 VALUES = PanelValues(
-    flavors=(SAMPLE,), teams=(SAMPLE,), capacities=({**SAMPLE, "node_pools": '=~"a|b"'},), currency="USD"
+    flavors=(SAMPLE,), teams=(SAMPLE,), capacities=((*SAMPLE, ("node_pools", '=~"a|b"')),), currency="USD"
 )
 
 
 def expressions() -> Iterator[tuple[str, str, list[str]]]:
     """Every expression of the tables with the place where it is written and the labels that its reader is shown."""
-    for board in load_table("dashboards"):
+    for board in monitoring_table("dashboards"):
         for section in board["sections"]:
             for row in section["panels"]:
                 for panel in VALUES.expand(row):
                     for legend, text in panel["queries"].items():
                         yield f"{board['key']}/{panel['title']}", text, re.findall(r"\{\{(\w+)\}\}", legend)
-    for alert in load_table("alerts"):
+    for alert in monitoring_table("alerts"):
         yield alert["key"], alert["expression"].replace("{limit}", "1"), alert.get("by", [])
-    for rule in load_table("recordings"):
+    for rule in monitoring_table("recordings"):
         yield rule["record"], rule["expression"], []
 
 
@@ -267,8 +269,8 @@ def test_tiles_lie_side_by_side_within_the_columns(stack: str) -> None:
     """Cloud Monitoring refuses more than 100 tiles, and tiles that overlap; a position of 0 comes back as none."""
     for board in boards(stack):
         taken: set[tuple[int, int]] = set()
-        assert len(cloud_monitoring.dashboard(board, stack)["mosaicLayout"]["tiles"]) <= 100
-        for tile in cloud_monitoring.dashboard(board, stack)["mosaicLayout"]["tiles"]:
+        assert len(cloud_monitoring.managed_dashboard(board, stack)["mosaicLayout"]["tiles"]) <= 100
+        for tile in cloud_monitoring.managed_dashboard(board, stack)["mosaicLayout"]["tiles"]:
             assert 0 not in tile.values()
             left, top = tile.get("xPos", 0), tile.get("yPos", 0)
             assert left + tile["width"] <= cloud_monitoring.COLUMNS
@@ -280,15 +282,17 @@ def test_tiles_lie_side_by_side_within_the_columns(stack: str) -> None:
 @every_watched_stack
 def test_a_dashboard_is_the_same_text_every_time(stack: str) -> None:
     for board in boards(stack):
-        assert cloud_monitoring.dashboard_json(board, stack) == cloud_monitoring.dashboard_json(board, stack)
-        assert grafana.dashboard_json(board, stack) == grafana.dashboard_json(board, stack)
-        assert len(grafana.dashboard(board, stack)["uid"]) <= grafana.MAX_UID
+        assert cloud_monitoring.managed_dashboard_json(board, stack) == cloud_monitoring.managed_dashboard_json(
+            board, stack
+        )
+        assert grafana.grafana_dashboard_json(board, stack) == grafana.grafana_dashboard_json(board, stack)
+        assert len(grafana.grafana_dashboard(board, stack)["uid"]) <= grafana.MAX_UID
 
 
 @every_watched_stack
 def test_grafana_shows_the_same_panels_in_rows_of_three(stack: str) -> None:
     for board in boards(stack):
-        drawn = grafana.dashboard(board, stack)["panels"]
+        drawn = grafana.grafana_dashboard(board, stack)["panels"]
         assert [p["title"] for p in drawn if p["type"] != "row"] == [
             panel.title for section in board.sections for panel in section.panels
         ]
@@ -332,11 +336,11 @@ def test_both_backends_have_the_dashboards_of_each_backend() -> None:
 
 def test_objects_of_both_backends_have_names_of_their_own() -> None:
     plan = watched(run_planner(fleet_with(BOTH)).plan)
-    names = [(each["kind"], each["metadata"]["name"]) for each in all_manifests(plan, "dev")]  # type: ignore[index]
+    names = [(each["kind"], each["metadata"]["name"]) for each in monitoring_manifests(plan, "dev")]  # type: ignore[index]
     assert len(names) == len(set(names))
     kinds = {kind for kind, _ in names}
     assert {"PodMonitoring", "ClusterRules", "ServiceMonitor", "PodMonitor", "PrometheusRule", "ConfigMap"} <= kinds
-    (binding,) = [each for each in all_manifests(plan, "dev") if each["kind"] == "ClusterRoleBinding"]
+    (binding,) = [each for each in monitoring_manifests(plan, "dev") if each["kind"] == "ClusterRoleBinding"]
     readers = [subject["name"] for subject in binding["subjects"]]  # type: ignore[index, attr-defined]
     assert readers == ["berth-kueue-metrics", "kube-prometheus-stack-prometheus"]
 
@@ -370,10 +374,10 @@ def test_reasons_of_pending_workloads_are_shown_where_kueue_counts_them() -> Non
 def test_a_heatmap_is_a_row_for_each_gpu_in_grafana_and_bands_in_cloud_monitoring() -> None:
     panel = PanelPlan(title="GPUs", unit="%", queries={"{{gpu}}": "u"}, heatmap=True)
     board = DashboardPlan(key="gpus", title="GPUs", sections=(SectionPlan(title="Heat", panels=(panel,)),))
-    _, drawn = grafana.dashboard(board, "dev")["panels"]
+    _, drawn = grafana.grafana_dashboard(board, "dev")["panels"]
     assert (drawn["type"], drawn["options"]["calculate"], drawn["options"]["color"]["max"]) == ("heatmap", False, 100)
     assert [target["expr"] for target in drawn["targets"]] == ["u"]
-    chart = cloud_monitoring.dashboard(board, "dev")["mosaicLayout"]["tiles"][1]["widget"]["xyChart"]
+    chart = cloud_monitoring.managed_dashboard(board, "dev")["mosaicLayout"]["tiles"][1]["widget"]["xyChart"]
     drawn_queries = [each["timeSeriesQuery"]["prometheusQuery"] for each in chart["dataSets"]]
     assert drawn_queries[0] == "count((u) >= 0 < 10) or vector(0)"
     assert drawn_queries[-1] == "count((u) >= 90 < 101) or vector(0)", "100 % is in the last band"
@@ -446,4 +450,4 @@ def test_promtool_accepts_every_alert(backend: str, tmp_path: Path) -> None:
 def test_the_page_lists_every_alert_with_its_limit_and_duration() -> None:
     page = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| ([^|]+) \| (\w+) \|", page, flags=re.MULTILINE)
-    assert listed == [(row["key"], str(row.get("limit", "–")), row["for"]) for row in load_table("alerts")]
+    assert listed == [(row["key"], str(row.get("limit", "–")), row["for"]) for row in monitoring_table("alerts")]

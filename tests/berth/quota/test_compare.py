@@ -7,7 +7,7 @@ import pytest
 from berth.catalog import QuotaMetric, quota_table
 from berth.plan.nodes import Bounds
 from berth.quota.answers import Answers, QuotaLimit
-from berth.quota.compare import QuotaComparison, compare_quotas
+from berth.quota.compare import QuotaComparison, compare_with_limits
 from berth.quota.required import QuotaNeed, RequiredQuota
 
 L4 = quota_table().accelerators["nvidia-l4"]
@@ -51,7 +51,7 @@ def limit(
 
 def compare(quota: RequiredQuota, *limits: QuotaLimit) -> QuotaComparison:
     """The comparison of one quota."""
-    (comparison,) = compare_quotas([quota], Answers(limits=limits))
+    (comparison,) = compare_with_limits([quota], Answers(limits=limits))
     return comparison
 
 
@@ -91,7 +91,7 @@ def test_a_missing_quota_is_not_zero() -> None:
 def test_machines_without_preemptible_quota_count_against_the_standard_one() -> None:
     quotas = [required(L4.standard), required(L4.preemptible, fallback=L4.standard)]
     answers = Answers(limits=(limit(L4.standard, 15), limit(L4.preemptible, 0)))
-    (change,) = compare_quotas(quotas, answers)
+    (change,) = compare_with_limits(quotas, answers)
     assert change.required.metric == L4.standard
     assert (change.required.minimum, change.required.maximum) == (4, 10)  # both uses are of one pool here
     assert change.moved == ("PREEMPTIBLE_NVIDIA_L4_GPUS",)
@@ -99,13 +99,13 @@ def test_machines_without_preemptible_quota_count_against_the_standard_one() -> 
 
 def test_a_fleet_without_preemptible_quota_needs_the_standard_quota() -> None:
     answers = Answers(limits=(limit(L4.standard, 6), limit(L4.preemptible, 0)))
-    (change,) = compare_quotas([required(L4.preemptible, fallback=L4.standard)], answers)
+    (change,) = compare_with_limits([required(L4.preemptible, fallback=L4.standard)], answers)
     assert (change.required.metric, change.status, change.short_by) == (L4.standard, "short", 4)
 
 
 def test_a_preemptible_quota_of_one_counts_by_itself() -> None:
     quotas = [required(L4.preemptible, fallback=L4.standard)]
-    (change,) = compare_quotas(quotas, Answers(limits=(limit(L4.preemptible, 1), limit(L4.standard, 99))))
+    (change,) = compare_with_limits(quotas, Answers(limits=(limit(L4.preemptible, 1), limit(L4.standard, 99))))
     assert (change.required.metric, change.status, change.short_by) == (L4.preemptible, "short", 9)
 
 

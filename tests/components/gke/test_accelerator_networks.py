@@ -9,7 +9,7 @@ from typing import Any, cast
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from berth.manifests.gke import network, network_parameters
+from berth.manifests.gke import network_parameters, pod_network
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from components.gke.accelerator_networks import AcceleratorNetworks
 from components.gke.cluster_networks import ClusterNetworks
@@ -122,7 +122,7 @@ def test_pods_find_every_interface_by_its_name(plan: AcceleratorNetworksPlan, pr
 
 def test_a_network_refers_to_the_parameters_of_its_name() -> None:
     card = RDMA.vpcs[1].subnets[3]
-    named = network(card)
+    named = pod_network(card)
     assert named["spec"] == {
         "type": "Device",
         "parametersRef": {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": "rdma-3"},

@@ -9,7 +9,7 @@ import pulumi_gcp as gcp
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from berth.manifests.monitoring import all_manifests, rule_groups
+from berth.manifests.monitoring import monitoring_manifests, rule_groups
 from berth.plan.monitoring import (
     AlertPlan,
     BackendPlan,
@@ -64,7 +64,7 @@ def made(plan: MonitoringPlan, preview: bool = False) -> Run:
 
 def objects(plan: MonitoringPlan) -> dict[str, Any]:
     """Kind to manifest."""
-    return {cast("str", each["kind"]): each for each in all_manifests(plan, "dev")}
+    return {cast("str", each["kind"]): each for each in monitoring_manifests(plan, "dev")}
 
 
 @both_modes
@@ -133,7 +133,7 @@ def test_managed_prometheus_evaluates_the_same_recording_rules() -> None:
 
 
 def test_exporters_keep_the_labels_of_their_workloads() -> None:
-    monitors = [each for each in all_manifests(OWN, "dev") if each["kind"] == "PodMonitor"]
+    monitors = [each for each in monitoring_manifests(OWN, "dev") if each["kind"] == "PodMonitor"]
     endpoints = [each["spec"]["podMetricsEndpoints"][0] for each in cast("Any", monitors)]
     assert [endpoint["honorLabels"] for endpoint in endpoints] == [True, True]
     assert endpoints[1]["portNumber"] == 2112

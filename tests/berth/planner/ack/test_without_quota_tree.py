@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from berth.diagnostics import Problem
-from berth.manifests.ack import all_manifests
-from berth.planner.ack.fleet import PlannedAckFleet, plan_ack
+from berth.manifests.ack import ack_manifests
+from berth.planner.ack.fleet import AckPlanningResult, plan_ack
 from berth.spec.parse import parse_fleet
 from berth.validation.ack import validate_ack
 from tests.berth.planner.ack.test_elastic_quotas import fleet
@@ -16,7 +16,7 @@ from tests.berth.planner.ack.test_elastic_quotas import fleet
 TEAMS: dict[str, Any] = {"vision": {"namespaces": [{"name": "vision"}, {"name": "lab"}]}, "speech": {}}
 
 
-def planned(teams: dict[str, Any] | None = None, member: dict[str, Any] | None = None, **one: Any) -> PlannedAckFleet:
+def planned(teams: dict[str, Any] | None = None, member: dict[str, Any] | None = None, **one: Any) -> AckPlanningResult:
     """The plan of a fleet whose `ack.fleet` is `one`, with keys of its `member`."""
     value = fleet(teams=TEAMS if teams is None else teams)
     value["ack"]["fleet"] = one
@@ -26,14 +26,14 @@ def planned(teams: dict[str, Any] | None = None, member: dict[str, Any] | None =
     return result
 
 
-def of_code(result: PlannedAckFleet, code: str) -> list[Problem]:
+def of_code(result: AckPlanningResult, code: str) -> list[Problem]:
     return [each for each in result.problems if each.code == code]
 
 
 def test_each_namespace_gets_a_policy_that_places_gangs_and_suspends_nothing() -> None:
     """The variant "gang only" of the ACK One guide: no ElasticQuotaTree, no `suspension`."""
     result = planned(quotaTree=False)
-    manifests: list[Any] = list(all_manifests(result.plan))
+    manifests: list[Any] = list(ack_manifests(result.plan))
     policies = {m["metadata"]["namespace"]: m["spec"] for m in manifests if m["kind"] == "PropagationPolicy"}
     assert sorted(policies) == ["lab", "speech", "vision"]
     for spec in policies.values():
