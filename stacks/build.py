@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pulumi
 
+from berth.backends.interface import backend_of
 from berth.backends.table import StackPlan
 from berth.evaluate import Evaluation
-from berth.plan.fleet import FleetPlan
-from berth.plan.team_stack import TeamStackPlan
 
 
 def build(evaluation: Evaluation) -> dict[str, Any]:
     """Register a valid stack and return its outputs. Raises RunError, which the engine prints without a traceback."""
-    plan = buildable_plan(evaluation)
-    if isinstance(plan, FleetPlan):
-        from stacks import platform
-
-        return platform.build(plan)
-    if isinstance(plan, TeamStackPlan):
-        from stacks import team
-
-        return team.build(plan)
+    plan, backend = buildable_plan(evaluation), backend_of(evaluation)
     try:
-        from stacks import ack
+        program = importlib.import_module(backend.program)
     except ModuleNotFoundError as error:
-        if error.name != "pulumi_alicloud":
+        if backend.extra is None or str(error.name).startswith("stacks"):
             raise
-        raise pulumi.RunError("a fleet on Alibaba Cloud needs its provider; run: pip install -e '.[ack]'") from None
-    return ack.build(plan)
+        needed = f"{backend.title} needs its provider; run: pip install -e '.[{backend.extra}]'"
+        raise pulumi.RunError(needed) from None
+    return program.build(plan)
 
 
 def buildable_plan(evaluation: Evaluation) -> StackPlan:
     """Return the plan of a stack that may be built, and log its warnings. Raises RunError."""
-    plan = evaluation.plan
-    if evaluation.faults or plan is None:
+    if evaluation.faults or evaluation.plan is None:
         raise pulumi.RunError(
             "\n".join([f"stack '{evaluation.stack}' has faults:", *(p.line() for p in evaluation.faults)])
         )
     for problem in evaluation.warnings:
         pulumi.log.warn(problem.line_without_severity())
-    return plan
+    return evaluation.plan

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from berth.diff import team_stack_text
 from berth.diff import text as diff_text
+from berth.diff import workload_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import CountChange, QuotaChanges
 from berth.diff.guard import text as guard_text
@@ -29,10 +29,10 @@ def changes_document(changes: Changes) -> Iterator[Block]:
     yield Lines("Who can preempt whom", list(_preemption_lines(changes.entitlements)))
     yield from _worker_tables(changes)
     workloads = [
-        (team_stack_text.describe_workload(each), *team_stack_text.workload_details(each)) for each in changes.workloads
+        (workload_text.describe_workload(each), *workload_text.workload_details(each)) for each in changes.workloads
     ]
     yield Lines("Workloads", workloads)
-    yield Lines("Files", list(map(team_stack_text.describe_files, changes.files)))
+    yield Lines("Files", list(map(workload_text.describe_files, changes.files)))
     yield Lines("Capacity", list(_capacity_lines(changes)))
     for title in dict.fromkeys(_TITLES.values()):
         yield Lines(title, [_resource_line(each) for each in changes.things if _TITLES.get(each.kind) == title])
@@ -83,7 +83,7 @@ def _former_name(kind: str, change: ChangeKind, former: str | None) -> str:
 
 
 def _quota_tables(changes: QuotaChanges) -> Iterator[Table]:
-    """Yield the entitlements of teams, the totals of cohorts, the nodes of ACK's quota tree, and the flavors."""
+    """Yield the entitlements of teams, the totals of cohorts, the nodes of a quota tree, and the flavors."""
     rows = [[e.team, e.flavor, *_counts(e.guaranteed, e.ceiling), e.noun] for e in changes.entitlements]
     yield Table("Entitlements", ("team", "flavor", "guaranteed", "ceiling", ""), rows, numbers=(2, 3))
     rows = [[c.cohort, c.flavor, *_counts(c.guaranteed), c.noun] for c in changes.cohorts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from berth.diagnostics import join_words
-from berth.diff import team_stack_text
+from berth.diff import workload_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import CohortQuotaChange, TeamChange, TeamQuotaChange
 from berth.diff.guard.allowances import GuardedAction
@@ -52,7 +52,7 @@ def headline(changes: Changes) -> str:
         parts.append(describe_priority_order(quota_changes.priority_order))
     parts += _replaced_priorities(changes.objects)
     parts += [*_worker_parts(changes.workers), *_resource_parts(changes)]
-    parts += team_stack_text.headline_parts(changes.workloads, changes.files)
+    parts += workload_text.headline_parts(changes.workloads, changes.files)
     if not parts:
         parts += [f"queue {loss.name} is DELETED" for loss in changes.losses if loss.kind == ResourceKind.QUEUE][
             :_MAX_NAMES

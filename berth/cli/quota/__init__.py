@@ -18,7 +18,6 @@ from berth.cli.arguments import (
 )
 from berth.cli.terminal import print_document
 from berth.evaluate import Evaluation
-from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def command(
     from berth.quota.compare import compare_with_limits
     from berth.quota.required import required_quotas
 
-    plan = _google_plan(evaluate_or_exit(stack, allow_any_kind=True))
+    plan = _google_plan(evaluate_or_exit(stack, needs=None))
     required = required_quotas(plan)
     if not have:
         if as_json:
@@ -67,8 +66,11 @@ def command(
 def _google_plan(evaluation: Evaluation) -> FleetPlan:
     """Return the plan of a fleet on Google Cloud. Raises BadParameter for any other kind of stack."""
     if evaluation.fleet_plan is None:
-        what = "a fleet on Alibaba Cloud" if isinstance(evaluation.plan, AckFleetPlan) else "a team's own stack"
-        raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which needs no Google Cloud quota")
+        from berth.backends.interface import backend_of
+
+        raise typer.BadParameter(
+            f"'{evaluation.stack}' is {backend_of(evaluation).title}, which needs no Google Cloud quota"
+        )
     return evaluation.fleet_plan
 
 

@@ -8,14 +8,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from berth.backends.table import StackPlan
-from berth.diff.guard.ack_preview import classify_ack_resource
 from berth.diff.guard.allowances import CLUSTER_KEY
 from berth.diff.guard.changes import node_pool_names, worker_plan
 from berth.diff.guard.protected import PROTECTED_BY_TYPE, GuardedResource
 from berth.diff.kinds import ResourceKind
 from berth.diff.resources import IN_WORKER
-from berth.plan.ack import AckFleetPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.planner.machines.pools import SYSTEM
@@ -23,18 +20,9 @@ from berth.planner.machines.pools import SYSTEM
 _SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
 
 
-def classify_urn(urn: str, inputs: Mapping[str, Any], plan: StackPlan) -> GuardedResource | None:
+def classify_urn(urn: str, inputs: Mapping[str, Any], plan: FleetPlan) -> GuardedResource | None:
     """Classify a resource by its URN; None if it is not protected."""
-    type_token, name = urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
-    if isinstance(plan, AckFleetPlan):
-        return classify_ack_resource(type_token, name, inputs, plan)
-    return _classify_resource(type_token, name, inputs, plan) if isinstance(plan, FleetPlan) else None
-
-
-def _classify_resource(
-    type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan
-) -> GuardedResource | None:
-    """Classify a resource by its type and its name in the program; None if it is not protected."""
+    type_token, name = type_and_name(urn)
     worker, slash, own_name = name.partition(IN_WORKER)
     if not slash:
         return _classify_in_cluster(type_token, name, inputs, plan)
@@ -43,6 +31,12 @@ def _classify_resource(
         return None
     key = resource.key if resource.kind != ResourceKind.QUEUE or worker_plan(plan, worker) else CLUSTER_KEY
     return replace(resource, name=f"{worker}{IN_WORKER}{resource.name}", key=key, worker=worker)
+
+
+def type_and_name(urn: str) -> tuple[str, str]:
+    """Return the type of a resource, and its name in the program."""
+    types, _, name = urn.rpartition("::")
+    return types.rpartition("::")[2].rpartition("$")[2], name
 
 
 def plan_of_worker(plan: FleetPlan, name: str) -> FleetPlan:

@@ -13,23 +13,16 @@ from typing import Any, NamedTuple, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.backends.table import StackPlan
-from berth.diff.guard.ack_preview import removed_quota_leaves
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
-from berth.diff.guard.classify import classify_urn, plan_of_worker
-from berth.diff.guard.preview_accounts import lost_accounts
 from berth.diff.guard.preview_file import REPLACING_OPS, EnginePreview
-from berth.diff.guard.preview_ranges import refused_ranges
+from berth.diff.guard.preview_rules import PreviewRules
 from berth.diff.guard.preview_scope import unfinished_program
 from berth.diff.guard.protected import GuardedResource
-from berth.diff.guard.settings import switched_off, unprotected_cluster
+from berth.diff.guard.settings import switched_off
 from berth.diff.kinds import ResourceKind
 from berth.diff.resources import FieldEffect
 from berth.diff.update_effects import UpdateEffect
-from berth.plan.ack import AckFleetPlan
-from berth.plan.fleet import FleetPlan
-from berth.plan.team_stack import TeamStackPlan
 
 _ACTION_OF_OP = {**dict.fromkeys(REPLACING_OPS, GuardedAction.REPLACE), "delete": GuardedAction.DELETE}
 _PROTECT_ERROR = re.compile(
@@ -40,7 +33,6 @@ _SUMMARY_MESSAGES = ("preview failed", "update failed")
 """Messages with which Pulumi sums up its errors."""
 _REPLACING_KINDS = ("add-replace", "delete-replace", "update-replace")
 """Kinds of `detailedDiff` that replace a resource."""
-_OFF_INPUT = "deletionProtection"
 WAS_UNPROTECTED = "it was not protected when it was last deployed"
 
 
@@ -67,35 +59,28 @@ class GuardReport(Struct, frozen=True):
         return tuple(change for change in self.losses if change.allowed is None)
 
 
-def check_preview(preview: EnginePreview, plan: StackPlan) -> GuardReport:
-    """Return the losses in a preview of the stack of `plan`.
+def check_preview(preview: EnginePreview, rules: PreviewRules) -> GuardReport:
+    """Return the losses in a preview of the stack whose `rules` these are.
 
-    A team's own stack has no guarded changes. A resource that was protected by hand is an error of the preview.
+    A resource that was protected by hand is an error of the preview.
     """
     messages = preview.errors
     refused = {error.urn: error for message in messages for error in _protect_errors(message)}
     steps = [(step, action) for step in preview.steps if (action := _step_action(step))]
     known = {str(step["urn"]) for step, _ in steps}
     changes = [
-        *(
-            switched_off(_loses_protection(preview.steps), plan.allowances)
-            if not isinstance(plan, TeamStackPlan)
-            else ()
-        ),
-        *_unprotected_clusters(preview.steps, plan),
-        *(refused_ranges(preview.steps, plan) if isinstance(plan, FleetPlan) else ()),
-        *(lost_accounts(preview.steps, plan) if isinstance(plan, FleetPlan) else ()),
-        *(_guarded_change(str(step["urn"]), action, step, plan, refused) for step, action in steps),
-        *(_guarded_change(urn, error.action, {}, plan, refused) for urn, error in refused.items() if urn not in known),
-        *(removed_quota_leaves(preview.steps, plan) if isinstance(plan, AckFleetPlan) else ()),
+        *switched_off(_loses_protection(preview.steps), rules.allowances_of(None)),
+        *rules.losses(preview.steps),
+        *(_guarded_change(str(step["urn"]), action, step, rules, refused) for step, action in steps),
+        *(_guarded_change(urn, error.action, {}, rules, refused) for urn, error in refused.items() if urn not in known),
     ]
-    reported_urns = {urn for urn in refused if classify_urn(urn, {}, plan) is not None}
+    reported_urns = {urn for urn in refused if rules.classify(urn, {}) is not None}
     errors = tuple(
         m.strip()
         for m in messages
         if not (_is_summary(m) or any(error.urn in reported_urns for error in _protect_errors(m)))
     )
-    errors += tuple(message.strip() for message in unfinished_program(preview, plan))
+    errors += tuple(message.strip() for message in unfinished_program(preview, rules.least_resources))
     return GuardReport(tuple(_merged(change for change in changes if change is not None)), errors)
 
 
@@ -106,22 +91,6 @@ def _loses_protection(steps: Iterable[Mapping[str, Any]]) -> bool:
 
 def _state(step: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return step.get(key) or {}
-
-
-def _unprotected_clusters(steps: Iterable[Mapping[str, Any]], plan: StackPlan) -> Iterator[GuardedChange]:
-    """Yield the remaining clusters whose deletion protection is switched off."""
-    for step in steps:
-        inputs: list[Mapping[str, Any]] = [_state(step, key).get("inputs") or {} for key in ("oldState", "newState")]
-        before, after = (each.get(_OFF_INPUT) for each in inputs)
-        if not isinstance(plan, FleetPlan) or not (before is True and after is False):
-            continue
-        resource = classify_urn(str(step["urn"]), {}, plan)
-        if resource is not None and resource.kind == ResourceKind.CLUSTER:
-            allowances = plan_of_worker(plan, resource.worker).allowances if resource.worker else plan.allowances
-            change = unprotected_cluster(
-                FieldEffect(_OFF_INPUT, _OFF_INPUT, before, after, UpdateEffect.UPDATE), allowances
-            )
-            yield replace(change, name=resource.name, worker=resource.worker)
 
 
 def _step_action(step: Mapping[str, Any]) -> GuardedAction | None:
@@ -153,22 +122,20 @@ def _is_summary(message: str) -> bool:
 
 
 def _guarded_change(
-    urn: str, action: GuardedAction, step: Mapping[str, Any], plan: StackPlan, refused: Mapping[str, ProtectError]
+    urn: str, action: GuardedAction, step: Mapping[str, Any], rules: PreviewRules, refused: Mapping[str, ProtectError]
 ) -> GuardedChange | None:
     """Return the guarded change of a step, or None if its resource is not protected."""
     old: Mapping[str, Any] = step.get("oldState") or {}
     inputs: Mapping[str, Any] = old.get("inputs") or {}
-    resource = classify_urn(urn, inputs, plan)
-    if resource is None or isinstance(plan, TeamStackPlan):
+    resource = rules.classify(urn, inputs)
+    if resource is None:
         return None
     first = refused[urn].was_protected if urn in refused else action == GuardedAction.DELETE
     change = _change_of_resource(resource, action, first, tuple(_replace_reasons(step)))
     if urn in refused:
         return change
     if action == GuardedAction.REPLACE:
-        allowances = plan.allowances
-        if isinstance(plan, FleetPlan) and change.worker is not None:
-            allowances = plan_of_worker(plan, change.worker).allowances
+        allowances = rules.allowances_of(change.worker)
         inside = (
             allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, allowances)
             if change.kind == ResourceKind.QUEUE

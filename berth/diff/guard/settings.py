@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
-from berth.diff.guard.changes import GuardedChange, worker_plan
+from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ChangeKind, ResourceKind
 from berth.diff.resources import IN_WORKER, FieldEffect, ResourceChange, in_worker
 from berth.diff.update_effects import UpdateEffect
-from berth.plan.ack import AckFleetPlan
 from berth.plan.allowances import AllowancesPlan
-from berth.plan.fleet import FleetPlan
 
 DELETION_PROTECTION = "deletion_protection"
 _PROTECT = "protect"
@@ -21,15 +20,21 @@ _PROTECT = "protect"
 
 
 def guarded_updates(
-    old: FleetPlan | AckFleetPlan, new: FleetPlan | AckFleetPlan, changed: Iterable[ResourceChange]
+    old: AllowancesPlan,
+    new: AllowancesPlan,
+    changed: Iterable[ResourceChange],
+    of_workers: Mapping[str, AllowancesPlan] = MappingProxyType({}),
 ) -> tuple[GuardedChange, ...]:
-    """Return updates that switch protection off or will fail; `allowChange` in the new stack file allows them."""
-    result = list(switched_off(old.allowances.protect, new.allowances))
+    """Return updates that switch protection off or will fail; `allowChange` in the new stack file allows them.
+
+    `of_workers` are the allowances of workers in the new stack file.
+    """
+    result = list(switched_off(old.protect, new))
     for change in changed:
         worker, own_change = in_worker(change) or (None, change)
-        plan = worker_plan(new, worker) if worker and isinstance(new, FleetPlan) else new
-        if plan is not None and change.what != ChangeKind.REPLACED:
-            updates = _guarded_fields(own_change, plan.allowances)
+        allowances = of_workers.get(worker) if worker else new
+        if allowances is not None and change.what != ChangeKind.REPLACED:
+            updates = _guarded_fields(own_change, allowances)
             result += (_in_worker(worker, each) for each in updates) if worker else updates
     return tuple(result)
 

@@ -13,9 +13,9 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from berth.backends.interface import compare
 from berth.cli.plan.fleet import as_json
-from berth.diff.ack import AckCluster, Membership
-from berth.diff.compare import compare
+from berth.diff.ack.resources import AckCluster, Membership
 from berth.diff.entitlements import CountChange
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from berth.diagnostics import join_words
 from berth.diff.kinds import ChangeKind
-from berth.diff.team_stacks import CONFIG, FilesChange, WorkloadChange
+from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
 
 _EMPHASIZED = {ChangeKind.REPLACED: "REPLACED", ChangeKind.DELETED: "DELETED"}
 _MAX_NAMES = 3

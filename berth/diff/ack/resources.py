@@ -1,4 +1,4 @@
-"""Comparison of fleets on Alibaba Cloud: members, node pools, the ACK One fleet and the quota tree."""
+"""Comparison of the resources of fleets on Alibaba Cloud: members, node pools, the ACK One fleet, the quota tree."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.diff.ack.protected import PROTECTED_ON_ACK
 from berth.diff.entitlements import CountChange, QuotaNodeChange
 from berth.diff.fields import compare_fields
 from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange, guarded_resources, removed_guarantees
-from berth.diff.guard.protected import PROTECTED_ON_ACK
 from berth.diff.kinds import ChangeKind, ResourceKey, ResourceKind
 from berth.diff.pools import PoolChange
 from berth.diff.resource_changes import compare_resource_lists
