@@ -109,7 +109,7 @@ def evaluate_values(name: str, fleet: Mapping[str, object], known_problems: Sequ
     return _evaluate(name, file, [*known_problems], pathlib.Path())
 
 
-def require(evaluation: Evaluation, need: Need = "kueue") -> Evaluation:
+def require_offer(evaluation: Evaluation, need: Need = "kueue") -> Evaluation:
     """Return the evaluation, without its plan and with a fault if the stack's backend does not offer what is needed."""
     planner = cast("StackPlanner", load_backend(evaluation.backend))
     if need in planner.offers or planner.refusal is None:

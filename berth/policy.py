@@ -18,7 +18,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Severity, format_value
-from berth.evaluate import Evaluation, require
+from berth.evaluate import Evaluation, require_offer
 from berth.plan.fleet import FleetPlan
 
 PolicyRule = Callable[[FleetPlan], Iterable[Problem]]
@@ -63,7 +63,7 @@ def apply_policies(evaluation: Evaluation, files: Iterable[pathlib.Path]) -> Eva
     Rules do not run on a fleet with faults, so they can rely on a complete plan. A stack without Kueue is a
     fault, because its plan has another type than rules expect.
     """
-    evaluation = require(evaluation)
+    evaluation = require_offer(evaluation)
     if evaluation.faults or evaluation.fleet_plan is None or evaluation.file is None:
         return evaluation
     policy_problems: list[Problem] = []

@@ -20,17 +20,19 @@ from berth.spec.parse import parse_as
 from berth.validation.ack import validate_ack
 
 if TYPE_CHECKING:
-    from berth.cli.init.example import ExampleStack
-    from berth.cli.init.options import InitAnswers, InitOption
-    from berth.cost.fleet import FleetCost
-    from berth.diff.compare import Changes
-    from berth.diff.guard.preview_rules import PreviewRules
-    from berth.document import Block
-    from berth.engine import References
-    from berth.report.tree import TreeBox
-    from berth.report.view import ReportBody
-    from berth.workloads.options import WorkloadOptions
-    from berth.workloads.result import WorkloadResult
+    from berth.backends.interface import (
+        Block,
+        Changes,
+        ExampleStack,
+        FleetCost,
+        InitAnswers,
+        InitOption,
+        PreviewRules,
+        ReportBody,
+        TreeBox,
+        WorkloadOptions,
+        WorkloadResult,
+    )
 
 
 class AckBackend(FleetBackend[AckFleetPlan]):
@@ -118,10 +120,6 @@ class AckBackend(FleetBackend[AckFleetPlan]):
         derived = derive_ack_workload(evaluation.plan, team, queue, options)
         return WorkloadResult((training_job(derived.job),) if derived.job else (), derived.notes, derived.problems)
 
-    def stand_in_references(self, evaluation: Evaluation, project: str) -> References:
-        """Return nothing: the program reads no other stack."""
-        return {}
-
     def init_options(self, example: ExampleStack, answers: InitAnswers) -> tuple[InitOption, ...]:
         """Return the options for the region and for teams."""
         from berth.cli.init.options import TEAMS, InitOption
@@ -133,10 +131,6 @@ class AckBackend(FleetBackend[AckFleetPlan]):
         """Return the GPUs of a whole number of nodes."""
         pools = [pool for member in plan.members for pool in member.node_pools if pool.flavor == flavor.name]
         return gcd(amount, *(pool.gpus for pool in pools)), False
-
-    def has_quotas(self, plan: AckFleetPlan) -> bool:
-        """Return whether the fleet has a quota tree."""
-        return plan.quotas is not None
 
 
 BACKEND = AckBackend()

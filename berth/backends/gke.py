@@ -19,17 +19,20 @@ from berth.spec.parse import parse_fleet
 from berth.validation import validate
 
 if TYPE_CHECKING:
-    from berth.cli.init.example import ExampleStack
-    from berth.cli.init.options import InitAnswers, InitOption
-    from berth.cost.fleet import FleetCost
-    from berth.diff.compare import Changes
-    from berth.diff.guard.preview_rules import PreviewRules
-    from berth.document import Block
-    from berth.engine import References
-    from berth.report.tree import TreeBox
-    from berth.report.view import ReportBody
-    from berth.workloads.options import WorkloadOptions
-    from berth.workloads.result import WorkloadResult
+    from berth.backends.interface import (
+        Block,
+        Changes,
+        ExampleStack,
+        FleetCost,
+        InitAnswers,
+        InitOption,
+        PreviewRules,
+        References,
+        ReportBody,
+        TreeBox,
+        WorkloadOptions,
+        WorkloadResult,
+    )
 
 
 class GkeBackend(FleetBackend[FleetPlan]):
@@ -127,10 +130,6 @@ class GkeBackend(FleetBackend[FleetPlan]):
             return flavor.unit, True
         nodes = (pool.accelerators.max // pool.nodes.max for pool in pools if pool.nodes.max)
         return gcd(amount, *nodes), False
-
-    def has_quotas(self, plan: FleetPlan) -> bool:
-        """Return True: every fleet has queues with quotas."""
-        return True
 
 
 BACKEND = GkeBackend()

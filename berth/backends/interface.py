@@ -77,7 +77,7 @@ class Backend(StackPlanner, Protocol[P]):
 
     def stand_in_references(self, evaluation: Evaluation, project: str) -> References:
         """Return outputs of other stacks of a Pulumi project, for a preview without them."""
-        ...
+        return {}
 
     def init_options(self, example: ExampleStack, answers: InitAnswers) -> tuple[InitOption, ...]:
         """Return what `berth init` asks for a new stack like an example, in the order of the prompts."""
@@ -99,10 +99,6 @@ class FleetBackend(Backend[P], Protocol[P]):
 
     def share_unit(self, plan: P, flavor: FlavorPlan, amount: int) -> tuple[int, bool]:
         """Return the accelerators in one unit in which teams share an amount of a flavor, and whether it is a slice."""
-        ...
-
-    def has_quotas(self, plan: P) -> bool:
-        """Return whether the fleet has quotas that teams can share."""
         ...
 
 
@@ -131,6 +127,6 @@ def compare(old: StackPlan, new: StackPlan) -> Changes:
 
 def check_preview(preview: EnginePreview, plan: StackPlan) -> GuardReport:
     """Return the losses in a preview of the stack of `plan`."""
-    from berth.diff.guard import preview as guard
+    from berth.diff.guard.preview import find_losses
 
-    return guard.check_preview(preview, backend_of(plan).preview_rules(plan))
+    return find_losses(preview, backend_of(plan).preview_rules(plan))

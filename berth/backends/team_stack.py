@@ -17,15 +17,18 @@ from berth.spec.team_stack import parse_team_stack
 from berth.team_stack import plan_team_stack
 
 if TYPE_CHECKING:
-    from berth.cli.init.example import ExampleStack
-    from berth.cli.init.options import InitAnswers, InitOption
-    from berth.cost.fleet import FleetCost
-    from berth.diff.compare import Changes
-    from berth.diff.guard.preview_rules import PreviewRules
-    from berth.document import Block
-    from berth.engine import References
-    from berth.report.tree import TreeBox
-    from berth.report.view import ReportBody
+    from berth.backends.interface import (
+        Block,
+        Changes,
+        ExampleStack,
+        FleetCost,
+        InitAnswers,
+        InitOption,
+        PreviewRules,
+        References,
+        ReportBody,
+        TreeBox,
+    )
 
 
 class TeamStackBackend(Backend[TeamStackPlan]):

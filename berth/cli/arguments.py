@@ -12,7 +12,7 @@ import yaml
 
 from berth.cli import terminal
 from berth.diagnostics import Problem, format_path
-from berth.evaluate import Evaluation, Need, evaluate_stack, require
+from berth.evaluate import Evaluation, Need, evaluate_stack, require_offer
 from berth.yaml_loader import load_table
 
 EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
@@ -58,7 +58,7 @@ def evaluate_or_exit(stack: str, *, needs: Need | None = "kueue") -> Evaluation:
     A stack whose backend does not offer what the verb `needs` is a fault too; None accepts a stack of any kind.
     """
     evaluation = evaluate_stack(stack, project_root())
-    evaluation = evaluation if needs is None else require(evaluation, needs)
+    evaluation = evaluation if needs is None else require_offer(evaluation, needs)
     if evaluation.faults:
         print_problems(evaluation.faults)
         raise typer.Exit(EXIT_FAULTS)

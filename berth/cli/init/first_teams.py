@@ -70,7 +70,7 @@ def _remainder_note(share: TeamShare, teams: int, cohort_quota: bool) -> str:
 def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
     backend = fleet_backend_of(evaluation)
     assert backend is not None
-    if not backend.has_quotas(evaluation.plan):
+    if not cast("QueueingPlan", evaluation.plan).cluster_queues:
         yield from ["teams:", *(f"  {team}: {{}}" for team in teams)]  # no quotas to share
         return
     shares = _shares(evaluation, len(teams))

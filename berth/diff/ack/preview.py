@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
-from berth.diff.ack.protected import PROTECTED_BY_TYPE
+from berth.diff.ack.resources import PROTECTED_BY_TYPE_ON_ACK
 from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.classify import type_and_name
-from berth.diff.guard.preview_rules import PreviewRules
+from berth.diff.guard.preview_rules import PreviewRules, Step
 from berth.diff.guard.protected import GuardedResource
 from berth.diff.kinds import ResourceKind
 from berth.plan.ack import AckFleetPlan
-from berth.plan.allowances import AllowancesPlan
 
 _NON_ACCELERATORS = ("cpu", "memory", "pods")
 
 
-class AckPreviewRules(PreviewRules, frozen=True):
-    """The rules for a fleet with this plan."""
-
-    plan: AckFleetPlan
-
-    def classify(self, urn: str, inputs: Mapping[str, Any]) -> GuardedResource | None:
-        """Return the cluster, node pool or fleet that a URN belongs to."""
-        return _classify(*type_and_name(urn), inputs, self.plan)
-
-    def losses(self, steps: Sequence[Mapping[str, Any]]) -> Iterator[GuardedChange]:
-        """Yield removed leaves of the quota tree that had a guarantee."""
-        return _removed_quota_leaves(steps, self.plan)
-
-    def allowances_of(self, worker: str | None) -> AllowancesPlan:
-        """Return the allowances of the fleet."""
-        return self.plan.allowances
-
-
-def ack_rules(plan: AckFleetPlan) -> AckPreviewRules:
+def ack_rules(plan: AckFleetPlan) -> PreviewRules:
     """Return the rules for a fleet; its program registers the stack itself, members, teams and priorities."""
-    return AckPreviewRules(1 + len(plan.members) + len(plan.teams) + len(plan.priorities), plan)
+    return PreviewRules(
+        1 + len(plan.members) + len(plan.teams) + len(plan.priorities),
+        partial(_classify, plan),
+        partial(_removed_quota_leaves, plan),
+        lambda worker: plan.allowances,
+    )
 
 
-def _classify(type_token: str, name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) -> GuardedResource | None:
-    protected_kind = PROTECTED_BY_TYPE.get(type_token)
+def _classify(plan: AckFleetPlan, urn: str, inputs: Mapping[str, Any]) -> GuardedResource | None:
+    type_token, name = type_and_name(urn)
+    protected_kind = PROTECTED_BY_TYPE_ON_ACK.get(type_token)
     if protected_kind is None:
         return None
     if protected_kind.kind == ResourceKind.NODE_POOL:
@@ -66,7 +54,7 @@ def _node_pool_name(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) ->
     return f"{member}/{own_name or name.removeprefix(f'pool-{member}-')}"
 
 
-def _removed_quota_leaves(steps: Iterable[Mapping[str, Any]], plan: AckFleetPlan) -> Iterator[GuardedChange]:
+def _removed_quota_leaves(plan: AckFleetPlan, steps: Iterable[Step]) -> Iterator[GuardedChange]:
     """Yield removed leaves of the quota tree that had a guarantee."""
     for step in steps:
         if not str(step.get("urn", "")).rpartition("::")[0].endswith(":ElasticQuotaTree"):

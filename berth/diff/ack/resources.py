@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.ack.protected import PROTECTED_ON_ACK
 from berth.diff.entitlements import CountChange, QuotaNodeChange
 from berth.diff.fields import compare_fields
 from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange, guarded_resources, removed_guarantees
+from berth.diff.guard.protected import ProtectedKind
 from berth.diff.kinds import ChangeKind, ResourceKey, ResourceKind
 from berth.diff.pools import PoolChange
 from berth.diff.resource_changes import compare_resource_lists
@@ -21,6 +22,15 @@ from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, QuotaNodeP
 from berth.plan.nodes import Bounds
 
 _NO_NODES = Bounds(min=0, max=0)
+_ACK_KINDS: Final = (
+    ProtectedKind(
+        ResourceKind.CLUSTER, "alicloud:cs/managedKubernetes:ManagedKubernetes", "-cluster", "clusters.{key}", "member-"
+    ),
+    ProtectedKind(ResourceKind.NODE_POOL, "alicloud:cs/nodePool:NodePool", "", "{key}"),
+    ProtectedKind(ResourceKind.FLEET, "alicloud:ackone/cluster:Cluster", "", "fleet"),
+)
+PROTECTED_ON_ACK: Final = {each.kind: each for each in _ACK_KINDS}
+PROTECTED_BY_TYPE_ON_ACK: Final = {each.type_token: each for each in _ACK_KINDS}
 
 
 class AckCluster(Struct, frozen=True):

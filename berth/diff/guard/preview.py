@@ -59,7 +59,7 @@ class GuardReport(Struct, frozen=True):
         return tuple(change for change in self.losses if change.allowed is None)
 
 
-def check_preview(preview: EnginePreview, rules: PreviewRules) -> GuardReport:
+def find_losses(preview: EnginePreview, rules: PreviewRules) -> GuardReport:
     """Return the losses in a preview of the stack whose `rules` these are.
 
     A resource that was protected by hand is an error of the preview.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -11,20 +11,17 @@ from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.protected import GuardedResource
 from berth.plan.allowances import AllowancesPlan
 
+Step = Mapping[str, Any]
+
 
 class PreviewRules(Struct, frozen=True):
-    """The rules for a stack without protected resources, whose program registers `least_resources` or more."""
+    """The rules for a stack whose program registers `least_resources` or more; by default nothing is protected.
+
+    `classify` returns the protected resource that a URN and inputs belong to. `losses` yields those that are not a step
+    of a protected resource. `allowances_of` are those of the stack (None), or of one of its workers.
+    """
 
     least_resources: int
-
-    def classify(self, urn: str, inputs: Mapping[str, Any]) -> GuardedResource | None:
-        """Return the protected resource that a URN belongs to; None if it is not protected."""
-        return None
-
-    def losses(self, steps: Sequence[Mapping[str, Any]]) -> Iterable[GuardedChange]:
-        """Yield the losses that are not a step of a protected resource."""
-        return ()
-
-    def allowances_of(self, worker: str | None) -> AllowancesPlan:
-        """Return the allowances of the stack, or of one of its workers."""
-        return AllowancesPlan()
+    classify: Callable[[str, Mapping[str, Any]], GuardedResource | None] = lambda urn, inputs: None
+    losses: Callable[[Sequence[Step]], Iterable[GuardedChange]] = lambda steps: ()
+    allowances_of: Callable[[str | None], AllowancesPlan] = lambda worker: AllowancesPlan()

@@ -12,7 +12,7 @@ FLEET = "fleet"
 """The key of the ACK One fleet instance."""
 
 
-def allowances(context: PlanningContext, members: Mapping[str, Iterable[str]], queues: list[str]) -> AllowancesPlan:
+def ack_allowances(context: PlanningContext, members: Mapping[str, Iterable[str]], queues: list[str]) -> AllowancesPlan:
     """Return the allowances; `members` maps each member to its node pools.
 
     The change that deletes a queue also allows it, so an allowance may name a queue that no longer exists.

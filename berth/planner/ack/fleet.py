@@ -14,7 +14,7 @@ from berth.plan.ack import AckFleetPlan, AckOnePlan, PropagationPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.ack import members
-from berth.planner.ack.allowances import FLEET, allowances
+from berth.planner.ack.allowances import FLEET, ack_allowances
 from berth.planner.ack.elastic_quotas import ROOT_NAME, elastic_quota_tree, node_names
 from berth.planner.ack.flavors import plan_ack_flavors, plan_ack_pools
 from berth.planner.ack.losses import ack_losses
@@ -142,7 +142,7 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
         teams=team_plans,
         quotas=elastic_quota_tree(queue_plans, cohort_plans) if has_tree else None,
         propagations=tuple(_propagation_plans(spec, _job_namespaces(spec, queue_plans, team_plans))),
-        allowances=allowances(context, pools, [queue.name for queue in queue_plans]),
+        allowances=ack_allowances(context, pools, [queue.name for queue in queue_plans]),
         tags={"managed-by": "berth", "fleet": shorten(context.stack.lower(), MAX_LABEL)},
     )
 
