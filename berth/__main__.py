@@ -8,9 +8,9 @@ import signal
 def main() -> None:
     """Let Ctrl-C end the process as it ends any program of the shell, then load and run the command."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from berth.cli import main as run
+    from berth.cli import run_command
 
-    run()
+    run_command()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from berth.backends.table import DEFAULT, TEAM_KEY, StackPlan, backend_name, load_backend
 from berth.diagnostics import Problem, Severity
-from berth.loader import SourceMap, StackFile, read_config, read_stack, sort_by_place, with_team_defaults
+from berth.diagnostics.listing import sort_by_place
+from berth.loader import SourceMap, StackFile, read_config, read_stack, with_team_defaults
 from berth.plan.fleet import FleetPlan
 
 Need = Literal["kueue", "jobs"]

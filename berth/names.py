@@ -43,7 +43,6 @@ _DNS_LABEL: Final = re.compile(_DNS_PART)
 _SUBDOMAIN: Final = re.compile(rf"{_DNS_PART}(?:\.{_DNS_PART})*")
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _RFC_1035: Final = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
-_GOOGLE_LABEL: Final = re.compile(r"[a-z][-a-z0-9_]*")
 
 
 def shorten(text: str, limit: int) -> str:
@@ -115,11 +114,6 @@ NODE_ACCOUNT: Final = COMPUTE_ENGINE_ACCOUNT + r"|[a-z][-a-z0-9]{4,28}[a-z0-9]@[
 def node_account_email(owner: str, project: str) -> str:
     """Return the address of the account that Berth creates for nodes; `owner` is a cluster's name or a stack's."""
     return f"{shorten(f'{owner}-nodes', MAX_ACCOUNT_ID)}@{project}.iam.gserviceaccount.com"
-
-
-def is_google_label(text: str) -> bool:
-    """Return whether a text is a Google Cloud label key: lower case, digits, `_` and `-`, starting with a letter."""
-    return len(text) <= MAX_COMPUTE_NAME and _matches(_GOOGLE_LABEL, text)
 
 
 def berth_labels(team: str | None = None) -> dict[str, str]:

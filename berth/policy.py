@@ -18,6 +18,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Severity, format_value
+from berth.diagnostics.listing import sort_by_place
 from berth.evaluate import Evaluation, require_offer
 from berth.plan.fleet import FleetPlan
 
@@ -76,7 +77,7 @@ def apply_policies(evaluation: Evaluation, files: Iterable[pathlib.Path]) -> Eva
                 problem.with_place(problem.place or places.place_of(problem.path))
                 for problem in _run_rule(file, name, rule, evaluation.fleet_plan)
             ]
-    return replace(evaluation, problems=(*evaluation.problems, *policy_problems))
+    return replace(evaluation, problems=tuple(sort_by_place([*evaluation.problems, *policy_problems])))
 
 
 def _run_rule(file: pathlib.Path, name: str, rule: PolicyRule, plan: FleetPlan) -> Iterator[Problem]:

@@ -13,14 +13,22 @@ FREE_MAPPINGS: Final = frozenset({"labels", "resource_labels", "sysctls", "tags"
 
 
 class Reference(Struct, frozen=True):
-    """A place in the arguments for an output of another resource: `output` of the component `key` of a `kind`.
+    """A place in the arguments for an output of another resource.
 
-    Components pass the live output instead of it; a comparison of two plans needs only which resource it is.
+    `kind` and `key` are what people call the resource. `output` has the role of the resource among those of the same
+    kind and key, and then the output: subnet.id. `value` is what the plan knows of it. Components pass the live output
+    instead of the reference.
     """
 
     kind: str
     key: str
     output: str
+    value: str | None = None
+
+    @property
+    def role(self) -> str:
+        """The role of the resource among those of the same kind and key."""
+        return self.output.partition(".")[0]
 
 
 class Registration(Struct, frozen=True, kw_only=True):

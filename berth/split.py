@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from berth.google.fleet import registrations
 from berth.manifests import tenancy
 from berth.plan.fleet import FleetPlan
-from berth.plan.teams import TeamPlan
+from berth.resource import ResourceKind
 
 DEFAULT_MAX_RESOURCES: Final = 2000
 """Default maximum of resources per proposed stack; docs/operations.md has the cost of such a stack."""
@@ -25,18 +27,19 @@ class ProposedStack(Struct, frozen=True):
     resources: int
 
 
-def team_resources(team: TeamPlan) -> int:
-    """Return the resources of a team: component, namespaced objects, grants, local queues; not its cluster queues."""
-    namespaces = sum(namespace.owned for namespace in team.namespaces)
-    inside = sum(1 for namespace in team.namespaces for _ in tenancy.namespace_manifests(team, namespace))
-    grants, identity = 0, team.identity
-    if identity is not None:
-        secrets = {(secret.project, secret.secret) for secret in identity.secrets}
-        per_member, members = len(identity.roles) + len(identity.buckets) + len(secrets), len(identity.members)
-        grants = per_member * members
-        if identity.impersonates is not None:
-            grants = 1 + members + per_member  # the Google service account, its members, its grants
-    return 1 + namespaces + inside + grants + len(team.local_queues)
+def team_resources(plan: FleetPlan) -> dict[str, int]:
+    """Return team → its resources in one cluster: component, namespaced objects, grants, local queues.
+
+    Its cluster queues are not among them.
+    """
+    counts = {team.key: 1 + len(team.local_queues) for team in plan.teams}
+    for team in plan.teams:
+        for namespace in team.namespaces:
+            counts[team.key] += namespace.owned + sum(1 for _ in tenancy.namespace_manifests(team, namespace))
+    for resource in registrations(replace(plan, workers=())):
+        if resource.kind == ResourceKind.TEAM_IDENTITY:
+            counts[resource.key] += len(resource.registrations())
+    return {team.name: counts[team.key] for team in plan.teams}
 
 
 def indivisible_groups(plan: FleetPlan) -> list[ProposedStack]:
@@ -75,7 +78,7 @@ def _resource_counts(plan: FleetPlan) -> Counter[tuple[str, str]]:
     """Count resources by kind and name, for a manager together with all of its workers."""
     counts = Counter[tuple[str, str]]()
     for cluster in (plan, *(worker.plan for worker in plan.workers)):
-        counts.update({("team", team.name): team_resources(team) for team in cluster.teams})
+        counts.update({("team", team): count for team, count in team_resources(cluster).items()})
         counts.update(("queue", queue.name) for queue in cluster.cluster_queues)
         counts.update(("cohort", cohort.name) for cohort in cluster.cohorts)
     return counts

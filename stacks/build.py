@@ -29,7 +29,9 @@ def buildable_plan(evaluation: Evaluation) -> StackPlan:
     """Return the plan of a stack that may be built, and log its warnings. Raises RunError."""
     if evaluation.faults or evaluation.plan is None:
         raise pulumi.RunError(
-            "\n".join([f"stack '{evaluation.stack}' has faults:", *(p.line() for p in evaluation.faults)])
+            "\n".join(
+                [f"stack '{evaluation.stack}' has faults:", *(p.line_without_severity() for p in evaluation.faults)]
+            )
         )
     for problem in evaluation.warnings:
         pulumi.log.warn(problem.line_without_severity())

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pulumi
-import pulumi_gcp as gcp
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -93,7 +92,7 @@ def _join_gke_cluster(plan: FleetPlan, cluster_plan: ExistingGkeClusterPlan, sco
 
     Raises pulumi.RunError with every contradiction between plan and cluster, before any resource but the provider.
     """
-    google = google_provider(plan, scope)
+    google = scope.google_provider(plan.project, plan.region)
     live_cluster = look_up_cluster(cluster_plan, google)
     live = live_cluster.live
     if lines := (*contradictions(cluster_plan, live), *account_contradictions(plan, live.node_accounts)):
@@ -116,16 +115,6 @@ def _join_gke_cluster(plan: FleetPlan, cluster_plan: ExistingGkeClusterPlan, sco
     )
 
 
-def google_provider(plan: FleetPlan, scope: Scope) -> pulumi.ProviderResource:
-    """The Google provider of a plan's project and region: the caller's, or a new one."""
-    return scope.google or gcp.Provider(
-        f"{scope.prefix}google",
-        project=plan.project,
-        region=plan.region,
-        opts=pulumi.ResourceOptions(parent=scope.parent),
-    )
-
-
 def _create_cluster(
     plan: FleetPlan,
     cluster_plan: ClusterPlan,
@@ -134,7 +123,7 @@ def _create_cluster(
     manager_address: pulumi.Output[str] | None,
 ) -> ClusterConnection:
     """A cluster with its machines, and what accelerator nodes need inside."""
-    google = google_provider(plan, scope)
+    google = scope.google_provider(plan.project, plan.region)
     in_google_cloud = scope.options(google, project=cluster_plan.project)
     machines = create_machines(plan, cluster_plan, scope.prefix, in_google_cloud, enabled, manager_address)
     cluster = machines.cluster
@@ -188,7 +177,7 @@ def connect_worker(worker: WorkerPlan, scope: Scope) -> ClusterConnection:
         kubeconfig,
         kubeconfig.apply(lambda text: kubeconfigs.kubeconfig_server(worker.name, text)),
         project=plan.project,
-        google_provider=google_provider(plan, scope),
+        google_provider=scope.google_provider(plan.project, plan.region),
     )
 
 

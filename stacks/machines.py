@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import pulumi
 from msgspec import Struct
-from msgspec.structs import replace
 
 from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
@@ -169,7 +168,7 @@ def _create_node_pools(
         policy = policies.get(each.placement.policy or "") if each.placement else None
         return NodePool(
             f"{prefix}{each.key}",
-            replace(each, service_account=None) if each.service_account == cluster.account_email else each,
+            each.without_account(cluster.account_email),
             cluster=cluster.name,
             location=cluster.location,
             service_account=cluster.service_account,

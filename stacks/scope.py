@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pulumi
+import pulumi_gcp as gcp
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -30,6 +31,15 @@ class Scope(Struct, frozen=True):
     def of_worker(self, worker: str) -> Scope:
         """Return the scope of a worker: its names start with the worker's, and it is another cluster."""
         return replace(self, prefix=f"{self.prefix}{worker}/", kubernetes=None, kubeconfig=None)
+
+    def google_provider(self, project: str | None, region: str | None) -> pulumi.ProviderResource:
+        """Return the Google provider of a project and region: the caller's, or a new one."""
+        return self.google or gcp.Provider(
+            f"{self.prefix}google",
+            project=project,
+            region=region,
+            opts=pulumi.ResourceOptions(parent=self.parent),
+        )
 
     def existing_cluster_provider(self, identifier: str, context: str | None = None) -> pulumi.ProviderResource:
         """Return the provider of an existing cluster: the caller's, or a new one of the kubeconfig."""

@@ -17,9 +17,11 @@ from berth.names import MAX_COMPUTE_NAME, shorten
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, ExistingNetworkPlan, GpuPlan, MaintenancePlan, NodePoolPlan, ReservationPlan
 from berth.plan.kueue import ChartPlan
+from berth.spec.machines.pools import NodeSettings
 from tests import google_answers
 
 JSON = dict[str, Any]
+_DRIVERS = {"default": "DEFAULT", "latest": "LATEST", "disabled": "INSTALLATION_DISABLED"}
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 DEFAULT_ZONES = "abc"
 """The zones that GKE picks where none are named."""
@@ -279,7 +281,7 @@ def node_pool(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         "status": "RUNNING",
         "config": _config(plan, pool),
         "management": {k: True for k, on in (("autoRepair", pool.auto_repair), ("autoUpgrade", True)) if on},
-        "maxPodsConstraint": {"maxPodsPerNode": str(pool.max_pods_per_node or 110)},
+        "maxPodsConstraint": {"maxPodsPerNode": str(pool.settings.max_pods_per_node or 110)},
     }
     if scaled := pool.zone_nodes or (pool.total_nodes if pool.slice_topology else None):
         limits = {"minNodeCount": scaled.min, "maxNodeCount": scaled.max}
@@ -293,20 +295,21 @@ def node_pool(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
 
 
 def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
+    settings, ssd = pool.settings, pool.settings.local_ssd
     config: JSON = {
         "machineType": pool.machine_type,
         "diskType": pool.disk_type,
-        "diskSizeGb": pool.disk_size_gb,
+        "diskSizeGb": settings.disk_size_gb,
         "imageType": "COS_CONTAINERD",
         "labels": dict(pool.labels),
         "taints": [
             {"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in pool.taints
         ],
-        "serviceAccount": pool.service_account or own_cluster(plan).node_service_account.email,
+        "serviceAccount": settings.service_account or own_cluster(plan).node_service_account.email,
         "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
         "workloadMetadataConfig": {"mode": "GKE_METADATA"},
         "shieldedInstanceConfig": {
-            k: True for k, on in (("enableSecureBoot", pool.secure_boot), ("enableIntegrityMonitoring", True)) if on
+            k: True for k, on in (("enableSecureBoot", settings.secure_boot), ("enableIntegrityMonitoring", True)) if on
         },
         "reservationAffinity": _affinity(pool),
     }  # fmt: skip
@@ -318,28 +321,27 @@ def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
     config |= {key: value for key, value in switches.items() if value}
     config |= {"gvnic": {"enabled": True}}
     config |= {"gcfsConfig": {"enabled": True}} if pool.image_streaming else {}
-    config |= {"accelerators": [_gpu(pool.gpu)]} if pool.gpu else {}
-    if pool.local_ssd and pool.local_ssd.ephemeral:
-        config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": pool.local_ssd.ephemeral}
-    if pool.local_ssd and pool.local_ssd.block:
-        config["localNvmeSsdBlockConfig"] = {"localSsdCount": pool.local_ssd.block}
-    if pool.confidential:
-        config["confidentialNodes"] = {"enabled": True, "confidentialInstanceType": pool.confidential}
+    config |= {"accelerators": [_gpu(pool.gpu, settings)]} if pool.gpu else {}
+    if ssd and ssd.ephemeral:
+        config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": ssd.ephemeral}
+    if ssd and ssd.block:
+        config["localNvmeSsdBlockConfig"] = {"localSsdCount": ssd.block}
+    if kind := settings.confidential_nodes:
+        config["confidentialNodes"] = {"enabled": True, "confidentialInstanceType": kind}
     return config
 
 
-def _gpu(gpu: GpuPlan) -> JSON:
+def _gpu(gpu: GpuPlan, settings: NodeSettings) -> JSON:
     answer: JSON = {
         "acceleratorType": gpu.type,
         "acceleratorCount": str(gpu.count),
-        "gpuDriverInstallationConfig": {"gpuDriverVersion": gpu.driver_version},
+        "gpuDriverInstallationConfig": {"gpuDriverVersion": _DRIVERS[settings.driver_version]},
     }
-    answer |= {"gpuPartitionSize": gpu.partition_size} if gpu.partition_size else {}
-    if gpu.sharing:
-        clients = str(gpu.sharing.clients)
+    answer |= {"gpuPartitionSize": settings.gpu_partition} if settings.gpu_partition else {}
+    if sharing := settings.gpu_sharing:
         answer["gpuSharingConfig"] = {
-            "gpuSharingStrategy": gpu.sharing.strategy,
-            "maxSharedClientsPerGpu": clients,
+            "gpuSharingStrategy": {"time-sharing": "TIME_SHARING", "mps": "MPS"}[sharing.strategy],
+            "maxSharedClientsPerGpu": str(sharing.max_shared_clients),
         }
     return answer
 
@@ -371,9 +373,9 @@ def _placement(pool: NodePoolPlan) -> JSON:
 def _upgrades(pool: NodePoolPlan) -> JSON:
     if pool.flex_start or pool.queued:
         return {"upgradeSettings": {"strategy": "SHORT_LIVED"}}
-    assert pool.upgrade is not None
-    surge, unavailable = pool.upgrade.max_surge, pool.upgrade.max_unavailable
-    counts = {k: v for k, v in (("maxSurge", surge), ("maxUnavailable", unavailable)) if v}
+    surge = pool.settings.surge
+    assert surge is not None
+    counts = {k: v for k, v in (("maxSurge", surge.max_surge), ("maxUnavailable", surge.max_unavailable)) if v}
     return {"upgradeSettings": {"strategy": "SURGE", **counts}}
 
 

@@ -7,12 +7,11 @@ from typing import Any, cast
 
 from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, mapping_at, name_of, namespace_of, value_at
-from berth.adopt.controllers import CONTROLLERS
+from berth.adopt.controllers import CONTROLLERS, is_system_object
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kubernetes.server_defaults import without_defaults
-from berth.adopt.kubernetes.system_objects import is_system_object
-from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.update_effects import UpdateEffect, find_update_rule
+from berth.diff.fields import compare_fields
+from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.values import format_change, format_value
 from berth.manifests.fleet import all_manifests
 from berth.manifests.serving.webhooks import PATCH
@@ -21,7 +20,7 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NodePoolPlan
 
 _EFFECT_NOTES = {UpdateEffect.REPLACE: " (REPLACES it)", UpdateEffect.RECREATE: " (its nodes are recreated)"}
-_CHANGED_OF_ADOPTED = ("machine_type", "disk_size_gb", "spot", "queued")
+_CHANGED_OF_ADOPTED = ("machine_type", "settings.disk_size_gb", "spot", "queued")
 """Fields of an adopted node pool that are not kept as they are."""
 _MAX_NAMES = 5
 """Names of one kind that are listed."""
@@ -37,7 +36,7 @@ def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[N
     if isinstance(planned_cluster, ClusterPlan):
         what = f"cluster {inventory.cluster['name']}"
         seen = rest_fields.plan_values(rest_fields.CLUSTER, inventory.cluster, autopilot=inventory.is_autopilot)
-        cloud_changes += _field_changes(what, seen, planned_cluster, "ClusterPlan")
+        cloud_changes += _field_changes(what, seen, planned_cluster, rest_fields.CLUSTER)
         cloud_changes += _unsupported(what, rest_fields.CLUSTER, inventory.cluster)
     planned = {each.name: each for pool in plan.own_pools for each in pool.node_pools}
     planned |= {plan.system_pool.name: plan.system_pool} if plan.system_pool else {}
@@ -57,10 +56,13 @@ def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account:
     what = f"node pool {resource['name']}"
     seen = rest_fields.plan_values(rest_fields.NODE_POOL, resource)
     if plan.adopted:  # it keeps everything else
-        yield from _field_changes(what, {field: seen[field] for field in _CHANGED_OF_ADOPTED}, plan, "NodePoolPlan")
+        yield from _field_changes(
+            what, {field: seen[field] for field in _CHANGED_OF_ADOPTED}, plan, rest_fields.NODE_POOL
+        )
         return
-    yield from _field_changes(what, seen, plan, "NodePoolPlan")
-    account, planned_account = value_at(resource, "config.serviceAccount"), plan.service_account or planned_account
+    yield from _field_changes(what, seen, plan, rest_fields.NODE_POOL)
+    account = value_at(resource, "config.serviceAccount")
+    planned_account = plan.settings.service_account or planned_account
     if account not in (None, planned_account):
         effect_note = _EFFECT_NOTES[UpdateEffect.REPLACE]
         yield NotAdopted(what, f"config.serviceAccount {account} → {planned_account}{effect_note}", Fate.CHANGED)
@@ -76,8 +78,9 @@ def _field_changes(what: str, seen: Mapping[str, object], plan: object, kind: st
         before = tuple(sorted(cast("tuple[str, ...]", before))) if isinstance(before, tuple) else before
         if after is None or (not before and not after) or str(before).casefold() == str(after).casefold():
             continue  # fields that are not written stay as they are
-        effect_note = _EFFECT_NOTES.get(find_update_rule(kind, FieldChange(field, before, after)).does, "")
-        yield NotAdopted(what, f"{field} {format_change(before, after)}{effect_note}", Fate.CHANGED)
+        shown = field.removeprefix("settings.")
+        effect_note = _EFFECT_NOTES.get(rest_fields.effect_of_field(kind, field, before, after), "")
+        yield NotAdopted(what, f"{shown} {format_change(before, after)}{effect_note}", Fate.CHANGED)
 
 
 def _unsupported(what: str, kind: str, resource: ApiObject) -> Iterator[NotAdopted]:

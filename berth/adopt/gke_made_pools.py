@@ -48,7 +48,8 @@ def read_gke_made_pools(
 def _gke_made_pool(inventory: ClusterInventory, flavor: ApiObject, labels: Mapping[str, str]) -> AdoptedPool | None:
     keys, name = catalog.labels(), name_of(flavor)
     kind, topology = labels.get(keys.tpu_accelerator) or labels.get(keys.gpu_accelerator), labels.get(keys.tpu_topology)
-    class_priority = _first_class_priority(inventory, labels.get(keys.compute_class))
+    classes = {name_of(each): list_at(each["spec"], "priorities") for each in inventory.objects_of_kind("ComputeClass")}
+    class_priority: Mapping[str, Any] | None = next(iter(classes.get(str(labels.get(keys.compute_class)), ())), None)
     machine = _machine_of_flavor(
         inventory, name, kind, topology, labels.get(_INSTANCE_TYPE_LABEL) or (class_priority or {}).get("machineType")
     )
@@ -129,12 +130,6 @@ def _total_guaranteed(inventory: ClusterInventory, resource: str, flavor: str) -
 
 
 # --- compute classes --------------------------------------------------------------------------------------------------
-
-
-def _first_class_priority(inventory: ClusterInventory, name: str | None) -> Mapping[str, Any] | None:
-    """Return the first priority of a class."""
-    compute_class = next((each for each in inventory.objects_of_kind("ComputeClass") if name_of(each) == name), None)
-    return next(iter(list_at(compute_class["spec"], "priorities")), None) if compute_class else None
 
 
 def compute_class_section(

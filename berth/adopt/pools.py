@@ -116,7 +116,12 @@ def _group_pool(
     if inventory.context is not None:
         return pool
     accounts = NodeAccounts(inventory, stack, group.members)
-    adopted = accounts.must_be_kept or any(_has_other_settings(each) for each in group.members)
+    adopted = accounts.must_be_kept
+    for each in group.members:  # do settings that replace a pool or recreate its nodes differ from those of Berth?
+        fixed = (rest_fields.fixed_field(rest_fields.NODE_POOL, path) for path, _ in _unsupported(each))
+        adopted = (
+            adopted or not value_at(each, "config.reservationAffinity") or any(field is not None for field in fixed)
+        )
     if adopted:
         kept = {key: value for key, value in pool.entry.items() if key not in _KEPT_BY_ADOPTED}
         pool.entry = {**kept, "adopted": True}
@@ -130,12 +135,6 @@ _KEPT_BY_ADOPTED = (
     "nodeSystemConfig",
 )
 """Keys of settings that an adopted pool keeps."""
-
-
-def _has_other_settings(node_pool: ApiObject) -> bool:
-    """Return whether settings that replace a pool or recreate its nodes differ from those that Berth chooses."""
-    fixed = (rest_fields.fixed_field(rest_fields.NODE_POOL, path) for path, _ in _unsupported(node_pool))
-    return not value_at(node_pool, "config.reservationAffinity") or any(each is not None for each in fixed)
 
 
 def _unsupported(node_pool: ApiObject) -> Iterator[tuple[str, object]]:
@@ -166,7 +165,7 @@ def _adopted_pool(
     gpu = gpu_config(node_pool)
     topology = value_at(node_pool, "placementPolicy.tpuTopology") or machine.single_host_topology
     topology = topology if machine.kind == "tpu" else None
-    size, most = _pool_size(node_pool, group, machine, topology)
+    size, most = _pool_size(group, machine, topology)
     entry: StackEntry = {"machineType": machine_type(node_pool)}
     if machine.kind == "gpu" and machine_type(node_pool) in catalog.attachable_gpus().hosts:
         entry["accelerator"] = {"type": gpu["acceleratorType"], "count": int(gpu["acceleratorCount"])}
@@ -209,9 +208,7 @@ def scaling_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
     return int(scaling.get("minNodeCount") or 0) * zones, int(scaling.get("maxNodeCount") or 0) * zones, True
 
 
-def _pool_size(
-    node_pool: ApiObject, group: Sequence[ApiObject], machine: Machine, topology: str | None
-) -> tuple[object, int]:
+def _pool_size(group: Sequence[ApiObject], machine: Machine, topology: str | None) -> tuple[object, int]:
     """Return the count to write (of slices, or of nodes), and the maximum of nodes."""
     all_bounds = [scaling_bounds(each) for each in group]
     most = sum(each[1] for each in all_bounds)

@@ -31,11 +31,16 @@ def match_flavors(
     ]
     result: dict[str, list[AdoptedPool]] = {}
     for pool in pools:
-        selecting: list[tuple[int, int, str, ApiObject]] = [
-            (len(mapping_at(spec, "nodeLabels")), -_foreign_tolerations(spec, pool), name, spec)
-            for name, spec in known
-            if mapping_at(spec, "nodeLabels").items() <= pool.labels.items() and spec.get("nodeLabels")
-        ]
+        selecting: list[tuple[int, int, str, ApiObject]] = []
+        for name, spec in known:
+            labels, tolerated = (
+                mapping_at(spec, "nodeLabels"),
+                {str(t.get("key")) for t in list_at(spec, "tolerations")},
+            )
+            if labels and labels.items() <= pool.labels.items():
+                # Taints that the flavor tolerates and the pool does not have belong to another pool.
+                foreign = tolerated - pool.taints - {pool.machine.resource}
+                selecting.append((len(labels), -len(foreign), name, spec))
         if not selecting:
             not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth creates one"))
             continue
@@ -44,12 +49,6 @@ def match_flavors(
         pool.entry |= {"flavor": name} if name != pool.key else {}
         pool.entry |= {"topologyAware": True} if spec.get("topologyName") else {}
     return result
-
-
-def _foreign_tolerations(spec: Mapping[str, Any], pool: AdoptedPool) -> int:
-    """Return taints that a flavor tolerates and the pool does not have: those belong to another pool."""
-    tolerated = {str(each.get("key")) for each in list_at(spec, "tolerations")}
-    return len(tolerated - pool.taints - {pool.machine.resource})
 
 
 def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:

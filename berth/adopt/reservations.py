@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import (
+    ApiObject,
+    NotAdopted,
+    StackEntry,
+    last_segment,
+    list_at,
+    mapping_at,
+    reservation_value,
+    value_at,
+)
 from berth.adopt.google.future_reservations import delivered_names, future_entry
 from berth.adopt.google.reserved_machines import machine_fields, shared_projects
-from berth.adopt.google.resource_paths import last_segment, reservation_value
 from berth.adopt.inventory import ClusterInventory
 from berth.names import CAPACITY_MARK
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, cast
@@ -11,12 +12,13 @@ from msgspec import Struct, convert, field
 
 from berth import yaml_loader
 from berth.adopt.api_objects import ApiObject, value_at
-from berth.diff.update_effects import UpdateEffect
+from berth.diff.fields import FieldChange
+from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, input_rules
 
 _TABLE = pathlib.Path(__file__).with_name("rest_fields.yaml")
-_UNSAID = object()
 
 NODE_POOL, CLUSTER = "nodePool", "cluster"
+_TYPES = {NODE_POOL: "gcp:container/nodePool:NodePool", CLUSTER: "gcp:container/cluster:Cluster"}
 
 
 class RestField(Struct, frozen=True):
@@ -69,9 +71,15 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
 def rest_field_table(kind: str) -> RestFieldTable:
     """Return the table of node pools or of clusters."""
     section = yaml_loader.load_table(_TABLE)[kind]
-    fields = {path: convert(row, RestField) for path, row in section["said"].items()}
+    fields = {path: _row(kind, row) for path, row in section["said"].items()}
     fixed = {path: convert(row, FixedField) for path, row in section["fixed"].items()}
     return RestFieldTable(fields, fixed, tuple(section["read"]), tuple(section["served"]))
+
+
+def _row(kind: str, row: Mapping[str, Any]) -> RestField:
+    """Return a row of the file; in a node pool, a key without a field of the plan is one of the node settings."""
+    key = re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0].lower()}", row.get("key", ""))
+    return convert({"plan": f"settings.{key}", **row} if kind == NODE_POOL else row, RestField)
 
 
 def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, Any]:
@@ -93,6 +101,18 @@ def plan_values(kind: str, resource: ApiObject, *, autopilot: bool = False) -> d
     """Return field of the plan → its value in the API; fields that are only served are None, as in a plan."""
     rows = rest_field_table(kind).fields.items()
     return {row.plan: _parsed_value(resource, path, row) for path, row in rows if not (row.standard and autopilot)}
+
+
+_PROVIDER_SPELLING = {"config.": "nodeConfig.", "maxPodsConstraint.": "", "networkConfig.datapath": "datapath"}
+"""Where a path in GKE's API begins otherwise than the provider's."""
+
+
+def effect_of_field(kind: str, field: str, before: object, after: object) -> UpdateEffect:
+    """Return what the change of a field of the plan does to its resource."""
+    path = next(path for path, row in rest_field_table(kind).fields.items() if row.plan == field)
+    for start, spelling in _PROVIDER_SPELLING.items():
+        path = spelling + path.removeprefix(start) if path.startswith(start) else path
+    return effect_of_input(input_rules(_TYPES[kind]), FieldChange(path, before, after))
 
 
 def unsupported_fields(kind: str, resource: ApiObject) -> Iterator[tuple[str, object]]:

@@ -66,18 +66,20 @@ def build_zone_table(data: Mapping[str, Any]) -> ZoneTable:
         regions=MappingProxyType(
             {region: _full_names({region: letters}) for region, letters in data["regions"].items()}
         ),
-        listed=MappingProxyType({name: _listed_zones(row) for row in rows for name in row["of"]}),
+        listed=MappingProxyType(
+            {
+                name: ListedZones(
+                    documented=_full_names(row.get("zones", {})),
+                    undocumented=_full_names(row.get("undocumented", {})),
+                    later=_full_names(row.get("later", {})),
+                )
+                for row in rows
+                for name in row["of"]
+            }
+        ),
         flex_start=MappingProxyType(
             {family: ListedZones(documented=_full_names(letters)) for family, letters in data["flex_start"].items()}
         ),
-    )
-
-
-def _listed_zones(row: Mapping[str, Any]) -> ListedZones:
-    return ListedZones(
-        documented=_full_names(row.get("zones", {})),
-        undocumented=_full_names(row.get("undocumented", {})),
-        later=_full_names(row.get("later", {})),
     )
 
 

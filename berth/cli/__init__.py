@@ -117,7 +117,7 @@ def _options(
     """Take the options that come before the verb."""
 
 
-def main() -> None:
+def run_command() -> None:
     """Run the command. A closed pipe (`| head`) is not an error; the variable BERTH_TRACEBACK shows tracebacks."""
     sys.stdout, sys.stderr = tolerate_closed_pipe(sys.stdout), tolerate_closed_pipe(sys.stderr)
     for stream in (sys.stdout, sys.stderr):

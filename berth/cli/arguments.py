@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import sys
 from collections.abc import Iterable
 from typing import Annotated, cast
 
@@ -12,6 +13,9 @@ import yaml
 
 from berth.cli import terminal
 from berth.diagnostics import Problem, format_path
+from berth.diagnostics.listing import count_problems
+from berth.document import Document
+from berth.document.text import problem_lines, render_text
 from berth.evaluate import Evaluation, Need, evaluate_stack, require_offer
 from berth.yaml_loader import load_table
 
@@ -33,6 +37,9 @@ StackArgument = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Print every problem, also equal ones and more than 200.", show_default=False)
+]
 
 
 def project_root() -> pathlib.Path:
@@ -66,9 +73,18 @@ def evaluate_or_exit(stack: str, *, needs: Need | None = "kueue") -> Evaluation:
 
 
 def print_problems(problems: Iterable[Problem]) -> None:
-    """Print problems on stderr, one a line."""
-    for problem in problems:
-        typer.echo(terminal.format_problem(problem), err=True)
+    """Print problems on stderr, one a line, and of several their number."""
+    found = list(problems)
+    for line in problem_lines(found, coloured=terminal.is_coloured(sys.stderr)):
+        typer.echo(line, err=True)
+    if len(found) > 1:
+        typer.echo(count_problems(found), err=True)
+
+
+def print_answer(document: Document, value: object = None) -> None:
+    """Print the answer of a verb on stdout: `value` as JSON, or without one the document, in colours on a terminal."""
+    coloured = terminal.is_coloured(sys.stdout)
+    typer.echo(render_text(document, coloured=coloured) if value is None else format_json(value))
 
 
 def problem_as_json(problem: Problem) -> dict[str, str]:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import pathlib
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 import typer
 
 from berth.cli import terminal
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, complete_stack, format_json, problem_as_json, project_root
-from berth.diagnostics import Problem, Severity
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    EXIT_OK,
+    AllOption,
+    complete_stack,
+    format_json,
+    problem_as_json,
+    project_root,
+)
+from berth.diagnostics import Problem, Severity, printable
+from berth.diagnostics.listing import count_problems
+from berth.document.text import problem_lines
 from berth.evaluate import Evaluation, evaluate_stack
 
 VERSION = 1
@@ -39,10 +50,11 @@ def command(
         list[pathlib.Path] | None,
         typer.Option("--policy", metavar="FILE", help="A file with your own rules; repeatable."),
     ] = None,
+    everything: AllOption = False,
 ) -> None:
     """Check stack files for faults and warnings.
 
-    Validates stack files, compares guarantees with capacity, and prints every fault and warning, one a line.
+    Validates stack files, compares guarantees with capacity, and prints faults and warnings, one a line.
     """
     evaluations = [evaluate_stack(stack, project_root()) for stack in stacks]
     if policies:
@@ -54,16 +66,11 @@ def command(
         for line in output_lines:
             typer.echo(line)
     for evaluation in evaluations if output_format == "text" else ():
-        for problem in (p for p in evaluation.problems if p.severity != Severity.NOTE):
-            typer.echo(terminal.format_problem(problem))
-        if not evaluation.faults:
-            typer.echo(f"{evaluation.stack}: no faults{_warning_count(evaluation)}")
+        problems = (*evaluation.faults, *evaluation.warnings)
+        for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
+            typer.echo(line)
+        typer.echo(f"{printable(evaluation.stack)}: {count_problems(problems)}")
     raise typer.Exit(EXIT_FAULTS if any(v.faults for v in evaluations) else EXIT_OK)
-
-
-def _warning_count(evaluation: Evaluation) -> str:
-    count = len(evaluation.warnings)
-    return f", {count} warning{'s' if count > 1 else ''}" if count else ""
 
 
 def as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:

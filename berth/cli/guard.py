@@ -20,7 +20,7 @@ from berth.cli.arguments import (
     project_name,
 )
 from berth.cli.diff.as_json import to_json_value
-from berth.diagnostics import Problem
+from berth.diagnostics import Problem, printable
 from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport
 from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
@@ -60,9 +60,10 @@ def command(
     except OtherStackError as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    output_lines = [format_json(as_json(result, evaluation.stack))] if print_json else lines(result, evaluation.stack)
-    for line in output_lines:
-        typer.echo(line)
+    if print_json:
+        typer.echo(format_json(as_json(result, evaluation.stack)))
+    for line in () if print_json else lines(result, evaluation.stack):
+        typer.echo(printable(line))
     raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
 
 

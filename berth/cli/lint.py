@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from berth.cli import terminal
 from berth.cli.arguments import (
     EXIT_FAULTS,
     EXIT_OK,
+    AllOption,
     JsonOption,
     StackArgument,
     evaluate_or_exit,
@@ -21,7 +23,9 @@ from berth.cli.arguments import (
     project_root,
 )
 from berth.cli.manifests import read_files
-from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
+from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted, printable
+from berth.diagnostics.listing import count_problems
+from berth.document.text import problem_lines
 from berth.evaluate import Evaluation
 from berth.lint.findings import Finding, lint_documents
 from berth.lint.fleet import LintContext
@@ -39,6 +43,7 @@ def command(
         str | None, typer.Option("--team", help="The team that submits them; its namespace is the default.")
     ] = None,
     print_json: JsonOption = False,
+    everything: AllOption = False,
 ) -> None:
     """Check whether jobs can ever be admitted and run.
 
@@ -47,8 +52,18 @@ def command(
     evaluation = evaluate_or_exit(stack)
 
     result = run(evaluation, files, team, project_root())
-    for line in [format_json(as_json(result))] if print_json else lines(result):
-        typer.echo(line if isinstance(line, str) else terminal.format_problem(line))
+    if print_json:
+        typer.echo(format_json(as_json(result)))
+    else:
+        printed = list(lines(result))
+        problems = [line for line in printed if isinstance(line, Problem)]
+        for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
+            typer.echo(line)
+        for line in printed:
+            if isinstance(line, str):
+                typer.echo(printable(line))
+        if len(problems) > 1:
+            typer.echo(count_problems(problems))
     raise typer.Exit(EXIT_FAULTS if result.has_faults else EXIT_OK)
 
 

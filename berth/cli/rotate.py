@@ -100,9 +100,7 @@ def rotation_steps(
     texts = {own: file.file.read_text(encoding="utf-8")}
     texts |= {name: (root / name).read_text(encoding="utf-8") for name in file.source_map.files if name != shown}
     editor = YamlEditor(file.stack, own, texts)
-    return plan_rotation(
-        editor, plan, pool_plan, _changes(settings), IN_PLACE if in_place else default_mode(plan, pool_plan)
-    )
+    return plan_rotation(editor, plan, pool_plan, _changes(settings), IN_PLACE if in_place else default_mode(pool_plan))
 
 
 def _changes(settings: Sequence[str]) -> Mapping[str, str]:

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from berth.cli.arguments import JsonOption, StackArgument, evaluate_or_exit, format_json
-from berth.cli.terminal import print_document
+from berth.cli.arguments import JsonOption, StackArgument, evaluate_or_exit, print_answer
 from berth.document import Block, Heading, Note, Table
 from berth.plan.fleet import FleetPlan
 from berth.split import indivisible_groups, propose_stacks
@@ -33,10 +32,8 @@ def command(
     evaluation = evaluate_or_exit(stack)
 
     assert evaluation.fleet_plan is not None
-    if print_json:
-        typer.echo(format_json(as_json(evaluation.fleet_plan, max_resources)))
-    else:
-        print_document(split_document(evaluation.fleet_plan, max_resources))
+    plan = evaluation.fleet_plan
+    print_answer(split_document(plan, max_resources), as_json(plan, max_resources) if print_json else None)
 
 
 def as_json(plan: FleetPlan, max_resources: int) -> dict[str, Any]:

@@ -9,12 +9,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO
 
-import typer
-
-from berth.diagnostics import Problem
-from berth.document import Document
-from berth.document.text import problem_line, render_text
-
 _DIM, _END = "\033[2m", "\033[0m"
 _PROGRESS_DELAY = 1.0
 """Seconds after which a progress message is printed."""
@@ -23,16 +17,6 @@ _PROGRESS_DELAY = 1.0
 def is_coloured(stream: IO[str]) -> bool:
     """Return whether `stream` is a terminal with colours and NO_COLOR is not set."""
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-
-
-def print_document(document: Document) -> None:
-    """Print a document on stdout, in colours on a terminal."""
-    typer.echo(render_text(document, coloured=is_coloured(sys.stdout)))
-
-
-def format_problem(problem: Problem) -> str:
-    """Return a problem as one line; on a terminal its severity and its code are red or yellow."""
-    return problem_line(problem, coloured=is_coloured(sys.stdout))
 
 
 @contextmanager

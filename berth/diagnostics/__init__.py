@@ -33,6 +33,11 @@ class Severity(StrEnum):
     NOTE = "note"
     """An assumption of the plan, printed only by `berth plan`."""
 
+    @property
+    def word(self) -> str:
+        """The word for it in a line: `error`, `warning` or `note`. JSON has the severity itself."""
+        return "error" if self == Severity.FAULT else self
+
 
 class Problem(Struct, frozen=True):
     """A fault, a warning or a note.
@@ -53,9 +58,9 @@ class Problem(Struct, frozen=True):
     def line(self, paint: Callable[[str], str] = str) -> str:
         """Return the problem as one line, `place: severity: path: message [code]`, without unknown parts.
 
-        Only warnings and notes name their severity. `paint` colours the severity and the code.
+        `paint` colours the severity and the code.
         """
-        return self._joined_line("" if self.severity == Severity.FAULT else paint(self.severity), paint)
+        return self._joined_line(paint(self.severity.word), paint)
 
     def line_without_severity(self) -> str:
         """Return the line without the word for its severity, for outputs that show it elsewhere."""

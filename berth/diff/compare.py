@@ -12,7 +12,7 @@ from berth.diff.guard.allowances import IdleAllowance
 from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
 from berth.diff.guard.node_accounts import lost_node_accounts
 from berth.diff.guard.settings import guarded_updates
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import PoolChange, compare_pools
 from berth.diff.renames import find_renames, with_new_names
@@ -23,6 +23,7 @@ from berth.diff.rights.kept import with_kept_rights
 from berth.diff.workers import WorkerChange, compare_workers
 from berth.diff.workloads import FilesChange, WorkloadChange
 from berth.plan.fleet import FleetPlan
+from berth.resource import ResourceKind
 
 
 class Changes(Struct, frozen=True):

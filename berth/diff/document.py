@@ -11,11 +11,12 @@ from berth.diff.compare import Changes
 from berth.diff.entitlements import CountChange, QuotaChanges
 from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.resources import ResourceChange
 from berth.diff.values import format_queueing
 from berth.document import Block, Change, Heading, Line, Lines, Table
 from berth.planner.queueing.preemption import describe_rules
+from berth.resource import ResourceKind
 from berth.text import abbreviate_names
 
 

@@ -20,6 +20,10 @@ class FieldChange(Struct, frozen=True):
     after: object
 
 
+_NAMES = ("name", "rangeName", "exclusionName")
+"""Keys of an entry's name, in Kubernetes and in Google Cloud."""
+
+
 def compare_fields(before: object, after: object, path: str = "") -> Iterator[FieldChange]:
     """Yield every leaf that differs, in the order of the fields; recurses into plans, mappings, lists and JSON texts.
 
@@ -81,7 +85,8 @@ def _entries_by_name(entries: Sequence[object]) -> dict[str, object] | None:
     """Return the entries by name, or None if names are missing or repeated."""
     by_name: dict[str, object] = {}
     for entry in entries:
-        name = cast("Mapping[str, object]", entry).get("name") if isinstance(entry, Mapping) else None
+        keyed = cast("Mapping[str, object]", entry if isinstance(entry, Mapping) else {})
+        name = next((keyed[key] for key in _NAMES if key in keyed), None)
         if not isinstance(name, str) or name in by_name:
             return None
         by_name[name] = entry

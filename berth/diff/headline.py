@@ -10,9 +10,8 @@ from berth.diff.compare import Changes
 from berth.diff.entitlements import CohortQuotaChange, TeamChange, TeamQuotaChange
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange
-from berth.diff.resources import IN_WORKER, resource_title
 from berth.diff.rights.compare import RightChange
 from berth.diff.text import (
     EMPHASIZED,
@@ -26,6 +25,7 @@ from berth.diff.text import (
 )
 from berth.diff.values import format_queueing
 from berth.diff.workers import WorkerChange
+from berth.resource import IN_WORKER, ResourceKind, resource_title
 from berth.text import pluralize
 
 _MAX_NAMES = 3

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from berth.resource import ResourceKind
+
 
 class ChangeKind(StrEnum):
     """What happens to a resource, an object, a pool, a team, a queue, a worker, a file or a right."""
@@ -43,57 +45,6 @@ class ChangeKind(StrEnum):
     """A cloud resource or Kubernetes object that is updated in place."""
     WIDENED = "widened"
     """A right that allows more than before."""
-
-
-class ResourceKind(StrEnum):
-    """A kind of cloud resource, as people call it."""
-
-    ACCELERATOR_NETWORKS = "accelerator networks"
-    """The networks of the accelerators of one machine type."""
-    ACCESS = "access"
-    """The roles of the owner group and of the teams in the project."""
-    ALERT = "alert"
-    """An alert policy of Cloud Monitoring."""
-    ALERT_CONFIGURATION = "alert configuration"
-    """The notification channels and labels that all alert policies have."""
-    CLUSTER = "cluster"
-    """A GKE or ACK cluster that this stack creates."""
-    CONNECTION = "connection"
-    """The connection to an existing cluster; another identifier means another cluster."""
-    CONTROLLER = "controller"
-    """A Helm chart."""
-    DASHBOARD = "dashboard"
-    """A dashboard of Cloud Monitoring."""
-    FLEET = "ACK One fleet"
-    """The ACK One fleet instance."""
-    FUTURE_RESERVATION = "future reservation"
-    """A future reservation request of Compute Engine."""
-    MEMBERSHIP = "membership"
-    """The membership of a cluster in the ACK One fleet."""
-    NETWORK = "network"
-    """The VPC network of the cluster."""
-    NODE_IDENTITY = "node identity"
-    """The service account of the nodes."""
-    NODE_POOL = "node pool"
-    """A node pool; a multi-host slice is one."""
-    POOL = "pool"
-    """A pool of the stack file: all its node pools. Only guarded changes have this kind."""
-    PROTECTION = "protect"
-    """The protection of the whole stack. Only guarded changes have this kind."""
-    QUEUE = "queue"
-    """A cluster queue with a guarantee. Only guarded changes have this kind."""
-    RESERVATION = "reservation"
-    """A reservation of Compute Engine."""
-    SERVICE = "service"
-    """An API of Google Cloud that is enabled in the project."""
-    SYSTEM_POOL = "system pool"
-    """The node pool of the controllers."""
-    TEAM_IDENTITY = "team identity"
-    """The identity of a team's workloads, and its roles."""
-    WEBHOOK_FIREWALL = "webhook firewall"
-    """The firewall rule by which the control plane reaches the webhooks of controllers."""
-    WORKLOAD_POLICY = "workload policy"
-    """A workload policy of Compute Engine, for node pools placed together."""
 
 
 class ResourceKey(NamedTuple):

@@ -9,16 +9,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.fields import compare_fields
-from berth.diff.kinds import ChangeKind, ResourceKind
-from berth.diff.resources import IN_WORKER, FieldEffect, ResourceChange
-from berth.diff.update_effects import UpdateEffect
+from berth.diff.kinds import ChangeKind
+from berth.diff.provider_inputs.effects import UpdateEffect
+from berth.diff.resources import FieldEffect, ResourceChange
+from berth.diff.values import camel_case
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.gke import NodePoolPlan
+from berth.plan.gke import NO_SETTINGS, NodePoolPlan
 from berth.plan.nodes import Bounds
+from berth.resource import IN_WORKER, ResourceKind
 
 _POOL_SIZE_FIELDS = ("nodes", "slices", "accelerators")
-_NODE_POOL_SIZE_FIELDS = ("nodes_per_zone", "total_nodes", "zone_nodes")
-"""Fields of a pool and of its node pools that PoolChange reports as counts."""
+_SIZE_INPUTS = re.compile(r"nodeCount|initialNodeCount|autoscaling(\.(min|max|totalMin|totalMax)NodeCount)?")
+"""Fields of a pool, and inputs of its node pools, that PoolChange reports as counts."""
 _DELETES_NODES = (ChangeKind.DELETED, ChangeKind.REPLACED, ChangeKind.RECREATED)
 _NO_NODES = Bounds(min=0, max=0)
 _LIST_INDEX = re.compile(r"\[\d+\]")
@@ -67,7 +69,7 @@ def compare_pools(
     pool_changes = (
         _compare_pool(before.get(name), after.get(name), parts.get(name, []), (old, new), other_names.get(name))
         for name in sorted(before.keys() | after.keys())
-        if before.get(name) != after.get(name) or name in parts or name in other_names
+        if _is_changed(before.get(name), after.get(name)) or name in parts or name in other_names
     )
     return tuple(pool_changes)
 
@@ -82,7 +84,8 @@ def _compare_pool(
     shown = old_pool if new_pool is None else new_pool
     assert shown is not None
     old_or_new_pool = old_pool or shown
-    what = _kind_of_change(old_pool, new_pool, parts) if old_pool != new_pool or parts else ChangeKind.RENAMED
+    is_changed = _is_changed(old_pool, new_pool) or bool(parts)
+    what = _kind_of_change(old_pool, new_pool, parts) if is_changed else ChangeKind.RENAMED
     if what == ChangeKind.DELETED and not _is_made_here(plans[0], old_or_new_pool):
         what = ChangeKind.UNMANAGED
     nodes, accelerators = _affected(old_pool, new_pool, what, parts)
@@ -165,8 +168,8 @@ def _field_effects(
     old_pool: PoolPlan | None, new_pool: PoolPlan | None, parts: Sequence[ResourceChange], what: ChangeKind
 ) -> Iterator[FieldEffect]:
     """Yield the changed fields of its node pools, each once; without node pools, those of the pool itself."""
-    node_pool_effects = (f for part in parts for f in part.fields if f.path not in ("name", "key"))
-    effects = [f for f in _unique_by_path(node_pool_effects) if not f.path.startswith(_NODE_POOL_SIZE_FIELDS)]
+    node_pool_effects = (f for part in parts for f in part.fields if f.path != "name")
+    effects = [f for f in _unique_by_path(node_pool_effects) if not _SIZE_INPUTS.fullmatch(f.input)]
     if old_pool is None or new_pool is None:
         return
     yield from effects
@@ -175,8 +178,9 @@ def _field_effects(
         return
     known = {f.path for f in effects}
     for change in compare_fields(_without_node_pools(old_pool), _without_node_pools(new_pool)):
-        if change.path not in known and not change.path.startswith(_POOL_SIZE_FIELDS):
-            yield FieldEffect(change.path, change.path, change.before, change.after, UpdateEffect.UPDATE)
+        path = camel_case(change.path)
+        if path not in known and not path.startswith(_POOL_SIZE_FIELDS):
+            yield FieldEffect(path, path, change.before, change.after, UpdateEffect.UPDATE)
 
 
 def _stated_accounts(old_pool: PoolPlan, new_pool: PoolPlan) -> Iterator[FieldEffect]:
@@ -184,9 +188,20 @@ def _stated_accounts(old_pool: PoolPlan, new_pool: PoolPlan) -> Iterator[FieldEf
     before = {each.key: each for each in old_pool.node_pools}
     for after in new_pool.node_pools:
         if after.key in before and after.adopted:
-            accounts = before[after.key].service_account, after.service_account
+            accounts = before[after.key].settings.service_account, after.settings.service_account
             if accounts[0] != accounts[1]:
-                yield FieldEffect("service_account", "nodeConfig.serviceAccount", *accounts, UpdateEffect.STATED)
+                yield FieldEffect("serviceAccount", "nodeConfig.serviceAccount", *accounts, UpdateEffect.STATED)
+
+
+def _is_changed(old_pool: PoolPlan | None, new_pool: PoolPlan | None) -> bool:
+    """Return whether a pool differs in more than settings of its nodes, which the node pools' changes show if sent."""
+    if old_pool is None or new_pool is None or old_pool == new_pool:
+        return old_pool != new_pool
+    return _without_settings(old_pool) != _without_settings(new_pool) or any(_stated_accounts(old_pool, new_pool))
+
+
+def _without_settings(pool: PoolPlan) -> PoolPlan:
+    return replace(pool, node_pools=tuple(replace(each, settings=NO_SETTINGS) for each in pool.node_pools))
 
 
 def _without_node_pools(pool: PoolPlan) -> PoolPlan:
@@ -199,7 +214,7 @@ def _replacement_reasons(
     """Yield why all node pools are new although none is replaced: the pool's shape, or who creates it, changes."""
     if what != ChangeKind.REPLACED or old_pool is None or new_pool is None:
         return ()
-    return tuple(f for f in fields if f.path in ("topology", "made_by", "machine_type", "hosts_per_slice"))[:1]
+    return tuple(f for f in fields if f.path in ("topology", "madeBy", "machineType", "hostsPerSlice"))[:1]
 
 
 def _unique_by_path(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:

@@ -2,217 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from msgspec.structs import replace
 
-from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.kinds import ChangeKind, ResourceKey, ResourceKind
-from berth.diff.resources import (
-    IN_WORKER,
-    CloudResource,
-    FieldEffect,
-    ResourceChange,
-    cloud_resources,
-    resource_title,
-)
-from berth.diff.update_effects import UpdateEffect, find_update_rule, sent_plan
+from berth.diff.fields import FieldChange
+from berth.diff.kinds import ChangeKind, ResourceKey
+from berth.diff.provider_inputs.changes import compare_registrations
+from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, input_rules, is_within
+from berth.diff.resources import FieldEffect, ResourceChange
+from berth.google.fleet import registrations
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import NodePoolPlan
+from berth.registration import Reference, Registration
+from berth.resource import IN_WORKER, FleetResource, ResourceKind, resource_title
 
 
 def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, ...]:
-    """Return every changed resource: created and changed ones in the order of `cloud_resources`, then deleted ones.
+    """Return every changed resource of a fleet: created and changed ones in their order, then deleted ones.
 
     A resource is also replaced if it depends on a replaced one, because Pulumi does not know the new name in advance.
     """
-    changes = compare_resource_lists(
-        list(cloud_resources(old)), list(cloud_resources(new)), lambda resource: dependencies(resource, new)
-    )
-    gone = {
-        _cluster_of(change.key)
-        for change in changes
-        if change.kind == ResourceKind.CLUSTER and change.what in (ChangeKind.DELETED, ChangeKind.REPLACED)
-    }
-    kept = tuple(
-        replace(change, what=ChangeKind.DELETED)
-        if change.what == ChangeKind.UNMANAGED and _cluster_of(change.key) in gone
-        else change
-        for change in changes
-    )
-    return _with_moved_controllers([change for change in kept if not _is_no_news(change)], old, new)
+    return tuple(_with_common_settings_of_alerts(compare_registered(registrations(old), registrations(new))))
 
 
-def _is_no_news(change: ResourceChange) -> bool:
-    """Whether the change follows from others that are listed: settings of alerts that come or go."""
-    return change.kind == ResourceKind.ALERT_CONFIGURATION and change.what != ChangeKind.UPDATED
-
-
-def _with_moved_controllers(
-    changes: Sequence[ResourceChange], old: FleetPlan, new: FleetPlan
-) -> tuple[ResourceChange, ...]:
-    """The changes, with every controller replaced whose cluster is: the engine replaces what is deleted with it."""
-    moved = {
-        _cluster_of(change.key): resource_title(change.kind, change.key)
-        for change in changes
-        if _is_replaced_cluster(change)
-    }
-    if not moved:
-        return tuple(changes)
-    kind = ResourceKind.CONTROLLER
-    before = {resource.key for resource in cloud_resources(old) if resource.kind == kind}
-    replaced = {
-        resource.key: FieldEffect(moved[_cluster_of(resource.key)], "", None, None, UpdateEffect.REPLACE)
-        for resource in cloud_resources(new)
-        if resource.kind == kind and resource.key in before and _cluster_of(resource.key) in moved
-    }
-    return (
-        *(change for change in changes if change.kind != kind or change.key not in replaced),
-        *(ResourceChange(kind, key, None, ChangeKind.REPLACED, (effect,)) for key, effect in replaced.items()),
-    )
-
-
-def _is_replaced_cluster(change: ResourceChange) -> bool:
-    return change.kind in (ResourceKind.CLUSTER, ResourceKind.CONNECTION) and change.what == ChangeKind.REPLACED
+def compare_registered(old: Iterable[FleetResource], new: Iterable[FleetResource]) -> tuple[ResourceChange, ...]:
+    """Compare the resources of two programs; those with the same kind and key are one line."""
+    return tuple(_Comparison(old, new).changes())
 
 
 def replaced_clusters(changes: Iterable[ResourceChange]) -> set[str]:
-    """The workers whose clusters are replaced; "" for the fleet's own."""
-    return {_cluster_of(change.key) for change in changes if _is_replaced_cluster(change)}
+    """Return the workers whose clusters are replaced; "" for the fleet's own."""
+    kinds = (ResourceKind.CLUSTER, ResourceKind.CONNECTION)
+    replaced = (change for change in changes if change.kind in kinds and change.what == ChangeKind.REPLACED)
+    return {change.key.rpartition(IN_WORKER)[0] for change in replaced}
 
 
-def _cluster_of(key: str) -> str:
-    """Return the worker whose cluster a resource is in; "" for the fleet's own."""
-    return key.partition(IN_WORKER)[0] if IN_WORKER in key else ""
+class _Comparison:
+    """The resources of two programs; what changes of one is worked out once, also if others depend on it."""
 
+    def __init__(self, old: Iterable[FleetResource], new: Iterable[FleetResource]) -> None:
+        self._before = {ResourceKey(each.kind, each.key): each for each in old}
+        self._after = {ResourceKey(each.kind, each.key): each for each in new}
+        self._effects: dict[ResourceKey, Mapping[str, tuple[FieldEffect, ...]]] = {}
 
-def compare_resource_lists(
-    old: Sequence[CloudResource],
-    new: Sequence[CloudResource],
-    dependencies_of: Callable[[CloudResource], Iterable[ResourceKey]],
-) -> tuple[ResourceChange, ...]:
-    """Compare two lists of resources; `dependencies_of` returns the resources that a resource in `new` refers to."""
-    before, after = _resources_by_key(old), _resources_by_key(new)
-    changes: dict[ResourceKey, ResourceChange] = {}
-    for key, resource in after.items():
-        replaced = [
-            dependency
-            for dependency in dependencies_of(resource)
-            if dependency in changes and changes[dependency].what == ChangeKind.REPLACED
-        ]
-        change = _compare_resource(before.get(key), resource, replaced)
-        if change is not None:
-            changes[key] = change
-    deleted = [
-        ResourceChange(
-            resource.kind,
-            resource.key,
-            resource.pool,
-            ChangeKind.UNMANAGED if resource.kind in _RETAINED_KINDS else ChangeKind.DELETED,
+    def changes(self) -> Iterator[ResourceChange]:
+        """Yield every changed resource: created and changed ones, then deleted ones."""
+        for key, resource in self._after.items():
+            if key not in self._before:
+                if resource.registrations():
+                    yield ResourceChange(resource.kind, resource.key, resource.pool, ChangeKind.CREATED)
+                continue
+            own = resource_title(*key)  # its parts depend on each other
+            effects = (effect for part in self._effects_of(key).values() for effect in part)
+            if fields := _unique(effect for effect in effects if effect.input or effect.path != own):
+                what = _strongest_change(fields)
+                if resource.kind == ResourceKind.DASHBOARD and what == ChangeKind.UPDATED:
+                    fields = ()  # its panels follow from the rest of the change
+                yield ResourceChange(resource.kind, resource.key, resource.pool, what, fields)
+        for key, resource in self._before.items():
+            if key not in self._after and resource.registrations():
+                yield ResourceChange(resource.kind, resource.key, resource.pool, self._end_of(resource))
+
+    def _end_of(self, deleted: FleetResource) -> ChangeKind:
+        """Return what becomes of a resource that the program no longer has: a retained one goes with its cluster."""
+        is_retained = any(registration.retain_on_delete for registration in deleted.registrations().values())
+        home = deleted.home
+        is_home_gone = (
+            home is not None
+            and home.kind == ResourceKind.CLUSTER
+            and (_key_of(home) not in self._after or self._is_replaced(home))
         )
-        for key, resource in before.items()
-        if key not in after
-    ]
-    return (*(changes[key] for key in map(_resource_key, new) if key in changes), *deleted)
+        return ChangeKind.UNMANAGED if is_retained and not is_home_gone else ChangeKind.DELETED
+
+    def _effects_of(self, key: ResourceKey) -> Mapping[str, tuple[FieldEffect, ...]]:
+        """Return what changes of a resource that both programs have, by role."""
+        if key not in self._effects:
+            before, after = self._before[key], self._after[key]
+            replaced = [each for each in after.references() if _key_of(each) != key and self._is_replaced(each)]
+            is_same = before.is_made_like(after) and not replaced
+            effects = {} if is_same else dict(self._compare_parts(before, after, replaced))
+            home = after.home
+            if home is not None and (self._is_replaced(home) or (before.home and before.home.value != home.value)):
+                effects[after.role] = (*effects.get(after.role, ()), _replaced_with(home))
+            self._effects[key] = effects
+        return self._effects[key]
+
+    def _compare_parts(
+        self, before: FleetResource, after: FleetResource, replaced: Collection[Reference]
+    ) -> Iterator[tuple[str, tuple[FieldEffect, ...]]]:
+        """Yield role and effects of each part that changes, those first on which other parts depend."""
+        old, new = before.registrations(), after.registrations()
+        replaced_roles: set[str] = set()
+        for role, registration in new.items():
+            inputs, references = after.inputs(registration)
+            if role not in old:
+                yield role, (_part(role, registration, inputs, ChangeKind.CREATED),)
+                continue
+            rules = input_rules(registration.type)
+            replacing = {
+                path: each
+                for path, each in references.items()
+                if (each in replaced or (_key_of(each) == (after.kind, after.key) and each.role in replaced_roles))
+                and (
+                    is_within(path, registration.replace_on_changes)
+                    or effect_of_input(rules, FieldChange(path, None, each)) == UpdateEffect.REPLACE
+                )
+            }
+            sides = (old[role], before.inputs(old[role])[0]), (registration, inputs)
+            effects = (*compare_registrations(*sides, tuple(replacing)), *map(_replaced_with, replacing.values()))
+            if any(effect.does == UpdateEffect.REPLACE for effect in effects):
+                replaced_roles.add(role)
+            yield role, effects
+        for role, registration in old.items():
+            if role not in new:
+                yield role, (_part(role, registration, before.inputs(registration)[0], ChangeKind.DELETED),)
+
+    def _is_replaced(self, reference: Reference) -> bool:
+        key = _key_of(reference)
+        if key not in self._before or key not in self._after:
+            return False
+        effects = self._effects_of(key).get(reference.role, ())
+        return any(effect.does == UpdateEffect.REPLACE for effect in effects)
 
 
-def dependencies(resource: CloudResource, plan: FleetPlan) -> Iterator[ResourceKey]:
-    """Yield the resources whose names are inputs of this one; for a worker's resource, those of the same worker."""
-    name, slash, key = resource.key.partition(IN_WORKER)
-    if (
-        slash
-        and (worker_plan := next((worker.plan for worker in plan.workers if worker.name == name), None)) is not None
-    ):
-        yield from (
-            ResourceKey(kind, f"{name}{IN_WORKER}{dependency_key}")
-            for kind, dependency_key in dependencies(replace(resource, key=key), worker_plan)
-        )
-        return
-    if resource.kind == ResourceKind.CLUSTER:
-        yield ResourceKey(ResourceKind.NETWORK, "network")
-    if isinstance(resource.plan, NodePoolPlan):
-        yield ResourceKey(ResourceKind.CLUSTER, "cluster")
-        yield ResourceKey(ResourceKind.CONNECTION, "cluster")
-        yield ResourceKey(ResourceKind.NODE_IDENTITY, "nodes")
-        pool = resource.plan
-        yield from (
-            ResourceKey(ResourceKind.RESERVATION, reservation.key)
-            for reservation in plan.reservations
-            if reservation.name == pool.reservation
-        )
-        policy = pool.placement.policy if pool.placement else None
-        if pool.network.accelerator_networks is not None:
-            yield ResourceKey(ResourceKind.ACCELERATOR_NETWORKS, pool.network.accelerator_networks)
-        yield from (
-            ResourceKey(ResourceKind.WORKLOAD_POLICY, policy_plan.key)
-            for policy_plan in plan.workload_policies
-            if policy_plan.name == policy
-        )
+def _key_of(reference: Reference) -> ResourceKey:
+    return ResourceKey(ResourceKind(reference.kind), reference.key)
 
 
-_RETAINED_KINDS = (ResourceKind.CONTROLLER,)
-"""Kinds that the program creates with `retainOnDelete`."""
-_DEPENDENCY_ORDER = (
-    ResourceKind.FLEET,
-    ResourceKind.CLUSTER,
-    ResourceKind.SYSTEM_POOL,
-    ResourceKind.NODE_POOL,
-    ResourceKind.MEMBERSHIP,
-)
-"""Kinds that depend on others, after the kinds that they depend on."""
+def _part(role: str, registration: Registration, inputs: Mapping[str, Any], what: ChangeKind) -> FieldEffect:
+    """Return one of several resources of a component that comes or goes: a granted role, or a part by its name."""
+    granted = str(inputs.get("role", ""))
+    path = "role" if granted and granted.removeprefix("roles/") in role else role
+    value = granted or inputs.get("name") or inputs.get("accountId")
+    sides = (None, value) if what == ChangeKind.CREATED else (value, None)
+    return FieldEffect(path, registration.type, *sides, UpdateEffect.UPDATE)
 
 
-def _resources_by_key(resources: Iterable[CloudResource]) -> dict[ResourceKey, CloudResource]:
-    """Return the resources by key, dependencies first."""
-    ordered = sorted(
-        resources,
-        key=lambda resource: _DEPENDENCY_ORDER.index(resource.kind) if resource.kind in _DEPENDENCY_ORDER else -1,
-    )
-    return {_resource_key(resource): resource for resource in ordered}
+def _replaced_with(reference: Reference) -> FieldEffect:
+    title = resource_title(ResourceKind(reference.kind), reference.key)
+    return FieldEffect(title, "", None, None, UpdateEffect.REPLACE)
 
 
-def _resource_key(resource: CloudResource) -> ResourceKey:
-    return ResourceKey(resource.kind, resource.key)
+def _unique(effects: Iterable[FieldEffect]) -> tuple[FieldEffect, ...]:
+    """Return the effects without those that other parts of the resource have too, such as a common name."""
+    unique: dict[tuple[str, str, str], FieldEffect] = {}
+    for effect in effects:
+        identity = effect.path, repr(effect.before), repr(effect.after)
+        known = unique.setdefault(identity, effect)
+        if effect.does.severity > known.does.severity:
+            unique[identity] = replace(known, does=effect.does)
+    return tuple(unique.values())
 
 
-def _compare_resource(
-    before: CloudResource | None, after: CloudResource, replaced: Iterable[ResourceKey]
-) -> ResourceChange | None:
-    """Return the change, or None without one. `replaced` are the replaced resources that this one depends on."""
-    if before is None:
-        return ResourceChange(after.kind, after.key, after.pool, ChangeKind.CREATED)
-    if (
-        after.kind == ResourceKind.DASHBOARD and before.project == after.project
-    ):  # its panels follow from the rest of the change
-        return ResourceChange(ResourceKind.DASHBOARD, after.key, None, ChangeKind.UPDATED) if before != after else None
-    titles = (resource_title(*identity) for identity in replaced)
-    fields = (
-        *_field_effects(before, after),
-        *(FieldEffect(name, "", None, None, UpdateEffect.REPLACE) for name in titles),
-    )
-    if not fields:
-        return None
-    strongest = max((f.does for f in fields), key=lambda effect: effect.severity)
-    what = {UpdateEffect.REPLACE: ChangeKind.REPLACED, UpdateEffect.RECREATE: ChangeKind.RECREATED}.get(
-        strongest, ChangeKind.UPDATED
-    )
-    return ResourceChange(after.kind, after.key, after.pool, what, fields)
+def _strongest_change(fields: Iterable[FieldEffect]) -> ChangeKind:
+    strongest = max((field.does for field in fields), key=lambda effect: effect.severity)
+    kinds = {UpdateEffect.REPLACE: ChangeKind.REPLACED, UpdateEffect.RECREATE: ChangeKind.RECREATED}
+    return kinds.get(strongest, ChangeKind.UPDATED)
 
 
-def _field_effects(before: CloudResource, after: CloudResource) -> Iterator[FieldEffect]:
-    kind = type(after.plan).__name__
-    if before.project is not None and after.project is not None and before.project != after.project:
-        yield FieldEffect("project", "project", before.project, after.project, UpdateEffect.REPLACE)
-    if after.kind in (ResourceKind.DASHBOARD, ResourceKind.SERVICE):
-        return
-    in_slice = any(isinstance(t.plan, NodePoolPlan) and t.plan.slice_topology is not None for t in (before, after))
-    for change in compare_fields(before.plan, sent_plan(before.plan, after.plan)):
-        rule = find_update_rule(kind, change, in_slice=in_slice)
-        if not _is_reported_elsewhere(after, change, rule.does):
-            yield FieldEffect(change.path, rule.input, change.before, change.after, rule.does)
+_SETTINGS_OF_ALERTS = ("notificationChannels", "userLabels")
+"""Inputs that all alerts of a cluster have in common."""
 
 
-def _is_reported_elsewhere(resource: CloudResource, change: FieldChange, effect: str) -> bool:
-    """Return whether a field of the cluster's plan belongs to another resource, and does not replace the cluster."""
-    has_own_resource = change.path.startswith(("network.", "node_service_account", "webhook_firewall"))
-    return resource.kind == ResourceKind.CLUSTER and has_own_resource and effect != UpdateEffect.REPLACE
+def _with_common_settings_of_alerts(changes: Iterable[ResourceChange]) -> Iterator[ResourceChange]:
+    """Yield the changes, with those of settings that all alerts have in common as one of the alert configuration."""
+    told: set[str] = set()
+    for change in changes:
+        common = tuple(field for field in change.fields if is_within(field.input, _SETTINGS_OF_ALERTS))
+        if change.kind != ResourceKind.ALERT or not common:
+            yield change
+            continue
+        kind = ResourceKind.ALERT_CONFIGURATION
+        key = change.key.rpartition(IN_WORKER)
+        own = tuple(field for field in change.fields if field not in common)
+        if (configuration := f"{key[0]}{key[1]}{kind}") not in told:
+            told.add(configuration)
+            yield ResourceChange(kind, configuration, None, ChangeKind.UPDATED, common)
+        if own:
+            yield replace(change, fields=own)

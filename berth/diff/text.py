@@ -8,15 +8,16 @@ from typing import cast
 
 from berth.diagnostics import join_words
 from berth.diff.fields import FieldChange
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange
-from berth.diff.resources import FieldEffect, ResourceChange, resource_title
+from berth.diff.provider_inputs.effects import UpdateEffect
+from berth.diff.resources import FieldEffect, ResourceChange
 from berth.diff.rights.compare import SERVING, RightChange
-from berth.diff.update_effects import UpdateEffect
 from berth.diff.values import camel_case, format_bounds, format_change, format_value
 from berth.plan.nodes import Bounds
+from berth.resource import ResourceKind, resource_title
 from berth.text import format_range, pluralize
 
 _CHANGE_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.UPDATED: "~", ChangeKind.REPLACED: "±", ChangeKind.DELETED: "-"}
@@ -28,7 +29,7 @@ _EFFECT_NOTES = {
     UpdateEffect.NEW_NODES_ONLY: " (for new nodes only)",
     UpdateEffect.REFUSED: " (refused by Google Cloud while the cluster uses it)",
 }
-AUTHORIZED_NETWORKS = "control_plane.authorized_networks"
+AUTHORIZED_NETWORKS = "masterAuthorizedNetworksConfig.cidrBlocks"
 """Networks that reach the control plane; None means all networks, an empty list none."""
 _FLAVOR_LIST = re.compile(r"spec\.resourceGroups\[\d+\]\.flavors")
 """The flavors of a ClusterQueue. Changed entries have their own lines: a change of the list is one of its order."""
@@ -139,7 +140,7 @@ def describe_effect(field: FieldEffect) -> str:
     """Return the change of a field: `machineType g2-standard-24 → g2-standard-48`."""
     if not field.input:
         return f"{field.path} is replaced"
-    if field.path == AUTHORIZED_NETWORKS and field.does != UpdateEffect.KEPT:
+    if field.input == AUTHORIZED_NETWORKS and field.does != UpdateEffect.KEPT:
         sides = ("any address" if each is None else format_value(each) for each in (field.before, field.after))
         return f"{camel_case(field.path)} {' → '.join(sides)}"
     return f"{camel_case(field.path)} {format_change(field.before, field.after)}{_EFFECT_NOTES.get(field.does, '')}"

@@ -84,11 +84,15 @@ class Lines(Struct, frozen=True):
 
 
 class ProblemList(Struct, frozen=True):
-    """Faults, warnings or notes under a title, in order. What is `folded` opens on a click."""
+    """Faults, warnings or notes under a title. What is `folded` opens on a click.
+
+    A terminal prints them as `berth/diagnostics/listing.py` says, `everything` on request; other formats have all.
+    """
 
     title: str
     problems: Sequence[Problem]
     folded: bool = False
+    everything: bool = False
 
 
 Block = Heading | Note | Table | Lines | ProblemList

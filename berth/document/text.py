@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from berth.diagnostics import Problem, Severity, printable
+from berth.diagnostics.listing import printed_problems
 from berth.document import Block, Document, Heading, Lines, Note, ProblemList, Table
 
 _RED, _YELLOW, _BOLD, _DIM, _END = "\033[31m", "\033[33m", "\033[1m", "\033[2m", "\033[0m"
@@ -19,9 +20,17 @@ def render_text(document: Document, *, coloured: bool = False) -> str:
     return "\n\n".join("\n".join(paragraph) for paragraph in paragraphs if paragraph)
 
 
-def problem_line(problem: Problem, *, coloured: bool = False) -> str:
-    """Return a problem as one line."""
-    return problem.line(lambda word: f"{_COLOURS[problem.severity]}{word}{_END}") if coloured else problem.line()
+def problem_lines(problems: Iterable[Problem], *, coloured: bool = False, everything: bool = False) -> Iterator[str]:
+    """Yield the problems that are printed, one a line, and how many are not; `everything` yields all of them."""
+    shown, more = printed_problems(problems, everything=everything)
+    for problem in shown:
+        yield (
+            problem.line(lambda word, each=problem: f"{_COLOURS[each.severity]}{word}{_END}")
+            if coloured
+            else (problem.line())
+        )
+    if more:
+        yield f"… and {more} more; berth check --all prints them"
 
 
 def _lines(block: Block, coloured: bool) -> Iterator[str]:
@@ -40,7 +49,8 @@ def _lines(block: Block, coloured: bool) -> Iterator[str]:
                 yield from (f"      {printable(each)}" for each in below)
         case ProblemList():
             yield from (block.title,) if block.problems else ()
-            yield from (f"  {problem_line(each, coloured=coloured)}" for each in block.problems)
+            lines = problem_lines(block.problems, coloured=coloured, everything=block.everything)
+            yield from (f"  {line}" for line in lines)
 
 
 def _table(table: Table) -> Iterator[str]:

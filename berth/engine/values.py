@@ -86,11 +86,6 @@ def _struct_to_python(struct: struct_pb2.Struct) -> object:
     if signature == SECRET_SIGNATURE:
         return SECRET
     payload = {key: value for key, value in struct_to_dict(struct).items() if key != SIGNATURE}
-    return _resolve_signed(signature, payload)
-
-
-def _resolve_signed(signature: str, payload: Mapping[str, object]) -> object:
-    """Return the value of a signed mapping other than a secret."""
     if signature == _OUTPUT:
         return SECRET if payload.get("secret") else payload.get("value", UNKNOWN)
     if signature == _RESOURCE:

@@ -49,6 +49,7 @@ def node_pool(
     without one of their own, and the reservation, policy and interfaces (network and subnetwork, in the plan's order)
     that the plan has by name.
     """
+    settings, surge = plan.settings, plan.settings.surge
     return Registration(
         type="gcp:container/nodePool:NodePool",
         arguments=without_none(
@@ -60,18 +61,17 @@ def node_pool(
                 "node_count": plan.nodes_per_zone,
                 "initial_node_count": _initial_node_count(plan),
                 "autoscaling": _autoscaling(plan),
-                "max_pods_per_node": plan.max_pods_per_node,
+                "max_pods_per_node": settings.max_pods_per_node,
                 "queued_provisioning": {"enabled": True} if plan.queued else None,
                 "placement_policy": _placement_policy(plan, placement_policy),
                 "management": {"auto_repair": plan.auto_repair, "auto_upgrade": True},
-                "upgrade_settings": None
-                if plan.upgrade is None
-                else {
+                "upgrade_settings": surge
+                and {
                     "strategy": "SURGE",
-                    "max_surge": plan.upgrade.max_surge,
-                    "max_unavailable": plan.upgrade.max_unavailable,
+                    "max_surge": surge.max_surge,
+                    "max_unavailable": surge.max_unavailable,
                 },
-                "network_config": _network_config(plan.network, interfaces),
+                "network_config": _network_config(plan, interfaces),
                 "node_config": node_config(plan, service_account, reservation),
             }
         ),
@@ -98,7 +98,7 @@ def _ignore_changes(plan: NodePoolPlan) -> tuple[str, ...]:
     """
     autoscaled = plan.total_nodes is not None or plan.zone_nodes is not None
     ignored = ("initialNodeCount", "nodeCount") if autoscaled else ("initialNodeCount",)
-    if plan.attached_ssds and plan.local_ssd is None:
+    if plan.attached_ssds and plan.settings.local_ssd is None:
         ignored += _SSD_FIELDS
     if plan.adopted:
         affinity = () if plan.reservation is not None else ("nodeConfig.reservationAffinity",)
@@ -150,15 +150,14 @@ def _placement_policy(plan: NodePoolPlan, policy: object) -> dict[str, Any] | No
     }
 
 
-def _network_config(
-    network: NodeNetworkPlan, created_interfaces: Sequence[tuple[object, object]]
-) -> dict[str, Any] | None:
-    if network == NodeNetworkPlan():
+def _network_config(plan: NodePoolPlan, created_interfaces: Sequence[tuple[object, object]]) -> dict[str, Any] | None:
+    network, pod_range = plan.network, plan.settings.pod_range_name
+    if network == NodeNetworkPlan() and pod_range is None:
         return None
     interfaces = created_interfaces or [(each.network, each.subnetwork) for each in network.interfaces]
     return {
         "enable_private_nodes": network.private_nodes,
-        "pod_range": network.pod_range,
+        "pod_range": pod_range,
         "accelerator_network_profile": network.accelerator_profile,
         "additional_node_network_configs": [
             {"network": network_name, "subnetwork": subnetwork} for network_name, subnetwork in interfaces

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.jobs.derived_pods import read_derived
 from berth.jobs.kinds import KindRow, keys, kinds
@@ -134,34 +135,7 @@ def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, 
     name = _read_name(manifest, fields)
     if name is None or "spec" not in fields or fields["spec"].mapping("a job's spec") is None:
         return
-    if row.elsewhere is not None and find(manifest, row.elsewhere) is not None:
-        yield _job_elsewhere(manifest, fields, kind, name, row)
-        return
-    groups, unread = read_derived(manifest, row.reader) if row.reader else (read_template_pods(manifest, row.pods), "")
-    workloads = read_workload_count(manifest, row.workloads)
-    built = [(each, build_pod_set(each.template, each.name, each.count or 0)) for each in groups or ()]
-    pod_sets = tuple(pod_set for group, pod_set in built if pod_set is not None and group.count is not None)
-    is_sound = groups is not None and workloads is not None and len(pod_sets) == len(groups)
-    yield JobManifest(
-        kind=kind,
-        name=name,
-        namespace=_namespace(fields),
-        source=manifest,
-        metadata=_at(manifest, row.metadata),
-        templates=tuple(each.template for each in groups or ()),
-        pod_sets=pod_sets if is_sound else None,
-        replicas=tuple(each.replicas for each in groups or ()),
-        workloads=workloads or 0,
-        unread=unread,
-        row=row,
-    )
-
-
-def _job_elsewhere(
-    manifest: SourceValue, fields: dict[str, SourceValue], kind: str, name: str, row: KindRow
-) -> JobManifest:
-    """Build a job that has no pods of its own, such as a RayJob on an existing RayCluster."""
-    return JobManifest(
+    job = JobManifest(
         kind=kind,
         name=name,
         namespace=_namespace(fields),
@@ -169,9 +143,25 @@ def _job_elsewhere(
         metadata=_at(manifest, row.metadata),
         templates=(),
         pod_sets=(),
-        unread=f"the pods of another object, which {row.elsewhere} selects",
         row=row,
-        elsewhere=row.elsewhere,
+    )
+    # Some jobs have no pods of their own, such as a RayJob on an existing RayCluster.
+    if row.elsewhere is not None and find(manifest, row.elsewhere) is not None:
+        unread = f"the pods of another object, which {row.elsewhere} selects"
+        yield replace(job, unread=unread, elsewhere=row.elsewhere)
+        return
+    groups, unread = read_derived(manifest, row.reader) if row.reader else (read_template_pods(manifest, row.pods), "")
+    workloads = read_workload_count(manifest, row.workloads)
+    built = [(each, build_pod_set(each.template, each.name, each.count or 0)) for each in groups or ()]
+    pod_sets = tuple(pod_set for group, pod_set in built if pod_set is not None and group.count is not None)
+    is_sound = groups is not None and workloads is not None and len(pod_sets) == len(groups)
+    yield replace(
+        job,
+        templates=tuple(each.template for each in groups or ()),
+        pod_sets=pod_sets if is_sound else None,
+        replicas=tuple(each.replicas for each in groups or ()),
+        workloads=workloads or 0,
+        unread=unread,
     )
 
 

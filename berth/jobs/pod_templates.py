@@ -73,19 +73,15 @@ def require(source: SourceValue, path: str) -> SourceValue | None:
 def _items(job: SourceValue, row: PodsRow) -> list[tuple[SourceValue, str | None]] | None:
     """Return the values that describe groups of pods, each with its name; None after a fault."""
     if row.each is not None:
-        return _list_items(job, row, row.each)
+        source = find(job, row.each)
+        items = source.sequence("a list") if source is not None else []
+        if not items:
+            return _report_empty(job, row.each, "at least one") if items is not None and not row.optional else []
+        named = [(item, _item_name(item, row)) for item in items]
+        return [(item, name) for item, name in named if name] if all(name for _, name in named) else None
     if row.roles is not None:
         return _role_items(job, row, row.roles)
     return [(job, row.name)]
-
-
-def _list_items(job: SourceValue, row: PodsRow, path: str) -> list[tuple[SourceValue, str | None]] | None:
-    source = find(job, path)
-    items = source.sequence("a list") if source is not None else []
-    if not items:
-        return _report_empty(job, path, "at least one") if items is not None and not row.optional else []
-    named = [(item, _item_name(item, row)) for item in items]
-    return [(item, name) for item, name in named if name] if all(name for _, name in named) else None
 
 
 def _item_name(item: SourceValue, row: PodsRow) -> str | None:

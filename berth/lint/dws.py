@@ -19,7 +19,6 @@ from berth.workloads.run_duration import RUN_DURATION, queued_configs, run_limit
 
 CONSUME_ANNOTATION = "consume-provisioning-request"
 _IDENTICAL_TEMPLATES = "IdenticalPodTemplates"
-_IDENTICAL_REQUIREMENTS = "IdenticalWorkloadSchedulingRequirements"
 
 
 def check_queued_pods(job: SubmittedJob) -> None:

@@ -14,14 +14,11 @@ from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.lint import dws, local_queues, machines
 from berth.lint.fleet import LintContext, SubmittedJob
-from berth.lint.names import check_name
-from berth.lint.pod_groups import check_pod_group
-from berth.lint.pod_rules import check_pod_rules
+from berth.lint.job_rules import check_name, check_pod_group, check_refusals
+from berth.lint.pod_rules import check_pod_rules, check_resource_claims
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
-from berth.lint.refusals import check_refusals
-from berth.lint.resource_claims import check_resource_claims
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.teams import TeamPlan
 

@@ -5,8 +5,8 @@ the type of unquoted dates and odd numbers, sorts keys, flattens merge keys and 
 """
 
 from berth.loader.locate import locate
-from berth.loader.positions import SourceMap, sort_by_place
+from berth.loader.positions import SourceMap
 from berth.loader.stack_file import StackFile, read_config, read_stack
 from berth.loader.team_defaults import with_team_defaults
 
-__all__ = ["SourceMap", "StackFile", "locate", "read_config", "read_stack", "sort_by_place", "with_team_defaults"]
+__all__ = ["SourceMap", "StackFile", "locate", "read_config", "read_stack", "with_team_defaults"]

@@ -1,15 +1,12 @@
-"""Positions of a fleet's paths in its files, and problems sorted by position."""
+"""Positions of a fleet's paths in its files."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from berth.diagnostics import FieldPath, Problem
+from berth.diagnostics import FieldPath
 from berth.loader.team_defaults import written_path
-
-_PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?", re.DOTALL)
 
 
 class Mark(NamedTuple):
@@ -74,15 +71,3 @@ class SourceMap:
                 break
             mark, line = inner, inner.line
         return f"{file}:{line}" if file and line else file
-
-
-def sort_by_place(problems: list[Problem]) -> list[Problem]:
-    """Return the problems sorted by file, line and column (as numbers), then by path and message."""
-    return sorted(problems, key=_place_key)
-
-
-def _place_key(problem: Problem) -> tuple[str, int, int, tuple[tuple[int, str], ...], str]:
-    match = _PLACE.fullmatch(problem.place)
-    file, line, column = match.groups() if match else (problem.place, None, None)
-    path = tuple((step, "") if isinstance(step, int) else (-1, step) for step in problem.path)
-    return file, int(line or 0), int(column or 0), path, problem.message

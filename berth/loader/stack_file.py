@@ -9,8 +9,9 @@ from typing import cast
 from msgspec import Struct
 
 from berth.diagnostics import Problem, Severity
+from berth.diagnostics.listing import sort_by_place
 from berth.loader.locate import locate, missing_file_fault, missing_project_fault, project_of
-from berth.loader.positions import SourceMap, sort_by_place
+from berth.loader.positions import SourceMap
 from berth.loader.stack_text import CONFIG_KEYS, MOVE_TEAMS, WRITE_FLEET, StackText
 from berth.loader.team_defaults import KEY, with_team_defaults
 from berth.loader.team_files import TeamFiles

@@ -11,7 +11,6 @@ from typing import Final
 from berth.names import berth_labels
 from berth.plan.accelerator_networks import AcceleratorSubnetPlan
 from berth.plan.compute_classes import (
-    ClassGpuPlan,
     ClassPriorityPlan,
     ComputeClassPlan,
 )
@@ -65,22 +64,17 @@ def _node_pools(plan: ComputeClassPlan) -> Manifest:
 
 
 def _priority(plan: ClassPriorityPlan) -> Manifest:
+    gpu, tpu = plan.gpu, plan.tpu
     return _set_fields(
         machineType=plan.machine_type,
-        gpu=None if plan.gpu is None else _gpu(plan.gpu),
-        tpu=None
-        if plan.tpu is None
-        else {"type": plan.tpu.type, "count": plan.tpu.count, "topology": plan.tpu.topology},
+        gpu=gpu and {"type": gpu.type, "count": gpu.count, "driverVersion": gpu.driver},
+        tpu=tpu and {"type": tpu.type, "count": tpu.count, "topology": tpu.topology},
         spot=plan.spot,
         flexStart=_switch(plan.flex_start or None),
         maxRunDurationSeconds=plan.max_run_seconds,
         reservations=_reservations(plan),
         location=_set_fields(zones=sorted(plan.zones)),
     )
-
-
-def _gpu(plan: ClassGpuPlan) -> Manifest:
-    return {"type": plan.type, "count": plan.count, "driverVersion": plan.driver}
 
 
 def _reservations(plan: ClassPriorityPlan) -> Manifest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from berth.names import shorten
@@ -31,7 +32,12 @@ _DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 def grafana_dashboard_json(plan: DashboardPlan, stack: str) -> str:
     """Return the JSON of a dashboard, with sorted keys on separate lines, so that differences are readable."""
-    return json.dumps(grafana_dashboard(plan, stack), sort_keys=True, ensure_ascii=False, indent=1) + "\n"
+    return _on_lines(json.dumps(grafana_dashboard(plan, stack), sort_keys=True, ensure_ascii=False))
+
+
+@lru_cache(maxsize=64)  # both sides of a diff have equal dashboards, and indentation is not done in C
+def _on_lines(text: str) -> str:
+    return json.dumps(json.loads(text), ensure_ascii=False, indent=1) + "\n"
 
 
 def grafana_dashboard(plan: DashboardPlan, stack: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Helm values of the controllers: only what Berth changes in the released charts.
+"""Helm values of Kueue: only what Berth changes in the released chart; JobSet's chart stays as it is.
 
-Compared with `charts/kueue` of Kueue 0.19.2 and `charts/jobset` of JobSet 0.12.0. The chart takes Kueue's
+Compared with `charts/kueue` of Kueue 0.19.2. The chart takes Kueue's
 configuration as one text, which replaces the chart's default as a whole, so this sets the values of that default too.
 Omitted on purpose: `internalCertManagement`, which the chart derives from the release's name, and the chart's own list
 of feature gates, which cannot be combined with the one in the configuration.
@@ -9,23 +9,19 @@ of feature gates, which cannot be combined with the one in the configuration.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from berth.manifests.kueue import toleration
 from berth.manifests.quantities import memory, quantity
 from berth.plan.configuration import (
     AdmissionFairSharingPlan,
     ConfigurationPlan,
-    CustomLabelPlan,
     MetricsPlan,
     MultiKueueSettingsPlan,
     PodsReadyPlan,
     SelectorPlan,
     TransformationPlan,
 )
-from berth.plan.nodes import Toleration
 
 Values = dict[str, object]
 
@@ -47,49 +43,15 @@ def manager_memory(cluster_queues: int, nodes: int = 0) -> int:
     return size
 
 
-def chart_values(
-    plan: ConfigurationPlan,
-    *,
-    cluster_queues: int,
-    nodes: int = 0,
-    node_labels: Mapping[str, str] | None = None,
-    tolerations: Iterable[Toleration] = (),
-    image: str | None = None,
-) -> Values:
-    """Return values of Kueue's chart. `node_labels` and `tolerations` place the manager, `image` is from a mirror.
-
-    The manager is sized for `cluster_queues` and for the maximum `nodes` of the fleet.
-    """
+def chart_values(plan: ConfigurationPlan, *, cluster_queues: int, nodes: int = 0) -> Values:
+    """Return values of Kueue's chart; the manager is sized for its cluster queues and the fleet's maximum of nodes."""
     size = memory(manager_memory(cluster_queues, nodes))
     resources = {"requests": {"cpu": "500m", "memory": size}, "limits": {"cpu": "2", "memory": size}}
-    manager: Values = {"resources": resources, **_image_values(image)}
     return {
-        "controllerManager": {"manager": manager, **_placement(node_labels, tolerations)},
+        "controllerManager": {"manager": {"resources": resources}},
         # JSON is YAML; with one key per line a preview shows the line that changed.
         "managerConfig": {"controllerManagerConfigYaml": _indented(json.dumps(configuration(plan)))},
     }
-
-
-def jobset_values(
-    *,
-    node_labels: Mapping[str, str] | None = None,
-    tolerations: Iterable[Toleration] = (),
-    image: str | None = None,
-) -> Values:
-    """Return values of JobSet's chart, whose default requests and limits fit large fleets. Parameters as above."""
-    placement = _placement(node_labels, tolerations)
-    return {**({"controller": placement} if placement else {}), **_image_values(image)}
-
-
-def _image_values(image: str | None) -> Values:
-    """Return the image of a mirror's repository, with the chart's tag."""
-    return {} if image is None else {"image": {"repository": image}}
-
-
-def _placement(node_labels: Mapping[str, str] | None, tolerations: Iterable[Toleration]) -> Values:
-    tolerated = [toleration(each) for each in tolerations]
-    placement: Values = {"nodeSelector": dict(node_labels)} if node_labels else {}
-    return placement | {"tolerations": tolerated} if tolerated else placement
 
 
 def configuration(plan: ConfigurationPlan) -> Values:
@@ -188,17 +150,17 @@ def _metrics(plan: MetricsPlan) -> Values:
         bindAddress=":8443",
         enableClusterQueueResources=plan.queue_resources or None,
         localQueueMetrics=local_queues,
-        customLabels=[_custom_label(each) for each in plan.custom_labels] or None,
-    )
-
-
-def _custom_label(plan: CustomLabelPlan) -> Values:
-    return _without_none(
-        name=plan.name,
-        sourceKind=plan.source_kind,
-        sourceLabelKey=plan.label_key,
-        sourceAnnotationKey=plan.annotation_key,
-        trackedValues=list(plan.tracked) or None,
+        customLabels=[
+            _without_none(
+                name=each.name,
+                sourceKind=each.source_kind,
+                sourceLabelKey=each.label_key,
+                sourceAnnotationKey=each.annotation_key,
+                trackedValues=list(each.tracked) or None,
+            )
+            for each in plan.custom_labels
+        ]
+        or None,
     )
 
 

@@ -64,7 +64,9 @@ def panel_values(
     currency: str,
 ) -> PanelValues:
     """Return the values of a fleet. A team has panels of the flavors in its own queues, if the teams are few."""
-    by_flavor = {each.name: _flavor_values(each) for each in flavors}
+    by_flavor = {
+        each.name: (("flavor", each.name), ("resource", each.resource), ("noun", each.noun)) for each in flavors
+    }
     own = {(*queue.teams, entry.flavor) for queue in queues if len(queue.teams) == 1 for entry in queue.flavors}
     of_teams = tuple(
         (*by_flavor[flavor], ("team", team.name), ("size", float(ceiling)))
@@ -78,10 +80,6 @@ def panel_values(
         capacities=tuple(_capacity_values(pools)),
         currency=currency,
     )
-
-
-def _flavor_values(flavor: FlavorPlan) -> Values:
-    return ("flavor", flavor.name), ("resource", flavor.resource), ("noun", flavor.noun)
 
 
 def _capacity_values(pools: Sequence[PoolPlan]) -> Iterator[Values]:

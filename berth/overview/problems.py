@@ -14,7 +14,7 @@ def left_out_note(evaluation: Evaluation) -> Iterator[Note]:
     """Yield what a plan with faults leaves out, as the first thing to read; nothing without faults."""
     if not evaluation.faults:
         return
-    head = f"{evaluation.stack} has {pluralize(len(evaluation.faults), 'fault')}, listed at the end."
+    head = f"{evaluation.stack} has {pluralize(len(evaluation.faults), 'error')}, listed at the end."
     cause = "it" if len(evaluation.faults) == 1 else "them"
     if evaluation.plan is None:
         head += f" Because of {cause} there is no plan."
@@ -27,7 +27,7 @@ def problem_lists(evaluation: Evaluation) -> Iterator[ProblemList]:
     """Yield the faults, the warnings and the notes."""
     for severity in Severity:
         problems = [each for each in evaluation.problems if each.severity == severity]
-        yield ProblemList(pluralize(len(problems), severity), problems, folded=severity == Severity.NOTE)
+        yield ProblemList(pluralize(len(problems), severity.word), problems, folded=severity == Severity.NOTE)
 
 
 def all_problems(evaluation: Evaluation) -> Iterator[Block]:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from berth.plan.node_settings import (
-    GpuSharingPlan,
-    KubeletPlan,
-    LinuxPlan,
-    LocalSsdPlan,
-    NodeNetworkPlan,
-    PlacementPlan,
-    UpgradePlan,
-)
+from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds, Taint
+from berth.spec.machines.pools import NodeSettings
 
 
 class NetworkPlan(Struct, frozen=True, kw_only=True):
@@ -209,16 +203,14 @@ class ReservationPlan(Struct, frozen=True, kw_only=True):
 
 
 class GpuPlan(Struct, frozen=True, kw_only=True):
-    """The accelerators of one GPU node. `driver_version` is the provider's enum (DEFAULT, LATEST, ...).
-
-    `partition_size` divides each GPU into MIG partitions (1g.10gb); `sharing` then applies to each of them.
-    """
+    """The accelerators of one GPU node: Google's name of the GPU, and how many there are."""
 
     type: str
     count: int
-    driver_version: str
-    partition_size: str | None = None
-    sharing: GpuSharingPlan | None = None
+
+
+NO_SETTINGS: Final = NodeSettings.model_construct()
+"""Settings of nodes for which a stack file writes none."""
 
 
 class NodePoolPlan(Struct, frozen=True, kw_only=True):
@@ -231,14 +223,16 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     for GPU nodes close to each other; None: only `slice_topology` applies.
 
     `reservation` is the value of the reservation affinity, see `capacity.reservation_path`. `affinity` is Google's
-    consume type; None is SPECIFIC_RESERVATION where `reservation` is set, else NO_RESERVATION.
+    consume type; None is SPECIFIC_RESERVATION where `reservation` is set, else NO_RESERVATION. It is set without
+    `reservation` where only the reservation's resource knows the name.
 
     `flex_start` and `queued` are the modes of the Dynamic Workload Scheduler, often combined: such nodes live for at
-    most `max_run_seconds`, must not be repaired (`auto_repair` False), and GKE decides how to upgrade them. `upgrade`
-    None is not set. `attached_ssds`: the machine type includes SSDs that `local_ssd` does not list, so what GKE reports
-    of them is ignored; otherwise the provider would replace the pool to remove them.
+    most `max_run_seconds`, must not be repaired (`auto_repair` False), and GKE decides how to upgrade them.
+    `attached_ssds`: the machine type includes SSDs that `settings.local_ssd` does not list, so what GKE reports of them
+    is ignored; otherwise the provider would replace the pool to remove them.
 
-    `service_account` is the email of an existing service account; None is the cluster's account of nodes.
+    `settings` are the keys of the stack file that describe nodes, with Berth's defaults for `secure_boot` and `surge`.
+    `service_account` None is the cluster's account of nodes.
 
     `adopted`: another tool created the pool, and settings of its nodes that can only be chosen at creation, or that
     replace or recreate the nodes, stay as they are (`berth.google.node_pool`). They apply to a new pool.
@@ -249,6 +243,7 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
 
     name: str
     machine_type: str
+    settings: NodeSettings = NO_SETTINGS
     key: str = ""
     zones: tuple[str, ...] = ()
     nodes_per_zone: int | None = None
@@ -262,8 +257,6 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     taints: tuple[Taint, ...] = ()
     disk_type: str | None = None
-    disk_size_gb: int = 100
-    secure_boot: bool = True
     image_streaming: bool = True
     protect: bool = False
     affinity: str | None = None
@@ -271,14 +264,13 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     queued: bool = False
     max_run_seconds: int | None = None
     auto_repair: bool = True
-    upgrade: UpgradePlan | None = None
     placement: PlacementPlan | None = None
-    local_ssd: LocalSsdPlan | None = None
     attached_ssds: bool = False
     network: NodeNetworkPlan = NodeNetworkPlan()
-    confidential: str | None = None
-    service_account: str | None = None
-    max_pods_per_node: int | None = None
-    kubelet: KubeletPlan | None = None
-    linux: LinuxPlan | None = None
     adopted: bool | None = None
+
+    def without_account(self, email: str | None) -> NodePoolPlan:
+        """Return the plan without its service account if that is `email`, such as the cluster's account of nodes."""
+        if email is None or self.settings.service_account != email:
+            return self
+        return replace(self, settings=self.settings.model_copy({"service_account": None}))

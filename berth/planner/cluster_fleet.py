@@ -11,7 +11,6 @@ from berth.catalog import Machine
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner import monitoring
 from berth.planner.cluster import controllers, existing, gke, serving, versions
@@ -89,13 +88,14 @@ def plan_cluster_fleet(
         run_limits(queue_plans, checks),
     )
     existing_cluster = existing.existing_cluster_plan(context, machines.pools)
+    requests, multi_networking = {name: pool.request for name, pool in machines.pools.items()}, bool(machines.networks)
     account = gke.planned_node_account(context)
     return FleetPlan(
         stack=context.stack,
         project=context.spec.project,
         region=context.spec.region,
         services=() if existing_cluster else gke.required_services(context),
-        cluster=existing_cluster or _own_cluster(context, machines),
+        cluster=existing_cluster or gke.cluster_plan(context, requests, multi_networking=multi_networking),
         system_pool=None if existing_cluster else gke.system_pool_plan(context),
         reservations=reservations.reservation_plans(context, machines.reserved_machines),
         pools=planned_pools,
@@ -134,8 +134,3 @@ def _guaranteed_by_flavor(
         for flavor, quota in accelerator_quotas(owner, resource_of):
             guaranteed[flavor] += quota.nominal
     return guaranteed
-
-
-def _own_cluster(context: PlanningContext, machines: ClusterMachines) -> ClusterPlan:
-    requests = {name: pool.request for name, pool in machines.pools.items()}
-    return gke.cluster_plan(context, requests, multi_networking=bool(machines.networks))

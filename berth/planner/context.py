@@ -21,6 +21,10 @@ class PlanningContext(Struct):
     is whether a queue, or a part of one, was omitted. `origins` maps `(kind, name)` of a planned object to its path in
     the stack file. `machines_exist` is True for a worker whose cluster exists. `written_project` and `written_region`
     are those of the stack file, where the spec has the ones of an existing GKE cluster.
+
+    A part of a fleet is planned without the rest: `named_reservations` maps the key of a reservation of which nothing
+    but the name is known to it (None: only its resource knows the name), and `cluster_of_others` is whether the part
+    is inside a cluster that others make.
     """
 
     stack: str
@@ -32,6 +36,8 @@ class PlanningContext(Struct):
     machines_exist: bool = False
     written_project: str | None = None
     written_region: str | None = None
+    named_reservations: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    cluster_of_others: bool = False
 
     def resolve(self, section: str, name: str, entries: Mapping[str, T], path: FieldPath) -> T | None:
         """Return the entry `name`, to which `path` refers; else None, with a fault unless the entry was set aside."""
@@ -49,7 +55,8 @@ class PlanningContext(Struct):
     @property
     def cluster_exists(self) -> bool:
         """Whether the cluster is an existing one."""
-        return self.spec.cluster.existing is not None or ("cluster", "existing") in self.set_aside
+        is_written = self.spec.cluster.existing is not None or ("cluster", "existing") in self.set_aside
+        return is_written or self.cluster_of_others
 
     @property
     def only_connects(self) -> bool:

@@ -139,13 +139,13 @@ def _accelerators_per_node(pool: PoolPlan) -> int:
 
 
 def _with_node_pool(machines: Machines, node_pool: NodePoolPlan) -> Machines:
-    ssds = node_pool.local_ssd
+    ssds, surge = node_pool.settings.local_ssd, node_pool.settings.surge
     return replace(
         machines,
         local_ssds=max(machines.local_ssds, ssds.ephemeral + ssds.block if ssds else 0),
         disk_type=node_pool.disk_type or machines.disk_type,
-        disk_gb=node_pool.disk_size_gb,
-        surge=(node_pool.upgrade.max_surge or 0) if node_pool.upgrade else 0,
+        disk_gb=node_pool.settings.disk_size_gb,
+        surge=surge.max_surge if surge else 0,
         is_public=node_pool.network.private_nodes is False,
     )
 

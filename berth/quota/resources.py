@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from berth.google.fleet import registrations
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import ClusterPlan, NetworkPlan
 from berth.plan.nodes import Bounds
+from berth.registration import Registration
+from berth.resource import FleetResource, ResourceKind
 
 _REGIONAL_ZONES = 3
 """The zones that GKE takes for a regional cluster whose zones nobody names (GKE docs: regional clusters)."""
+_NODE_POOL = "gcp:container/nodePool:NodePool"
+_COUNTED = {
+    "gcp:compute/network:Network": ("networks",),
+    "gcp:compute/subnetwork:Subnetwork": ("subnetworks",),
+    "gcp:compute/router:Router": ("routers",),
+    "gcp:compute/address:Address": ("static_addresses",),
+    "gcp:compute/firewall:Firewall": ("firewalls",),
+    _NODE_POOL: ("instance_groups", "instance_group_managers"),
+    "gcp:compute/reservation:Reservation": ("reservations",),
+    "gcp:compute/futureReservation:FutureReservation": ("reservations",),
+    "gcp:compute/resourcePolicy:ResourcePolicy": ("resource_policies",),
+    "gcp:serviceaccount/account:Account": ("service_accounts",),
+}
+"""Type of a resource → the keys of the table's `counts` in which it counts."""
+_UNCOUNTED = (ResourceKind.WEBHOOK_FIREWALL,)
+"""One rule of the hundred that every project has: without it, the doubt about GKE's rules is left out too."""
+_DOUBTS = {"firewalls": "GKE adds rules of its own for each cluster"}
 
 
 class ResourceCount(Struct, frozen=True, kw_only=True):
@@ -26,51 +47,41 @@ class ResourceCount(Struct, frozen=True, kw_only=True):
 
 def resource_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
     """Everything but machines of the cluster that a plan makes."""
-    yield from _network_counts(plan)
-    yield from _node_pool_counts(plan)
-    yield from _capacity_counts(plan)
-    has_account = not isinstance(plan.cluster, ExistingClusterPlan) and plan.cluster.node_service_account is not None
-    identities = [team.identity for team in plan.teams]
-    yield _fixed("service_accounts", "cluster", int(has_account))
-    yield _fixed(
-        "service_accounts",
-        "teams",
-        # Those that another cluster of the project makes are not counted again.
-        sum(each is not None and each.granted and each.impersonates is not None for each in identities),
-    )
-
-
-def _fixed(key: str, source: str, count: int, doubt: str = "") -> ResourceCount:
-    return ResourceCount(key=key, source=source, amount=Bounds(min=count, max=count), doubt=doubt)
-
-
-def _network_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
-    vpcs = [vpc for networks in plan.accelerator_networks for vpc in networks.vpcs]
-    network = plan.cluster.network if isinstance(plan.cluster, ClusterPlan) else None
-    own = [network] if isinstance(network, NetworkPlan) else []
-    yield _fixed("networks", "cluster.network", len(own) + len(vpcs))
-    yield _fixed("subnetworks", "cluster.network", len(own) + sum(len(vpc.subnets) for vpc in vpcs))
-    yield _fixed("routers", "cluster.network", sum(each.nat for each in own))
-    firewalls = sum(bool(vpc.allowed_ranges) for vpc in vpcs)
-    yield _fixed("firewalls", "cluster.network", firewalls, "GKE adds rules of its own for each cluster")
-
-
-def _node_pool_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
-    """GKE keeps an instance group, and its manager, for every node pool in every zone."""
-    system = [("cluster.systemPool", plan.system_pool)] if plan.system_pool else []
-    pools = [(f"pools.{pool.name}", node_pool) for pool in plan.own_pools for node_pool in pool.node_pools]
-    for source, node_pool in (*system, *pools):
-        for key in ("instance_groups", "instance_group_managers"):
-            cluster_zones = () if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.zones
-            yield _fixed(key, source, len(node_pool.zones or cluster_zones) or _REGIONAL_ZONES)
-
-
-def _capacity_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
-    for reservation in (*plan.reservations, *plan.future_reservations):
-        yield _fixed("reservations", f"reservations.{reservation.key}", 1)
-    for policy in plan.workload_policies:
-        yield _fixed("resource_policies", f"pools.{policy.key}", 1)
+    counts = Counter[tuple[str, str, str]]()
+    for resource in (r for r in registrations(replace(plan, workers=())) if r.kind not in _UNCOUNTED):
+        node_pool = resource.key if resource.kind == ResourceKind.NODE_POOL else ""
+        for made in resource.registrations().values():
+            number = _zone_count(plan, made) if made.type == _NODE_POOL else 1
+            counts.update({(key, _source(resource), node_pool): number for key in _COUNTED.get(made.type, ())})
+    for (key, source, _), count in counts.items():
+        amount = Bounds(min=count, max=count)
+        yield ResourceCount(key=key, source=source, amount=amount, doubt=_DOUBTS.get(key, ""))
     for pool in plan.own_pools:
         if pool.capacity == "queued":
             most = pool.nodes.max // (pool.hosts_per_slice or 1)
             yield ResourceCount(key="resize_requests", source=f"pools.{pool.name}", amount=Bounds(min=0, max=most))
+
+
+def _source(resource: FleetResource) -> str:
+    """Return the part of the stack file that makes a resource."""
+    match resource.kind:
+        case ResourceKind.NODE_POOL:
+            return f"pools.{resource.pool}"
+        case ResourceKind.SYSTEM_POOL:
+            return "cluster.systemPool"
+        case ResourceKind.RESERVATION | ResourceKind.FUTURE_RESERVATION:
+            return f"reservations.{resource.key}"
+        case ResourceKind.WORKLOAD_POLICY:
+            return f"pools.{resource.key}"
+        case ResourceKind.NODE_IDENTITY:
+            return "cluster"
+        case ResourceKind.TEAM_IDENTITY:
+            return "teams"
+        case _:
+            return "cluster.network"
+
+
+def _zone_count(plan: FleetPlan, node_pool: Registration) -> int:
+    """Return the zones of a node pool: GKE keeps an instance group, and its manager, in every one."""
+    cluster_zones = () if isinstance(plan.cluster, ExistingClusterPlan) else plan.cluster.zones
+    return len(node_pool.arguments.get("node_locations") or cluster_zones) or _REGIONAL_ZONES

@@ -25,7 +25,7 @@ class RotationStep(Struct, frozen=True):
     faults: tuple[str, ...]
 
 
-def default_mode(plan: FleetPlan, pool: PoolPlan) -> str:
+def default_mode(pool: PoolPlan) -> str:
     """Return whether old and new pool can exist at the same time: not with machines of a reservation."""
     return IN_PLACE if pool.reservation is not None or pool.made_by == "gke" else BESIDE
 
@@ -38,7 +38,7 @@ def plan_rotation(
     A step whose stack file has faults is the last one: the later ones build on it. Raises ManualEditRequired if an edit
     must be made by hand.
     """
-    edits = _rotate_beside(plan, pool, changes) if how == BESIDE else _rotate_in_place(editor, plan, pool, changes)
+    edits = _rotate_beside(pool, changes) if how == BESIDE else _rotate_in_place(editor, plan, pool, changes)
     steps: list[RotationStep] = []
     for title, then, edit in edits:
         after = edit(editor)
@@ -46,7 +46,7 @@ def plan_rotation(
         if evaluation.fleet_plan is not None and not {"slices", "nodes"} & changes.keys():
             name = _next_name(pool) if how == BESIDE else pool.name
             _check_capacity_kept(pool, next((each for each in evaluation.fleet_plan.pools if each.name == name), None))
-        faults = tuple(fault.line() for fault in evaluation.faults)
+        faults = tuple(fault.line_without_severity() for fault in evaluation.faults)
         steps.append(RotationStep(title, then, after.unified_diff(editor), faults))
         if faults:
             break
@@ -110,7 +110,7 @@ def _rotate_in_place(editor: YamlEditor, plan: FleetPlan, pool: PoolPlan, change
 # --- beside: the new pool is added first ------------------------------------------------------------------------------
 
 
-def _rotate_beside(plan: FleetPlan, pool: PoolPlan, changes: Mapping[str, str]) -> Iterator[Edit]:
+def _rotate_beside(pool: PoolPlan, changes: Mapping[str, str]) -> Iterator[Edit]:
     new = _next_name(pool)
     flavor = new if _FLAVOR_KEYS & changes.keys() else pool.flavor
 

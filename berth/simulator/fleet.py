@@ -156,6 +156,6 @@ def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
     return problems.entries
 
 
-def is_excluded(resource: str, prefixes: Iterable[str] = EXCLUDED_PREFIXES) -> bool:
+def is_excluded(resource: str) -> bool:
     """Return whether Kueue is configured to ignore a resource."""
-    return any(resource.startswith(prefix) for prefix in prefixes)
+    return resource.startswith(EXCLUDED_PREFIXES)

@@ -124,17 +124,13 @@ class ScenarioReader(Struct):
                     submission = Submission(self.fleet, [])
                     self.submissions.append(submission)
                 submission.documents.append(document)
-                self._add_manifest(document, problems, groups)
+                source = document.root_value(problems)
+                arrivals = list(read_arrivals(source, self.fleet, groups))
+                self.manifest_problems += document.locate_problems(problems.entries)
+                problems.entries.clear()
+                for arrival in arrivals:
+                    self._add_arrival(source, self._with_generated_name(arrival))
             self.problems += document.locate_problems(problems.entries)
-
-    def _add_manifest(self, document: ManifestDocument, problems: Problems, groups: PodGroups) -> None:
-        """Submit the jobs of a manifest; `problems` then has those of submitting them, not of reading them."""
-        source = document.root_value(problems)
-        arrivals = list(read_arrivals(source, self.fleet, groups))
-        self.manifest_problems += document.locate_problems(problems.entries)
-        problems.entries.clear()
-        for arrival in arrivals:
-            self._add_arrival(source, self._with_generated_name(arrival))
 
     def _with_generated_name(self, arrival: Arrival) -> Arrival:
         """Number a repeated job with `generateName`, where Kubernetes would append a random suffix."""

@@ -59,17 +59,14 @@ def _misplaced_in(
             yield MisplacedKey(section, (name,), (section, owner), message)
         elif name in sections and name in unfitting:
             yield _indented_too_far(section, [name])
-        elif name in sections and _has_lost_entries(name, entries, fleet, unfitting):
+        elif (
+            name in sections
+            and entries[name] is None
+            and (name not in fleet or any(each in unfitting for each in names[index:]))
+        ):
+            # A section without a value, whose entries follow it at its own indentation.
             yield _indented_too_far(section, names[index:])
             return
-
-
-def _has_lost_entries(
-    name: str, entries: dict[str, object], fleet: Mapping[str, Any], unfitting: Collection[str]
-) -> bool:
-    """Return whether `name` is a section without a value whose entries follow it at its own indentation."""
-    following = list(entries)[list(entries).index(name) :]
-    return entries[name] is None and (name not in fleet or any(each in unfitting for each in following))
 
 
 def _indented_too_far(section: str, entries: list[str]) -> MisplacedKey:

@@ -16,6 +16,7 @@ from pydantic_core import CoreSchema, SchemaValidator, core_schema
 from berth.spec.core import FieldBounds, SchemaBuilder, annotated_schema
 
 C = TypeVar("C", bound=Callable[..., Any])
+M = TypeVar("M", bound="Model")
 _REQUIRED: Any = object()
 _CHECK_MARK = "__checks_model__"
 _INSTANCE_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
@@ -119,7 +120,9 @@ class Model:
         annotations = inspect.get_annotations(cls)
         own = {name: _take_field(cls, name) for name, text in annotations.items() if not text.startswith("ClassVar")}
         checks = tuple(each for each in vars(cls).values() if hasattr(each, _CHECK_MARK))
-        cls.model_fields, cls.model_checks = {**cls.model_fields, **own}, (*cls.model_checks, *checks)
+        bases = [base for base in cls.__bases__ if issubclass(base, Model)]
+        cls.model_fields = {name: field for base in bases for name, field in base.model_fields.items()} | own
+        cls.model_checks = (*(check for base in bases for check in base.model_checks), *checks)
         cls._annotations = cls._schema = cls._validator = None
 
     def __init__(self, **values: Any) -> None:
@@ -143,6 +146,11 @@ class Model:
     def model_copy(self, update: Mapping[str, Any]) -> Self:
         """Return a copy with other values of some fields, without validation."""
         return _instance(type(self), {**self.__dict__, **update}, self.model_fields_set | update.keys())
+
+    def model_part(self, base: type[M]) -> M:
+        """Return the fields that this model has from one of its base classes, as an instance of that."""
+        values = {name: self.__dict__[name] for name in base.model_fields}
+        return _instance(base, values, self.model_fields_set & values.keys())
 
     @property
     def model_fields_set(self) -> set[str]:

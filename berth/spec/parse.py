@@ -56,7 +56,14 @@ def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parse
     return parse_as(FleetSpec, value, reader_problems)
 
 
-def parse_as(model: type[S], value: object, reader_problems: Sequence[Problem] = ()) -> Parsed[S]:
+def parse_part(part: Mapping[str, Any], reader_problems: Sequence[Problem] = ()) -> Parsed[FleetSpec]:
+    """Parse sections of a fleet of which the rest belongs to others, so that project and region may be unknown."""
+    return parse_as(FleetSpec, dict(part), reader_problems, has_frame=False)
+
+
+def parse_as(
+    model: type[S], value: object, reader_problems: Sequence[Problem] = (), *, has_frame: bool = True
+) -> Parsed[S]:
     """Parse the value of `berth:fleet` as a model. Raises nothing: faults are in `problems`.
 
     `reader_problems` are faults of the loader: they are not reported twice, and the parts that they concern are set
@@ -67,11 +74,11 @@ def parse_as(model: type[S], value: object, reader_problems: Sequence[Problem] =
     fleet = cast("dict[str, Any]", value)
     misplaced = misplaced_keys(model, fleet, _SPLITTABLE_SECTIONS)
     fleet = without_misplaced(fleet, misplaced)
+    spec, errors = None, _missing_frame(model, fleet) if has_frame else []
     try:
-        spec, errors = model.model_validate(fleet), _missing_frame(model, fleet)
+        spec = model.model_validate(fleet)
     except ValidationError as error:
-        reported = cast("list[Mapping[str, Any]]", error.errors(include_url=False))
-        spec, errors = None, [*reported, *_missing_frame(model, fleet)]
+        errors = [*cast("list[Mapping[str, Any]]", error.errors(include_url=False)), *errors]
     problems = tuple(to_problem(error, model) for error in _independent_errors(model, errors, reader_problems))
     # A problem that is not reported twice still makes its part unusable.
     follow_ups = (Problem(Severity.FAULT, "unknown-key", each.owner, "") for each in misplaced)
@@ -133,7 +140,9 @@ def _faulty_parts(model: type[AnyFleetSpec], problem: Problem, fleet: Mapping[st
         return
     is_misspelt = problem.code == "unknown-key" and problem.path
     paths = {problem.path, _intended_path(model, problem.path)} if is_misspelt else {problem.path}
-    for section, name in map(_part_of, paths):
+    for path in paths:
+        section, name = (*map(str, path[:2]), "", "")[:2]
+        name = name if section in _SPLITTABLE_SECTIONS else ""
         yield section, name
         if section in ("", "teamFiles"):  # a team file is faulty or missing, so its teams are unknown
             yield "teams", "*"
@@ -143,11 +152,6 @@ def _faulty_parts(model: type[AnyFleetSpec], problem: Problem, fleet: Mapping[st
         if section == "pools":
             yield "flavors", name
             yield "flavors", _pool_flavor(model, fleet, problem)
-
-
-def _part_of(path: FieldPath) -> SpecPart:
-    section, name = (*map(str, path[:2]), "", "")[:2]
-    return section, name if section in _SPLITTABLE_SECTIONS else ""
 
 
 def _pool_flavor(model: type[AnyFleetSpec], fleet: Mapping[str, Any], problem: Problem) -> str:
@@ -166,14 +170,13 @@ def _without_faulty(
     model: type[AnyFleetSpec], fleet: Mapping[str, Any], set_aside: frozenset[SpecPart]
 ) -> dict[str, Any]:
     """Return the fleet without the parts that were set aside, and with placeholders for required keys."""
-    remaining = {section: _kept_entries(section, entries, set_aside) for section, entries in fleet.items()}
+    remaining: dict[str, object] = {}
+    for section, entries in fleet.items():
+        remaining[section] = entries
+        if isinstance(entries, dict) and section in _SPLITTABLE_SECTIONS:
+            named = cast("dict[str, object]", entries).items()
+            remaining[section] = {name: entry for name, entry in named if (section, name) not in set_aside}
     return {
         **{key: value for key, value in remaining.items() if (key, "") not in set_aside},
         **{key: value for key, value in model.placeholders.items() if (key, "") in set_aside},
     }
-
-
-def _kept_entries(section: str, entries: object, set_aside: frozenset[SpecPart]) -> object:
-    if not isinstance(entries, dict) or section not in _SPLITTABLE_SECTIONS:
-        return cast("object", entries)
-    return {k: v for k, v in cast("dict[str, Any]", entries).items() if (section, k) not in set_aside}

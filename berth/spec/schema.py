@@ -10,7 +10,7 @@ from pydantic_core import core_schema
 from berth.spec.ack import AckFleetSpec
 from berth.spec.fleet import FleetSpec
 from berth.spec.model import Model
-from berth.spec.sentences import models, sentences
+from berth.spec.sentences import key_sentences, models
 from berth.spec.team_stack import TeamStackSpec
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -39,7 +39,7 @@ def stack_schema() -> dict[str, Any]:
         definitions |= schema.pop("$defs") | {model.__name__: schema}
     for name, model in models().items():
         if name in definitions:
-            _describe(definitions[name], sentences(model))
+            _describe(definitions[name], key_sentences(model))
     return {
         "$schema": _DIALECT,
         "title": "A Berth stack file",

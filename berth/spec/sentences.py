@@ -15,7 +15,7 @@ from itertools import pairwise
 from berth.spec.model import Model
 
 
-def sentences(model: type[Model]) -> dict[str, str]:
+def key_sentences(model: type[Model]) -> dict[str, str]:
     """Return what each key of a model means, by key; a key without a sentence is left out."""
     written = {
         name: text

@@ -10,7 +10,6 @@ from berth.spec.amounts import ZERO_AMOUNT, AmountField, Bytes, LimitField, Mill
 from berth.spec.base import (
     DnsLabel,
     DnsName,
-    JsonSchema,
     Model,
     NullIsEmpty,
     Section,
@@ -20,6 +19,7 @@ from berth.spec.base import (
 )
 from berth.spec.core import AfterValidator, Handler, SchemaBuilder, with_json_schema
 from berth.spec.model import Field
+from berth.spec.sentences import key_sentences
 from berth.spec.tenancy import TenancySpec
 
 QueueName = DnsLabel
@@ -188,17 +188,23 @@ class TeamSpec(TenancySpec):
     """Cluster queues of the team by name."""
 
 
-def _completions(model: type[Model], **values: Any) -> dict[str, Any]:
-    """Return a JSON Schema of the keys of a model, without their values."""
-    keys = {field.alias: values.get(field.alias, {}) for field in model.model_fields.values()}
+class TeamKeys:
+    """Metadata of `teamDefaults`: the keys of a team and of its queues, without their values."""
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Change only the JSON Schema: Berth validates the defaults in each team, with its name."""
+        return with_json_schema(inner(), self._json_schema)
+
+    def _json_schema(self, core: Any, generate: Handler) -> Any:
+        queues = {"type": "object", "additionalProperties": _keys(QueueSpec)}
+        team = _keys(TeamSpec)
+        return {**team, "properties": {**team["properties"], "queues": team["properties"]["queues"] | queues}}
+
+
+def _keys(model: type[Model]) -> dict[str, Any]:
+    keys = {key: {"description": text} for key, text in key_sentences(model).items()}
     return {"type": "object", "properties": keys, "additionalProperties": False}
 
 
-TeamDefaults = Annotated[
-    dict[str, Any],
-    NullIsEmpty(),
-    JsonSchema(
-        _completions(TeamSpec, queues={"type": "object", "additionalProperties": _completions(QueueSpec)}),
-    ),
-]
-"""Keys of a team that every team has unless it writes them itself. They are validated in each team, with its name."""
+TeamDefaults = Annotated[dict[str, Any], NullIsEmpty(), TeamKeys()]
+"""Keys of a team that every team has unless it writes them itself."""

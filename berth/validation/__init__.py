@@ -1,6 +1,6 @@
-"""Checks over a finished plan: guarantees have capacity, limits can be reached, and unused capacity is reported.
+"""Checks over a finished plan: guarantees have capacity, limits can be reached, and Kueue accepts its objects.
 
-Each check reads only the plan.
+Unused capacity is reported too. Each check reads only the plan.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Problems, Severity
+from berth.diagnostics import FieldPath, Problem, Problems, Severity
 from berth.planner import PlanningResult
+from berth.rules.kueue import fleet_violations
+from berth.rules.kueue.rule import ObjectRef
 from berth.validation import advice, capacity, reachability
-from berth.validation.accelerator_networks import check_accelerator_addresses
-from berth.validation.kueue import check_kueue_rules
+from berth.validation.capacity import check_accelerator_addresses
 from berth.validation.multikueue import note_one_worker_per_job, worker_path
 from berth.validation.quota_claims import FleetQuotaClaims, collect_claims
 from berth.validation.resource_rates import check_resource_rates
@@ -72,3 +73,25 @@ def validate(planned: PlanningResult) -> tuple[Problem, ...]:
         for worker in planned.workers.values():
             problems.entries.extend(p for p in check_kueue_rules(worker) if p not in problems.entries)
     return tuple(replace(problem, path=worker_path(problem.path)) for problem in problems.entries)
+
+
+def check_kueue_rules(planned: PlanningResult) -> tuple[Problem, ...]:
+    """Return every rule of Kueue that the plan breaks, at the place of its cause.
+
+    Call it only for a plan without other faults: most of those break a rule of Kueue too and would be reported twice.
+    """
+    return tuple(
+        Problem(v.severity, v.code, (*planned.origins.get(v.ref, ()), *_stack_file_path(v.ref, v.path)), v.message)
+        for v in fleet_violations(planned.plan, complete=planned.complete)
+    )
+
+
+def _stack_file_path(ref: ObjectRef, path: FieldPath) -> FieldPath:
+    """Return the path in the stack file for a field that Kueue names differently."""
+    keys: dict[tuple[str, FieldPath], FieldPath] = {
+        ("flavor", ("topology",)): ("topologyAware",),
+        ("admission check", ("name",)): ("admissionCheck",),
+        ("admission check", ("parameters", "name")): ("provisioningRequestConfig",),
+        ("provisioning config", ("name",)): ("provisioningRequestConfig",),
+    }
+    return keys.get((ref[0], path), path)

@@ -179,7 +179,7 @@ def check_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
         problems.fault("range-too-small", ("cluster", "network", "nodeCidrBlock"), message)
     blocks = [(_max_system_nodes(plan), pod_block_size(None))]
     for pool in plan.pools:
-        pods_per_node = next((node_pool.max_pods_per_node for node_pool in pool.node_pools), None)
+        pods_per_node = next((node_pool.settings.max_pods_per_node for node_pool in pool.node_pools), None)
         blocks.append((pool.nodes.max, pod_block_size(pods_per_node)))
     required, available = sum(count * block for count, block in blocks), IPv4Network(network.pod_range).num_addresses
     if required > available and {block for _, block in blocks} == {pod_block_size(None)}:
@@ -210,3 +210,26 @@ def _max_system_nodes(plan: FleetPlan) -> int:
     if system is None:
         return 0
     return system.total_nodes.max if system.total_nodes else (system.nodes_per_zone or 0) * max(1, len(system.zones))
+
+
+_RESERVED_ADDRESSES = 4
+"""Addresses that Google Cloud reserves in every subnet."""
+
+
+def check_accelerator_addresses(claims: FleetQuotaClaims, problems: Problems) -> None:
+    """Report sets of networks that are too small: each node uses one address of every subnet of its set."""
+    path: FieldPath = ("cluster", "network", "acceleratorCidrBlock")
+    for networks in claims.plan.accelerator_networks:
+        pools = claims.plan.pools_on(networks.key)
+        nodes = sum(pool.nodes.max for pool in claims.plan.pools if pool.name in pools)
+        smallest = min(
+            (subnet for vpc in networks.vpcs for subnet in vpc.subnets), key=lambda s: _max_nodes(s.ip_range)
+        )
+        if nodes > _max_nodes(smallest.ip_range):
+            subnet = f"subnet {smallest.ip_range} of '{networks.key}'"
+            message = too_few_nodes(subnet, _max_nodes(smallest.ip_range), join_words(list(pools)), nodes)
+            problems.fault("range-too-small", path, message)
+
+
+def _max_nodes(ip_range: str) -> int:
+    return IPv4Network(ip_range).num_addresses - _RESERVED_ADDRESSES

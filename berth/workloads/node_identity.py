@@ -18,7 +18,7 @@ def has_grants(team: TeamPlan) -> bool:
 
 def node_account(pool: PoolPlan) -> str | None:
     """The service account of the pool's own nodes; None where they run as the cluster's, or as Compute Engine's own."""
-    written = next((node_pool.service_account for node_pool in pool.node_pools), None)
+    written = next((node_pool.settings.service_account for node_pool in pool.node_pools), None)
     return None if written == COMPUTE_ENGINE_ACCOUNT else written
 
 

@@ -9,7 +9,8 @@ import pulumi_alicloud as alicloud
 
 from berth.alibaba.fleet_instance import fleet_instance, membership
 from berth.plan.ack import AckOnePlan
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class FleetInstance(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.ack import manifests_by_role
 from berth.plan.ack import AckFleetPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class FleetObjects(pulumi.ComponentResource):

@@ -9,7 +9,8 @@ import pulumi_alicloud as alicloud
 
 from berth.alibaba.member import member_cluster, member_node_pool
 from berth.plan.ack import MemberPlan
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class Member(pulumi.ComponentResource):

@@ -9,7 +9,8 @@ import pulumi_gcp as gcp
 
 from berth.google.accelerator_networks import accelerator_firewall, accelerator_subnetwork, accelerator_vpc
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class AcceleratorNetworks(pulumi.ComponentResource):

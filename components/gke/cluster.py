@@ -9,8 +9,9 @@ import pulumi_gcp as gcp
 
 from berth.google.cluster import cluster
 from berth.plan.gke import ClusterPlan
-from components.gke.kubeconfig import kubeconfig
-from components.options import resource_options
+
+from ..gke.kubeconfig import kubeconfig
+from ..options import resource_options
 
 
 class Cluster(pulumi.ComponentResource):

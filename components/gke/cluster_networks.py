@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.gke import network_parameters, pod_network
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class ClusterNetworks(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.gke import compute_class
 from berth.plan.compute_classes import ComputeClassPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class ComputeClasses(pulumi.ComponentResource):

@@ -9,7 +9,8 @@ import pulumi_gcp as gcp
 
 from berth.google.future_reservation import future_reservation
 from berth.plan.capacity import FutureReservationPlan
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class FutureReservation(pulumi.ComponentResource):

@@ -9,7 +9,8 @@ import pulumi_gcp as gcp
 
 from berth.google.network import nat, nat_address, router, subnetwork, vpc
 from berth.plan.gke import NetworkPlan
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class Network(pulumi.ComponentResource):

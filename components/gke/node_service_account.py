@@ -9,7 +9,8 @@ import pulumi_gcp as gcp
 
 from berth.google.service_accounts import project_roles, service_account
 from berth.plan.gke import ServiceAccountPlan
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class NodeServiceAccount(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 import pulumi_gcp as gcp
 
 from berth.google.services import services
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class Services(pulumi.ComponentResource):

@@ -9,7 +9,8 @@ import pulumi_gcp as gcp
 
 from berth.google.network import webhook_firewall
 from berth.plan.gke import WebhookFirewallPlan
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class WebhookFirewall(pulumi.ComponentResource):

@@ -9,7 +9,8 @@ import pulumi_gcp as gcp
 
 from berth.google.workload_policy import workload_policy
 from berth.plan.capacity import WorkloadPolicyPlan
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class WorkloadPolicy(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.gpu import installers
 from berth.plan.installers import InstallersPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 _SKIP_AWAIT: Final = {"metadata": {"annotations": {"pulumi.com/skipAwait": "true"}}}
 """Annotation to not wait for a DaemonSet's pods, which start with the nodes of jobs. Otherwise one node that waits for

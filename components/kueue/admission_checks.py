@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.kueue import admission_check, provisioning_request_config
 from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class AdmissionChecks(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.kueue import cohort
 from berth.plan.kueue import CohortPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class Cohorts(pulumi.ComponentResource):

@@ -10,8 +10,9 @@ from pulumi_kubernetes.helm.v3 import Release
 from berth.manifests.releases import release
 from berth.manifests.serving.webhooks import webhook_patches
 from berth.plan.kueue import ChartPlan
-from components.kubernetes import KubernetesObject, cluster_options
-from components.options import resource_options
+
+from ..kubernetes import KubernetesObject, cluster_options
+from ..options import resource_options
 
 
 class Controllers(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.kueue import resource_flavor
 from berth.plan.kueue import FlavorPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class Flavors(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.kueue import priority_class, workload_priority_class
 from berth.plan.kueue import PriorityPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class Priorities(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.kueue import cluster_queue, local_queue
 from berth.plan.kueue import ClusterQueuePlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class TeamQueues(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.kueue import topology
 from berth.plan.kueue import TopologyPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class Topologies(pulumi.ComponentResource):

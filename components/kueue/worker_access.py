@@ -11,7 +11,8 @@ import pulumi_kubernetes as kubernetes
 from berth.manifests.worker_access import access_manifests as inside_worker
 from berth.manifests.worker_access import token_secret, worker_kubeconfig
 from berth.plan.admission_checks import WorkerAccessPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class WorkerAccess(pulumi.ComponentResource):

@@ -11,7 +11,8 @@ import pulumi_kubernetes as kubernetes
 from berth.manifests.kueue import multikueue_cluster, multikueue_config
 from berth.manifests.worker_access import kubeconfig_secret
 from berth.plan.admission_checks import MultiKueueClusterPlan, MultiKueueConfigPlan, WorkerAccessPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class Workers(pulumi.ComponentResource):

@@ -8,7 +8,8 @@ import pulumi
 
 from berth.manifests.monitoring import monitoring_manifests
 from berth.plan.monitoring import MonitoringPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class Collection(pulumi.ComponentResource):

@@ -9,7 +9,8 @@ import pulumi_gcp as gcp
 
 from berth.google.monitoring import alert_policy, dashboard
 from berth.plan.monitoring import BackendPlan
-from components.options import resource_options
+
+from ..options import resource_options
 
 
 class Views(pulumi.ComponentResource):

@@ -8,8 +8,9 @@ import pulumi_gcp as gcp
 from berth.google.team_identity import cluster_viewers
 from berth.manifests import roles
 from berth.plan.teams import AccessPlan
-from components.kubernetes import KubernetesObject, cluster_options
-from components.options import resource_options
+
+from ..kubernetes import KubernetesObject, cluster_options
+from ..options import resource_options
 
 
 class Access(pulumi.ComponentResource):

@@ -6,7 +6,8 @@ import pulumi
 
 from berth.manifests import policies
 from berth.plan.policies import PoliciesPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class Policies(pulumi.ComponentResource):

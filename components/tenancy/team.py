@@ -10,8 +10,9 @@ import pulumi_gcp as gcp
 from berth.google.team_identity import team_account, team_account_users, team_grants
 from berth.manifests import tenancy
 from berth.plan.teams import NamespacePlan, TeamPlan
-from components.kubernetes import KubernetesObject, cluster_options
-from components.options import resource_options
+
+from ..kubernetes import KubernetesObject, cluster_options
+from ..options import resource_options
 
 
 class Team(pulumi.ComponentResource):

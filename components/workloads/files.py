@@ -6,7 +6,8 @@ import pulumi
 
 from berth.manifests.workloads.objects import config_map, mounted_secret_class
 from berth.plan.team_stack import TeamStackPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 
 class Files(pulumi.ComponentResource):

@@ -9,7 +9,8 @@ import pulumi
 
 from berth.manifests.workloads.objects import workload_manifests
 from berth.plan.workloads import WorkloadPlan
-from components.kubernetes import KubernetesObject, cluster_options
+
+from ..kubernetes import KubernetesObject, cluster_options
 
 _SKIP_AWAIT: Final = {"pulumi.com/skipAwait": "true"}
 """Annotation to not wait until a Job completes, because it may be pending for days."""

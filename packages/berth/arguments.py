@@ -7,7 +7,7 @@ plain arguments and wrong types are faults here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, cast
@@ -15,9 +15,10 @@ from typing import Any, Final, cast
 import pulumi
 from msgspec import Struct
 from pulumi.errors import InputPropertiesError
-from pulumi.output import Unknown
 
-from berth.diagnostics import FieldPath, Problem, Severity, closest_match, did_you_mean, format_value
+from berth.diagnostics import Problem, Severity, did_you_mean, format_value
+from berth.parts.context import distinct_faults
+from components.arguments.base import GivenArguments, is_output, outputs_in, without_outputs
 
 Json = Mapping[str, Any]
 
@@ -34,12 +35,21 @@ _NOUNS: Final = {"string": "text", "boolean": "true or false", "object": "an obj
 
 
 class Arguments(Struct, frozen=True):
-    """The arguments of one component: `plain` ones as a stack file has them, and `live` ones, which may be outputs."""
+    """The arguments of one component as they arrive, with the live ones as outputs."""
 
     component: str
-    plain: Mapping[str, Any]
+    given: GivenArguments
     live: Mapping[str, pulumi.Output[Any]]
-    problems: tuple[Problem, ...]
+
+    @property
+    def plain(self) -> Mapping[str, Any]:
+        """The plain arguments, as a stack file has them."""
+        return self.given.plain
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the arguments by themselves."""
+        return self.given.problems
 
     def of_model(self, *others: str) -> dict[str, Any]:
         """Return the plain arguments but for the component's own, which are the `others`."""
@@ -51,35 +61,27 @@ def read_arguments(component: str, values: Mapping[str, Any]) -> Arguments:
     known = _inputs(component)
     live_keys = {key for key, each in known.items() if not each.get("plain")}
     given = {key: value for key, value in sorted(values.items()) if value is not None}
-    live = {key: pulumi.Output.from_input(value) for key, value in given.items() if key in live_keys}
+    live = {key: value for key, value in given.items() if key in live_keys}
     plain = {key: _with_integers(value) for key, value in given.items() if key in known and key not in live_keys}
     wrong = {key: _wrong_type(key, value, known[key]) for key, value in plain.items() if _is_wrong(value, known[key])}
     problems = [
         *(_unknown_key(component, key, known) for key in given if key not in known),
-        *(problem for key, value in plain.items() for problem in _outputs_in(value, (key,))),
+        *(problem for key, value in plain.items() for problem in outputs_in(value, (key,))),
         *wrong.values(),
         *(_missing(component, key) for key in _required(component) if key not in given),
     ]
-    sound = {key: _without_outputs(value) for key, value in plain.items() if key not in wrong}
-    return Arguments(component, sound, live, tuple(problems))
+    sound = {key: without_outputs(value) for key, value in plain.items() if key not in wrong}
+    outputs = {key: pulumi.Output.from_input(value) for key, value in live.items()}
+    return Arguments(component, GivenArguments(sound, live, tuple(problems)), outputs)
 
 
 def refuse(arguments: Arguments, name: str, problems: Iterable[Problem] = ()) -> None:
-    """Raise InputPropertiesError with one line for each fault of the arguments and of `problems`, if there is any.
-
-    A path has one fault. A required argument that is misspelt is not missing too.
-    """
-    known = _inputs(arguments.component)
-    misspelt = [problem.path for problem in arguments.problems if problem.code == "unknown-key"]
-    reported: set[FieldPath] = {(closest_match(str(path[0]), known) or "",) for path in misspelt}
-    lines: list[str] = []
-    for problem in (*arguments.problems, *problems):
-        if problem.severity == Severity.FAULT and problem.path not in reported:
-            reported.add(problem.path)
-            lines.append(problem.line())
-    if lines:
+    """Raise InputPropertiesError with one line for each fault of the arguments and of `problems`, if there is any."""
+    faults = [*distinct_faults([*arguments.problems, *problems], _inputs(arguments.component))]
+    if faults:
+        lines = [f"{arguments.component} '{name}' is refused:", *(each.line_without_severity() for each in faults)]
         # Paths are in the lines, which the engine prints as they are. Without a list the SDK's server fails.
-        raise InputPropertiesError("\n".join([f"{arguments.component} '{name}' is refused:", *lines]), [])
+        raise InputPropertiesError("\n".join(lines), [])
 
 
 def as_mapping(value: object) -> dict[str, Any] | None:
@@ -116,36 +118,6 @@ def _missing(component: str, key: str) -> Problem:
     return Problem(Severity.FAULT, "missing-key", (key,), f"is missing; {component} needs it")
 
 
-def _outputs_in(value: object, path: FieldPath) -> Iterator[Problem]:
-    """Yield a fault for every value that is an output, an asset or a resource: the plan needs plain values."""
-    if isinstance(value, Mapping):
-        for key, inner in cast("Mapping[str, object]", value).items():
-            yield from _outputs_in(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(cast("list[object]", value)):
-            yield from _outputs_in(inner, (*path, index))
-    elif _is_output(value):
-        message = (
-            "is an output of a resource or a secret, and the plan is made before either is known; write a plain value"
-        )
-        yield Problem(Severity.FAULT, "bad-type", path, message)
-    elif isinstance(value, pulumi.Asset | pulumi.Archive | pulumi.Resource):
-        yield Problem(Severity.FAULT, "bad-type", path, f"is a {type(value).__name__}; write a plain value")
-
-
-def _is_output(value: object) -> bool:
-    return isinstance(value, pulumi.Output | Unknown)
-
-
-def _without_outputs(value: Any) -> Any:
-    """Return the value with None for outputs: the rest can still be checked."""
-    if isinstance(value, Mapping):
-        return {key: _without_outputs(inner) for key, inner in cast("Mapping[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_without_outputs(inner) for inner in cast("list[Any]", value)]
-    return None if _is_output(value) or isinstance(value, pulumi.Asset | pulumi.Archive | pulumi.Resource) else value
-
-
 def _with_integers(value: Any) -> Any:
     """Return the value with integers for floats without a fraction: protobuf has no integers."""
     if isinstance(value, Mapping):
@@ -158,7 +130,7 @@ def _with_integers(value: Any) -> Any:
 def _is_wrong(value: object, argument: Json) -> bool:
     """Whether a simple argument has a value of another type; the stack file's models check everything else."""
     kind = argument.get("type")
-    return kind in _NOUNS and not _is_output(value) and not isinstance(value, _TYPES[kind])
+    return kind in _NOUNS and not is_output(value) and not isinstance(value, _TYPES[kind])
 
 
 def _wrong_type(key: str, value: object, argument: Json) -> Problem:

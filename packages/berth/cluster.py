@@ -11,7 +11,6 @@ from berth.plan.gke import ClusterPlan
 from packages.berth.arguments import read_arguments, warn
 from packages.berth.partial import plan_part
 from packages.berth.scopes import scope_below
-from stacks.connections import google_provider
 from stacks.machines import create_machines
 
 _OF_FLEET: Final = ("project", "projectNumber", "region", "acceptRegion", "labels", "protect")
@@ -29,7 +28,7 @@ class Cluster(pulumi.ComponentResource):
         super().__init__("berth:index:Cluster", name, None, opts)
         warn(self, problems)
         scope = scope_below(self, name, arguments)
-        in_google_cloud = scope.options(google_provider(plan, scope), project=plan.project)
+        in_google_cloud = scope.options(scope.google_provider(plan.project, plan.region), project=plan.project)
         created = create_machines(plan, plan.cluster, scope.prefix, in_google_cloud, {})
         cluster = created.cluster
         self.outputs: Mapping[str, pulumi.Input[Any]] = {

@@ -12,7 +12,6 @@ from components.tenancy.team import Team as TenancyTeam
 from packages.berth.arguments import Arguments, read_arguments, warn
 from packages.berth.partial import UNUSED_REGION, plan_part
 from packages.berth.scopes import scope_below
-from stacks.connections import google_provider
 
 _OWN: Final = ("name", "project", "projectNumber", "createRoles")
 
@@ -28,7 +27,7 @@ class Team(pulumi.ComponentResource):
         warn(self, problems)
         project = arguments.plain.get("project")
         scope = scope_below(self, name, arguments)
-        google = google_provider(plan, scope) if project is not None else None
+        google = scope.google_provider(plan.project, plan.region) if project is not None else None
         opts_of_parts = scope.options(scope.existing_cluster_provider(plan.cluster.name), google, project=project)
         if plan.access is not None and arguments.plain.get("createRoles", True):
             Access(f"{name}-access", plan.access, project=project, cluster=None, opts=opts_of_parts)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from tests import fleets, managed_fleets
 
 ROOT = pathlib.Path(__file__).parents[2]
-BERTH = [sys.executable, "-c", "from berth.cli import main; main()"]
+BERTH = [sys.executable, "-c", "from berth.cli import run_command; run_command()"]
 DUMP = [sys.executable, "-m", "tests.bench.dump"]
 BARE = [sys.executable, "-m", "tests.bench.bare_sdk"]
 RUNS, LONG = 7, 5

@@ -66,7 +66,6 @@ CASES: list[tuple[Callable[[str], bool], list[str], list[str]]] = [
     (names.is_gke_name, ["a", "v5e-train-0", "a" * 40], ["", "0a", "a-", "A", "a.b", "a" * 41]),
     (names.is_compute_name, ["a", "net-1", "a" * 63], ["", "0a", "a-", "a" * 64]),
     (names.is_service_account_id, ["berth1", "wi-team-a", "a" * 30], ["short", "0abcdef", "abcdef-", "a" * 31]),
-    (names.is_google_label, ["a", "team_a-1"], ["", "A", "0a", "a.b", "a" * 64]),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Every field of the plan is set by some sound stack file of the repository.
+"""Every field of the plan, with the settings of nodes in it, is set by some sound stack file of the repository.
 
 A field counts as set where it differs from its default, and a field without a default where it is built. A field that
 no sound stack file sets cannot be set by a user: delete it, or add a stack file to `full_fleets`.
@@ -17,6 +17,9 @@ import pytest
 
 import berth.plan
 from berth.evaluate import Evaluation, evaluate_stack
+from berth.spec.machines.node_system import HugepagesSpec, KubeletSpec, NodeSystemSpec, SurgeSpec
+from berth.spec.machines.pools import GpuSharingSpec, LocalSsdSpec, NodeSettings
+from berth.spec.model import Model
 from tests import stack_files
 
 FOLDER = pathlib.Path(__file__).with_name("full_fleets")
@@ -38,8 +41,15 @@ def default_of(field: msgspec.structs.FieldInfo) -> object:
     return field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
 
 
+SETTINGS: tuple[type[Model], ...] = (
+    *(NodeSettings, GpuSharingSpec, LocalSsdSpec, SurgeSpec),
+    *(NodeSystemSpec, KubeletSpec, HugepagesSpec),
+)
+"""Parts of the stack file that a plan has as they are."""
 CLASSES = tuple(plan_classes())
-DEFAULTS = {cls: {f.name: default_of(f) for f in msgspec.structs.fields(cls)} for cls in CLASSES}
+DEFAULTS: dict[type, dict[str, object]] = {
+    cls: {f.name: default_of(f) for f in msgspec.structs.fields(cls)} for cls in CLASSES
+} | {cls: {name: field.get_default() for name, field in cls.model_fields.items()} for cls in SETTINGS}
 
 
 def set_fields(value: Any) -> Iterator[str]:

@@ -59,7 +59,9 @@ def fleets(machine: str) -> Iterator[dict[str, Any]]:
         size = shapes[1] if is_tpu else {"nodes": 2}
         reserved = {**held, **size, "flavor": "new", "capacity": {"reservation": "held"}}
         yield fleet_with({"reservations.held": {**held, "count": 2}, "pools.new": reserved})
-        for shape, capacity in product(shapes, CAPACITIES):
+        # A machine that takes no GPU by choice refuses it, whatever its size and capacity are.
+        takes = not accelerator or machine in catalog.attachable_gpus().hosts
+        for shape, capacity in product(shapes, CAPACITIES) if takes else [(shapes[int(is_tpu)], CAPACITIES[0])]:
             pool = {"machineType": machine, **shape, **accelerator, "flavor": "new"}
             yield fleet_with({"pools.new": {**pool, "zone": "us-central1-a", "capacity": capacity}})
             yield fleet_with({"pools.new": {**pool, "capacity": capacity, "autoProvisioned": True}})

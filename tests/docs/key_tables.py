@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from berth.spec.schema import stack_schema
-from berth.spec.sentences import models, sentences
+from berth.spec.sentences import key_sentences, models
 from packages.berth.schema.reference import linked
 
 Json = Mapping[str, Any]
@@ -57,7 +57,7 @@ class _Tables:
     def _rows(self, name: str, prefix: str) -> Iterator[str]:
         """Yield the rows of the keys that a model declares itself, and of those nested in them."""
         self.expanded.append(name)
-        model, texts = models()[name], sentences(models()[name])
+        model, texts = models()[name], key_sentences(models()[name])
         schema = next(d for n, d in self.definitions.items() if issubclass(models()[n], model))
         own = [each.alias for field, each in model.model_fields.items() if field in inspect.get_annotations(model)]
         for key in (each for each in own if each in schema["properties"]):

@@ -26,7 +26,7 @@ PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
 @cache
 def program(preview: bool = False) -> Run:
     """Return the page's program, run by the in-process engine."""
-    (code,) = [each for each in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "acme_berth" not in each]
+    (code,) = [each for each in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "Controllers" in each]
     return run(lambda: exec(compile(code, "docs/components.md", "exec"), {"__name__": "__main__"}), preview)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from berth.spec.schema import stack_schema
-from berth.spec.sentences import models, sentences
+from berth.spec.sentences import key_sentences, models
 from tests.docs.key_tables import MARKER, expanded_models, with_tables
 from tests.stack_files import ROOT, assert_golden
 
@@ -26,5 +26,5 @@ def test_every_key_is_in_exactly_one_table() -> None:
 
 def test_the_prose_repeats_no_sentence_of_a_key() -> None:
     prose = " ".join(MARKER.sub("", PAGE.read_text(encoding="utf-8")).split())
-    texts = {part for model in models().values() for text in sentences(model).values() for part in text.split(". ")}
+    texts = {part for model in models().values() for text in key_sentences(model).values() for part in text.split(". ")}
     assert [each for each in sorted(texts) if len(each.split()) > 5 and each.rstrip(".") in prose] == []

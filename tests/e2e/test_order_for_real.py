@@ -130,7 +130,8 @@ def _submit(cluster: Cluster, project: Project) -> None:
 
 def _make_down(project: Project) -> subprocess.CompletedProcess[str]:
     write_script(
-        project.folder / "bin" / "berth", f'exec {sys.executable} -c "from berth.cli import main; main()" "$@"'
+        project.folder / "bin" / "berth",
+        f'exec {sys.executable} -c "from berth.cli import run_command; run_command()" "$@"',
     )
     confirmed = {**project.environment, "PULUMI_SKIP_CONFIRMATIONS": "true", "PYTHONPATH": str(project.folder)}
     return run_make(project.folder, "down", STACK="local", WAIT="60s", **confirmed)

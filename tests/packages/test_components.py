@@ -387,7 +387,7 @@ def test_a_fault_is_the_line_of_a_stack_file_with_the_path_of_the_argument() -> 
     }
     lines = refused("Fleet", bad)
     evaluation = evaluate_values("lab", bad)
-    assert lines == without_codes([each.line() for each in evaluation.faults])
+    assert lines == without_codes([each.line_without_severity() for each in evaluation.faults])
     assert "pools.v5e.topologie: unknown key 'topologie'; did you mean 'topology'?" in lines
     assert "pools.l4.nodes: '1.5' is a number; write a whole number, or {min: 1, max: 24}" in lines
 

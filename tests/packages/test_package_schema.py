@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
@@ -14,6 +16,7 @@ import pytest
 
 from berth.spec.schema import stack_schema
 from packages.berth.schema.generate import package_schema, type_name
+from packages.berth.schema.python_arguments import argument_modules
 from packages.berth.schema.reference import reference_page
 from tests.stack_files import ROOT, assert_golden
 
@@ -162,7 +165,7 @@ def test_arguments_that_may_be_outputs() -> None:
         "Fleet": {"kubeconfig"},
         "TeamWorkloads": {"kubeconfig", "platform"},
         "Cluster": set(),
-        "NodePool": {"cluster", "nodeServiceAccount", "reservation"},
+        "NodePool": {"cluster", "location", "nodeServiceAccount", "reservation"},
         "Reservation": set(),
         "TeamQueues": {"kubeconfig", "namespace"},
         "Team": {"kubeconfig"},
@@ -186,3 +189,15 @@ def test_no_name_of_a_type_is_also_that_of_a_components_arguments() -> None:
     types = {token.rpartition(":")[2]: entry for token, entry in schema()["types"].items()}
     assert components & types.keys() == set()
     assert [name for name, entry in types.items() if "enum" in entry and not re.search(r"[a-z][A-Z]", name)] == []
+
+
+# --- classes of arguments in Python -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", list(argument_modules()))
+def test_golden_arguments_in_python(module: str) -> None:
+    """A key of a pool, a cluster or a team is an argument of the component in Python as soon as it is a key."""
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(ROOT / "components" / "x.py"), "-"]
+    text = argument_modules()[module]
+    formatted = subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert_golden(formatted, ROOT / "components" / "arguments" / f"{module}.py")

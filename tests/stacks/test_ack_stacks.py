@@ -122,8 +122,8 @@ class Refuse:
         if name.partition(".")[0] in {refused!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Refuse())
-from berth.cli import main
-main()
+from berth.cli import run_command
+run_command()
 """
 
 
@@ -178,7 +178,7 @@ def test_a_command_only_for_kueue_says_so(words: str, stack: str, monkeypatch: p
 
 def test_a_fleet_without_a_quota_tree_has_no_tree_to_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     status, out, err = berth("graph stacks/examples/ack-gang.yaml", monkeypatch)
-    message = "ack.fleet.quotaTree: the fleet has no quota tree to draw; berth plan shows its members and teams"
+    message = "error: ack.fleet.quotaTree: the fleet has no quota tree to draw; berth plan shows its members and teams"
     assert (status, out, err) == (1, "", f"{message} [wrong-kind]\n")
 
 

@@ -33,7 +33,9 @@ def test_a_blocked_change_fails_after_its_comment(project: pathlib.Path) -> None
     )
     done = run_make(project, "diff-comment", "STACKS=dev", "SINCE=main")
     assert "Error 3" in done.stderr
-    assert "**Blocked**" in (project / "build" / "comment.md").read_text(encoding="utf-8")
+    assert "**Blocked: the stack file does not allow these changes**" in (project / "build" / "comment.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_fault_is_an_annotation_and_in_the_comment(project: pathlib.Path) -> None:
@@ -42,7 +44,7 @@ def test_a_fault_is_an_annotation_and_in_the_comment(project: pathlib.Path) -> N
     assert "Error 1" in done.stderr
     assert "::error file=Pulumi.dev.yaml,line=18" in done.stdout
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
-    assert comment.startswith("## Stack dev\n\nRefused:\n\n```\nPulumi.dev.yaml:18: pools.v5e.topology: '2x5'")
+    assert comment.startswith("## Stack dev\n\nRefused:\n\n```\nPulumi.dev.yaml:18: error: pools.v5e.topology: '2x5'")
 
 
 def test_the_comment_covers_ack_fleets_and_team_stacks(project: pathlib.Path) -> None:

@@ -6,9 +6,17 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import (
+    ApiObject,
+    NotAdopted,
+    StackEntry,
+    last_segment,
+    list_at,
+    mapping_at,
+    reservation_value,
+    value_at,
+)
 from berth.adopt.google.reserved_machines import machine_fields, shared_projects
-from berth.adopt.google.resource_paths import last_segment, reservation_value
 from berth.catalog import Machine
 
 _ENDED = ("CANCELLED", "DECLINED", "FAILED")

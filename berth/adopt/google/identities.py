@@ -91,7 +91,11 @@ def _team_account(
     own = [each for each in accounts if labels_of(each).get(MANAGED_BY_LABEL) == "berth"]
     if own:
         return own[0]
-    granted = [each for each in accounts if _google_account(each) or _has_direct_grants(inventory, namespace, each)]
+    granted: list[ApiObject] = []
+    for account in accounts:
+        members = team_members(inventory, [namespace], name_of(account), None)
+        if _google_account(account) or any(inventory.rights.of_member(member) for member in members):
+            granted.append(account)
     others = [each for each in granted if name_of(each) != _DEFAULT_ACCOUNT]
     if len(others) < len(granted):
         not_adopted.append(
@@ -115,11 +119,6 @@ def _team_account(
 def _google_account(account: ApiObject) -> str | None:
     email = mapping_at(account, "metadata.annotations").get(_ANNOTATION)
     return str(email) if email else None
-
-
-def _has_direct_grants(inventory: ClusterInventory, namespace: str, account: ApiObject) -> bool:
-    members = team_members(inventory, [namespace], name_of(account), None)
-    return any(inventory.rights.of_member(each) for each in members)
 
 
 def _impersonated(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
-from berth.adopt.api_objects import mapping_at, name_of, namespace_of, value_at
+from berth.adopt.api_objects import last_segment, mapping_at, name_of, namespace_of, value_at
 from berth.adopt.google.iam_policies import ACCOUNT, BUCKET, PROJECT, SECRET, Grant
 from berth.adopt.google.monitoring import monitoring_id
-from berth.adopt.google.resource_paths import last_segment
 from berth.adopt.inventory import ClusterInventory
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan

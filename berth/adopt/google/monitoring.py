@@ -147,16 +147,13 @@ def alert_policies_of(inventory: ClusterInventory, inputs: Mapping[str, Any]) ->
 
 def dashboards_of(inventory: ClusterInventory, inputs: Mapping[str, Any]) -> list[ApiObject]:
     """Return the dashboards that a resource of the program may be: those with its title, about this cluster."""
-    title = str(json.loads(inputs["dashboardJson"])["displayName"])
+    title, in_query = str(json.loads(inputs["dashboardJson"])["displayName"]), f'=\\"{inventory.cluster["name"]}\\"'
     own = [each for each in inventory.dashboards if each["displayName"] == title]
-    renamed = [each for each in inventory.dashboards if _is_renamed(each, title, str(inventory.cluster["name"]))]
-    return own or renamed
-
-
-def _is_renamed(dashboard: ApiObject, title: str, cluster: str) -> bool:
-    """Return whether a dashboard is that of another stack's name about this cluster."""
-    about = str(dashboard["displayName"]).partition(": ")[2]
-    return about == title.partition(": ")[2] and f'=\\"{cluster}\\"' in json.dumps(dashboard)
+    if own:
+        return own
+    # Those of another stack's name about this cluster.
+    alike = [each for each in inventory.dashboards if in_query in json.dumps(each)]
+    return [each for each in alike if str(each["displayName"]).partition(": ")[2] == title.partition(": ")[2]]
 
 
 def monitoring_id(inventory: ClusterInventory, kind: str, inputs: Mapping[str, Any]) -> str | None:

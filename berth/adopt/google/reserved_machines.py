@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at
-from berth.adopt.google.resource_paths import last_segment
+from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at, mapping_at
 
 
 def machine_fields(properties: ApiObject, *, of_a_queue: bool = False) -> StackEntry | None:

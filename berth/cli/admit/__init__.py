@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from berth.cli import terminal
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, JsonOption, format_json, print_problems, project_root
+from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, JsonOption, print_answer, print_problems, project_root
 from berth.diagnostics import Severity
 from berth.document import Block, Note
 
@@ -62,8 +62,6 @@ def command(
     is_useless = cases is not None and has_faults
     if not as_json or is_useless:
         print_problems(problems)
-    if as_json and not is_useless:
-        typer.echo(format_json(value))
-    elif document and not is_useless:
-        terminal.print_document(document)
+    if not is_useless and (as_json or document):
+        print_answer(document, value if as_json else None)
     raise typer.Exit(EXIT_FAULTS if has_faults else EXIT_OK)

@@ -16,6 +16,7 @@ from berth.cli.arguments import (
     EXIT_OK,
     complete_stack,
     format_json,
+    print_answer,
     print_problems,
     project_root,
 )
@@ -127,7 +128,7 @@ def _print_changes(
 
             document += cost_change_blocks(*cost_pair)
         if output_format == "text":
-            terminal.print_document(document)
+            print_answer(document)
         else:
             from berth.document.markdown import render_markdown
 

@@ -105,14 +105,14 @@ def _check_answers(name: str, example: ExampleStack, answers: InitAnswers) -> No
 
 def _print_result(name: str, file_name: str, example: ExampleStack, evaluation: Evaluation) -> None:
     """Print what was written and the next commands; exit 1 with the faults of a file that was not written."""
-    from berth.text import pluralize
+    from berth.diagnostics.listing import count_problems
 
     if evaluation.faults:
         typer.echo(f"{file_name} is not written, because it would have faults:", err=True)
         print_problems(problem.with_place("") for problem in evaluation.faults)
         raise typer.Exit(EXIT_FAULTS)
-    warning_text = f", {pluralize(len(evaluation.warnings), 'warning')}" if evaluation.warnings else ""
-    typer.echo(f"{file_name}: written from {example.display_path}, no faults{warning_text}. Next:")
+    count = count_problems(evaluation.problems)
+    typer.echo(f"{file_name}: written from {example.display_path}, {count}. Next:")
     typer.echo(f"  berth plan {name}       # what it creates and what each team gets")
     typer.echo(f"  berth preview {name}    # every resource that `pulumi up` would create")
 

@@ -13,10 +13,9 @@ from berth.cli.arguments import (
     JsonOption,
     StackArgument,
     evaluate_or_exit,
-    format_json,
+    print_answer,
     print_problems,
 )
-from berth.cli.terminal import print_document
 from berth.evaluate import Evaluation
 from berth.plan.fleet import FleetPlan
 
@@ -50,16 +49,11 @@ def command(
     plan = _google_plan(evaluate_or_exit(stack, needs=None))
     required = required_quotas(plan)
     if not have:
-        if as_json:
-            typer.echo(format_json(tables.needs_as_json(plan, required)))
-        else:
-            print_document(tables.needs_document(plan, required))
+        print_answer(tables.needs_document(plan, required), tables.needs_as_json(plan, required) if as_json else None)
         raise typer.Exit(EXIT_OK)
     comparisons = compare_with_limits(required, _answers(plan, have))
-    if as_json:
-        typer.echo(format_json(tables.comparison_as_json(plan, comparisons)))
-    else:
-        print_document(tables.comparison_document(plan, comparisons))
+    value = tables.comparison_as_json(plan, comparisons) if as_json else None
+    print_answer(tables.comparison_document(plan, comparisons), value)
     raise typer.Exit(EXIT_FAULTS if any(each.status == "short" for each in comparisons) else EXIT_OK)
 
 

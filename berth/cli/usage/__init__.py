@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, format_json, print_problems
-from berth.cli.terminal import print_document
+from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, format_json, print_answer, print_problems
 
 if TYPE_CHECKING:
     from berth.plan.fleet import FleetPlan
@@ -58,7 +57,7 @@ def command(
         case "csv":
             typer.echo(tables.csv_text(result.report), nl=False)
         case "text":
-            print_document(tables.usage_document(plan.stack, result.report))
+            print_answer(tables.usage_document(plan.stack, result.report))
 
 
 def _gke_plan(stack: str) -> FleetPlan:

@@ -16,12 +16,12 @@ from berth.diff.compare import Changes
 from berth.diff.entitlements import QuotaChanges, compare_quotas
 from berth.diff.guard.allowances import unused_allowances
 from berth.diff.guard.settings import guarded_updates
-from berth.diff.kinds import ResourceKind
 from berth.diff.objects import Manifest, ObjectChange, ObjectKey, compare_manifests, keyed_manifests, moved_objects
 from berth.diff.rights.compare import compare_team_rights
 from berth.manifests.ack import ack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.planner.ack.reclaim import reclaim_rules
+from berth.resource import ResourceKind
 
 
 def compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:

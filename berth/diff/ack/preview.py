@@ -12,8 +12,8 @@ from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.classify import type_and_name
 from berth.diff.guard.preview_rules import PreviewRules, Step
 from berth.diff.guard.protected import GuardedResource
-from berth.diff.kinds import ResourceKind
 from berth.plan.ack import AckFleetPlan
+from berth.resource import ResourceKind
 
 _NON_ACCELERATORS = ("cpu", "memory", "pods")
 

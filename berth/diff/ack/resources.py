@@ -5,23 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.alibaba.fleet import registrations
 from berth.diff.entitlements import CountChange, QuotaNodeChange
 from berth.diff.fields import compare_fields
 from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange, guarded_resources, removed_guarantees
 from berth.diff.guard.protected import ProtectedKind
-from berth.diff.kinds import ChangeKind, ResourceKey, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.pools import PoolChange
-from berth.diff.resource_changes import compare_resource_lists
-from berth.diff.resources import CloudResource, FieldEffect, ResourceChange
-from berth.diff.update_effects import UpdateEffect
-from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, QuotaNodePlan
+from berth.diff.provider_inputs.effects import UpdateEffect
+from berth.diff.resource_changes import compare_registered
+from berth.diff.resources import FieldEffect, ResourceChange
+from berth.diff.values import camel_case
+from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
 from berth.plan.nodes import Bounds
+from berth.resource import ResourceKind
 
 _NO_NODES = Bounds(min=0, max=0)
+_SIZE_FIELDS = ("nodes", "desiredSize", "scalingConfig")
+"""Fields of a node pool, and inputs, that PoolChange reports as counts."""
 _ACK_KINDS: Final = (
     ProtectedKind(
         ResourceKind.CLUSTER, "alicloud:cs/managedKubernetes:ManagedKubernetes", "-cluster", "clusters.{key}", "member-"
@@ -33,71 +37,9 @@ PROTECTED_ON_ACK: Final = {each.kind: each for each in _ACK_KINDS}
 PROTECTED_BY_TYPE_ON_ACK: Final = {each.type_token: each for each in _ACK_KINDS}
 
 
-class AckCluster(Struct, frozen=True):
-    """The inputs of a member's cluster, without its node pools, which are resources of their own."""
-
-    region: str
-    vpc: str
-    name: str
-    cluster_spec: str
-    version: str | None
-    vswitches: tuple[str, ...]
-    pod_vswitches: tuple[str, ...]
-    pod_range: str | None
-    service_range: str
-    reservation: bool
-    protect: bool
-
-
-class Membership(Struct, frozen=True):
-    """The membership of a cluster in the fleet; ids are None if the stack creates the cluster."""
-
-    fleet: str | None
-    member: str | None
-
-
 def compare_ack_resources(old: AckFleetPlan, new: AckFleetPlan) -> tuple[ResourceChange, ...]:
     """Compare the Alibaba Cloud resources of two plans, like `compare_resources`."""
-    return compare_resource_lists(list(ack_resources(old)), list(ack_resources(new)), _dependencies)
-
-
-def ack_resources(plan: AckFleetPlan) -> Iterator[CloudResource]:
-    """Yield every resource that the stack creates on Alibaba Cloud, the fleet first."""
-    fleet = plan.fleet
-    if fleet.existing is None:
-        yield CloudResource(ResourceKind.FLEET, ResourceKind.FLEET, fleet)
-    for member in plan.members:
-        if member.existing is None:
-            yield CloudResource(ResourceKind.CLUSTER, member.name, _cluster_inputs(plan, member))
-            for pool in member.node_pools:
-                name = f"{member.name}/{pool.name}"
-                yield CloudResource(ResourceKind.NODE_POOL, name, pool, name)
-        yield CloudResource(ResourceKind.MEMBERSHIP, member.name, Membership(fleet.existing, member.existing))
-
-
-def _cluster_inputs(plan: AckFleetPlan, member: MemberPlan) -> AckCluster:
-    return AckCluster(
-        region=plan.region,
-        vpc=plan.fleet.vpc,
-        name=member.name,
-        cluster_spec=member.cluster_spec,
-        version=member.version,
-        vswitches=member.vswitches,
-        pod_vswitches=member.pod_vswitches,
-        pod_range=member.pod_range,
-        service_range=member.service_range,
-        reservation=member.reservation,
-        protect=member.protect,
-    )
-
-
-def _dependencies(resource: CloudResource) -> Iterator[ResourceKey]:
-    """Yield the resources whose ids are inputs of this one."""
-    if resource.kind == ResourceKind.NODE_POOL:
-        yield ResourceKey(ResourceKind.CLUSTER, resource.key.partition("/")[0])
-    elif resource.kind == ResourceKind.MEMBERSHIP:
-        yield ResourceKey(ResourceKind.FLEET, ResourceKind.FLEET)
-        yield ResourceKey(ResourceKind.CLUSTER, resource.key)
+    return compare_registered(registrations(old), registrations(new))
 
 
 # --- node pools -------------------------------------------------------------------------------------------------------
@@ -174,7 +116,7 @@ def _field_effects(
         return
     if resource_change is None:
         effects = [
-            FieldEffect(c.path, c.path, c.before, c.after, UpdateEffect.UPDATE)
+            FieldEffect(camel_case(c.path), camel_case(c.path), c.before, c.after, UpdateEffect.UPDATE)
             for c in compare_fields(old_pool, new_pool)
         ]
     elif resource_change.what == ChangeKind.REPLACED:  # all nodes are recreated
@@ -184,7 +126,7 @@ def _field_effects(
         ]
     else:
         effects = [*resource_change.fields]
-    yield from (field for field in effects if not field.path.startswith("nodes"))
+    yield from (field for field in effects if not field.path.startswith(_SIZE_FIELDS))
 
 
 def _kind_of_change(

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, IdleAllowance, allowance_reason, unused_allowances
 from berth.diff.guard.protected import PROTECTED_ON_GKE
-from berth.diff.kinds import ChangeKind, ResourceKind
-from berth.diff.resources import IN_WORKER, FieldEffect, ResourceChange, in_worker
-from berth.diff.update_effects import UpdateEffect
+from berth.diff.kinds import ChangeKind
+from berth.diff.provider_inputs.effects import UpdateEffect
+from berth.diff.resources import FieldEffect, ResourceChange, in_worker
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
+from berth.resource import IN_WORKER, ResourceKind
 
 QUEUE_DRAINED = "the queue is drained"
 

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 from berth.diff.guard.allowances import CLUSTER_KEY
 from berth.diff.guard.changes import node_pool_names, worker_plan
 from berth.diff.guard.protected import PROTECTED_BY_TYPE, GuardedResource
-from berth.diff.kinds import ResourceKind
-from berth.diff.resources import IN_WORKER
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.planner.machines.pools import SYSTEM
+from berth.resource import IN_WORKER, ResourceKind
 
 _SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
 

@@ -14,11 +14,11 @@ from berth.diff.guard.preview_accounts import lost_accounts
 from berth.diff.guard.preview_ranges import refused_ranges
 from berth.diff.guard.preview_rules import PreviewRules, Step
 from berth.diff.guard.settings import unprotected_cluster
-from berth.diff.kinds import ResourceKind
+from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect
-from berth.diff.update_effects import UpdateEffect
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
+from berth.resource import ResourceKind
 
 _OFF_INPUT = "deletionProtection"
 

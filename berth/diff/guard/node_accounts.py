@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.resources import ResourceChange
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.resource import ResourceKind
 
 NODES = "nodes"
 """The key of the account that Berth makes for nodes."""
@@ -57,7 +58,7 @@ def _team_accounts(plan: FleetPlan) -> set[str]:
 
 
 def _written_account(pool: PoolPlan) -> str | None:
-    return next((each.service_account for each in pool.node_pools), None)
+    return next((each.settings.service_account for each in pool.node_pools), None)
 
 
 def _may_run_as(email: str, pool: PoolPlan, old: FleetPlan) -> bool:
@@ -66,7 +67,7 @@ def _may_run_as(email: str, pool: PoolPlan, old: FleetPlan) -> bool:
         return False
     before = {each.key: each for old_pool in old.own_pools for each in old_pool.node_pools}
     ran_as_it = any(
-        (was := before.get(each.key)) is not None and not was.adopted and was.service_account in (None, email)
+        (was := before.get(each.key)) is not None and not was.adopted and was.settings.service_account in (None, email)
         for each in pool.node_pools
     )
     return ran_as_it or _written_account(pool) in (None, email)

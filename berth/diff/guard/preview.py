@@ -20,9 +20,9 @@ from berth.diff.guard.preview_rules import PreviewRules
 from berth.diff.guard.preview_scope import unfinished_program
 from berth.diff.guard.protected import GuardedResource
 from berth.diff.guard.settings import switched_off
-from berth.diff.kinds import ResourceKind
+from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect
-from berth.diff.update_effects import UpdateEffect
+from berth.resource import ResourceKind
 
 _ACTION_OF_OP = {**dict.fromkeys(REPLACING_OPS, GuardedAction.REPLACE), "delete": GuardedAction.DELETE}
 _PROTECT_ERROR = re.compile(

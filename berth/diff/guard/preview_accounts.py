@@ -17,10 +17,9 @@ from berth.diff.guard.classify import plan_of_worker
 from berth.diff.guard.node_accounts import lost_account, made_node_account
 from berth.diff.guard.preview_file import REPLACING_OPS
 from berth.diff.guard.protected import PROTECTED_ON_GKE
-from berth.diff.kinds import ResourceKind
-from berth.diff.resources import IN_WORKER
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
+from berth.resource import IN_WORKER, ResourceKind
 
 _ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 _COMPONENT_OF_NODES: Final = "berth:gke:NodeServiceAccount$"
@@ -40,7 +39,7 @@ class _LostAccount(Struct, frozen=True):
 
     def is_needed_by(self, node_pool: NodePoolPlan, step: Step | None, plan: FleetPlan) -> bool:
         """Return whether nodes that remain run as the account, or may; `step` is that of their node pool, if any."""
-        written = node_pool.service_account
+        written = node_pool.settings.service_account
         if step is not None and (step["op"] == "create" or step["op"] in REPLACING_OPS):
             return self.action == GuardedAction.DELETE and written == self.email
         if step is not None and (actual := _account_of_nodes(step)) is not None:

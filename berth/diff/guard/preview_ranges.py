@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange, worker_plan
-from berth.diff.kinds import ResourceKind
-from berth.diff.resources import IN_WORKER, FieldEffect
-from berth.diff.update_effects import UpdateEffect
+from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
+from berth.diff.resources import FieldEffect
 from berth.plan.fleet import FleetPlan
+from berth.resource import IN_WORKER, ResourceKind
 
 _NETWORK: Final = ResourceKind.NETWORK.value
 _SUBNET: Final = f"berth:gke:Network$gcp:compute/subnetwork:Subnetwork::{_NETWORK}-subnet"
@@ -27,7 +27,7 @@ def refused_ranges(steps: Iterable[Mapping[str, Any]], plan: FleetPlan) -> Itera
             continue
         before, after = (_ranges(step.get(state)) for state in ("oldState", "newState"))
         effects = tuple(
-            FieldEffect(f"{name}_range", _RANGES, before[name], after[name], UpdateEffect.REFUSED)
+            FieldEffect(_word(name), _RANGES, before[name], after[name], UpdateEffect.REFUSED)
             for name in before.keys() & after.keys()
             if before[name] != after[name]
         )
@@ -41,8 +41,12 @@ def refused_ranges(steps: Iterable[Mapping[str, Any]], plan: FleetPlan) -> Itera
             )
 
 
+def _word(name: str) -> str:
+    return word_for_input(input_rules("gcp:compute/subnetwork:Subnetwork"), f"{_RANGES}[{name}].ipCidrRange")
+
+
 def _ranges(state: Mapping[str, Any] | None) -> dict[str, str]:
-    """The secondary ranges of a subnet by name, `pod` and `service` as plans spell them."""
+    """Return the secondary ranges of a subnet by name, `pods` and `services`."""
     inputs: Mapping[str, Any] = (state or {}).get("inputs") or {}
     entries: list[Mapping[str, Any]] = inputs.get(_RANGES) or []
-    return {str(each["rangeName"]).removesuffix("s"): str(each["ipCidrRange"]) for each in entries}
+    return {str(each["rangeName"]): str(each["ipCidrRange"]) for each in entries}

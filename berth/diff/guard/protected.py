@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from berth.diff.kinds import ResourceKind
+from berth.resource import ResourceKind
 
 
 class ProtectedKind(Struct, frozen=True):

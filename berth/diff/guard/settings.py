@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.kinds import ChangeKind, ResourceKind
-from berth.diff.resources import IN_WORKER, FieldEffect, ResourceChange, in_worker
-from berth.diff.update_effects import UpdateEffect
+from berth.diff.kinds import ChangeKind
+from berth.diff.provider_inputs.effects import UpdateEffect
+from berth.diff.resources import FieldEffect, ResourceChange, in_worker
 from berth.plan.allowances import AllowancesPlan
+from berth.resource import IN_WORKER, ResourceKind
 
-DELETION_PROTECTION = "deletion_protection"
+DELETION_PROTECTION = "deletionProtection"
 _PROTECT = "protect"
 """The key of the allowance that switches the protection of the whole stack off, and its name in the stack file."""
 
@@ -62,7 +63,7 @@ def _guarded_fields(change: ResourceChange, allowances: AllowancesPlan) -> Itera
         kind = ResourceKind.POOL if is_pool else change.kind
         yield GuardedChange(kind, name, name, GuardedAction.REFUSE, tuple(refused), allowed=allowances.change.get(name))
     for field in change.fields:
-        if change.kind == ResourceKind.CLUSTER and field.path == DELETION_PROTECTION and not field.after:
+        if change.kind == ResourceKind.CLUSTER and field.input == DELETION_PROTECTION and not field.after:
             yield unprotected_cluster(field, allowances)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from berth.diagnostics import join_words
 from berth.diff.guard.allowances import ALLOWANCE_SECTION, GuardedAction, IdleAllowance
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.kinds import ResourceKind
-from berth.diff.resources import resource_title
 from berth.diff.values import camel_case, format_change
+from berth.resource import ResourceKind, resource_title
 from berth.text import NODES_WITHOUT_ACCOUNT
 
 PROTECTION_OFF = "the protection of everything in this stack would be switched off (protect: false)"
@@ -101,7 +100,9 @@ def _pools(change: GuardedChange) -> str:
 
 def _queued_hint(change: GuardedChange) -> str:
     """Return other ways to switch queued provisioning on, which GKE does in place and the provider does not."""
-    if change.action != GuardedAction.REPLACE or not any(f.path == "queued" and f.after for f in change.because):
+    if change.action != GuardedAction.REPLACE or not any(
+        f.input == "queuedProvisioning" and f.after for f in change.because
+    ):
         return ""
     command = f"berth rotate STACK {change.name} --set capacity=queued"
     return (

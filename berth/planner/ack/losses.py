@@ -36,9 +36,10 @@ def _queue_losses(path: FieldPath, spec: QueueSpec) -> Iterator[UnsupportedSetti
     if spec.flavor_fungibility is not None:
         yield UnsupportedSetting("flavor-order", (*path, "flavorFungibility"), "flavorFungibility")
     yield from _preemption_losses((*path, "preemption"), spec.preemption)
+    weight = spec.fair_share_weight
     settings: Mapping[str, tuple[str, object]] = {
-        "queueingStrategy": ("queueing-strategy", spec.queueing_strategy if _is_strict_fifo(spec) else None),
-        "fairShareWeight": ("fair-sharing", _format_weight(spec.fair_share_weight)),
+        "queueingStrategy": ("queueing-strategy", "StrictFIFO" if spec.queueing_strategy == "StrictFIFO" else None),
+        "fairShareWeight": ("fair-sharing", None if weight is None else f"{weight:g}"),
         "admissionScope": ("fair-sharing", spec.admission_scope and spec.admission_scope.admission_mode),
         "priority": ("workload-priority", spec.priority),
         "stopPolicy": ("state", None if spec.stop_policy == "None" else spec.stop_policy),
@@ -57,14 +58,6 @@ def _mixed_flavor_losses(spec: AckFleetSpec) -> Iterator[UnsupportedSetting]:
     for flavor in list(first)[1:]:
         written, path = f"{next(iter(first))} and {flavor} as two flavors", first[flavor]
         yield UnsupportedSetting("flavor-quotas", path, written, f"remove the node pool {path[-1]}")
-
-
-def _is_strict_fifo(spec: QueueSpec) -> bool:
-    return spec.queueing_strategy == "StrictFIFO"
-
-
-def _format_weight(weight: float | None) -> str | None:
-    return None if weight is None else f"{weight:g}"
 
 
 def _preemption_losses(path: FieldPath, spec: PreemptionSpec) -> Iterator[UnsupportedSetting]:

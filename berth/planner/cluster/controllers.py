@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from berth.manifests.helm_values import chart_values, jobset_values
+from berth.manifests.helm_values import chart_values
 from berth.manifests.quantities import MAXIMUM
 from berth.plan.configuration import (
     JOB_FRAMEWORKS,
@@ -34,7 +34,6 @@ from berth.spec.controllers import (
     ControllerSpec,
     KueueSpec,
     MetricsSpec,
-    ResourcesSpec,
     SelectorSpec,
     TransformationSpec,
 )
@@ -56,9 +55,7 @@ def controller_charts(
     Kueue's manager is sized for the number of `cluster_queues` and the maximum `nodes` of all pools.
     """
     planned_charts = (
-        [_chart("jobset", context.spec.jobset, JOBSET_RELEASE, jobset_values())]
-        if not context.spec.jobset.existing
-        else []
+        [_chart("jobset", context.spec.jobset, JOBSET_RELEASE, {})] if not context.spec.jobset.existing else []
     )
     if kueue is not None:
         values = chart_values(kueue, cluster_queues=cluster_queues, nodes=sum(nodes))
@@ -98,6 +95,9 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
     if all_jobs is None:  # if every namespace may have queued jobs, Kueue would hold GKE's own jobs too
         all_jobs = team_selector is not None
     serving = serving_namespaces(context) or None
+    excluded = spec.resources.exclude_resource_prefixes
+    if excluded is None:  # resources without quota may be Berth's default, or found by the quota check
+        excluded = () if spec.resources.quota_check_strategy else ConfigurationPlan().excluded_prefixes
     plan = ConfigurationPlan(
         pods_ready=_pods_ready(spec),
         fair_sharing=sharing.preemption_strategies if sharing else None,
@@ -115,7 +115,7 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
         managed_namespaces=_selector_plan(spec.managed_jobs_namespace_selector)
         or (team_selector if all_jobs or serving else None),
         serving_namespaces=serving,
-        excluded_prefixes=_excluded_prefixes(spec.resources),
+        excluded_prefixes=excluded,
         quota_check=spec.resources.quota_check_strategy,
         transformations=tuple(_transformation(context, i, t) for i, t in enumerate(spec.resources.transformations)),
         device_mappings=tuple(
@@ -163,13 +163,6 @@ def _pods_ready(spec: KueueSpec) -> PodsReadyPlan:
             max_seconds=requeuing.backoff_max_seconds,
         ),
     )
-
-
-def _excluded_prefixes(spec: ResourcesSpec) -> tuple[str, ...]:
-    """Return the resource prefixes without quota: as written, else Berth's default if there is no quota check."""
-    if spec.exclude_resource_prefixes is not None:
-        return spec.exclude_resource_prefixes
-    return () if spec.quota_check_strategy else ConfigurationPlan().excluded_prefixes
 
 
 def _transformation(context: PlanningContext, index: int, spec: TransformationSpec) -> TransformationPlan:

@@ -17,17 +17,18 @@ from berth.planner.tenancy.identities import GRANTS
 from berth.spec.base import written_keys
 from berth.spec.cluster import ClusterSpec
 from berth.spec.fleet import FleetSpec
+from berth.spec.machines.pools import PoolSpec
 
 _EXISTING_CLUSTER_FIELDS = frozenset({"existing", "name"})
 """Fields of the cluster that an existing cluster can have."""
 _GOOGLE_FLEET_FIELDS = frozenset({"project_number", "labels", "reservations", "compute_classes"})
 """Fields of the fleet that apply only to Google Cloud."""
-_CREATED_POOL_FIELDS = frozenset(
-    {"auto_provisioned", "driver_version", "networking", "compact_placement", "local_ssd", "disk_size_gb", "surge"}
-    | {"compute_class", "max_pods_per_node", "secure_boot", "confidential_nodes", "service_account"}
-    | {"node_system_config", "node_pool_name", "adopted", "pod_range_name"}
+_DESCRIBING_POOL_FIELDS = frozenset(
+    {"machine_type", "formerly", "cpu", "memory", "topology", "accept_topology", "accelerator", "slices", "nodes"}
+    | {"zone", "zones", "accept_zone", "capacity", "flavor", "labels", "node_labels", "taints", "topology_aware"}
+    | {"gpu_sharing", "gpu_partition"}
 )
-"""Fields of a pool that determine how its nodes are created."""
+"""Fields of a pool that describe existing nodes; all others determine how its nodes are created."""
 _ALLOWED_CAPACITIES = ("on-demand", "spot", "queued")
 """Capacities that only select node labels or that Kueue requests; all others are requested from Google."""
 
@@ -88,7 +89,7 @@ def _unsupported_sections(fleet: FleetSpec) -> _UnsupportedKeys:
 
 def _unsupported_pool_keys(fleet: FleetSpec) -> _UnsupportedKeys:
     for name, spec in sorted(fleet.pools.items()):
-        for key in written_keys(spec, _CREATED_POOL_FIELDS):
+        for key in written_keys(spec, set(PoolSpec.model_fields) - _DESCRIBING_POOL_FIELDS):
             yield ("pools", name, key), "Berth does not create these nodes", f"remove {key}"
         if spec.capacity.kind not in _ALLOWED_CAPACITIES:
             problem = f"Berth does not create nodes with '{spec.capacity.kind}' capacity"

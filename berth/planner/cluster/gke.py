@@ -20,6 +20,7 @@ from berth.planner.machines.node_settings import default_node_network
 from berth.planner.machines.pools import SYSTEM
 from berth.planner.tenancy.access import security_group
 from berth.rules.gke.pool_request import PoolRequest
+from berth.spec.machines.pools import NodeSettings
 
 NODE_ROLES = (
     "roles/artifactregistry.reader",
@@ -163,23 +164,14 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
         key=SYSTEM,
         name=SYSTEM,
         machine_type=spec.machine_type,
+        settings=NodeSettings.model_construct(disk_size_gb=spec.disk_size_gb, secure_boot=True, surge=SURGE_ONE),
         zones=zones,
         nodes_per_zone=spec.nodes.max // max(1, len(zones)) if is_fixed else None,
         total_nodes=None if is_fixed else Bounds(min=spec.nodes.min, max=spec.nodes.max),
         location_policy=None if is_fixed else "BALANCED",
-        slice_topology=None,
-        gpu=None,
-        spot=False,
-        reservation=None,
-        labels={},
-        taints=(),
         disk_type="pd-balanced",
-        disk_size_gb=spec.disk_size_gb,
-        secure_boot=True,
         image_streaming=context.spec.cluster.image_streaming,
         network=default_node_network(context.spec.cluster),
-        upgrade=SURGE_ONE,
-        protect=False,
     )
 
 

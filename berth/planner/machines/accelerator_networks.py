@@ -132,11 +132,11 @@ def _rdma_vpcs(
 def node_network(
     context: PlanningContext, pool: PlannedPool, sets: Iterable[AcceleratorNetworksPlan]
 ) -> NodeNetworkPlan:
-    """Return the network settings of a pool's nodes: additional interfaces, and the range of their pods."""
+    """Return the network settings of a pool's nodes: additional interfaces, and whether the nodes are private."""
     network = _accelerator_network(context, pool, sets)
     if pool.spec.pod_range_name is None:
         return network
-    return replace(network, private_nodes=context.spec.cluster.private_nodes, pod_range=pool.spec.pod_range_name)
+    return replace(network, private_nodes=context.spec.cluster.private_nodes)
 
 
 def _accelerator_network(

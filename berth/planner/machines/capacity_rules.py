@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from berth import catalog
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, Severity
-from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import find_machine
@@ -16,7 +15,6 @@ from berth.rules.gke.capacity import capacity_notes, pool_violations
 from berth.rules.gke.pool_request import (
     ClusterFeatures,
     GkeViolation,
-    GpuSharing,
     PoolRequest,
     ReservationRequest,
     SettingKey,
@@ -25,7 +23,7 @@ from berth.rules.gke.reservations import reservation_mismatches
 from berth.rules.gke.zones import pool_zone_violation
 from berth.spec.amounts import FixedCount
 from berth.spec.machines.capacity import Capacity
-from berth.spec.machines.pools import PoolSpec
+from berth.spec.machines.pools import NodeSettings, PoolSpec
 from berth.spec.parse import SpecPart
 
 _PATH_BY_KEY: dict[SettingKey, tuple[str, ...]] = {
@@ -46,9 +44,7 @@ def pool_request(
     nodes: Bounds,
     zones: tuple[str, ...],
 ) -> PoolRequest:
-    """Convert a pool to a PoolRequest, the input of the rules."""
-    ssd = spec.local_ssd
-    sharing, surge = spec.gpu_sharing, spec.surge
+    """Return the input of the rules: a pool with its machines, its reservation and what its cluster offers."""
     return PoolRequest(
         machine=machine,
         nodes=nodes,
@@ -59,26 +55,10 @@ def pool_request(
         autoscaled=not isinstance(spec.slices or spec.nodes, FixedCount),
         region="" if context.is_set_aside("region", "") else context.region,
         zones=zones,
-        compact=spec.compact_placement,
-        topology_aware=spec.topology_aware,
         auto_provisioned=spec.auto_provisioned or spec.compute_class is not None,
         compute_class=spec.compute_class is not None,
-        local_ssds=ssd.ephemeral or ssd.block if ssd else None,
-        local_ssd_use="block" if ssd and ssd.block else "ephemeral",
-        sharing=GpuSharing(strategy=_provider_strategy(sharing.strategy), clients=sharing.max_shared_clients)
-        if sharing
-        else None,
-        partition=spec.gpu_partition,
-        driver=spec.driver_version if "driver_version" in spec.model_fields_set else None,
-        boot_disk_gb=spec.disk_size_gb if "disk_size_gb" in spec.model_fields_set else None,
-        network=spec.networking or "none",
-        upgrade=UpgradePlan(max_surge=surge.max_surge, max_unavailable=surge.max_unavailable) if surge else None,
-        confidential=spec.confidential_nodes,
-        max_pods=spec.max_pods_per_node,
-        secure_boot=spec.secure_boot,
-        service_account=spec.service_account,
-        node_system=spec.node_system_config is not None,
         cluster=cluster_features(context),
+        settings=spec.model_part(NodeSettings),
     )
 
 
@@ -92,10 +72,6 @@ def cluster_features(context: PlanningContext) -> ClusterFeatures:
     )
 
 
-def _provider_strategy(word: str) -> str:
-    return word.upper().replace("-", "_")
-
-
 def reservation_request(context: PlanningContext, capacity: Capacity) -> ReservationRequest | None:
     """Return the reservation that a capacity uses, as input of the rules; None without one."""
     if capacity.kind != "reservation":
@@ -103,7 +79,10 @@ def reservation_request(context: PlanningContext, capacity: Capacity) -> Reserva
     key = capacity.reservation
     if key is None:
         return ReservationRequest(form="any-or-fail" if capacity.then_fail else "any")
-    spec, name = context.spec.reservations[key], reservation_name(context, key)
+    name = reservation_name(context, key)
+    if key in context.named_reservations:
+        return ReservationRequest(form="named", name=name)
+    spec = context.spec.reservations[key]
     existing, future = is_existing(context, key), spec.future
     return ReservationRequest(
         form="named" if existing else "own",
@@ -129,7 +108,7 @@ _DATE_LENGTH = len("2026-12-01")
 def check_reservation(context: PlanningContext, name: str, request: PoolRequest) -> bool:
     """Return whether the reservation that a pool names has the pool's machines; report every difference."""
     key = context.spec.pools[name].capacity.reservation
-    if key is None:
+    if key is None or key in context.named_reservations:
         return True
     spec = context.spec.reservations[key]
     reservation = declared_reservation(spec, key, find_machine(spec.machine_type, spec.accelerator))

@@ -12,6 +12,7 @@ from berth.plan.compute_classes import (
     ClassTpuPlan,
     ComputeClassPlan,
 )
+from berth.plan.gke import NO_SETTINGS
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.capacity_rules import (
@@ -27,6 +28,7 @@ from berth.rules.gke.capacity import pool_violations
 from berth.rules.gke.pool_request import PoolRequest
 from berth.rules.gke.reservations import reservation_mismatches
 from berth.spec.machines.compute_classes import ClassPrioritySpec, ComputeClassSpec
+from berth.spec.machines.pools import NodeSettings
 
 _AFFINITIES = {"own": "Specific", "named": "Specific", "any": "AnyBestEffort"}
 
@@ -109,8 +111,10 @@ def _plan_priority(
         zones=(reservation_spec.zone,) if reservation_spec and not spec.zones else tuple(sorted(spec.zones)),
         auto_provisioned=True,
         compute_class=True,
-        driver=spec.driver_version if "driver_version" in spec.model_fields_set else None,
         cluster=cluster_features(context),
+        settings=NodeSettings.model_construct(driver_version=spec.driver_version)
+        if "driver_version" in spec.model_fields_set
+        else NO_SETTINGS,
     )
     part = ("computeClasses", name)
     reserved_machine = known_machine(reservation_spec) if reservation_spec else None
@@ -153,7 +157,7 @@ def class_plan(context: PlanningContext, planned_class: PlannedClass, service_ac
 def _priority_plan(priority: ClassPriority) -> ClassPriorityPlan:
     """Return the plan of a priority. Chips and topology determine the machine of a slice; GPUs need a machine type."""
     request, machine = priority.request, priority.request.machine
-    accelerator, count, driver = machine.accelerator, machine.accelerators, request.driver or "default"
+    accelerator, count, driver = machine.accelerator, machine.accelerators, request.settings.driver_version
     is_gpu = machine.kind == "gpu"
     return ClassPriorityPlan(
         machine_type=machine.name if is_gpu else None,

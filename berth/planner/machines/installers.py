@@ -38,7 +38,7 @@ def plan_installers(context: PlanningContext, planned_pools: Mapping[str, Planne
             partition_image=images.partition or PARTITION_IMAGE,
             pause_image=pause,
         )
-        if any(pool.request.driver == "disabled" for pool in berth_pools)
+        if any(pool.spec.driver_version == "disabled" for pool in berth_pools)
         else None,
         nccl=tuple(_nccl_installers(berth_pools, images, pause)),
         injector=DeviceInjectorPlan(accelerators=injected_accelerators, image=images.device_injector or INJECTOR_IMAGE)

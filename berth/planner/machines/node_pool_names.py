@@ -6,19 +6,16 @@ from berth.diagnostics import FieldPath, format_value
 from berth.names import MAX_NODE_POOL_NAME, is_gke_name, shorten
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware
+from berth.spec.base import written_keys
 from berth.spec.machines.pools import PoolSpec
 
 _FROM_ONE, _FROM_ZERO = "{n}", "{i}"
 """Placeholders of a slice's number, from 1 and from 0."""
 
-_SETTINGS_OF_CREATION = {
-    "secure_boot": "secureBoot",
-    "driver_version": "driverVersion",
-    "confidential_nodes": "confidentialNodes",
-    "max_pods_per_node": "maxPodsPerNode",
-    "pod_range_name": "podRangeName",
-}
-"""Settings that an adopted node pool keeps, and their keys."""
+_SETTINGS_OF_CREATION = frozenset(
+    {"secure_boot", "driver_version", "confidential_nodes", "max_pods_per_node", "pod_range_name"}
+)
+"""Settings that an adopted node pool keeps."""
 
 
 def node_pool_names(spec: PoolSpec, key: str, hardware: Hardware) -> tuple[str, ...]:
@@ -101,7 +98,7 @@ def check_adopted(context: PlanningContext, name: str, spec: PoolSpec, *, made_b
         )
         context.reject("pools", name, "adopted", ("pools", name, "adopted"), message)
         return False
-    written = [key for field, key in _SETTINGS_OF_CREATION.items() if field in spec.model_fields_set]
+    written = list(written_keys(spec, _SETTINGS_OF_CREATION))
     for key in written:
         message = (
             f"'{key}' has no effect, because an adopted pool keeps the setting of its creation; "

@@ -10,7 +10,7 @@ from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.fleet import PoolPlan
 from berth.plan.gke import GpuPlan, NodePoolPlan
-from berth.plan.node_settings import GpuSharingPlan, LocalSsdPlan, NodeNetworkPlan, PlacementPlan
+from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds
 from berth.planner.allowances import is_protected
 from berth.planner.cluster.gke import planned_node_account
@@ -18,12 +18,11 @@ from berth.planner.cluster.versions import may_support_flex_start
 from berth.planner.context import PlanningContext
 from berth.planner.machines.accelerator_networks import node_network
 from berth.planner.machines.node_pool_names import node_pool_names
-from berth.planner.machines.node_settings import kubelet_plan, linux_plan
 from berth.planner.machines.pools import BERTH, SYSTEM, PlannedPool
 from berth.planner.machines.reservations import is_delivered
-from berth.rules.gke.gpu import DRIVER_INSTALL_MODES
 from berth.rules.gke.placement import placement
-from berth.rules.gke.settings import node_pool_settings
+from berth.rules.gke.settings import node_pool_settings, upgrade_surge
+from berth.spec.machines.pools import NodeSettings
 
 
 def plan_pools(
@@ -33,7 +32,7 @@ def plan_pools(
     networks: tuple[AcceleratorNetworksPlan, ...],
 ) -> tuple[PoolPlan, ...]:
     """Plan every pool that has a flavor; report node pools with the same key (in Pulumi) or name (in GKE)."""
-    plans = tuple(_pool_plan(context, p, flavor_of[n], networks) for n, p in planned_pools.items() if n in flavor_of)
+    plans = tuple(pool_plan(context, p, flavor_of[n], networks) for n, p in planned_pools.items() if n in flavor_of)
     owner_by_name = {("key", SYSTEM): "the system pool", ("name", SYSTEM): "the system pool"}
     for plan in plans:
         used_names = {(kind, text) for n in plan.node_pools for kind, text in (("key", n.key), ("name", n.name))}
@@ -47,7 +46,7 @@ def plan_pools(
     return plans
 
 
-def _pool_plan(
+def pool_plan(
     context: PlanningContext, pool: PlannedPool, flavor: str, networks: tuple[AcceleratorNetworksPlan, ...]
 ) -> PoolPlan:
     """Return the plan of a pool with its node pools."""
@@ -85,9 +84,9 @@ def is_created(context: PlanningContext, pool: PlannedPool) -> bool:
 
 def _node_pools(context: PlanningContext, pool: PlannedPool, network: NodeNetworkPlan) -> tuple[NodePoolPlan, ...]:
     shape, slices = pool.hardware.shape, pool.hardware.slices
-    names = node_pool_names(pool.spec, pool.key, pool.hardware)
+    names, settings = node_pool_names(pool.spec, pool.key, pool.hardware), _node_settings(context, pool)
     if shape is None or slices is None or not shape.multi_host:
-        return (_node_pool(context, pool, pool.key, names[0], pool.hardware.nodes, network),)
+        return (_node_pool(context, pool, pool.key, names[0], pool.hardware.nodes, network, settings),)
     return tuple(
         _node_pool(
             context,
@@ -96,38 +95,47 @@ def _node_pools(context: PlanningContext, pool: PlannedPool, network: NodeNetwor
             name,
             Bounds(min=shape.hosts if number <= slices.min else 0, max=shape.hosts),
             network,
+            settings,
         )
         for number, name in enumerate(names, 1)
     )
 
 
 def _node_pool(
-    context: PlanningContext, pool: PlannedPool, key: str, name: str, nodes: Bounds, network: NodeNetworkPlan
+    context: PlanningContext,
+    pool: PlannedPool,
+    key: str,
+    name: str,
+    nodes: Bounds,
+    network: NodeNetworkPlan,
+    settings: NodeSettings,
 ) -> NodePoolPlan:
     machine, shape = pool.hardware.machine, pool.hardware.shape
     pool_settings = node_pool_settings(
         pool.request, nodes, flex_start_known=may_support_flex_start(context, pool.request)
     )
+    consume_type = pool_settings.affinity.type
+    is_unnamed = consume_type == "SPECIFIC_RESERVATION" and pool_settings.affinity.value is None
     return NodePoolPlan(
         key=key,
         name=name,
         machine_type=pool.spec.machine_type,
+        settings=settings,
         zones=pool.zones,
         nodes_per_zone=pool_settings.nodes_per_zone,
         total_nodes=pool_settings.total,
         zone_nodes=pool_settings.per_zone,
         location_policy=pool_settings.location_policy,
         slice_topology=shape.topology if shape and shape.multi_host else None,
-        gpu=_gpu_plan(pool),
+        gpu=GpuPlan(type=machine.accelerator, count=machine.accelerators) if machine.kind == "gpu" else None,
         placement=_placement_plan(context, pool),
         spot=pool_settings.spot,
         reservation=pool_settings.affinity.value,
-        affinity=pool_settings.affinity.type if pool_settings.affinity.type.startswith("ANY") else None,
+        affinity=consume_type if consume_type.startswith("ANY") or is_unnamed else None,
         flex_start=pool_settings.flex_start,
         queued=pool_settings.queued,
         max_run_seconds=pool.request.node_run_seconds,
         auto_repair=pool_settings.auto_repair,
-        local_ssd=_local_ssd_plan(pool),
         attached_ssds=machine.ssd_automatic > 0,
         network=network,
         labels=dict(
@@ -142,51 +150,32 @@ def _node_pool(
         ),
         taints=pool.taints,
         disk_type=machine.default_boot_disk,
-        disk_size_gb=pool.spec.disk_size_gb,
-        secure_boot=pool.spec.secure_boot is not False,
-        upgrade=pool_settings.upgrade,
-        confidential=pool.spec.confidential_nodes,
-        service_account=_service_account(context, pool),
-        max_pods_per_node=pool.spec.max_pods_per_node,
-        kubelet=kubelet_plan(pool.spec.node_system_config),
-        linux=linux_plan(pool.spec.node_system_config),
         image_streaming=context.spec.cluster.image_streaming,
         protect=is_protected(context, pool.name),
         adopted=pool.spec.adopted or None,
     )
 
 
-def _service_account(context: PlanningContext, pool: PlannedPool) -> str | None:
-    """Return the account of the nodes; None for the cluster's, also where the stack file writes its address.
+def _node_settings(context: PlanningContext, pool: PlannedPool) -> NodeSettings:
+    """Return the settings of a pool's nodes with Berth's defaults.
 
-    An adopted pool keeps the written address, which a look-up compares with its nodes'.
+    The account is None for the cluster's, also where the stack file writes its address. An adopted pool keeps the
+    written address, which a look-up compares with its nodes'.
     """
-    written = pool.spec.service_account
-    return None if written == planned_node_account(context) and not pool.spec.adopted else written
+    account = pool.spec.service_account
+    is_default = account == planned_node_account(context) and not pool.spec.adopted
+    return pool.request.settings.model_copy(
+        {
+            "secure_boot": pool.spec.secure_boot is not False,
+            "surge": upgrade_surge(pool.request),
+            "service_account": None if is_default else account,
+        }
+    )
 
 
 def _network_labels(network: NodeNetworkPlan) -> dict[str, str]:
     """Return the label that makes GKE run its DRANET driver on the nodes, if the network needs it."""
     return {catalog.labels().dra_driver: "true"} if network.accelerator_profile is not None else {}
-
-
-def _gpu_plan(pool: PlannedPool) -> GpuPlan | None:
-    machine = pool.hardware.machine
-    if machine.kind != "gpu":
-        return None
-    sharing = pool.request.sharing
-    return GpuPlan(
-        type=machine.accelerator,
-        count=machine.accelerators,
-        driver_version=DRIVER_INSTALL_MODES[pool.spec.driver_version],
-        partition_size=pool.request.partition,
-        sharing=GpuSharingPlan(strategy=sharing.strategy, clients=sharing.clients) if sharing else None,
-    )
-
-
-def _local_ssd_plan(pool: PlannedPool) -> LocalSsdPlan | None:
-    ssd = pool.spec.local_ssd
-    return LocalSsdPlan(ephemeral=ssd.ephemeral, block=ssd.block) if ssd else None
 
 
 # --- placement --------------------------------------------------------------------------------------------------------

@@ -41,8 +41,14 @@ def reserved_machines(context: PlanningContext) -> dict[str, Machine]:
     return {name: machine for name, machine in machines.items() if machine}
 
 
-def reservation_name(context: PlanningContext, key: str) -> str:
-    """Return the name of a reservation in Google Cloud."""
+def reservation_name(context: PlanningContext, key: str) -> str | None:
+    """Return the name of a reservation in Google Cloud; None if only the resource knows it."""
+    if key in context.named_reservations:
+        return context.named_reservations[key]
+    return _declared_name(context, key)
+
+
+def _declared_name(context: PlanningContext, key: str) -> str:
     return context.spec.reservations[key].name or f"{context.stack}-{key}"
 
 
@@ -57,13 +63,14 @@ def is_existing(context: PlanningContext, key: str) -> bool:
 
 def is_delivered(context: PlanningContext, key: str | None) -> bool:
     """Return whether pools can use a reservation now: Google creates a future one some time after the request."""
-    future = context.spec.reservations[key].future if key else None
+    declared = context.spec.reservations.get(key or "")
+    future = declared.future if declared else None
     return future is None or future.delivered
 
 
 def has_reservation(context: PlanningContext, pool: str, key: str | None) -> bool:
-    """Return whether the reservation that a pool names is declared without faults; True if it names none."""
-    if key is None:
+    """Return whether the reservation that a pool names is known without faults; True if it names none."""
+    if key is None or key in context.named_reservations:
         return True
     path: FieldPath = ("pools", pool, "capacity", "reservation")
     if context.resolve("reservations", key, context.spec.reservations, path) and not context.is_set_aside(
@@ -80,9 +87,9 @@ def declared_reservation(spec: ReservationSpec, key: str, machine: Machine) -> D
 
 
 def check_reservations(
-    context: PlanningContext, machines: Mapping[str, Machine], demands: DemandsByReservation
+    context: PlanningContext, machines: Mapping[str, Machine], demands: DemandsByReservation | None
 ) -> None:
-    """Report what is wrong with each reservation, and with all pools that use it."""
+    """Report what is wrong with each reservation, and with all pools that use it; `demands` None: those are unknown."""
     _check_names(context)
     _check_keys(context)
     for key, machine in machines.items():
@@ -91,7 +98,8 @@ def check_reservations(
         if spec.local_ssd is not None and (message := local_ssd_error(machine, spec.local_ssd)):
             context.problems.fault("local-ssds", (*path, "localSsd"), message)
         _check_window(context, (*path, "future"), spec)
-        _check_usage(context, declared_reservation(spec, key, machine), demands.get(key, {}))
+        if demands is not None:
+            _check_usage(context, declared_reservation(spec, key, machine), demands.get(key, {}))
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------
@@ -109,7 +117,7 @@ def _held_plan(context: PlanningContext, key: str, pools: tuple[str, ...]) -> He
     future = spec.future
     return HeldPlan(
         key=key,
-        name=reservation_name(context, key),
+        name=_declared_name(context, key),
         existing=is_existing(context, key),
         project=spec.project,
         block=spec.block,
@@ -139,7 +147,7 @@ def _reservation_plan(context: PlanningContext, key: str, machine: Machine) -> R
     spec, gpus = context.spec.reservations[key], machine.kind == "gpu"
     return ReservationPlan(
         key=key,
-        name=reservation_name(context, key),
+        name=_declared_name(context, key),
         zone=spec.zone,
         machine_type=spec.machine_type,
         count=spec.count,
@@ -168,7 +176,7 @@ def _future_plan(
     context: PlanningContext, key: str, machine: Machine, demands: Mapping[str, ReservationDemand]
 ) -> FutureReservationPlan | None:
     """Return the request of a future reservation; TPUs that Google reserves by the chip are requested as a total."""
-    spec, gpus, name = context.spec.reservations[key], machine.kind == "gpu", reservation_name(context, key)
+    spec, gpus, name = context.spec.reservations[key], machine.kind == "gpu", _declared_name(context, key)
     if spec.future is None:
         return None
     aggregate = _aggregate_plan(context, spec, machine, demands)
@@ -278,7 +286,7 @@ def _check_names(context: PlanningContext) -> None:
     """Report reservations with the same name in a zone, and names that Google rejects."""
     key_by_name: dict[tuple[str, str], str] = {}
     for key, spec in sorted(context.spec.reservations.items()):
-        name, path = reservation_name(context, key), ("reservations", key, "name")
+        name, path = _declared_name(context, key), ("reservations", key, "name")
         if not is_compute_name(name):
             message = (
                 f"the name '{format_value(name)}', derived from the stack, is not valid; write a name for the "

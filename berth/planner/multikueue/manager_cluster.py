@@ -127,7 +127,18 @@ def plan_manager(
             for worker, _ in workers
             for pool in worker.plan.pools
         ),
-        flavors=tuple(replace(f, pools=tuple(_worker_pool_names(worker_contexts, f.name))) for f in manager.flavors),
+        flavors=tuple(
+            replace(
+                flavor,
+                pools=tuple(
+                    f"{each.name}/{pool.name}"
+                    for each in worker_contexts
+                    if flavor.name in each.machines.flavors
+                    for pool in each.machines.flavors[flavor.name].pools
+                ),
+            )
+            for flavor in manager.flavors
+        ),
         held=tuple(
             replace(
                 held_plan,
@@ -269,9 +280,3 @@ def _worker_plan(context: PlanningContext, worker_context: WorkerContext, plan: 
 
 
 # --- what the manager shows of them -----------------------------------------------------------------------------------
-
-
-def _worker_pool_names(worker_contexts: Sequence[WorkerContext], flavor: str) -> Iterable[str]:
-    for worker_context in worker_contexts:
-        if flavor in worker_context.machines.flavors:
-            yield from (f"{worker_context.name}/{pool.name}" for pool in worker_context.machines.flavors[flavor].pools)

@@ -117,7 +117,7 @@ def _capacity_key(pool: PlannedPool) -> tuple[object, ...]:
 
 def _sharing_key(pool: PlannedPool) -> tuple[object, ...]:
     """Return how GPUs are divided among jobs, and the networks of the nodes."""
-    return (tuple(hardware_labels(pool).items()), pool.request.network, tuple(sorted(pool.spec.node_labels.items())))
+    return (tuple(hardware_labels(pool).items()), pool.spec.networking, tuple(sorted(pool.spec.node_labels.items())))
 
 
 def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> bool:
@@ -205,7 +205,7 @@ def _selects_nodes_of(flavor: FlavorGroup, other: FlavorGroup) -> bool:
 
 def _report_ambiguous(context: PlanningContext, flavor: FlavorGroup, other: FlavorGroup) -> None:
     path: FieldPath = ("pools", flavor.pools[0].name)
-    same_network = flavor.pools[0].request.network == other.pools[0].request.network
+    same_network = flavor.pools[0].spec.networking == other.pools[0].spec.networking
     remedy = "write the same flavor for both pools, or write" if same_network else "write"
     message = (
         f"flavor '{flavor.name}' also selects the nodes of '{other.name}'; {remedy} labels and taints that only "

@@ -1,7 +1,8 @@
-"""Plan the identities of teams' pods in Google Cloud, and their grants."""
+"""Plan the identities of teams' pods in Google Cloud and their grants, and check their roles."""
 
 from __future__ import annotations
 
+from berth.catalog.google_roles import UNKNOWN_EFFECT, google_roles
 from berth.diagnostics import FieldPath
 from berth.names import MAX_ACCOUNT_ID, shorten
 from berth.plan.gke import ServiceAccountPlan
@@ -9,7 +10,6 @@ from berth.plan.teams import IdentityPlan, SecretPlan
 from berth.planner.cluster.gke import node_account_id
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.local_queues import team_namespaces
-from berth.planner.tenancy.google_roles import check_roles
 from berth.spec.tenancy import IdentitySpec
 
 _DEFAULT_IDENTITY = IdentitySpec.model_construct()
@@ -90,3 +90,30 @@ def _impersonated_account(context: PlanningContext, team: str, account_id: str) 
         email=f"{account}@{context.project}.iam.gserviceaccount.com",
         roles=(),
     )
+
+
+def check_roles(context: PlanningContext, team: str, spec: IdentitySpec) -> None:
+    """Report roles that grant permissions or keys, unless accepted; warn of roles that reach other teams' data."""
+    path: FieldPath = ("teams", team, "identity")
+    for index, role in enumerate(spec.roles):
+        if role not in spec.accept_roles:
+            _check_role(context, (*path, "roles", index), role)
+    for role in spec.accept_roles:
+        if role not in spec.roles:
+            message = f"'{role}' is not in identity.roles; remove it from acceptRoles"
+            context.problems.fault("contradiction", (*path, "acceptRoles", role), message)
+
+
+def _check_role(context: PlanningContext, path: FieldPath, role: str) -> None:
+    roles = google_roles()
+    if (effect := roles.privilege(role)) is not None:
+        message = f"'{role}' {effect}; remove the role, or accept it with identity.acceptRoles: {{{role}: <why>}}"
+        context.problems.fault("privileged-role", path, message)
+    elif (broad := roles.broad.get(role)) is not None:
+        context.problems.warning("broad-role", path, f"'{role}' {broad.effect}; write {broad.instead}")
+    elif role not in roles.workload:
+        message = (
+            f"'{role}' {UNKNOWN_EFFECT}; write buckets and secrets instead, "
+            f"or accept it with identity.acceptRoles: {{{role}: <why>}}"
+        )
+        context.problems.warning("broad-role", path, message)

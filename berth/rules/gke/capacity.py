@@ -16,6 +16,7 @@ from berth.rules.gke.networks import network_violations
 from berth.rules.gke.placement import placement_violations
 from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, SettingKey, Violations
 from berth.rules.gke.reservations import reservation_violations
+from berth.spec.machines.pools import NodeSettings
 from berth.text import format_duration
 
 
@@ -101,7 +102,7 @@ def _check_request_size(request: PoolRequest) -> Violations:
 
 
 def _check_node_management(request: PoolRequest) -> Violations:
-    if request.upgrade:
+    if request.settings.surge:
         message = f"surge upgrades have no effect with '{request.capacity}' capacity, whose nodes expire"
         yield GkeViolation(
             code="dws-upgrade", key="surge", message=f"{message}; remove surge", severity=Severity.WARNING
@@ -110,15 +111,15 @@ def _check_node_management(request: PoolRequest) -> Violations:
 
 def _check_surge(request: PoolRequest) -> Violations:
     """Upgrade settings that GKE ignores, or that wait for a machine that does not exist."""
-    if request.upgrade is None or request.uses_dws or request.made_by_gke or request.machine.domain_topology:
+    if request.settings.surge is None or request.uses_dws or request.made_by_gke or request.machine.domain_topology:
         return
     if request.multi_host:
         message = "'surge' has no effect on slices of several hosts: GKE recreates a whole slice at a time"
         yield GkeViolation(
             code="slice-surge", key="surge", message=f"{message}; remove surge", severity=Severity.WARNING
         )
-    elif request.provisioning_model == "reservation-specific" and request.upgrade.max_surge:
-        message = f"'{request.upgrade.max_surge}' surge nodes wait until the reservation has an unused machine"
+    elif request.provisioning_model == "reservation-specific" and request.settings.surge.max_surge:
+        message = f"'{request.settings.surge.max_surge}' surge nodes wait until the reservation has an unused machine"
         remedy = "write maxSurge: 0 and maxUnavailable: 1, or reserve more machines than the pool uses"
         yield GkeViolation(
             code="reserved-surge", key="surge", message=f"{message}; {remedy}", severity=Severity.WARNING
@@ -176,24 +177,18 @@ def _made_without_accelerators(request: PoolRequest, provisioner: str) -> GkeVio
     )
 
 
+_SETTINGS_ON_NODES_OF_GKE = {"compact_placement", "topology_aware", "gpu_sharing", "gpu_partition", "pod_range_name"}
+"""Settings that nodes which GKE creates can have, or whose own rule has a better message."""
+
+
 def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violations:
     other = "" if request.cluster.autopilot else ", or remove autoProvisioned"
-    settings: tuple[tuple[SettingKey, object], ...] = (
-        ("surge", request.upgrade),
-        ("localSsd", request.local_ssds),
-        ("diskSizeGb", request.boot_disk_gb),
-        ("driverVersion", request.driver),
-        ("networking", None if request.network == "none" else request.network),
-        ("maxPodsPerNode", request.max_pods),
-        ("secureBoot", request.secure_boot),
-        ("confidentialNodes", request.confidential),
-        ("serviceAccount", request.service_account),
-        ("nodeSystemConfig", request.node_system or None),
-    )
-    for key, value in settings:
-        if value is not None:
-            message = f"'{key}' cannot be set on a pool whose nodes {provisioner} creates; remove {key}{other}"
-            yield GkeViolation(code="gke-setting", key=key, message=message)
+    for name, field in NodeSettings.model_fields.items():
+        if name in _SETTINGS_ON_NODES_OF_GKE or name not in request.settings.model_fields_set:
+            continue
+        if getattr(request.settings, name) is not None:
+            message = f"'{field.alias}' cannot be set on a pool whose nodes {provisioner} creates; remove {field.alias}"
+            yield GkeViolation(code="gke-setting", key=field.alias, message=f"{message}{other}")
 
 
 def _check_explicit_only(request: PoolRequest, provisioner: str) -> Violations:

@@ -12,11 +12,7 @@ from berth.catalog import Machine
 from berth.diagnostics import Severity
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest, SettingKey, Violations
 
-DRIVER_INSTALL_MODES = {"default": "DEFAULT", "latest": "LATEST", "disabled": "INSTALLATION_DISABLED"}
-"""Value of driverVersion → the provider's enum; `disabled` requires an installer DaemonSet."""
-
 _DRIVER_LABELS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
-_STRATEGY_LABELS = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
 
 
 class GpuCounts(Struct, frozen=True):
@@ -34,8 +30,9 @@ class GpuCounts(Struct, frozen=True):
 
 def gpu_counts(request: PoolRequest) -> GpuCounts:
     """Return how a node's GPUs are divided. An unknown partition size counts as 1; `device_violations` reports it."""
-    partitions = catalog.mig_partitions(request.machine.accelerator).get(request.partition or "", 1)
-    return GpuCounts(request.machine.accelerators, partitions, request.sharing.clients if request.sharing else 1)
+    partition, sharing = request.settings.gpu_partition, request.settings.gpu_sharing
+    partitions = catalog.mig_partitions(request.machine.accelerator).get(partition or "", 1)
+    return GpuCounts(request.machine.accelerators, partitions, sharing.max_shared_clients if sharing else 1)
 
 
 def gpu_labels(request: PoolRequest) -> dict[str, str]:
@@ -44,34 +41,21 @@ def gpu_labels(request: PoolRequest) -> dict[str, str]:
         return {}
     keys = catalog.labels()
     labels = {keys.gpu_accelerator: request.machine.accelerator}
-    if request.partition:
-        labels[keys.gpu_partition] = request.partition
-    if request.sharing:
-        labels[keys.gpu_sharing_strategy] = _STRATEGY_LABELS.get(request.sharing.strategy, request.sharing.strategy)
-        labels[keys.gpu_max_shared_clients] = str(request.sharing.clients)
+    if request.settings.gpu_partition:
+        labels[keys.gpu_partition] = request.settings.gpu_partition
+    if sharing := request.settings.gpu_sharing:
+        labels[keys.gpu_sharing_strategy] = sharing.strategy
+        labels[keys.gpu_max_shared_clients] = str(sharing.max_shared_clients)
     return labels
 
 
 def driver_label(request: PoolRequest) -> dict[str, str]:
     """Return GKE's label for its driver version; separate from `gpu_labels` because flavors rarely differ in it."""
-    driver = _DRIVER_LABELS.get(request.driver or "default") if request.machine.kind == "gpu" else None
+    driver = _DRIVER_LABELS[request.settings.driver_version] if request.machine.kind == "gpu" else None
     return {catalog.labels().gpu_driver_version: driver} if driver else {}
 
 
 # --- local SSDs -------------------------------------------------------------------------------------------------------
-
-
-class SsdLayout(Struct, frozen=True):
-    """Local SSDs of a node, for ephemeral storage or as raw NVMe blocks. At most one of the two is above 0."""
-
-    ephemeral: int = 0
-    block: int = 0
-
-
-def ssd_layout(request: PoolRequest) -> SsdLayout:
-    """Return the local SSDs for the provider; the machine's own number if the pool sets none."""
-    count = request.machine.ssd_automatic if request.local_ssds is None else request.local_ssds
-    return SsdLayout(block=count) if request.local_ssd_use == "block" else SsdLayout(ephemeral=count)
 
 
 def local_ssd_error(machine: Machine, count: int) -> str | None:
@@ -106,9 +90,9 @@ def device_violations(request: PoolRequest) -> Violations:
         yield from _check_sharing(request)
         return
     gpu_settings: tuple[tuple[SettingKey, object], ...] = (
-        ("gpuSharing", request.sharing),
-        ("gpuPartition", request.partition),
-        ("driverVersion", request.driver),
+        ("gpuSharing", request.settings.gpu_sharing),
+        ("gpuPartition", request.settings.gpu_partition),
+        ("driverVersion", request.driver_version),
     )
     for key, value in gpu_settings:
         if value is not None:
@@ -118,10 +102,11 @@ def device_violations(request: PoolRequest) -> Violations:
 
 
 def _check_confidential(request: PoolRequest) -> Violations:
-    machine, kind = request.machine, request.confidential or request.cluster.confidential
-    if request.confidential and request.cluster.confidential not in (None, request.confidential):
+    machine, written = request.machine, request.settings.confidential_nodes
+    kind = written or request.cluster.confidential
+    if written and request.cluster.confidential not in (None, written):
         message = (
-            f"'{request.confidential}' differs from the cluster's {request.cluster.confidential}; remove "
+            f"'{written}' differs from the cluster's {request.cluster.confidential}; remove "
             "confidentialNodes from the pool"
         )
         yield GkeViolation(code="confidential", key="confidentialNodes", message=message)
@@ -142,7 +127,7 @@ def _check_confidential(request: PoolRequest) -> Violations:
 
 
 def _check_driver(request: PoolRequest) -> Violations:
-    if request.driver == "disabled" and request.cluster.dcgm and not request.made_by_gke:
+    if request.driver_version == "disabled" and request.cluster.dcgm and not request.made_by_gke:
         message = "'disabled' means no DCGM metrics of these GPUs, because the metrics need GKE's driver"
         yield GkeViolation(
             code="driver-dcgm",
@@ -153,21 +138,19 @@ def _check_driver(request: PoolRequest) -> Violations:
 
 
 def _check_partition(request: PoolRequest) -> Violations:
-    if request.partition is None:
+    partition = request.settings.gpu_partition
+    if partition is None:
         return
     sizes = catalog.mig_partitions(request.machine.accelerator)
     if not sizes:
         message = f"'{request.machine.accelerator}' cannot be partitioned; remove gpuPartition"
         yield GkeViolation(code="partition", key="gpuPartition", message=message)
-    elif request.partition not in sizes:
-        message = (
-            f"'{request.partition}' is not a partition of {request.machine.accelerator}; write one of "
-            f"{', '.join(sizes)}"
-        )
+    elif partition not in sizes:
+        message = f"'{partition}' is not a partition of {request.machine.accelerator}; write one of {', '.join(sizes)}"
         yield GkeViolation(code="partition", key="gpuPartition", message=message)
     elif request.machine.fraction > 1:
         message = (
-            f"'{request.partition}' is not documented for {request.machine.name}, which has "
+            f"'{partition}' is not documented for {request.machine.name}, which has "
             f"1/{request.machine.fraction} "
             "of a GPU; remove gpuPartition"
         )
@@ -175,13 +158,13 @@ def _check_partition(request: PoolRequest) -> Violations:
 
 
 def _check_sharing(request: PoolRequest) -> Violations:
-    if request.sharing is None:
+    limits, sharing = catalog.limits(), request.settings.gpu_sharing
+    if sharing is None:
         return
-    limits, sharing = catalog.limits(), request.sharing
     min_clients, max_clients = limits.min_shared_clients, limits.max_shared_clients
-    if not min_clients <= sharing.clients <= max_clients:
+    if not min_clients <= sharing.max_shared_clients <= max_clients:
         message = (
-            f"'{sharing.clients}' clients of one GPU are not possible; write a number from {min_clients} to "
+            f"'{sharing.max_shared_clients}' clients of one GPU are not possible; write a number from {min_clients} to "
             f"{max_clients}"
         )
         yield GkeViolation(code="shared-clients", key="gpuSharing", message=message)
@@ -189,10 +172,10 @@ def _check_sharing(request: PoolRequest) -> Violations:
 
 
 def _check_mps(request: PoolRequest, strategy: str) -> Violations:
-    if strategy != "MPS":
+    if strategy != "mps":
         return
-    if request.partition:
-        message = f"'MPS' is not documented together with a partition ('{request.partition}'); write time-sharing"
+    if partition := request.settings.gpu_partition:
+        message = f"'MPS' is not documented together with a partition ('{partition}'); write time-sharing"
         yield GkeViolation(code="mps-partition", key="gpuSharing", message=message, severity=Severity.WARNING)
     if request.cluster.autopilot:
         message = "'MPS' is documented for Standard clusters, and this cluster is Autopilot; write time-sharing"

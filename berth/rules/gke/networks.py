@@ -35,11 +35,11 @@ class NetworkNeeds(Struct, frozen=True, kw_only=True):
 def network_needs(request: PoolRequest) -> NetworkNeeds:
     """Return what the pool's network mode requires; nothing if the machine lacks it."""
     machine = request.machine
-    if request.network == "dranet" and machine.accelerator_network_profile:
+    if request.settings.networking == "dranet" and machine.accelerator_network_profile:
         nccl = machine.gpudirect if machine.dranet and machine.gpudirect != "none" else None
         return NetworkNeeds(mode="dranet", profile=machine.accelerator_network_profile, nccl=nccl)
     kind = catalog.gpudirect().get(machine.gpudirect)
-    if request.network != "gpudirect" or kind is None or not machine.additional_networks:
+    if request.settings.networking != "gpudirect" or kind is None or not machine.additional_networks:
         return NetworkNeeds()
     return NetworkNeeds(
         mode=machine.gpudirect,
@@ -63,9 +63,9 @@ def network_labels(request: PoolRequest) -> dict[str, str]:
 
 def network_violations(request: PoolRequest) -> Violations:
     """What is wrong between a pool's network mode and its machine."""
-    if request.network == "dranet":
+    if request.settings.networking == "dranet":
         yield from _check_dranet(request)
-    elif request.network == "gpudirect":
+    elif request.settings.networking == "gpudirect":
         yield from _check_gpudirect(request)
 
 

@@ -24,12 +24,13 @@ def account_contradictions(plan: FleetPlan, node_accounts: Mapping[str, str]) ->
 
 
 def _contradiction(plan: FleetPlan, pool: str, node_pool: NodePoolPlan, actual: str) -> Iterator[str]:
-    if node_pool.service_account is not None and node_pool.service_account != actual:
+    written = node_pool.settings.service_account
+    if written not in (None, actual):
         yield (
-            f"pools.{pool}.serviceAccount: '{node_pool.service_account}', but node pool {node_pool.name} runs as "
+            f"pools.{pool}.serviceAccount: '{written}', but node pool {node_pool.name} runs as "
             f"{actual}; write serviceAccount: {actual}"
         )
-    elif node_pool.service_account is None and _is_no_longer_made(plan, actual):
+    elif written is None and _is_no_longer_made(plan, actual):
         yield (
             f"pools.{pool}: node pool {node_pool.name} runs as {actual}, which this update would delete, because no "
             f"pool of the stack file needs it: {NODES_WITHOUT_ACCOUNT}; write serviceAccount: {actual} in pools.{pool}"

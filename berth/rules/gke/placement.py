@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.diagnostics import Severity
-from berth.plan.node_settings import UpgradePlan
 from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, Violations
+from berth.spec.machines.node_system import SurgeSpec
 
 
 class WorkloadPolicyRequest(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ def placement(request: PoolRequest) -> Placement:
     if request.machine.domain_topology:
         policy = WorkloadPolicyRequest(accelerator_topology=request.machine.domain_topology)
         return Placement(type="COMPACT", policy=policy, one_zone=True, max_nodes=request.machine.domain_nodes)
-    if request.compact and request.machine.compact_max_nodes:
+    if request.settings.compact_placement and request.machine.compact_max_nodes:
         return Placement(type="COMPACT", one_zone=True, max_nodes=request.machine.compact_max_nodes)
     return Placement()
 
@@ -77,9 +77,9 @@ def placement_violations(request: PoolRequest) -> Violations:
         yield from _check_slices(request)
     elif request.machine.domain_topology:
         yield from _check_domain(request)
-    elif request.compact:
+    elif request.settings.compact_placement:
         yield from _check_compact(request)
-    if request.topology_aware:
+    if request.settings.topology_aware:
         yield from _check_topology_aware(request)
 
 
@@ -100,7 +100,7 @@ def _check_topology_aware(request: PoolRequest) -> Violations:
 def _check_slices(request: PoolRequest) -> Violations:
     shape = request.shape
     assert shape is not None
-    if request.compact and not shape.multi_host:
+    if request.settings.compact_placement and not shape.multi_host:
         message = f"'compact' has no effect on {shape.topology}, a slice of one host; remove compactPlacement"
         yield GkeViolation(code="compact-single-host", key="placement", message=message)
     if shape.multi_host and not request.made_by_gke and len(request.zones) != 1:
@@ -110,7 +110,7 @@ def _check_slices(request: PoolRequest) -> Violations:
 
 def _check_domain(request: PoolRequest) -> Violations:
     """An NVLink domain is upgraded as a whole, without spare nodes."""
-    machine, upgrade = request.machine, request.upgrade
+    machine, surge = request.machine, request.settings.surge
     if not request.made_by_gke and len(request.zones) != 1:
         message = (
             f"the nodes of a {machine.domain_topology} domain are in one zone, {_zones_text(request)}; "
@@ -124,19 +124,19 @@ def _check_domain(request: PoolRequest) -> Violations:
             f"of {machine.name}; write a pool for each domain"
         )
         yield GkeViolation(code="domain-nodes", key="nodes", message=message, severity=Severity.WARNING)
-    required_upgrade = domain_upgrade(request)
-    if upgrade and upgrade != required_upgrade and not request.made_by_gke:
+    required = domain_surge(request)
+    if surge and surge != required and not request.made_by_gke:
         message = (
-            f"'{_upgrade_text(upgrade)}' is impossible with a {machine.domain_topology} domain of {machine.name}, "
+            f"'{_surge_text(surge)}' is impossible with a {machine.domain_topology} domain of {machine.name}, "
             "which is "
-            f"upgraded as a whole; remove surge, which is {_upgrade_text(required_upgrade)} by default"
+            f"upgraded as a whole; remove surge, which is {_surge_text(required)} by default"
         )
         yield GkeViolation(code="domain-upgrade", key="surge", message=message)
 
 
-def domain_upgrade(request: PoolRequest) -> UpgradePlan:
+def domain_surge(request: PoolRequest) -> SurgeSpec:
     """Return the upgrade settings of a pool that is one NVLink domain: all of its nodes at once."""
-    return UpgradePlan(max_surge=0, max_unavailable=max(1, min(request.nodes.max, request.machine.domain_nodes)))
+    return SurgeSpec.model_construct(max_unavailable=max(1, min(request.nodes.max, request.machine.domain_nodes)))
 
 
 def _check_compact(request: PoolRequest) -> Violations:
@@ -173,9 +173,8 @@ def _check_compact_pool(request: PoolRequest) -> Violations:
         yield GkeViolation(code="compact-nodes", key="nodes", message=message)
 
 
-def _upgrade_text(upgrade: UpgradePlan) -> str:
-    counts = (("maxSurge", upgrade.max_surge), ("maxUnavailable", upgrade.max_unavailable))
-    return " ".join(["SURGE", *(f"{key} {count}" for key, count in counts if count is not None)])
+def _surge_text(surge: SurgeSpec) -> str:
+    return f"SURGE maxSurge {surge.max_surge} maxUnavailable {surge.max_unavailable}"
 
 
 def _one_zone(request: PoolRequest) -> str:

@@ -12,18 +12,14 @@ from msgspec import Struct
 
 from berth.catalog import Machine, ProvisioningModel, SliceShape, limits
 from berth.diagnostics import Severity
-from berth.plan.node_settings import UpgradePlan
+from berth.plan.gke import NO_SETTINGS
 from berth.plan.nodes import Bounds
+from berth.spec.machines.pools import NodeSettings
 
 CapacityKind = Literal["on-demand", "spot", "reservation", "flex-start", "queued"]
 """Provisioning models of a pool: how it gets its machines."""
 
-SettingKey = Literal[
-    "capacity", "reservation", "maxRunDuration", "machineType", "accelerator", "topology", "nodes", "slices", "zones",
-    "placement", "autoProvisioned", "surge", "diskSizeGb", "localSsd",
-    "gpuSharing", "gpuPartition", "driverVersion", "confidentialNodes", "networking",
-    "topologyAware", "maxPodsPerNode", "secureBoot", "serviceAccount", "nodeSystemConfig", "count", "end", "version",
-]  # fmt: skip
+SettingKey = str
 """Key of a pool, a reservation (count, end) or a cluster (version) that causes a violation, as in the stack file."""
 
 DWS: tuple[CapacityKind, ...] = ("flex-start", "queued")
@@ -75,13 +71,6 @@ class ReservationRequest(Struct, frozen=True, kw_only=True):
         return self.form in ("own", "named")
 
 
-class GpuSharing(Struct, frozen=True, kw_only=True):
-    """One GPU for several containers: the provider's strategy (TIME_SHARING, MPS), and clients per GPU or partition."""
-
-    strategy: str
-    clients: int
-
-
 class ClusterFeatures(Struct, frozen=True, kw_only=True):
     """Features of the cluster that pools rely on. `dcgm` is GKE's managed package of GPU metrics.
 
@@ -97,14 +86,9 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     """One pool as its owner requests it. `nodes` counts the whole pool, over all zones and slices.
 
     `region` is the cluster's, "" with a fault. `shape` is the slice of a TPU pool. `autoscaled`: the number of nodes
-    follows the jobs. `max_run_seconds` limits the lifetime of a node. `compact` requests GPU nodes close to each other;
-    hosts of a slice always are. `topology_aware`: Kueue places jobs by the location of nodes. `auto_provisioned`: GKE
-    creates the pool for pending jobs (always on Autopilot), `compute_class`: for jobs that select a ComputeClass.
-
-    `local_ssds` are counts per node, `boot_disk_gb` is GB; `partition` is a MIG size, `driver` is default, latest or
-    disabled. `network` is none, gpudirect (additional networks, which Berth creates) or dranet (the accelerator network
-    profile, with which GKE creates them). `max_pods`, `secure_boot`, `service_account` and `node_system`
-    (whether the kubelet or the kernel is configured) apply to every node.
+    follows the jobs. `max_run_seconds` limits the lifetime of a node. `auto_provisioned`: GKE creates the pool for
+    pending jobs (always on Autopilot), `compute_class`: for jobs that select a ComputeClass. `settings` are the keys
+    that describe the nodes.
     """
 
     machine: Machine
@@ -116,24 +100,10 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     autoscaled: bool = False
     region: str = ""
     zones: tuple[str, ...] = ()
-    compact: bool = False
-    topology_aware: bool = False
-    upgrade: UpgradePlan | None = None
     auto_provisioned: bool = False
     compute_class: bool = False
-    boot_disk_gb: int | None = None
-    local_ssds: int | None = None
-    local_ssd_use: Literal["ephemeral", "block"] = "ephemeral"
-    sharing: GpuSharing | None = None
-    partition: str | None = None
-    driver: str | None = None
-    confidential: str | None = None
-    network: Literal["none", "gpudirect", "dranet"] = "none"
-    max_pods: int | None = None
-    secure_boot: bool | None = None
-    node_system: bool = False
-    service_account: str | None = None
     cluster: ClusterFeatures = ClusterFeatures()
+    settings: NodeSettings = NO_SETTINGS
 
     @property
     def uses_dws(self) -> bool:
@@ -161,6 +131,17 @@ class PoolRequest(Struct, frozen=True, kw_only=True):
     def is_specific(self) -> bool:
         """Whether the machines come from a reservation that the pool names."""
         return self.reservation is None or self.reservation.is_specific
+
+    @property
+    def local_ssds(self) -> int | None:
+        """Local SSDs of a node that the pool asks for; None if it does not say."""
+        ssd = self.settings.local_ssd
+        return ssd and (ssd.ephemeral or ssd.block)
+
+    @property
+    def driver_version(self) -> str | None:
+        """The GPU driver that the pool asks for; None if it does not say."""
+        return self.settings.driver_version if "driver_version" in self.settings.model_fields_set else None
 
     @property
     def made_by_gke(self) -> bool:

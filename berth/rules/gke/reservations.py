@@ -24,7 +24,10 @@ MAX_CALENDAR_DAYS = 90
 
 
 class ReservationAffinity(Struct, frozen=True, kw_only=True):
-    """The `reservation_affinity` of a node pool: the provider's consume type, and key and value of a specific one."""
+    """The `reservation_affinity` of a node pool: the provider's consume type, and key and value of a specific one.
+
+    The value of a specific one is None where only the reservation's resource knows its name.
+    """
 
     type: str
     key: str | None = None
@@ -39,8 +42,8 @@ def reservation_affinity(request: PoolRequest) -> ReservationAffinity:
         fail_otherwise = request.reservation.form == "any-or-fail"
         return ReservationAffinity(type="ANY_RESERVATION_THEN_FAIL" if fail_otherwise else "ANY_RESERVATION")
     reservation = request.reservation
-    path = reservation_path(
-        reservation.name or "", project=reservation.project, block=reservation.block, sub_block=reservation.sub_block
+    path = reservation.name and reservation_path(
+        reservation.name, project=reservation.project, block=reservation.block, sub_block=reservation.sub_block
     )
     return ReservationAffinity(type="SPECIFIC_RESERVATION", key=AFFINITY_KEY, value=path)
 
@@ -105,7 +108,7 @@ def _check_kind(request: PoolRequest, reservation: ReservationRequest) -> Violat
         )
         message = f"{message} Google's sales or a future reservation; write existing: true for such a reservation"
         yield _violation("own-tpu-reservation", message, severity=Severity.WARNING)
-    if reservation.project and request.made_by_gke and (request.compact or request.multi_host):
+    if reservation.project and request.made_by_gke and (request.settings.compact_placement or request.multi_host):
         message = (
             f"{_display_name(reservation)} is shared, and auto-provisioning cannot combine a shared reservation with a"
         )

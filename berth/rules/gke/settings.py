@@ -8,11 +8,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth import catalog
-from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, UpgradePlan
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
 from berth.plan.nodes import Bounds, Taint
-from berth.rules.gke.placement import domain_upgrade
+from berth.rules.gke.placement import domain_surge
 from berth.rules.gke.pool_request import PoolRequest
 from berth.rules.gke.reservations import ReservationAffinity, reservation_affinity, reservation_labels
+from berth.spec.machines.node_system import SurgeSpec
 
 
 class NodePoolSettings(Struct, frozen=True, kw_only=True):
@@ -34,7 +35,6 @@ class NodePoolSettings(Struct, frozen=True, kw_only=True):
     max_run_duration: str | None = None
     request_parameters: tuple[tuple[str, str], ...] = ()
     auto_repair: bool
-    upgrade: UpgradePlan | None
     labels: tuple[tuple[str, str], ...] = ()
 
 
@@ -58,7 +58,6 @@ def node_pool_settings(request: PoolRequest, nodes: Bounds, *, flex_start_known:
         max_run_duration=max_run_duration,
         request_parameters=_request_parameters(request),
         auto_repair=not request.uses_dws,
-        upgrade=_upgrade_settings(request),
         labels=((catalog.labels().queued, "true"),) if queued else (),
     )
 
@@ -89,20 +88,22 @@ def _request_parameters(request: PoolRequest) -> tuple[tuple[str, str], ...]:
     return (("tpu-topology", request.shape.topology),)
 
 
-def _upgrade_settings(request: PoolRequest) -> UpgradePlan | None:
-    """Return None for DWS, whose upgrade strategy GKE chooses and the provider cannot express."""
+def upgrade_surge(request: PoolRequest) -> SurgeSpec | None:
+    """Return how a pool is upgraded; None for DWS: GKE chooses its strategy, which the provider cannot express."""
     if request.uses_dws:
         return None
-    return domain_upgrade(request) if request.machine.domain_topology else request.upgrade or _default_upgrade(request)
+    return (
+        domain_surge(request) if request.machine.domain_topology else request.settings.surge or _default_surge(request)
+    )
 
 
-def _default_upgrade(request: PoolRequest) -> UpgradePlan:
+def _default_surge(request: PoolRequest) -> SurgeSpec:
     """Return an upgrade of one node at a time: in place if no extra machine can exist, else with a surge node.
 
     A slice has no room for an extra machine, because its hosts are wired together (GKE recreates the whole slice in any
     case). Neither has a pool that fills its reservation: a surge node would wait forever.
     """
-    in_place = request.multi_host or reservation_affinity(request).value is not None
+    in_place = request.multi_host or reservation_affinity(request).type == "SPECIFIC_RESERVATION"
     return DRAIN_FIRST if in_place else SURGE_ONE
 
 

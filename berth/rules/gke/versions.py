@@ -140,13 +140,17 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
         (request.machine.generation or "", "machineType", request.machine.generation in features()),
         ("tpu-autopilot", "machineType", request.machine.kind == "tpu"),
         (_auto_provisioned(request), "autoProvisioned", _auto_provisioned(request) in features()),
-        ("dranet", "networking", request.network == "dranet"),
+        ("dranet", "networking", request.settings.networking == "dranet"),
         ("flex-start", "capacity", request.capacity == "flex-start"),
         ("queued", "capacity", request.capacity == "queued"),
         ("queued-auto-provisioned", "autoProvisioned", request.capacity == "queued" and request.auto_provisioned),
         ("queued-max-run", "maxRunDuration", request.capacity == "queued" and request.max_run_seconds is not None),
         ("autopilot-reservation", "reservation", request.capacity == "reservation"),
-        ("mps", "gpuSharing", request.sharing is not None and request.sharing.strategy == "MPS"),
+        (
+            "mps",
+            "gpuSharing",
+            request.settings.gpu_sharing is not None and request.settings.gpu_sharing.strategy == "mps",
+        ),
     )
     autopilot, kind = request.cluster.autopilot, request.machine.kind
     needs = (

@@ -1,7 +1,7 @@
 """Rules of Kueue 0.19.2 that a stack file can break, each with its source.
 
 Pure functions over plans; the entry point is `fleet_violations(fleet)`. A violation names an object and a path within
-it; `berth.validation.kueue` maps both to a place in the stack file. Kueue has more rules, which the schema of the
+it; `berth.validation` maps both to a place in the stack file. Kueue has more rules, which the schema of the
 stack file and the planner guarantee for every plan; tests/berth/planner/kueue_invariants.py lists and tests them.
 
 Rules about changes of an object are not rules over one plan: `berth.manifests.immutable` lists the immutable fields.

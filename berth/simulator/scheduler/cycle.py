@@ -92,17 +92,13 @@ class SchedulingCycle:
                 self.blocked_entries.append(entry)
         else:
             self._reserve_for_blocked()
-            self._admit_or_preempt(entry)
-
-    def _admit_or_preempt(self, entry: Entry) -> None:
-        """Admit a head or preempt its victims, unless an earlier head in the cycle used the quota."""
-        if entry.assignment.outcome == AssignmentOutcome.DEFERRED:
-            self._wait_for_victims(entry)
-            self._reserve(entry.assignment.usage)
-        elif self._has_overlap(entry) or not self._can_fit(entry):
-            entry.stays_pending = True
-        else:
-            self._commit(entry)
+            if entry.assignment.outcome == AssignmentOutcome.DEFERRED:
+                self._wait_for_victims(entry)
+                self._reserve(entry.assignment.usage)
+            elif self._has_overlap(entry) or not self._can_fit(entry):
+                entry.stays_pending = True
+            else:
+                self._commit(entry)
 
     def _commit(self, entry: Entry) -> None:
         self._reserve(entry.assignment.usage)

@@ -124,8 +124,8 @@ ServiceAccountEmail = Annotated[
 ]
 
 
-class PoolSpec(Model):
-    """Machines of one kind: TPU slices (`topology` and `slices`), GPU or CPU nodes (`nodes`)."""
+class PoolMachines(Model):
+    """The machines of a pool: what they are, how many, where, and how they are obtained and marked."""
 
     machine_type: MachineType
     """Machine type, such as `ct5lp-hightpu-4t` (docs/hardware.md)."""
@@ -183,6 +183,14 @@ class PoolSpec(Model):
     default GKE's."""
     taints: Sequence[TaintSpec] = ()
     """Additional taints of the nodes; the flavor tolerates them."""
+
+
+class NodeSettings(Model):
+    """Settings of a pool's nodes. The plan keeps them as they are, and the rules and the node pool read them by key.
+
+    Nodes that GKE creates can have only those that `berth.rules.gke.capacity` lists.
+    """
+
     driver_version: Literal["default", "latest", "disabled"] = "default"
     """GPU driver that GKE installs: `default` or `latest`. With `disabled` Berth installs a driver DaemonSet."""
     networking: Literal["gpudirect", "dranet"] | None = None
@@ -203,6 +211,8 @@ class PoolSpec(Model):
     """Use of the local SSDs of a node. By default the machine's."""
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
     """Size of the boot disk in GB."""
+    image_type: Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"] | None = None
+    """Image of the nodes. A change recreates them one by one. By default GKE's, COS_CONTAINERD."""
     surge: SurgeSpec | None = None
     """Nodes that an upgrade adds before others are drained, and drains first; together at most 20. By default one node
     at a time."""
@@ -225,6 +235,10 @@ class PoolSpec(Model):
     account of nodes."""
     node_system_config: NodeSystemSpec | None = None
     """Kubelet and kernel settings of the nodes. By default GKE's."""
+
+
+class PoolSpec(PoolMachines, NodeSettings):
+    """Machines of one kind: TPU slices (`topology` and `slices`), GPU or CPU nodes (`nodes`)."""
 
 
 class FlavorSpec(Model):

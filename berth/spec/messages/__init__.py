@@ -34,13 +34,15 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
     if error["type"] == "berth":
         return Problem(Severity.FAULT, error["ctx"]["code"], path, error["ctx"]["message"])
     if error["type"] == "extra_forbidden":
-        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(error, path, root))
+        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(path, root))
     if error["type"] == "string_type":
         return Problem(Severity.FAULT, "bad-type", path, _not_a_string(error, path, root))
     if (expected := COLLECTION_NOUNS.get(error["type"])) is not None:
         message = _wrong_type(expected)(error, path) + collection_remedy(error, path, root)
         return Problem(Severity.FAULT, "bad-type", path, message)
-    code, build = _MESSAGES.get(error["type"], ("bad-value", _original_message))
+    if error["type"] not in _MESSAGES:
+        return Problem(Severity.FAULT, "bad-value", path, f"'{format_value(error['input'])}': {error['msg'].lower()}")
+    code, build = _MESSAGES[error["type"]]
     return Problem(Severity.FAULT, code, path, build(error, path))
 
 
@@ -49,14 +51,11 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
 _MessageBuilder = Callable[[Mapping[str, Any], FieldPath], str]
 
 
-def _original_message(error: Mapping[str, Any], path: FieldPath) -> str:
-    return f"'{format_value(error['input'])}': {error['msg'].lower()}"
-
-
-def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -> str:
+def _unknown_key(path: FieldPath, root: type[Model]) -> str:
     known = allowed_keys(path[:-1], root)
+    on_google: FieldPath = ("pools", "") if path[-3:-2] == ("nodePools",) else path[:-1]
     noun = root.stack_noun if issubclass(root, AnyFleetSpec) else None
-    if noun and str(path[-1]) in _google_keys(path) - {"machineType"}:
+    if noun and path[-1] != "machineType" and str(path[-1]) in allowed_keys(on_google):
         return f"'{path[-1]}' is not a key of {noun}; remove {path[-1]}"
     guess = did_you_mean(str(path[-1]), [key for key in known if (path[-1], key) != ("gpu", "cpu")])
     hint = foreign_key_hint(str(path[-1]), known) or guess
@@ -64,22 +63,8 @@ def _unknown_key(error: Mapping[str, Any], path: FieldPath, root: type[Model]) -
     return f"unknown key '{format_value(path[-1])}'{hint}"
 
 
-def _google_keys(path: FieldPath) -> set[str]:
-    """Return the keys at the same place of a stack on Google Cloud."""
-    place: FieldPath = ("pools", "") if path[-3:-2] == ("nodePools",) else path[:-1]
-    return set(allowed_keys(place))
-
-
 def _missing(error: Mapping[str, Any], path: FieldPath) -> str:
     return f"is missing; write {_written_example(path)}"
-
-
-def _empty_text(error: Mapping[str, Any], path: FieldPath) -> str:
-    return f"is empty; write {_written_example(path)}"
-
-
-def _too_short(error: Mapping[str, Any], path: FieldPath) -> str:
-    return f"is empty; write at least one, such as {example(path)}"
 
 
 def _too_long(error: Mapping[str, Any], path: FieldPath) -> str:
@@ -186,8 +171,8 @@ _MESSAGES: dict[str, tuple[str, _MessageBuilder]] = {
     "literal_error": ("bad-value", _not_in_literal),
     "greater_than_equal": ("bad-value", _out_of_bounds("small; write at least", "ge")),
     "less_than_equal": ("bad-value", _out_of_bounds("large; write at most", "le")),
-    EMPTY_TEXT: ("bad-value", _empty_text),
-    "too_short": ("missing-key", _too_short),
+    EMPTY_TEXT: ("bad-value", lambda error, path: f"is empty; write {_written_example(path)}"),
+    "too_short": ("missing-key", lambda error, path: f"is empty; write at least one, such as {example(path)}"),
     "too_long": ("bad-size", _too_long),
     "string_too_long": ("bad-size", _too_long),
     "string_unicode": ("bad-value", lambda error, path: "contains an invalid Unicode character; write it again"),

@@ -71,7 +71,10 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
         return f"; write {form}"
     if noun == "a list" and (form := _one_mapping(value, path, root)):
         return f"; write {form}"
-    if form := _example_form(noun, path) or _minimal_form(annotation, path):
+    # The example for `path`, or for the list that contains it, if it has the required type.
+    form = example(path)[1:-1] if isinstance(path[-1], int) else example(path)
+    form = form if form.startswith("[{" if noun == "a list" else "{") else _minimal_form(annotation, path)
+    if form:
         return f"; write {with_written(value, form)}"
     if noun == "a list" and isinstance(value, str) and value.split():
         return f"; write [{format_value(', '.join(value.split()))}]"
@@ -84,12 +87,6 @@ def _one_mapping(value: Any, path: FieldPath, root: type[Model]) -> str:
     entries = cast("dict[object, object]", value) if isinstance(value, dict) else dict[object, object]()
     keys, form = set(map(str, entries)), f"[{format_value(entries)}]"
     return form if keys and keys <= set(allowed_keys((*path, 0), root)) and "..." not in form else ""
-
-
-def _example_form(noun: str, path: FieldPath) -> str:
-    """Return the example for `path`, or for the list that contains it, if the example has the required type."""
-    form = example(path)[1:-1] if isinstance(path[-1], int) else example(path)
-    return form if form.startswith("[{" if noun == "a list" else "{") else ""
 
 
 def _named_entries(value: object, annotation: Any, path: FieldPath) -> str:

@@ -30,7 +30,7 @@ _CLUSTER_INFO: Final = "FleetClusterInfo"
 
 def package_schema() -> Json:
     """Return the schema: name, version, components with arguments and outputs, and the types of arguments."""
-    return _Generator().schema()
+    return SchemaGenerator().schema()
 
 
 def project_version() -> str:
@@ -51,14 +51,17 @@ _OF_MODEL: Final = {("FleetSpec", "teamDefaults"): "TeamSpec"}
 """Keys whose value is checked only after it completes others: the model that they have the keys of."""
 
 
-class _Generator:
+class SchemaGenerator:
+    """Makes the schema from the models of the stack file and the table of components."""
+
     def __init__(self) -> None:
         self.models: Mapping[str, Json] = stack_schema()["$defs"]
         self.components: Mapping[str, Json] = load_table(_FOLDER / "components.yaml")
         self.types: dict[str, Json] = {}
 
     def schema(self) -> Json:
-        resources = {f"{NAME}:index:{name}": self._component(each) for name, each in self.components.items()}
+        """Return the whole schema."""
+        resources = {f"{NAME}:index:{name}": self.component(each) for name, each in self.components.items()}
         return {
             "name": NAME,
             "displayName": "Berth",
@@ -73,13 +76,14 @@ class _Generator:
 
     # --- components ---------------------------------------------------------------------------------------------------
 
-    def _component(self, table: Json) -> Json:
+    def component(self, table: Mapping[str, Any]) -> Json:
+        """Return an entry of components.yaml as a resource of the schema."""
         inputs, required = self._own_inputs(table["inputs"])
         if model := table.get("keys_of"):
             keys, required_keys = self._keys(model, table.get("without", ()))
             inputs, required = {**keys, **inputs}, required | required_keys
-        outputs = {name: self._output(each) for name, each in table["outputs"].items()}
-        always = sorted(name for name, each in table["outputs"].items() if not each.get("optional"))
+        outputs = {name: self._output(each) for name, each in table.get("outputs", {}).items()}
+        always = sorted(name for name, each in table.get("outputs", {}).items() if not each.get("optional"))
         return {
             "isComponent": True,
             "description": table["description"],

@@ -68,7 +68,7 @@ def load(folder: pathlib.Path) -> tuple[int, dict[str, jax.Array]]:
         return int(saved["step"]), values
 
 
-def main() -> None:
+def train_on_slices() -> None:
     """Train from the last checkpoint to the last step."""
     if "JOBSET_NAME" in os.environ:
         jax.distributed.initialize()
@@ -87,4 +87,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    train_on_slices()

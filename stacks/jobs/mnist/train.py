@@ -22,7 +22,7 @@ MEAN, DEVIATION = 0.1307, 0.3081
 """Of the pixels of MNIST's training images."""
 
 
-def network() -> nn.Module:
+def digit_network() -> nn.Module:
     """Two convolutions and two linear layers, for images of 28 by 28 pixels."""
     features = [nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
     return nn.Sequential(*features, nn.Linear(64 * 12 * 12, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, 10))
@@ -51,7 +51,7 @@ def train_epoch(model: nn.Module, batches: DataLoader, optimizer: torch.optim.Op
     return total.item() / dist.get_world_size()
 
 
-def main() -> None:
+def train_on_digits() -> None:
     """Train from the last checkpoint to the last epoch."""
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
@@ -59,7 +59,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     epochs, is_first = int(os.environ.get("EPOCHS", "8")), dist.get_rank() == 0
     torch.manual_seed(0)
-    base = network().to(device)
+    base = digit_network().to(device)
     optimizer = torch.optim.SGD(base.parameters(), lr=0.01, momentum=0.5)
     start = 0
     if (file := folder / "checkpoint.pt").exists():
@@ -88,4 +88,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    train_on_digits()

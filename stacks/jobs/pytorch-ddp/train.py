@@ -23,7 +23,7 @@ def device() -> torch.device:
     return torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
 
 
-def batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
+def part_of_batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Draw this process's part of the batch of a step."""
     generator = torch.Generator().manual_seed(step * dist.get_world_size() + dist.get_rank())
     inputs = torch.randn(BATCH, FEATURES, generator=generator)
@@ -31,14 +31,14 @@ def batch(step: int) -> tuple[torch.Tensor, torch.Tensor]:
     return inputs.to(device()), targets.to(device())
 
 
-def save(folder: pathlib.Path, state: dict[str, Any]) -> None:
+def save_from_first_process(folder: pathlib.Path, state: dict[str, Any]) -> None:
     """Write a checkpoint from one process; the name changes only when the file is whole."""
     if dist.get_rank() == 0:
         torch.save(state, folder / "unfinished.pt")
         (folder / "unfinished.pt").replace(folder / "checkpoint.pt")
 
 
-def main() -> None:
+def train_in_processes() -> None:
     """Train from the last checkpoint to the last step."""
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     folder = pathlib.Path(os.environ.get("CHECKPOINT_DIR", "."))
@@ -56,13 +56,13 @@ def main() -> None:
     if dist.get_rank() == 0:
         print(f"{dist.get_world_size()} processes, starts at step {start} of {steps}", flush=True)
     for step in range(start, steps):
-        inputs, targets = batch(step)
+        inputs, targets = part_of_batch(step)
         loss = nn.functional.mse_loss(model(inputs), targets)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if (step + 1) % every == 0 or step + 1 == steps:
-            save(
+            save_from_first_process(
                 folder,
                 {"step": step + 1, "network": network.state_dict(), "optimizer": optimizer.state_dict()},
             )
@@ -72,4 +72,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    train_in_processes()

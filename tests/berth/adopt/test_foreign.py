@@ -77,7 +77,8 @@ def test_a_missing_file_is_reported(folder: Path) -> None:
     assert result.exit_code == 1
     remedy = "write it with --format json of gcloud, or -o json of kubectl"
     assert (
-        result.stderr == f"no file 'no.json' [no-file]\n{folder}: is a directory, not a file; {remedy} [unreadable]\n"
+        result.stderr
+        == f"error: no file 'no.json' [no-file]\n{folder}: error: is a directory, not a file; {remedy} [unreadable]\n"
     )
 
 

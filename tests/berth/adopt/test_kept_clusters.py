@@ -131,7 +131,9 @@ def test_a_pool_keeps_its_own_pod_range() -> None:
     assert fleet["pools"]["dws"]["podRangeName"] == "more-pods"
     assert [fault.line() for fault in evaluation.faults] == []
     assert evaluation.fleet_plan is not None
-    ranges = {each.name: each.network.pod_range for pool in evaluation.fleet_plan.own_pools for each in pool.node_pools}
+    ranges = {
+        each.name: each.settings.pod_range_name for pool in evaluation.fleet_plan.own_pools for each in pool.node_pools
+    }
     assert ranges == {"dws": "more-pods"}
     for pool in here["node-pools.json"]:
         pool["config"]["oauthScopes"] = ["https://www.googleapis.com/auth/devstorage.read_only"]

@@ -91,7 +91,12 @@ def _with_account(fleet: FleetPlan, email: str, *, made_by: str) -> FleetPlan:
     if email.startswith(f"{made_by}-nodes@"):
         return fleet
     pools = (
-        replace(pool, node_pools=tuple(replace(each, service_account=email) for each in pool.node_pools))
+        replace(
+            pool,
+            node_pools=tuple(
+                replace(each, settings=each.settings.model_copy({"service_account": email})) for each in pool.node_pools
+            ),
+        )
         for pool in fleet.pools
     )
     return replace(fleet, pools=tuple(pools))

@@ -87,31 +87,32 @@ _WRITE = "write 'config:', below it 'berth:fleet:', and below that the fleet's p
 _MOVE = "move teams to their own files and list these under 'teamFiles'"
 
 WHOLE: dict[str, tuple[bytes, list[str]]] = {
-    "an empty file": (b"", [f"Pulumi.bad.yaml: the file is empty; {_WRITE} [empty-file]"]),
-    "a file of comments": (b"# later\n", [f"Pulumi.bad.yaml: the file is empty; {_WRITE} [empty-file]"]),
+    "an empty file": (b"", [f"Pulumi.bad.yaml: error: the file is empty; {_WRITE} [empty-file]"]),
+    "a file of comments": (b"# later\n", [f"Pulumi.bad.yaml: error: the file is empty; {_WRITE} [empty-file]"]),
     "a file of Pulumi's own": (
         b"config:\n  gcp:project: acme\n",
-        [f"Pulumi.bad.yaml:1: 'berth:fleet' is missing; {_WRITE} [no-fleet]"],
+        [f"Pulumi.bad.yaml:1: error: 'berth:fleet' is missing; {_WRITE} [no-fleet]"],
     ),
     "a fleet of nothing": (
         b"config:\n  berth:fleet:\n",
-        [f"Pulumi.bad.yaml:2: 'berth:fleet' is empty; {_WRITE} [no-fleet]"],
+        [f"Pulumi.bad.yaml:2: error: 'berth:fleet' is empty; {_WRITE} [no-fleet]"],
     ),
     "a fleet that is a list": (
         b"config:\n  berth:fleet: [acme]\n",
-        [f"Pulumi.bad.yaml:2: 'berth:fleet' is a list, not a mapping; {_WRITE} [no-fleet]"],
+        [f"Pulumi.bad.yaml:2: error: 'berth:fleet' is a list, not a mapping; {_WRITE} [no-fleet]"],
     ),
     "a platform's and a team's stack in one": (
         FLEET.encode() + b"  berth:team: {platform: dev, team: vision}\n",
         [
-            "Pulumi.bad.yaml:6: 'berth:team' and 'berth:fleet' are in one file; move one to its own stack "
+            "Pulumi.bad.yaml:6: error: 'berth:team' and 'berth:fleet' are in one file; move one to its own stack "
             "file [two-kinds]"
         ],
     ),
     "a team's stack of nothing": (
         b"config:\n  berth:team:\n",
         [
-            "Pulumi.bad.yaml:2: 'berth:team' is empty; write the team's platform, the team and its workloads below "
+            "Pulumi.bad.yaml:2: error: 'berth:team' is empty; write the team's platform, the team and its workloads "
+            "below "
             "it [no-fleet]"
         ],
     ),
@@ -120,75 +121,75 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         [
             "Pulumi.bad.yaml:2: warning: cluster.controlPlane: the control plane is open to every address; "
             "write authorizedNetworks, or publicEndpoint: false [open-control-plane]",
-            "Pulumi.bad.yaml:2: project: is missing; write project: acme-ml-dev [missing-key]",
-            "Pulumi.bad.yaml:2: region: is missing; write region: us-central1 [missing-key]",
+            "Pulumi.bad.yaml:2: error: project: is missing; write project: acme-ml-dev [missing-key]",
+            "Pulumi.bad.yaml:2: error: region: is missing; write region: us-central1 [missing-key]",
         ],
     ),
     "no YAML": (
         b"config: [berth\n",
-        ["Pulumi.bad.yaml:1:9: '[' opens here and is not closed; write ']' at its end [bad-yaml]"],
+        ["Pulumi.bad.yaml:1:9: error: '[' opens here and is not closed; write ']' at its end [bad-yaml]"],
     ),
     "a tab": (
         b"config:\n\tberth:fleet: {}\n",
-        ["Pulumi.bad.yaml:2:1: a tab cannot indent YAML; use spaces [bad-yaml]"],
+        ["Pulumi.bad.yaml:2:1: error: a tab cannot indent YAML; use spaces [bad-yaml]"],
     ),
     "a byte order mark": (
         b"\xef\xbb\xbfconfig: {}\n",
-        ["Pulumi.bad.yaml:1:1: begins with a byte order mark (UTF-8); save it as UTF-8 without one [bad-text]"],
+        ["Pulumi.bad.yaml:1:1: error: begins with a byte order mark (UTF-8); save it as UTF-8 without one [bad-text]"],
     ),
     "Latin-1": (
         b"config:\n  gr\xf6\xdfe: 1\n",
-        ["Pulumi.bad.yaml:2:5: byte 0xf6 is not UTF-8; save the file as UTF-8 [bad-text]"],
+        ["Pulumi.bad.yaml:2:5: error: byte 0xf6 is not UTF-8; save the file as UTF-8 [bad-text]"],
     ),
     "a NUL": (
         b"config:\x00\n",
-        ["Pulumi.bad.yaml:1:8: the character U+0000 is not allowed in YAML; remove it [bad-text]"],
+        ["Pulumi.bad.yaml:1:8: error: the character U+0000 is not allowed in YAML; remove it [bad-text]"],
     ),
     "half a character": (
         b'config: {berth:fleet: {project: "\\ud800"}}\n',
         [
-            "Pulumi.bad.yaml:1:36: an escape that is not a valid Unicode character; write the character "
+            "Pulumi.bad.yaml:1:36: error: an escape that is not a valid Unicode character; write the character "
             "itself [bad-yaml]",
         ],
     ),
     "three thousand brackets": (
         b"config:\n  berth:fleet: " + b"[" * 3000,
-        ["Pulumi.bad.yaml:2:78: nested more than 64 levels deep; remove brackets or levels [bad-yaml]"],
+        ["Pulumi.bad.yaml:2:78: error: nested more than 64 levels deep; remove brackets or levels [bad-yaml]"],
     ),
     "a billion laughs": (
         b"a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
         b"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n",
-        ["Pulumi.bad.yaml:4: YAML aliases add more than 10,000 values; use fewer aliases [yaml-alias]"],
+        ["Pulumi.bad.yaml:4: error: YAML aliases add more than 10,000 values; use fewer aliases [yaml-alias]"],
     ),
     "ten megabytes": (
         b"a" * 10_000_000,
         [
-            f"Pulumi.bad.yaml: is 10,000,000 bytes, more than the maximum of 1,048,576; {_MOVE} [too-large]",
+            f"Pulumi.bad.yaml: error: is 10,000,000 bytes, more than the maximum of 1,048,576; {_MOVE} [too-large]",
         ],
     ),
     "more config than the engine can hand over": (
         FLEET.encode() + b"    kueue: {chart: " + b"x" * 130_000 + b"}\n",
         [
-            "Pulumi.bad.yaml:2: the config is 130,159 bytes as Pulumi passes it to the program, more than 120,000 (an "
-            f"environment variable holds 131,072); {_MOVE} [config-too-large]",
+            "Pulumi.bad.yaml:2: error: the config is 130,159 bytes as Pulumi passes it to the program, more than "
+            f"120,000 (an environment variable holds 131,072); {_MOVE} [config-too-large]",
         ],
     ),
     "a value and a key of a thousand letters": (
         FLEET.replace("acme-ml-dev", "a" * 1000).encode() + b"    " + b"k" * 1000 + b": 1\n",
         [
-            f"Pulumi.bad.yaml:3: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, digits and "
-            "'-' [bad-value]",
-            f"""Pulumi.bad.yaml:6: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of protect, flavors, """
-            "priorities, cohorts, teams, teamFiles, teamDefaults, clusterQueues, acceptLoss, project, projectNumber, "
-            "region, acceptRegion, labels, cluster, reservations, pools, computeClasses, workers, kueue, jobset, "
-            "monitoring, platform, allowReplacement, allowDeletion, allowChange [unknown-key]",
+            f"Pulumi.bad.yaml:3: error: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, "
+            "digits and '-' [bad-value]",
+            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of protect, """
+            "flavors, priorities, cohorts, teams, teamFiles, teamDefaults, clusterQueues, acceptLoss, project, "
+            "projectNumber, region, acceptRegion, labels, cluster, reservations, pools, computeClasses, workers, "
+            "kueue, jobset, monitoring, platform, allowReplacement, allowDeletion, allowChange [unknown-key]",
         ],
     ),
     "more labels than Google Cloud takes": (
         FLEET.encode() + b"    labels: {" + b", ".join(b"l%d: x" % n for n in range(63)) + b"}\n",
         [
-            "Pulumi.bad.yaml:6: labels: 63 labels are more than the maximum of 62 besides Berth's own; write fewer "
-            "[too-many-labels]",
+            "Pulumi.bad.yaml:6: error: labels: 63 labels are more than the maximum of 62 besides Berth's own; write "
+            "fewer [too-many-labels]",
         ],
     ),
     "more flavors than a cluster queue takes, and a novel for a description": (
@@ -200,8 +201,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         + b"{pool: p}, " * 65
         + b"]}}}\n",
         [
-            "Pulumi.bad.yaml:6: priorities.low.description: has 3400 characters; write at most 2048 [bad-size]",
-            "Pulumi.bad.yaml:8: teams.a.queues.a.flavors: has 65 entries; write at most 64 [bad-size]",
+            "Pulumi.bad.yaml:6: error: priorities.low.description: has 3400 characters; write at most 2048 [bad-size]",
+            "Pulumi.bad.yaml:8: error: teams.a.queues.a.flavors: has 65 entries; write at most 64 [bad-size]",
         ],
     ),
 }
@@ -210,19 +211,19 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
 # --- stacks -----------------------------------------------------------------------------------------------------------
 
 STACKS = {
-    "dve": ["no stack 'dve' (Pulumi.dve.yaml); did you mean 'dev'? [no-file]"],
-    "zzz": ["no stack 'zzz' (Pulumi.zzz.yaml); write one of My_Dev, dev, folder [no-file]"],
-    "": ["no stack '' (Pulumi..yaml); write one of My_Dev, dev, folder [no-file]"],
-    "./fleet.yaml": ["no file 'fleet.yaml' [no-file]"],
-    "Pulumi.dve.yaml": ["no file 'Pulumi.dve.yaml'; did you mean 'Pulumi.dev.yaml'? [no-file]"],
-    "folder": ["Pulumi.folder.yaml: is a directory, not a file; name a YAML file [unreadable]"],
-    "/dev/null": ["/dev/null: is a device or pipe, not a file; name a YAML file [unreadable]"],
-    "a\nb": [r"no stack 'a\nb' (Pulumi.a\nb.yaml); write one of My_Dev, dev, folder [no-file]"],
-    "\x1b[31m": [r"no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); write one of My_Dev, dev, folder [no-file]"],
+    "dve": ["error: no stack 'dve' (Pulumi.dve.yaml); did you mean 'dev'? [no-file]"],
+    "zzz": ["error: no stack 'zzz' (Pulumi.zzz.yaml); write one of My_Dev, dev, folder [no-file]"],
+    "": ["error: no stack '' (Pulumi..yaml); write one of My_Dev, dev, folder [no-file]"],
+    "./fleet.yaml": ["error: no file 'fleet.yaml' [no-file]"],
+    "Pulumi.dve.yaml": ["error: no file 'Pulumi.dve.yaml'; did you mean 'Pulumi.dev.yaml'? [no-file]"],
+    "folder": ["Pulumi.folder.yaml: error: is a directory, not a file; name a YAML file [unreadable]"],
+    "/dev/null": ["/dev/null: error: is a device or pipe, not a file; name a YAML file [unreadable]"],
+    "a\nb": [r"error: no stack 'a\nb' (Pulumi.a\nb.yaml); write one of My_Dev, dev, folder [no-file]"],
+    "\x1b[31m": [r"error: no stack '\x1b[31m' (Pulumi.\x1b[31m.yaml); write one of My_Dev, dev, folder [no-file]"],
     "My_Dev": [
-        "Pulumi.My_Dev.yaml:5: cluster.name: the stack's name 'My_Dev' is not a valid cluster name; "
+        "Pulumi.My_Dev.yaml:5: error: cluster.name: the stack's name 'My_Dev' is not a valid cluster name; "
         "write cluster.name [bad-stack-name]",
-        "Pulumi.My_Dev.yaml:7: reservations.l4.name: the name 'My_Dev-l4', derived from the stack, is not "
+        "Pulumi.My_Dev.yaml:7: error: reservations.l4.name: the name 'My_Dev-l4', derived from the stack, is not "
         "valid; write a name for the reservation [bad-stack-name]",
     ],
 }

@@ -18,7 +18,7 @@ from berth.cli import app
 from tests.berth.bad_input import cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-MAIN = "from berth.cli import main; main()"
+MAIN = "from berth.cli import run_command; run_command()"
 
 
 @pytest.fixture
@@ -45,11 +45,11 @@ def berth(folder: pathlib.Path, *arguments: str, **environment: str) -> subproce
 @pytest.mark.parametrize(
     ("arguments", "code", "stdout", "stderr"),
     [
-        (["check", "dev"], 0, "dev: no faults\n", ""),
-        (["check", "My_Dev", "dev", "dve"], 1, "Pulumi.My_Dev.yaml:5: cluster.name: ", ""),
-        (["check", "\udcff"], 1, r"no stack '\udcff' (Pulumi.\udcff.yaml); write ", ""),
-        (["render", "My_Dev", "-o", "out"], 1, "", "Pulumi.My_Dev.yaml:5: cluster.name: "),
-        (["preview", "My_Dev"], 1, "", "Pulumi.My_Dev.yaml:5: cluster.name: "),
+        (["check", "dev"], 0, "dev: no errors\n", ""),
+        (["check", "My_Dev", "dev", "dve"], 1, "Pulumi.My_Dev.yaml:5: error: cluster.name: ", ""),
+        (["check", "\udcff"], 1, r"error: no stack '\udcff' (Pulumi.\udcff.yaml); write ", ""),
+        (["render", "My_Dev", "-o", "out"], 1, "", "Pulumi.My_Dev.yaml:5: error: cluster.name: "),
+        (["preview", "My_Dev"], 1, "", "Pulumi.My_Dev.yaml:5: error: cluster.name: "),
         (["plan", "My_Dev", "--json"], 1, '{\n  "stack": "My_Dev"', ""),
         (["check"], 2, "", "Usage: "),
         (["chek", "dev"], 2, "", "Usage: "),
@@ -79,7 +79,7 @@ def test_an_ascii_terminal_gets_only_ascii(folder: pathlib.Path) -> None:
 
 def test_a_fault_of_berths_own_is_a_line_too(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless one asks where it is."""
-    broken = "from berth.cli import check, main; check.evaluate_stack = lambda *_: 1 / 0; main()"
+    broken = "from berth.cli import check, run_command; check.evaluate_stack = lambda *_: 1 / 0; run_command()"
     monkeypatch.setitem(globals(), "MAIN", broken)
     result = berth(folder, "check", "dev")
     assert (result.returncode, result.stdout) == (1, "")

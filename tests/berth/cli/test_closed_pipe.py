@@ -1,17 +1,16 @@
-"""`berth COMMAND … | true` in bash: PIPESTATUS has the exit status of the command if its reader closes the pipe."""
+"""`berth COMMAND … | true`: the exit status of the command is its own, also if its reader has closed the pipe."""
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from berth.cli import VERBS
+from tests.forked import Command, Finished, run_all
 from tests.stack_files import ROOT
 
 PREVIEWS: Final = "tests/berth/diff/previews"
@@ -42,17 +41,34 @@ STATUSES: Final = {"diff": 3, "guard": 3, "drain": 3, "adopt": 1}
 """The statuses of SOUND that are not 0: blocked changes, a protected fleet, a missing answer."""
 
 
-def piped(arguments: list[str], folder: Path = ROOT) -> tuple[int, str]:
-    """The verb's own status behind `| true`, and what it printed on the error stream, which stays open."""
-    command = shlex.join([sys.executable, "-c", "from berth.cli import main; main()", *arguments])
-    done = subprocess.run(
-        ["bash", "-c", f"{command} | true; exit ${{PIPESTATUS[0]}}"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    return done.returncode, done.stderr
+PROJECT: Final = "name: berth\nruntime: python\n"
+WRONG_USAGE: Final = ("check", "admit", "schema")
+FAULTY: Final = ("check", "render", "diff", "workload")
+MORE: Final = (["plan", "dev", "--json"], ["render", "stacks/examples/batch-platform.yaml"])
+"""Large outputs."""
+
+
+@pytest.fixture(scope="module")
+def piped(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], Finished]:
+    """Every command of this module, run with a stdout that nobody reads and a stderr that stays open."""
+    empty, bad = tmp_path_factory.mktemp("empty"), tmp_path_factory.mktemp("bad")
+    for folder in (empty, bad):
+        (folder / "Pulumi.yaml").write_text(PROJECT, encoding="utf-8")
+    (bad / "Pulumi.bad.yaml").write_text("config:\n  berth:fleet: {project: a}\n", encoding="utf-8")
+    folders = {
+        **{(verb, *words): empty if verb == "init" else ROOT for verb, words in SOUND.items()},
+        **{(verb, "--no-such-option"): ROOT for verb in WRONG_USAGE},
+        **{faulty_words(verb): bad for verb in FAULTY},
+        **{tuple(words): ROOT for words in MORE},
+    }
+    done = run_all([Command(words, str(folder), closed=[1]) for words, folder in folders.items()])
+    return dict(zip(folders, done, strict=True))
+
+
+def faulty_words(verb: str) -> tuple[str, ...]:
+    """The arguments of a verb, with a faulty stack file in the place of dev's."""
+    words = [str(ROOT / each) if (ROOT / each).is_file() else each for each in SOUND[verb]]
+    return verb, *("bad" if each == "dev" else each for each in words)
 
 
 def test_every_verb_has_arguments() -> None:
@@ -60,26 +76,54 @@ def test_every_verb_has_arguments() -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_closed_pipe_leaves_the_status_of_the_verb(verb: str, tmp_path: Path) -> None:
+def test_a_closed_pipe_leaves_the_status_of_the_verb(verb: str, piped: dict[tuple[str, ...], Finished]) -> None:
     """Neither 120 (Python could not flush), nor 141 (SIGPIPE), nor a traceback."""
-    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
-    status, errors = piped([verb, *SOUND[verb]], tmp_path if verb == "init" else ROOT)
-    assert status == STATUSES.get(verb, 0), errors
-    assert "Traceback" not in errors
-    assert "BrokenPipe" not in errors
+    done = piped[verb, *SOUND[verb]]
+    assert done.status == STATUSES.get(verb, 0), done.stderr
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["check", "admit", "schema"])
-def test_a_closed_pipe_leaves_the_status_of_wrong_usage(verb: str) -> None:
-    assert piped([verb, "--no-such-option"])[0] == 2
+@pytest.mark.parametrize(
+    "words", [*MORE, *([verb, *SOUND[verb]] for verb in ("check", "admit", "schema"))], ids=lambda words: words[0]
+)
+def test_a_closed_pipe_prints_nothing(words: list[str], piped: dict[tuple[str, ...], Finished]) -> None:
+    """`berth render dev | head` prints no traceback, and a pipeline under `pipefail` succeeds."""
+    assert (piped[tuple(words)].status, piped[tuple(words)].stderr) == (0, "")
 
 
-@pytest.mark.parametrize("verb", ["check", "render", "diff", "workload"])
-def test_a_closed_pipe_leaves_the_status_of_a_faulty_stack_file(verb: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("verb", WRONG_USAGE)
+def test_a_closed_pipe_leaves_the_status_of_wrong_usage(verb: str, piped: dict[tuple[str, ...], Finished]) -> None:
+    assert piped[verb, "--no-such-option"].status == 2
+
+
+@pytest.mark.parametrize("verb", FAULTY)
+def test_a_closed_pipe_leaves_the_status_of_a_faulty_stack_file(
+    verb: str, piped: dict[tuple[str, ...], Finished]
+) -> None:
     """`berth check bad | true` leaves 1."""
-    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
-    (tmp_path / "Pulumi.bad.yaml").write_text("config:\n  berth:fleet: {project: a}\n", encoding="utf-8")
-    arguments = [str(ROOT / each) if (ROOT / each).is_file() else each for each in SOUND[verb]]
-    status, errors = piped([verb, *("bad" if each == "dev" else each for each in arguments)], tmp_path)
-    assert status == 1, errors
-    assert "Traceback" not in errors
+    done = piped[faulty_words(verb)]
+    assert done.status == 1, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_the_exit_status_survives_two_closed_pipes(unbuffered: str) -> None:
+    """`berth guard dev preview.json 2>&1 | true` leaves 3 in PIPESTATUS, so that a pipeline sees a blocked change."""
+    preview = f"{PREVIEWS}/topology-changed.json"
+    statuses = {
+        ("guard", "dev", preview): 3,
+        ("guard", "dev", preview, "--json"): 3,
+        ("check", "tests/no-such-stack.yaml"): 1,
+        ("plan",): 2,
+    }
+    done = run_all([Command(words, closed=[1, 2]) for words in statuses], PYTHONUNBUFFERED=unbuffered)
+    assert [each.status for each in done] == list(statuses.values())
+
+
+def test_a_process_of_its_own_behind_a_pipe_has_the_same_status() -> None:
+    """In bash, with Python started for the command."""
+    command = shlex.join([sys.executable, "-m", "berth", "guard", *SOUND["guard"]])
+    script = f"{command} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (3, False)

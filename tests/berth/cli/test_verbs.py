@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import subprocess
 import sys
 import tomllib
@@ -17,6 +16,7 @@ from typer.testing import CliRunner
 
 from berth.cli import VERBS, VerbGroup, app, load_verb
 from berth.cli.conversion import needs_no_conversion
+from tests.forked import Command, run_all
 from tests.stack_files import ROOT
 
 verbs = pytest.mark.parametrize("verb", VERBS)
@@ -133,39 +133,47 @@ def test_the_version_is_that_of_the_package() -> None:
     assert (result.exit_code, result.stdout) == (0, f"berth {project['version']}\n")
 
 
-def _completions(shell: str, words: list[str]) -> str:
-    """Return the completions of the last word."""
+SHELLS = ("bash", "zsh", "fish")
+COMPLETED = (
+    (["ch"], "check", "plan"),
+    (["check", "d"], "dev", "local"),
+    (["plan", "loc"], "local", "dev"),
+    (["diff", "--si"], "--since", "--format"),
+    (["diff", "dev", "--format", "mark"], "markdown", "json"),
+    (["--ver"], "--version", "--help"),
+)
+
+
+def _completion(shell: str, words: list[str]) -> Command:
+    """The command that a shell runs to complete the last word."""
     line = " ".join(["berth", *words])
     requests = {
         "bash": {"COMP_WORDS": line, "COMP_CWORD": str(len(words))},
         "zsh": {"_TYPER_COMPLETE_ARGS": line},
         "fish": {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }
-    code = "import sys; sys.argv[0] = 'berth'; from berth.cli import main; main()"
-    environment = {**os.environ, **requests[shell], "_BERTH_COMPLETE": f"complete_{shell}"}
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
+    return Command([], environment={**requests[shell], "_BERTH_COMPLETE": f"complete_{shell}"})
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-@pytest.mark.parametrize(
-    ("words", "present", "absent"),
-    [
-        (["ch"], "check", "plan"),
-        (["check", "d"], "dev", "local"),
-        (["plan", "loc"], "local", "dev"),
-        (["diff", "--si"], "--since", "--format"),
-        (["diff", "dev", "--format", "mark"], "markdown", "json"),
-        (["--ver"], "--version", "--help"),
-    ],
-)
-def test_verbs_stacks_options_and_words_are_completed(shell: str, words: list[str], present: str, absent: str) -> None:
-    output = _completions(shell, words)
+@pytest.fixture(scope="module")
+def completions() -> dict[tuple[str, ...], str]:
+    """What each shell is told, by the shell and the words."""
+    asked = [(shell, words) for shell in SHELLS for words, _, _ in COMPLETED]
+    done = run_all([_completion(shell, words) for shell, words in asked])
+    return {(shell, *words): each.stdout for (shell, words), each in zip(asked, done, strict=True)}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(("words", "present", "absent"), COMPLETED)
+def test_verbs_stacks_options_and_words_are_completed(
+    shell: str, words: list[str], present: str, absent: str, completions: dict[tuple[str, ...], str]
+) -> None:
+    output = completions[shell, *words]
     assert present in output
     assert absent not in output
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", SHELLS)
 def test_the_completion_script_of_a_shell_is_printed(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Typer reads the shell from parent processes, and may find none in a test."""
     monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))

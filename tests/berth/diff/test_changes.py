@@ -7,30 +7,37 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from berth.alibaba import fleet as alibaba_fleet
 from berth.backends.interface import compare
 from berth.cli.plan.fleet import as_json
-from berth.diff.ack.resources import AckCluster, Membership
 from berth.diff.entitlements import CountChange
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind
+from berth.diff.provider_inputs.effects import (
+    UpdateEffect,
+    effect_of_input,
+    input_rules,
+    without_indexes,
+    word_for_input,
+)
 from berth.diff.resource_changes import compare_resources
-from berth.diff.resources import AlertSettings
-from berth.diff.update_effects import UpdateEffect, find_update_rule, load_update_rules
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack
-from berth.plan import accelerator_networks, ack, capacity, gke, kueue, monitoring, teams
-from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
+from berth.google import fleet as google_fleet
+from berth.plan import gke
+from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
+from berth.registration import camel_case
 from berth.yaml_loader import load_table
-from components.gke import node_pool
 from tests.berth.diff.edits.edited import BASE, EDITS, changes, edited, plan, write
-from tests.stack_files import GKE_STACKS, ROOT, every_stack
+from tests.berth.diff.edits.engine_changes import TABLES, is_within
+from tests.berth.google.test_spelling import class_of_block, declared, sdk_class
+from tests.stack_files import ACK_STACKS, GKE_STACKS, ROOT, evaluation, every_stack
 from tests.stack_files import plan as plan_of
 
 every_edit = pytest.mark.parametrize("edit", EDITS)
@@ -176,48 +183,64 @@ def _by_zone(node_pool: gke.NodePoolPlan) -> Counter[str]:
 
 # --- what forces a replacement ----------------------------------------------------------------------------------------
 
-PLANS = (
-    gke.WebhookFirewallPlan,
-    gke.NodePoolPlan,
-    gke.ClusterPlan,
-    gke.ReservationPlan,
-    gke.NetworkPlan,
-    gke.ServiceAccountPlan,
-    capacity.WorkloadPolicyPlan,
-    capacity.FutureReservationPlan,
-    accelerator_networks.AcceleratorNetworksPlan,
-    kueue.ChartPlan,
-    teams.IdentityPlan,
-    teams.AccessPlan,
-    monitoring.AlertPlan,
-    AlertSettings,
-    ack.AckOnePlan,
-    ack.AckNodePoolPlan,
-    AckCluster,
-    Membership,
-    ExistingClusterPlan,
-    ExistingGkeClusterPlan,
-)
+NODE_POOL: Final = "gcp:container/nodePool:NodePool"
+HAND_ROWS: Final[Mapping[str, Mapping[str, Any]]] = load_table(TABLES / "effects.yaml")
+REPLACES: Final[Mapping[str, list[str]]] = load_table(TABLES / "replaces.yaml")
+KEEPS: Final[Mapping[str, list[str]]] = load_table(TABLES / "keeps.yaml")
 
 
-@pytest.mark.parametrize("kind", PLANS, ids=lambda kind: kind.__name__)
-def test_every_field_of_a_plan_has_a_row_and_every_row_a_field(kind: type[Struct]) -> None:
-    """A field without a row could replace a pool in silence: a new field wants a row in update_effects.yaml."""
-    fields = set(kind.__struct_fields__)
-    rows = load_update_rules()[kind.__name__]
-    assert fields - rows.keys() == set()
-    assert {path.split(".")[0] for path in rows} - fields == set()
-    assert {row.does for row in rows.values()} <= set(UpdateEffect)
+def _registered_types() -> set[str]:
+    on_google = (each for stack in GKE_STACKS for each in google_fleet.registrations(plan_of(stack)))
+    fleets = (evaluation(stack).plan for stack in ACK_STACKS)
+    on_alibaba = (
+        each for fleet in fleets if isinstance(fleet, AckFleetPlan) for each in alibaba_fleet.registrations(fleet)
+    )
+    return {made.type for each in (*on_google, *on_alibaba) for made in each.registrations().values()}
 
 
-def test_the_table_has_no_other_plans() -> None:
-    assert load_update_rules().keys() == {kind.__name__ for kind in PLANS}
+def test_every_type_that_a_fleet_registers_has_rows() -> None:
+    """Without rows, an input could force a replacement in silence."""
+    assert all(input_rules(each) for each in _registered_types())
+    with pytest.raises(KeyError):
+        input_rules("gcp:nobody/knows:This")
+
+
+@pytest.mark.parametrize("resource_type", sorted({*HAND_ROWS, *KEEPS}))
+def test_every_row_is_an_input_of_the_provider(resource_type: str) -> None:
+    """A misspelt row would do nothing. What the provider of a resource adds has no argument."""
+    paths = {without_indexes(path) for path in (*HAND_ROWS.get(resource_type, {}), *KEEPS.get(resource_type, ()))}
+    if resource_type.startswith("alicloud:"):
+        paths -= {"region", "vpc"}
+    assert [path for path in sorted(paths) if not _is_declared(resource_type, path)] == []
+
+
+def _is_declared(resource_type: str, path: str) -> bool:
+    """Whether the SDK's class of arguments has an input, also inside blocks."""
+    cls: type | None = sdk_class(resource_type)
+    for step in path.split("."):
+        types = {camel_case(name): text for name, text in declared(cls).items()} if cls is not None else {}
+        if cls is None or step not in types:
+            return False
+        cls = class_of_block(cls, types[step])
+    return True
+
+
+def test_no_row_says_otherwise_than_the_provider() -> None:
+    """Except for the block of nodes, marked for being taken away, and for the members of bindings."""
+    otherwise = {
+        (resource_type, path)
+        for resource_type, rows in HAND_ROWS.items()
+        for path, row in rows.items()
+        if path in REPLACES.get(resource_type, ()) and row.get("does", "replace") != "replace"
+    }
+    bindings = {each for each in HAND_ROWS if each.lower().endswith("iammember")}
+    assert otherwise == {(NODE_POOL, "nodeConfig"), *((each, "member") for each in bindings)}
 
 
 def test_public_nodes_stay_public_until_the_stack_file_changes_them() -> None:
     """What pools no longer say the provider keeps; the cluster says it always, for pools to come."""
     back = compare(plan("nodes-made-public"), plan())
-    private = {f.does for pool in back.pools for f in pool.fields if f.path.endswith("private_nodes")}
+    private = {f.does for pool in back.pools for f in pool.fields if f.path == "privateNodes"}
     assert private == {UpdateEffect.KEPT}
 
 
@@ -233,65 +256,39 @@ def test_public_nodes_stay_public_until_the_stack_file_changes_them() -> None:
     ],
 )
 def test_false_is_a_value(before: bool | None, after: bool | None, does: str) -> None:
-    assert find_update_rule("NodePoolPlan", FieldChange("network.private_nodes", before, after)).does == does
-
-
-@cache
-def _provider() -> Mapping[str, list[str]]:
-    return load_table(Path(__file__).parent / "edits" / "provider_replaces.yaml")
-
-
-def _within(path: str, fields: list[str]) -> bool:
-    """Return whether the provider marks an input or a block that contains it; `nodeConfig` is marked as a whole."""
-    return any(path == each or (path.startswith(f"{each}.") and each != "nodeConfig") for each in fields)
-
-
-ON_ACK = (ack.AckOnePlan, ack.AckNodePoolPlan, AckCluster, Membership)
-
-
-@cache
-def _update_effects() -> Mapping[str, Any]:
-    return load_table(ROOT / "berth" / "diff" / "update_effects.yaml")
-
-
-@pytest.mark.parametrize("kind", [*PLANS[:8], *ON_ACK])
-def test_the_table_equals_the_providers_schema(kind: type) -> None:
-    """Except for keys, which are names in the program, and fields described in words or replaced by the component."""
-    table = _update_effects()[kind.__name__]
-    marked = [*_provider()[table["resource"]], *(() if kind in ON_ACK else ("name",))]
-    ours = {"placementPolicy", "nodeConfig.gpudirectStrategy"}
-    values = {
-        path: row["does"] == "replace"
-        for path, row in table["fields"].items()
-        if path != "key" and "wider" not in row and " " not in row["input"] and row["input"] not in UNMARKED
-    }
-    expected = {path: _within(table["fields"][path]["input"], [*marked, *ours]) for path in values}
-    assert values == expected
-
-
-UNMARKED = {"placementPolicy.tpuTopology", "ignoreChanges"}
-"""Inputs whose block is what the component has replaced, and options of resources, which no provider marks."""
-
-
-def test_a_slice_is_replaced_on_the_fields_of_its_component() -> None:
-    """One truth: `replace_on_changes` of the component, and the rows for slices."""
-    rows = load_update_rules()["NodePoolPlan"]
-    replaced = {row.input for row in rows.values() if row.slice == "replace"}
-    assert replaced | {"placementPolicy"} == set(node_pool._SLICE_FIELDS)
+    change = FieldChange("networkConfig.enablePrivateNodes", before, after)
+    assert effect_of_input(input_rules(NODE_POOL), change) == does
 
 
 @pytest.mark.parametrize(
     ("path", "does"),
     [
-        ("network.interfaces[0].network", "replace"),
-        ("network.subnetwork", "update"),
-        ("labels[a.example/b]", "update"),
-        ("taints[1].value", "update"),
-        ("nobody.knows[0].this", "replace"),
+        ("networkConfig.additionalNodeNetworkConfigs[0].network", "replace"),
+        ("nodeConfig.labels[a.example/b]", "update"),
+        ("nodeConfig.taints[1].value", "update"),
+        ("nodeConfig.kubeletConfig.cpuManagerPolicy", "recreate"),
+        ("nodeConfig.spot", "replace"),
+        ("management.autoRepair", "update"),
     ],
 )
-def test_a_field_inside_another_has_the_row_that_is_nearest_to_it(path: str, does: str) -> None:
-    assert find_update_rule("NodePoolPlan", FieldChange(path, "a", "b")).does == does
+def test_an_input_inside_a_block_has_the_row_that_is_nearest_to_it(path: str, does: str) -> None:
+    assert effect_of_input(input_rules(NODE_POOL), FieldChange(path, "a", "b")) == does
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("nodeConfig.labels[a.example/b]", "labels[a.example/b]"),
+        ("nodeConfig.kubeletConfig.cpuManagerPolicy", "kubeletConfig.cpuManagerPolicy"),
+        ("nodeLocations", "zones"),
+        ("placementPolicy.tpuTopology", "topology"),
+        ("upgradeSettings", "upgradeSettings"),
+        ("upgradeSettings.maxSurge", "maxSurge"),
+        ("networkConfig.podRange", "networkConfig.podRange"),
+    ],
+)
+def test_people_read_the_word_of_an_input_or_its_path(path: str, word: str) -> None:
+    assert word_for_input(input_rules(NODE_POOL), path) == word
 
 
 @pytest.mark.parametrize(
@@ -299,8 +296,8 @@ def test_a_field_inside_another_has_the_row_that_is_nearest_to_it(path: str, doe
     [("10.40.0.0/22", "10.40.0.0/21", "update"), ("10.40.0.0/22", "10.40.0.0/23", "replace")],
 )
 def test_a_range_grows_in_place_and_shrinks_by_replacement(before: str, after: str, does: str) -> None:
-    (change,) = compare_fields({"node_range": before}, {"node_range": after})
-    assert find_update_rule("NetworkPlan", change).does == does
+    (change,) = compare_fields({"ipCidrRange": before}, {"ipCidrRange": after})
+    assert effect_of_input(input_rules("gcp:compute/subnetwork:Subnetwork"), change) == does
 
 
 # --- judged from the resources themselves -----------------------------------------------------------------------------
@@ -325,7 +322,7 @@ def _resources(edit: str | None) -> dict[str, RecordedResource]:
         config = {key: value for key, value in file.config.items() if key != "berth:fleet"}
         fleet = {key: value for key, value in cast("dict[str, object]", file.fleet).items() if key != "teamFiles"}
         preview = run_program(ROOT, "dev", fleet, config, preview=False)
-    return {each.name: each for each in preview.resources if each.type in _provider()}
+    return {each.name: each for each in preview.resources if each.type in REPLACES}
 
 
 @pytest.mark.parametrize("edit", MACHINES)
@@ -350,9 +347,9 @@ def test_replacements_follow_from_resource_inputs(edit: str) -> None:
 
 
 def _forcing(before: RecordedResource, after: RecordedResource) -> Iterator[str]:
-    marked = _provider()[before.type]
+    marked = REPLACES[before.type]
     for change in compare_fields(before.inputs, after.inputs):
         path = change.path.replace("[0]", "")
-        ignored = any(_within(path, [each]) for each in after.ignore_changes)
-        if not ignored and (_within(path, marked) or _within(path, list(after.replace_on_changes))):
+        ignored = is_within(path, after.ignore_changes)
+        if not ignored and (is_within(path, marked) or is_within(path, after.replace_on_changes)):
             yield path

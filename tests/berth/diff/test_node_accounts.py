@@ -137,7 +137,7 @@ def test_the_account_of_an_adopted_pool_is_a_statement_that_changes_nothing(
 def test_an_account_that_replaces_the_pool_is_no_statement() -> None:
     changes = compare(fleet({"serviceAccount": OTHER}), fleet({"serviceAccount": OWN}))
     assert [(field.path, field.does) for pool in changes.pools for field in pool.fields] == [
-        ("service_account", "replace")
+        ("serviceAccount", "replace")
     ]
 
 

@@ -7,47 +7,41 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
 import pytest
 
+from berth.alibaba import fleet as on_alibaba_cloud
 from berth.evaluate import Evaluation, evaluate_stack
-from berth.google.node_pool import node_pool
+from berth.google import fleet as on_google_cloud
+from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.registration import FREE_MAPPINGS, Reference, Registration
 from tests import stack_files
 
 FULL_FLEETS: Final = stack_files.ROOT / "tests" / "berth" / "full_fleets"
-CLUSTER = Reference("cluster", "cluster", "name")
-ACCOUNT = Reference("nodes", "nodes", "email")
-
-
-def node_pools(plan: FleetPlan) -> Iterator[Registration]:
-    """Every node pool of a cluster, with references in the place of outputs."""
-    pools = [each for pool in plan.own_pools for each in pool.node_pools]
-    for each in [plan.system_pool, *pools] if plan.system_pool else pools:
-        yield node_pool(each, cluster=CLUSTER, location=plan.region, service_account=ACCOUNT)
-
-
-GOOGLE: Final[tuple[Callable[[FleetPlan], Iterator[Registration]], ...]] = (node_pools,)
-"""The registrations of one cluster, kind by kind."""
 
 
 def evaluations() -> Iterator[Evaluation]:
     """Every stack file of the repository and every full fleet."""
-    yield from (stack_files.evaluation(stack) for stack in stack_files.GKE_STACKS)
+    yield from (stack_files.evaluation(stack) for stack in stack_files.FLEET_STACKS)
     for file in sorted(FULL_FLEETS.glob("Pulumi.*.yaml")):
         yield evaluate_stack(file.stem.removeprefix("Pulumi."), FULL_FLEETS)
 
 
 @cache
 def registrations() -> tuple[Registration, ...]:
-    """Everything that the stack files of the repository register in Google Cloud."""
-    fleets = [each.fleet_plan for each in evaluations() if each.fleet_plan is not None]
-    clusters = [*fleets, *(worker.plan for fleet in fleets for worker in fleet.workers)]
-    return tuple(made for cluster in clusters for kind in GOOGLE for made in kind(cluster))
+    """Everything that the stack files of the repository register, except Kubernetes objects."""
+    made: list[Registration] = []
+    for plan in (each.plan for each in evaluations()):
+        if isinstance(plan, FleetPlan):
+            made += (one for each in on_google_cloud.registrations(plan) for one in each.registrations().values())
+        elif isinstance(plan, AckFleetPlan):
+            made += (one for each in on_alibaba_cloud.registrations(plan) for one in each.registrations().values())
+    return tuple(made)
 
 
 # --- comparison with the SDK ------------------------------------------------------------------------------------------
@@ -56,7 +50,20 @@ def registrations() -> tuple[Registration, ...]:
 def sdk_class(token: str, ending: str = "Args") -> type:
     """The SDK's class of arguments of a type token: gcp:container/nodePool:NodePool gives NodePoolArgs."""
     package, module, name = token.split(":")
-    return getattr(importlib.import_module(f"pulumi_{package}.{module.partition('/')[0]}"), f"{name}{ending}")
+    path = {"providers": "", "helm.sh/v3": "helm.v3"}.get(module, module.partition("/")[0])
+    if module == "providers":
+        package, name = name, "Provider"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # some modules have deprecated classes
+        return getattr(importlib.import_module(".".join(filter(None, (f"pulumi_{package}", path)))), f"{name}{ending}")
+
+
+def class_of_block(cls: type, annotation: str) -> type | None:
+    """The SDK's dictionary of a block, from the type of an argument of a class; None if it is not a block."""
+    block = re.search(r"ForwardRef\('(\w+Args)(Dict)?'\)", annotation)
+    return (
+        getattr(importlib.import_module(cls.__module__.rpartition(".")[0]), f"{block.group(1)}Dict") if block else None
+    )
 
 
 @cache
@@ -73,12 +80,9 @@ def mistakes(cls: type, arguments: Mapping[str, Any], path: str = "") -> Iterato
         where = f"{path}.{key}" if path else key
         if key not in types:
             yield f"{where}: {cls.__name__} has no such argument"
-        elif isinstance(value, Reference):
+        elif isinstance(value, Reference) or (key in FREE_MAPPINGS and isinstance(value, Mapping)):
             continue
-        elif key in FREE_MAPPINGS:
-            assert isinstance(value, Mapping), where
-        elif block := re.search(r"ForwardRef\('(\w+Args)(Dict)?'\)", types[key]):
-            block_class = getattr(importlib.import_module(cls.__module__.rpartition(".")[0]), f"{block.group(1)}Dict")
+        elif (block_class := class_of_block(cls, types[key])) is not None:
             many = "Sequence" in types[key]
             if isinstance(value, list) != many:
                 yield f"{where}: must {'' if many else 'not '}be a list"
@@ -115,12 +119,11 @@ def test_every_path_of_an_option_is_an_argument_of_the_sdk() -> None:
     for made in registrations():
         for path in paths_of(made):
             cls = sdk_class(made.type)
-            for name in path.split("."):
+            for name in path.replace("[0]", "").split("."):
                 if name not in declared(cls):
                     unknown.add(f"{made.type} {path}")
                     break
-                if block := re.search(r"ForwardRef\('(\w+Args)(Dict)?'\)", declared(cls)[name]):
-                    cls = getattr(importlib.import_module(cls.__module__.rpartition(".")[0]), f"{block.group(1)}Dict")
+                cls = class_of_block(cls, declared(cls)[name]) or cls
     assert sorted(unknown) == []
 
 

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.jobs.kinds import kinds
 from tests.berth.bad_input.cases import parsed
+from tests.problem_lines import without_total
 from tests.stack_files import ROOT
 
 HERE = pathlib.Path(__file__).parent
@@ -116,7 +117,7 @@ def run(verb: str, *words: str) -> tuple[int, list[str]]:
     """Return the exit status and the printed lines."""
     result = CliRunner().invoke(app, [verb, *words])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, (result.stderr + result.stdout).splitlines()
+    return result.exit_code, without_total(result.stderr + result.stdout).splitlines()
 
 
 def faults(lines: list[str]) -> list[str]:

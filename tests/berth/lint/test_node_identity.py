@@ -78,6 +78,6 @@ def test_a_machine_with_dranet_keeps_the_identity(folder: Path) -> None:
 
 def test_the_account_of_a_pool_is_that_of_all_its_nodes() -> None:
     fleet_plan = plan(fleet_with({"pools.v5e.serviceAccount": ACCOUNT}))
-    assert {node_pool.service_account for node_pool in pool(fleet_plan, "v5e").node_pools} == {ACCOUNT}
-    assert {node_pool.service_account for node_pool in pool(fleet_plan, "l4").node_pools} == {None}
+    assert {node_pool.settings.service_account for node_pool in pool(fleet_plan, "v5e").node_pools} == {ACCOUNT}
+    assert {node_pool.settings.service_account for node_pool in pool(fleet_plan, "l4").node_pools} == {None}
     assert own_cluster(fleet_plan).node_service_account.email != ACCOUNT

@@ -40,7 +40,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 def lint(*files: str) -> list[str]:
     """The lines of `berth lint` without their codes."""
-    result = CliRunner().invoke(app, ["lint", "lab", *files])
+    result = CliRunner().invoke(app, ["lint", "lab", *files, "--all"])
     assert (result.stderr, result.exit_code in (0, 1)) == ("", True), result.output
     return without_codes(result.stdout).splitlines()
 

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from berth.diagnostics import Problem, Severity
-from berth.loader import SourceMap, read_stack, sort_by_place
+from berth.diagnostics.listing import sort_by_place
+from berth.loader import SourceMap, read_stack
 from tests.berth.loader.conftest import Read, Write, lines
 
 WRITE = "write 'config:', below it 'berth:fleet:', and below that the fleet's project, region, pools and teams"

@@ -227,19 +227,19 @@ def test_a_broken_answer_is_refused_with_its_place(case: str, tmp_path: Path) ->
     file = tmp_path / "answer.json"
     file.write_text(json.dumps(value), encoding="utf-8")
     answers, problems = read_answers([file], ["my-project"], ["us-central1"])
-    assert [problem.line() for problem in problems] == [f"{file}: {line}" for line in expected]
+    assert [problem.line() for problem in problems] == [f"{file}: error: {line}" for line in expected]
     assert answers.limits == ()
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (None, "no file '{file}' [no-file]"),
-        (b"{", "{file}: is not JSON: Expecting property name enclosed in double quotes at line 1, column 2; "),
-        (b"", "{file}: is not JSON: Expecting value at line 1, column 1; "),
-        (b"\xff", "{file}: is not JSON: byte 0 is not UTF-8; "),
-        (b"limit: 5\n", "{file}: is not JSON: Expecting value at line 1, column 1; "),
-        (b"[" * 200_000, "{file}: is nested more than 64 levels deep; "),
+        (None, "error: no file '{file}' [no-file]"),
+        (b"{", "{file}: error: is not JSON: Expecting property name enclosed in double quotes at line 1, column 2; "),
+        (b"", "{file}: error: is not JSON: Expecting value at line 1, column 1; "),
+        (b"\xff", "{file}: error: is not JSON: byte 0 is not UTF-8; "),
+        (b"limit: 5\n", "{file}: error: is not JSON: Expecting value at line 1, column 1; "),
+        (b"[" * 200_000, "{file}: error: is nested more than 64 levels deep; "),
     ],
 )
 def test_a_file_that_is_not_json_is_refused(content: bytes | None, expected: str, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_file_that_is_not_json_is_refused(content: bytes | None, expected: str
 
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     _, (problem,) = read_answers([tmp_path], ["my-project"], ["us-central1"])
-    assert problem.line() == f"{tmp_path}: is a directory, not a file; write it with {COMMANDS} [unreadable]"
+    assert problem.line() == f"{tmp_path}: error: is a directory, not a file; write it with {COMMANDS} [unreadable]"
 
 
 def test_an_answer_with_a_project_number_fits_one_project_only() -> None:

@@ -136,8 +136,9 @@ def test_a_faulty_answer_is_one_line_and_exit_1(tmp_path: Path) -> None:
     result = run("batch-platform", "--have", str(file), "--have", str(tmp_path / "none.json"))
     assert result.exit_code == 1
     assert result.output.splitlines() == [
-        f"{file}: an answer of project 'other', and the fleet is in my-project [quota-project]",
-        f"no file '{tmp_path / 'none.json'}' [no-file]",
+        f"{file}: error: an answer of project 'other', and the fleet is in my-project [quota-project]",
+        f"error: no file '{tmp_path / 'none.json'}' [no-file]",
+        "2 errors",
     ]
 
 

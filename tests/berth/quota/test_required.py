@@ -108,6 +108,7 @@ def test_workers_of_a_manager_count_in_their_own_regions() -> None:
     assert result["us-east5", family] == (32, 32, 0)
     assert result["global", "GPUS_ALL_REGIONS"] == (96 + 16, 96 + 16, 8)
     assert result["global", "NETWORKS"] == (3, 3, 0)
+    assert result["us-central1", "STATIC_ADDRESSES"] == (1, 1, 0), "the address of the manager's NAT"
 
 
 def test_a_described_cluster_needs_no_quota() -> None:

@@ -391,7 +391,7 @@ def test_a_page_without_jobs_has_no_timeline_and_faulty_jobs_have_no_page(tmp_pa
 def test_the_name_of_another_stack_is_not_a_file_of_jobs() -> None:
     """`berth admit` compares two stacks; a page is of one."""
     done = berth("report", "dev", "--jobs", "local")
-    assert (done.exit_code, done.stdout, done.stderr) == (1, "", "no file 'local' [no-file]\n")
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", "error: no file 'local' [no-file]\n")
 
 
 def test_many_jobs_have_only_a_table() -> None:

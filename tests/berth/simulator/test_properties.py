@@ -125,24 +125,14 @@ def test_no_job_is_ever_admitted_beyond_the_ceiling_of_its_queue(run: Run) -> No
     play(run, Simulator(run.setup), look)
 
 
-@few
-@given(runs(kinds=ALL))
-def test_recorded_usage_is_that_of_the_jobs(run: Run) -> None:
+def recorded_usage_is_that_of_the_jobs(simulator: Simulator) -> None:
     """The simulator updates the tree in each step; here its usage is computed from the jobs."""
-
-    def look(simulator: Simulator) -> None:
-        for cell in CELLS:
-            used = Reckoning(simulator, cell).used
-            assert used == {name: line.node.quota_state(cell).usage for name, line in simulator.queue_states.items()}
-
-    play(run, Simulator(run.setup), look)
+    for cell in CELLS:
+        used = Reckoning(simulator, cell).used
+        assert used == {name: line.node.quota_state(cell).usage for name, line in simulator.queue_states.items()}
 
 
-@few
-@given(runs(kinds=ALL))
-def test_when_all_jobs_are_gone_nothing_is_used(run: Run) -> None:
-    simulator = Simulator(run.setup)
-    play(run, simulator, lambda _: None)
+def nothing_is_used_when_all_jobs_are_gone(simulator: Simulator) -> None:
     for name in list(simulator.workloads):
         simulator.finish(name)
     for line in simulator.queue_states.values():
@@ -168,45 +158,43 @@ def allowed(by: SimulatedWorkload, victim: SimulatedWorkload) -> bool:
     return rule == ANY or (rule != NEVER and by.priority > victim.priority)
 
 
-@few
-@given(runs(kinds=ALL))
-def test_jobs_that_the_preemption_rules_protect_are_not_preempted(run: Run) -> None:
-    def look(simulator: Simulator) -> None:
-        assert all(allowed(move.preemptor, move.workload) for move in simulator.events if move.preemptor is not None)
-
-    play(run, Simulator(run.setup), look)
+def jobs_that_the_preemption_rules_protect_are_not_preempted(simulator: Simulator) -> None:
+    assert all(allowed(move.preemptor, move.workload) for move in simulator.events if move.preemptor is not None)
 
 
-@few
-@given(runs(kinds=ALL))
-def test_a_stopped_queue_admits_no_job(run: Run) -> None:
-    def look(simulator: Simulator) -> None:
-        for move in simulator.events:
-            if move.kind in ("admitted", "reserved"):
-                assert move.workload.queue_state.is_active()
-
-    play(run, Simulator(run.setup), look)
+def a_stopped_queue_admits_no_job(simulator: Simulator) -> None:
+    for move in simulator.events:
+        if move.kind in ("admitted", "reserved"):
+            assert move.workload.queue_state.is_active()
 
 
-@few
-@given(runs(kinds=ALL))
-def test_in_a_strict_fifo_queue_no_job_overtakes_a_pending_one(run: Run) -> None:
+def in_a_strict_fifo_queue_no_job_overtakes_a_pending_one(simulator: Simulator) -> None:
     """An admitted job precedes all pending ones by priority, then by arrival, except those preempted in this step."""
+    pushed = any(move.kind in (JobEventKind.PREEMPTED, JobEventKind.PREEMPTION_LOOP) for move in simulator.events)
+    for work in [move.workload for move in simulator.events if move.kind == "admitted" and not pushed]:
+        waiting = [
+            w for w in simulator.workloads.values() if w.queue_state is work.queue_state and w.state == JobState.PENDING
+        ]
+        if work.queue_state.queue.is_strict_fifo and work.has_quota():
+            assert all(
+                (-work.priority, work.arrival_order) < (-other.priority, other.arrival_order) for other in waiting
+            )
+
+
+@few
+@given(runs(kinds=ALL))
+def test_every_step_keeps_every_rule(run: Run) -> None:
+    """Each run is simulated once for all of them."""
 
     def look(simulator: Simulator) -> None:
-        pushed = any(move.kind in (JobEventKind.PREEMPTED, JobEventKind.PREEMPTION_LOOP) for move in simulator.events)
-        for work in [move.workload for move in simulator.events if move.kind == "admitted" and not pushed]:
-            waiting = [
-                w
-                for w in simulator.workloads.values()
-                if w.queue_state is work.queue_state and w.state == JobState.PENDING
-            ]
-            if work.queue_state.queue.is_strict_fifo and work.has_quota():
-                assert all(
-                    (-work.priority, work.arrival_order) < (-other.priority, other.arrival_order) for other in waiting
-                )
+        recorded_usage_is_that_of_the_jobs(simulator)
+        jobs_that_the_preemption_rules_protect_are_not_preempted(simulator)
+        a_stopped_queue_admits_no_job(simulator)
+        in_a_strict_fifo_queue_no_job_overtakes_a_pending_one(simulator)
 
-    play(run, Simulator(run.setup), look)
+    simulator = Simulator(run.setup)
+    play(run, simulator, look)
+    nothing_is_used_when_all_jobs_are_gone(simulator)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -268,44 +268,44 @@ FOREIGN = matrix([series(USAGE, [1.0], cluster_queue="other", flavor="x", resour
 REFUSED: dict[str, tuple[object, str]] = {
     "cut off": (
         json.dumps(FOREIGN)[:-9],
-        "{}: is not JSON: Expecting value at line 1, column 212; " + AGAIN,
+        "{}: error: is not JSON: Expecting value at line 1, column 212; " + AGAIN,
     ),
-    "empty": ("", "{}: is not JSON: Expecting value at line 1, column 1; " + AGAIN),
+    "empty": ("", "{}: error: is not JSON: Expecting value at line 1, column 1; " + AGAIN),
     "an instant query": (
         INSTANT,
-        "{}: is a result of type 'vector', " + RANGE,
+        "{}: error: is a result of type 'vector', " + RANGE,
     ),
     "an error of Prometheus": (
         {"status": "error", "errorType": "bad_data", "error": "invalid parameter"},
-        "{}: Prometheus answered with an error: invalid parameter; correct the query [bad-metrics]",
+        "{}: error: Prometheus answered with an error: invalid parameter; correct the query [bad-metrics]",
     ),
     "no answer": (
         {"a": 1},
-        "{}: is no answer of Prometheus, " + RANGE,
+        "{}: error: is no answer of Prometheus, " + RANGE,
     ),
     "a list of numbers": (
         [1],
-        "{}: is no answer of Prometheus, " + RANGE,
+        "{}: error: is no answer of Prometheus, " + RANGE,
     ),
     "series without numbers": (
         matrix([{"metric": {"__name__": USAGE}, "values": [[1, "x"]]}]),
-        "{}: series 0 has no labels or no numbers; save the answer again [bad-metrics]",
+        "{}: error: series 0 has no labels or no numbers; save the answer again [bad-metrics]",
     ),
     "a period without data": (
         matrix([]),
-        "no series of kueue_cluster_queue_resource_usage has a sample; " + QUERIES,
+        "error: no series of kueue_cluster_queue_resource_usage has a sample; " + QUERIES,
     ),
     "only NaN": (
         matrix([series(USAGE, [float("nan")], cluster_queue="vision-train", flavor="v5e", resource="google.com/tpu")]),
-        "no series of kueue_cluster_queue_resource_usage has a sample; " + QUERIES,
+        "error: no series of kueue_cluster_queue_resource_usage has a sample; " + QUERIES,
     ),
     "metrics of another fleet": (
         FOREIGN,
-        "no cluster queue of dev has a sample, but 'other' have; name metrics of this fleet [other-fleet]",
+        "error: no cluster queue of dev has a sample, but 'other' have; name metrics of this fleet [other-fleet]",
     ),
     "deeply nested": (
         "[" * 100_000,
-        "{}: is nested more than 64 levels deep; " + AGAIN,
+        "{}: error: is nested more than 64 levels deep; " + AGAIN,
     ),
 }
 

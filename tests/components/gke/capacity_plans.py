@@ -11,45 +11,35 @@ from berth.plan.capacity import (
     WorkloadPolicyPlan,
     reservation_path,
 )
-from berth.plan.gke import GpuPlan, NodePoolPlan
-from berth.plan.node_settings import (
-    GpuSharingPlan,
-    KubeletPlan,
-    LinuxPlan,
-    LocalSsdPlan,
-    NodeInterfacePlan,
-    NodeNetworkPlan,
-    PlacementPlan,
-    UpgradePlan,
-)
+from berth.plan.gke import NO_SETTINGS, GpuPlan, NodePoolPlan
+from berth.plan.node_settings import NodeInterfacePlan, NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds
+from berth.spec.machines.node_system import HugepagesSpec, KubeletSpec, NodeSystemSpec, SurgeSpec
+from berth.spec.machines.pools import GpuSharingSpec, LocalSsdSpec, NodeSettings
 from tests.components.gke.plans import L4, SLICE
 from tests.engine import PROJECT
 
 ZONE = "us-central1-a"
+written, shared, surge = NodeSettings.model_construct, GpuSharingSpec.model_construct, SurgeSpec.model_construct
+"""Keys of a pool, spelt as fields."""
 GPUS = replace(L4, zones=(ZONE,), total_nodes=Bounds(min=0, max=4))
 H200 = replace(
     GPUS,
     machine_type="a3-ultragpu-8g",
-    gpu=GpuPlan(type="nvidia-h200-141gb", count=8, driver_version="LATEST"),
+    gpu=GpuPlan(type="nvidia-h200-141gb", count=8),
     disk_type="hyperdisk-balanced",
     attached_ssds=True,
 )
-A100 = replace(GPUS, machine_type="a2-highgpu-1g")
+A100 = replace(GPUS, machine_type="a2-highgpu-1g", gpu=GpuPlan(type="nvidia-tesla-a100", count=1))
 TRILLIUM = replace(
     SLICE, machine_type="ct6e-standard-4t", slice_topology="4x4", nodes_per_zone=4, disk_type="hyperdisk-balanced"
 )
 RESTING = replace(TRILLIUM, nodes_per_zone=None, location_policy="ANY")
 PRIVATE = NodeNetworkPlan(private_nodes=True)
-FLEX_GPUS = replace(GPUS, flex_start=True, auto_repair=False, upgrade=None)
-FLEX_SLICE = replace(RESTING, flex_start=True, auto_repair=False, upgrade=None)
+FLEX_GPUS = replace(GPUS, flex_start=True, auto_repair=False, settings=NO_SETTINGS)
+FLEX_SLICE = replace(RESTING, flex_start=True, auto_repair=False, settings=NO_SETTINGS)
 DRANET = {"cloud.google.com/gke-networking-dra-driver": "true"}
 QUEUED = {"cloud.google.com/gke-queued": "true"}
-
-
-def a100(partition: str, sharing: GpuSharingPlan | None = None, driver: str = "DEFAULT") -> GpuPlan:
-    """One A100 cut into partitions."""
-    return GpuPlan(type="nvidia-tesla-a100", count=1, driver_version=driver, partition_size=partition, sharing=sharing)
 
 
 def _policy(topology: str) -> PlacementPlan:
@@ -72,26 +62,45 @@ _POOLS: dict[str, NodePoolPlan] = {
     "compact": replace(GPUS, placement=PlacementPlan(type="COMPACT")),
     "tpu7x": replace(TRILLIUM, machine_type="tpu7x-standard-4t", slice_topology="2x2x2", placement=_policy("2x2x2")),
     "domain": replace(
-        H200, placement=PlacementPlan(type="COMPACT", policy="d"), upgrade=UpgradePlan(max_surge=0, max_unavailable=18)
+        H200,
+        placement=PlacementPlan(type="COMPACT", policy="d"),
+        settings=written(surge=surge(max_unavailable=18)),
     ),
     # what their GPUs are
-    "time-sharing": replace(A100, gpu=a100("1g.5gb", GpuSharingPlan(strategy="TIME_SHARING", clients=2))),
-    "mps": replace(A100, gpu=replace(a100("1g.5gb"), sharing=GpuSharingPlan(strategy="MPS", clients=4))),
-    "mig": replace(A100, gpu=a100("2g.10gb", driver="INSTALLATION_DISABLED")),
+    "time-sharing": replace(
+        A100,
+        settings=written(gpu_partition="1g.5gb", gpu_sharing=shared(max_shared_clients=2)),
+    ),
+    "mps": replace(
+        A100,
+        settings=written(gpu_partition="1g.5gb", gpu_sharing=shared(strategy="mps", max_shared_clients=4)),
+    ),
+    "mig": replace(A100, settings=written(gpu_partition="2g.10gb", driver_version="disabled")),
     # what their nodes are
-    "ssd": replace(GPUS, local_ssd=LocalSsdPlan(ephemeral=2)),
-    "ssd-block": replace(GPUS, local_ssd=LocalSsdPlan(block=2)),
+    "ssd": replace(GPUS, settings=written(local_ssd=LocalSsdSpec.model_construct(ephemeral=2))),
+    "ssd-block": replace(GPUS, settings=written(local_ssd=LocalSsdSpec.model_construct(block=2))),
     "attached": H200,
-    "confidential": replace(GPUS, machine_type="a3-highgpu-1g", confidential="TDX", secure_boot=False),
+    "confidential": replace(
+        GPUS,
+        machine_type="a3-highgpu-1g",
+        settings=written(confidential_nodes="TDX", secure_boot=False),
+    ),
     "tuned": replace(
         GPUS,
-        max_pods_per_node=32,
-        kubelet=KubeletPlan(cpu_manager="static", topology_manager="restricted", pod_pids_limit=4096),
-        linux=LinuxPlan(sysctls={"net.core.somaxconn": "2048", "kernel.shmmax": "1"}, hugepages_2m=1024),
+        settings=written(
+            max_pods_per_node=32,
+            node_system_config=NodeSystemSpec.model_construct(
+                kubelet=KubeletSpec.model_construct(
+                    cpu_manager_policy="static", topology_manager_policy="restricted", pod_pids_limit=4096
+                ),
+                sysctls={"net.core.somaxconn": "2048", "kernel.shmmax": "1"},
+                hugepages=HugepagesSpec.model_construct(size_2m=1024),
+            ),
+        ),
     ),
     "no-repair": replace(GPUS, auto_repair=False),
     # how they are kept
-    "surge": replace(GPUS, upgrade=UpgradePlan(max_surge=2, max_unavailable=1)),
+    "surge": replace(GPUS, settings=written(surge=surge(max_surge=2, max_unavailable=1))),
     # their networks
     "rdma": replace(H200, network=replace(PRIVATE, accelerator_networks="rdma")),
     "dranet": replace(

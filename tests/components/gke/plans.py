@@ -20,6 +20,7 @@ from berth.plan.gke import (
 )
 from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
 from berth.plan.nodes import Bounds, Taint
+from berth.spec.machines.pools import NodeSettings
 from tests.engine import PROJECT
 
 NODES = ServiceAccountPlan(
@@ -111,17 +112,15 @@ L4 = NodePoolPlan(
     total_nodes=Bounds(min=0, max=24),
     location_policy="ANY",
     slice_topology=None,
-    gpu=GpuPlan(type="nvidia-l4", count=2, driver_version="LATEST"),
+    gpu=GpuPlan(type="nvidia-l4", count=2),
+    settings=NodeSettings.model_construct(driver_version="latest", surge=SURGE_ONE),
     spot=False,
     reservation=None,
     labels={"berth/flavor": "l4", "a": "1"},
     taints=(Taint(key="reserved", value="true", effect="NoSchedule"), Taint(key="a", value="b", effect="NoExecute")),
     disk_type="pd-balanced",
-    disk_size_gb=100,
-    secure_boot=True,
     image_streaming=True,
     protect=True,
-    upgrade=SURGE_ONE,
 )
 
 SLICE = NodePoolPlan(
@@ -139,11 +138,9 @@ SLICE = NodePoolPlan(
     labels={},
     taints=(),
     disk_type=None,
-    disk_size_gb=100,
-    secure_boot=True,
     image_streaming=False,
     protect=True,
-    upgrade=DRAIN_FIRST,
+    settings=NodeSettings.model_construct(surge=DRAIN_FIRST),
 )
 
 

@@ -10,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from berth.plan.gke import NodePoolPlan
-from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, UpgradePlan
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
 from berth.plan.nodes import Bounds
+from berth.spec.machines.node_system import SurgeSpec
 from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation
 from tests.components.gke.plans import L4, RESERVATION, SLICE, google
@@ -171,11 +172,11 @@ def test_a_pool_starts_with_its_minimum_up_to_its_maximum(least: int, most: int,
     assert pool(plan).inputs["initialNodeCount"] == first
 
 
-@pytest.mark.parametrize("upgrade", [SURGE_ONE, DRAIN_FIRST, None])
+@pytest.mark.parametrize("surge", [SURGE_ONE, DRAIN_FIRST, None])
 @pytest.mark.parametrize("plan", [RESERVED, SLICE, L4])
-def test_every_pool_has_the_upgrade_settings_of_the_plan(plan: NodePoolPlan, upgrade: UpgradePlan | None) -> None:
-    inputs = pool(replace(plan, upgrade=upgrade)).inputs
-    expected = upgrade and {"maxSurge": upgrade.max_surge, "maxUnavailable": upgrade.max_unavailable}
+def test_every_pool_has_the_upgrade_settings_of_the_plan(plan: NodePoolPlan, surge: SurgeSpec | None) -> None:
+    inputs = pool(replace(plan, settings=plan.settings.model_copy({"surge": surge}))).inputs
+    expected = surge and {"maxSurge": surge.max_surge, "maxUnavailable": surge.max_unavailable}
     assert inputs.get("upgradeSettings") == (expected and {"strategy": "SURGE", **expected})
 
 
@@ -214,7 +215,7 @@ def test_nodes_are_identified_by_their_account_and_pods_by_their_own() -> None:
 
 
 def test_nodes_match_the_plan() -> None:
-    config = node(replace(L4, secure_boot=False, spot=True))
+    config = node(replace(L4, settings=L4.settings.model_copy({"secure_boot": False}), spot=True))
     assert config["machineType"] == "g2-standard-24"
     assert config["spot"] is True
     assert config["shieldedInstanceConfig"] == {"enableSecureBoot": False, "enableIntegrityMonitoring": True}

@@ -30,7 +30,6 @@ from berth.plan.configuration import (
     TransformationPlan,
 )
 from berth.plan.kueue import ChartPlan, CohortPlan
-from berth.plan.nodes import Toleration
 from components.kubernetes import KubernetesObject, overlay, type_token
 from components.kueue.admission_checks import AdmissionChecks
 from components.kueue.cohorts import Cohorts
@@ -50,7 +49,7 @@ CHARTS = (
         chart="oci://registry.k8s.io/jobset/charts/jobset",
         version="0.12.0",
         namespace="jobset-system",
-        values=helm_values.jobset_values(),
+        values={},
     ),
     ChartPlan(
         name="kueue",
@@ -349,9 +348,8 @@ def test_a_type_token_has_the_api_group_except_core() -> None:
     assert type_token({"apiVersion": "v1", "kind": "ServiceAccount"}) == "kubernetes:core/v1:ServiceAccount"
 
 
-def values(*, cluster_queues: int = 4, **placed: Any) -> dict[str, Any]:
-    made = helm_values.chart_values(ConfigurationPlan(), cluster_queues=cluster_queues, **placed)
-    return cast("dict[str, Any]", made)
+def values(*, cluster_queues: int = 4) -> dict[str, Any]:
+    return cast("dict[str, Any]", helm_values.chart_values(ConfigurationPlan(), cluster_queues=cluster_queues))
 
 
 def text(**changes: Any) -> str:
@@ -401,27 +399,6 @@ def test_kueues_size_grows_in_few_steps_with_the_fleet(queues: int, size: str) -
     """Its size is part of its pod, so a change restarts it."""
     resources = values(cluster_queues=queues)["controllerManager"]["manager"]["resources"]
     assert resources["requests"]["memory"] == resources["limits"]["memory"] == size
-
-
-def test_controllers_run_on_the_system_pool() -> None:
-    placed: dict[str, Any] = {
-        "node_labels": {"berth.dev/pool": "system"},
-        "tolerations": (Toleration(key="system", operator="Exists", effect="NoSchedule"),),
-    }
-    expected = {
-        "nodeSelector": {"berth.dev/pool": "system"},
-        "tolerations": [{"key": "system", "operator": "Exists", "effect": "NoSchedule"}],
-    }
-    assert helm_values.jobset_values(**placed) == {"controller": expected}
-    manager = values(**placed)["controllerManager"]
-    assert {key: manager[key] for key in expected} == expected
-
-
-def test_a_mirror_changes_the_repository_and_leaves_the_tag_to_the_chart() -> None:
-    mirror = "europe-docker.pkg.dev/acme/mirror/kueue"
-    assert values(image=mirror)["controllerManager"]["manager"]["image"] == {"repository": mirror}
-    assert helm_values.jobset_values(image=mirror) == {"image": {"repository": mirror}}
-    assert helm_values.jobset_values() == {}
 
 
 def rendered(plan: ConfigurationPlan) -> dict[str, Any]:

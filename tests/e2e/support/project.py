@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
-BERTH = (sys.executable, "-c", "from berth.cli import main; main()")
+BERTH = (sys.executable, "-c", "from berth.cli import run_command; run_command()")
 """The command `berth` of the code under test."""
 ENVIRONMENT = {
     "PULUMI_CONFIG_PASSPHRASE": "",

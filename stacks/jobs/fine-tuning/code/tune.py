@@ -19,7 +19,7 @@ MODEL = os.environ.get("MODEL", "google/gemma-2b")
 OUTPUT_DIR = pathlib.Path(os.environ.get("OUTPUT_DIR", "/output"))
 
 
-def main() -> None:
+def tune() -> None:
     """Train an adapter, and write it to OUTPUT_DIR."""
     dataset = load_dataset("b-mc2/sql-create-context", split="train[:2000]").map(
         lambda row: {"text": f"### Question\n{row['question']}\n### Tables\n{row['context']}\n### SQL\n{row['answer']}"}
@@ -45,4 +45,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tune()

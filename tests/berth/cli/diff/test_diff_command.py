@@ -69,7 +69,7 @@ def test_faults_of_either_side_are_printed_and_exit_1(project: Path) -> None:
     (project / "Pulumi.next.yaml").write_text(BASE["Pulumi.dev.yaml"].replace("2x4", "2x5"), encoding="utf-8")
     result = berth("diff", "dev", "next")
     assert result.exit_code == 1
-    assert result.stderr.startswith("Pulumi.next.yaml:24: pools.v5e.topology: '2x5'")
+    assert result.stderr.startswith("Pulumi.next.yaml:24: error: pools.v5e.topology: '2x5'")
     assert result.stdout == ""
 
 
@@ -107,7 +107,7 @@ def test_a_fault_at_a_revision_has_the_revision_in_its_place(repository: Path) -
     git("commit", "-qam", "broken")
     result = berth("diff", "HEAD:dev", "main:dev")
     assert result.exit_code == 1
-    assert result.stderr.startswith("HEAD:teams/speech.yaml:1: teams.speech.cohort: no cohort 'nowhere'")
+    assert result.stderr.startswith("HEAD:teams/speech.yaml:1: error: teams.speech.cohort: no cohort 'nowhere'")
 
 
 def test_a_teams_stack_at_a_revision_has_the_platform_of_that_revision(repository: Path) -> None:

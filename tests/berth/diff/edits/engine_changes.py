@@ -10,22 +10,25 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Any, Final, cast
 
 from msgspec import Struct
 
+from berth.alibaba import fleet as alibaba_fleet
 from berth.backends.table import StackPlan
 from berth.diff.compare import Changes
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.kinds import ChangeKind, ResourceKind
+from berth.diff.kinds import ChangeKind
 from berth.diff.pools import PoolChange
+from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect
-from berth.diff.update_effects import UpdateEffect
 from berth.engine import RecordedResource
+from berth.google import fleet as google_fleet
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
+from berth.resource import ResourceKind
 from berth.yaml_loader import load_table
+from tests.stack_files import ROOT
 
 CREATED, DELETED, UPDATED, REPLACED, KEPT = (
     ChangeKind.CREATED,
@@ -36,21 +39,23 @@ CREATED, DELETED, UPDATED, REPLACED, KEPT = (
 )
 Resources = Mapping[str, RecordedResource]
 
+TABLES: Final = ROOT / "berth" / "diff" / "provider_inputs"
+
 
 @cache
 def _marks() -> Mapping[str, list[str]]:
-    return load_table(Path(__file__).with_name("provider_replaces.yaml"))
+    return load_table(TABLES / "replaces.yaml")
 
 
 @cache
 def _kubernetes_marks() -> Mapping[str, Mapping[str, list[str]]]:
     """`forceNew` of the Kubernetes provider by kind, from the table that another test compares with the provider's."""
-    return load_table(Path(__file__).parents[4] / "berth" / "diff" / "kinds.yaml")
+    return load_table(ROOT / "berth" / "diff" / "kinds.yaml")
 
 
 @cache
 def _kept_inputs() -> Mapping[str, list[str]]:
-    return load_table(Path(__file__).with_name("provider_keeps.yaml"))
+    return load_table(TABLES / "keeps.yaml")
 
 
 def marks_of(resource: RecordedResource) -> list[str]:
@@ -143,77 +148,36 @@ def depends_on_replaced(resource: RecordedResource, replaced: set[str], after: R
 Address = tuple[str, ...]
 """("object", worker, kind, namespace, name), ("pool", name), or a resource's (kind, key)."""
 
-_NAMES: Final[Mapping[str, tuple[str, str, str]]] = {
-    "gcp:compute/reservation:Reservation": (ResourceKind.RESERVATION, "", "-reservation"),
-    "gcp:compute/futureReservation:FutureReservation": (ResourceKind.FUTURE_RESERVATION, "", "-request"),
-    "gcp:container/cluster:Cluster": (ResourceKind.CLUSTER, "", "-cluster"),
-    "gcp:monitoring/alertPolicy:AlertPolicy": ("alert", "views-", "-alert"),
-    "gcp:monitoring/dashboard:Dashboard": (ResourceKind.DASHBOARD, "views-", "-dashboard"),
-    "gcp:compute/resourcePolicy:ResourcePolicy": ("workload policy", "", "-policy"),
-    "alicloud:ackone/cluster:Cluster": (ResourceKind.FLEET, "", ""),
-    "alicloud:ackone/membershipAttachment:MembershipAttachment": (ResourceKind.MEMBERSHIP, "fleet-", ""),
-    "alicloud:cs/managedKubernetes:ManagedKubernetes": (ResourceKind.CLUSTER, "member-", "-cluster"),
-}
-"""Type → what people call it, and what its name in the program begins and ends with beside its key."""
-_COMPONENTS: Final = {
-    "berth:gke:Network": "network",
-    "berth:gke:NodeServiceAccount": "node identity",
-    "berth:gke:AcceleratorNetworks": "accelerator networks",
-    "berth:tenancy:Access": "access",
-    "berth:tenancy:Team": "team identity",
-    "berth:monitoring:Collection": ResourceKind.CONTROLLER,
-}
-"""Component → what people call all that it makes in the cloud."""
+Named = Mapping[tuple[str, str], tuple[Address, bool]]
+"""Type and name in the program → how the diff calls a resource, and whether one line stands for several resources."""
 
 
-def address_of(
-    resource: RecordedResource, resources: Resources, pools: Mapping[str, str], workers: Collection[str]
-) -> Address | None:
+def named_resources(plan: StackPlan) -> Named:
+    """Everything in the cloud that a stack registers, with its name in the diff."""
+    resources = (
+        google_fleet.registrations(plan)
+        if isinstance(plan, FleetPlan)
+        else alibaba_fleet.registrations(plan)
+        if isinstance(plan, AckFleetPlan)
+        else ()
+    )
+    return {
+        (made.type, f"{each.name}-{role}"): (("pool", each.pool) if each.pool else (each.kind, each.key), not each.role)
+        for each in resources
+        for role, made in each.registrations().items()
+    }
+
+
+def address_of(resource: RecordedResource, named: Named, workers: Collection[str]) -> Address | None:
     """How the diff calls a resource; None of components, providers and what the diff has no line for."""
     if not resource.custom or resource.type.startswith("pulumi:"):
         return None
-    worker, slash, name = resource.name.partition("/")
-    worker, slash, name = (worker, slash, name) if worker in workers else ("", "", resource.name)
-    if resource.type.startswith("kubernetes:") and not resource.type.startswith("kubernetes:helm"):
-        metadata = cast("Mapping[str, str]", resource.inputs["metadata"])
-        return "object", worker, resource.type.rpartition(":")[2], metadata.get("namespace", ""), metadata["name"]
-    if resource.type == "gcp:container/nodePool:NodePool":
-        key = f"{worker}{slash}{name.removesuffix('-pool')}"
-        return ("pool", pools[key]) if key in pools else (ResourceKind.SYSTEM_POOL, key)
-    if resource.type == "alicloud:cs/nodePool:NodePool":
-        return "pool", pools[name]
-    if resource.type == "gcp:projects/service:Service":
-        return "service", f"{worker}{slash}{resource.inputs['service']}"
-    if resource.type == "kubernetes:helm.sh/v3:Release":
-        return ResourceKind.CONTROLLER, f"{worker}{slash}{name.partition('-')[2]}"
-    if resource.type in _NAMES:
-        kind, start, end = _NAMES[resource.type]
-        key = name.removeprefix(start).removesuffix(end)
-        return kind, ResourceKind.FLEET if kind == ResourceKind.FLEET else f"{worker}{slash}{key}"
-    return _address_of_component(resource, resources)
-
-
-def _address_of_component(resource: RecordedResource, resources: Resources) -> Address | None:
-    parent = resources[cast("str", resource.parent)]
-    if parent.type == "berth:gke:WebhookFirewall":
-        kind = ResourceKind.WEBHOOK_FIREWALL
-        return kind, f"{parent.name.removesuffix('webhooks')}{kind}"
-    return _COMPONENTS[parent.type], parent.name
-
-
-def pool_names(*plans: StackPlan) -> dict[str, str]:
-    """The node pools of both plans by their names in the program → the pool that people know."""
-    names: dict[str, str] = {}
-    for plan in plans:
-        if isinstance(plan, FleetPlan):
-            names |= {_node_pool_key(p.worker, n.key): p.name for p in plan.pools for n in p.node_pools}
-        elif isinstance(plan, AckFleetPlan):
-            names |= {n.key: f"{m.name}/{n.name}" for m in plan.members for n in m.node_pools}
-    return names
-
-
-def _node_pool_key(worker: str | None, key: str) -> str:
-    return f"{worker}/{key}" if worker else key
+    if (resource.type, resource.name) in named:
+        return named[resource.type, resource.name][0]
+    worker = resource.name.partition("/")[0]
+    metadata = cast("Mapping[str, str]", resource.inputs["metadata"])
+    kind = resource.type.rpartition(":")[2]
+    return "object", worker if worker in workers else "", kind, metadata.get("namespace", ""), metadata["name"]
 
 
 def reported(changes: Changes) -> dict[Address, str]:
@@ -246,17 +210,20 @@ def disagreements(
     before: Resources, after: Resources, changes: Changes, plans: tuple[StackPlan, StackPlan]
 ) -> Iterator[Disagreement]:
     """Compare what the engine does with what the diff says, resource by resource."""
-    engine, diff, pools = engine_changes(before, after), reported(changes), pool_names(*plans)
+    engine, diff = engine_changes(before, after), reported(changes)
+    sides = [(resources, named_resources(plan)) for resources, plan in zip((before, after), plans, strict=True)]
     possible = _possibly_replaced(engine, before, after)
     if any(field.path in _ELSEWHERE for thing in changes.things for field in thing.because):
         possible |= {urn for urn, resource in after.items() if resource.type.startswith("alicloud:")}
     workers = {worker.name for plan in plans if isinstance(plan, FleetPlan) for worker in plan.workers}
     for urn in {**before, **after}:
-        addresses = [address_of(side[urn], side, pools, workers) for side in (before, after) if urn in side]
+        known = [(resources[urn], named) for resources, named in sides if urn in resources]
+        addresses = [address_of(resource, named, workers) for resource, named in known]
         if addresses[-1] is None:
             continue
         does, says = engine.get(urn), _says(addresses, diff)
-        is_component = addresses[-1][0] in _COMPONENTS.values()
+        resource, named = known[-1]
+        is_component = named.get((resource.type, resource.name), (addresses[-1], False))[1]
         if not _agree(does, says, can_be_replaced=urn in possible, is_component=is_component):
             yield Disagreement(urn, does, says)
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from berth.engine import run_program
-from berth.plan.gke import MaintenanceExclusion
-from berth.plan.node_settings import SURGE_ONE, KubeletPlan, LinuxPlan, UpgradePlan
+from berth.plan.gke import NO_SETTINGS, MaintenanceExclusion
+from berth.plan.node_settings import SURGE_ONE
+from berth.spec.machines.node_system import NodeSystemSpec, SurgeSpec
 from berth.validation.capacity import pod_block_size
 from tests import small_fleets as small
 from tests.berth.planner.cluster.test_controllers import ALL as KUEUE
@@ -93,44 +94,15 @@ def test_every_cluster_key_is_planned() -> None:
 
 def test_every_node_key_is_planned() -> None:
     (pool,) = small.pool(small.plan(FLEET), "l4").node_pools
-    assert pool.upgrade == UpgradePlan(max_surge=2, max_unavailable=1)
-    assert (pool.max_pods_per_node, pool.secure_boot) == (32, False)
-    assert pool.kubelet == KubeletPlan(
-        cpu_manager="static",
-        memory_manager="Static",
-        topology_manager="single-numa-node",
-        topology_scope="pod",
-        cpu_cfs_quota=False,
-        cpu_cfs_quota_period="10ms",
-        pod_pids_limit=4096,
-        max_parallel_image_pulls=5,
-        container_log_max_size="50Mi",
-        container_log_max_files=3,
-        image_gc_high_threshold_percent=80,
-        image_gc_low_threshold_percent=60,
-        image_minimum_gc_age="2m",
-        image_maximum_gc_age="24h",
-        allowed_unsafe_sysctls=("net.core.*",),
-        single_process_oom_kill=True,
-        insecure_readonly_port=False,
-        shutdown_grace_seconds=60,
-        shutdown_grace_critical_seconds=20,
-    )
-    assert pool.linux == LinuxPlan(
-        sysctls={"net.core.somaxconn": "2048", "net.ipv4.tcp_rmem": "4096 87380 6291456"},
-        cgroup_mode="CGROUP_MODE_V2",
-        hugepages_2m=1024,
-        hugepages_1g=2,
-        transparent_hugepages="TRANSPARENT_HUGEPAGE_ENABLED_MADVISE",
-        transparent_hugepage_defrag="TRANSPARENT_HUGEPAGE_DEFRAG_DEFER_WITH_MADVISE",
-    )
+    assert pool.settings.surge == SurgeSpec.model_construct(max_surge=2, max_unavailable=1)
+    assert (pool.settings.max_pods_per_node, pool.settings.secure_boot) == (32, False)
+    assert pool.settings.node_system_config == NodeSystemSpec.model_validate(POOL["nodeSystemConfig"])
 
 
 def test_node_settings_are_absent_by_default() -> None:
     """GKE's own defaults go on to change with its versions."""
     (pool,) = small.pool(small.plan(small.fleet_with()), "l4").node_pools
-    assert (pool.upgrade, pool.max_pods_per_node, pool.kubelet, pool.linux) == (SURGE_ONE, None, None, None)
-    assert pool.secure_boot
+    assert pool.settings == NO_SETTINGS.model_copy({"surge": SURGE_ONE, "secure_boot": True})
 
 
 def test_confidential_clusters_start_on_a_machine_that_supports_it() -> None:

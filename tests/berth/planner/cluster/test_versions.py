@@ -106,6 +106,6 @@ def test_notes_are_printed_only_by_plan() -> None:
         "  Pulumi.flex.yaml:5: note: cluster.releaseChannel: release channel 'regular' has no fixed version: "
         "Berth assumes GKE 1.32.2-gke.1652000 or later, which flex-start needs"
     )
-    assert run(app, ["check", "flex"]).stdout == "flex: no faults\n"
+    assert run(app, ["check", "flex"]).stdout == "flex: no errors\n"
     assert run(app, ["plan", "flex"]).stdout.endswith(f"No faults or warnings.\n\n1 note\n{line} [version-assumed]\n")
     assert '"severity": "note"' in run(app, ["plan", "flex", "--json"]).stdout

@@ -14,12 +14,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from berth import catalog
+from berth.google import node_pool as google
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
 from berth.plan.installers import RDMA_ARM64_IMAGE, RDMA_IMAGE
-from berth.plan.node_settings import SURGE_ONE, LocalSsdPlan, NodeNetworkPlan
+from berth.plan.node_settings import SURGE_ONE, NodeNetworkPlan
 from berth.plan.nodes import Bounds
+from berth.spec.machines.pools import LocalSsdSpec
 from stacks.platform import build
 from tests.engine import PREFIXED_TYPES, Run, both_modes, broken_rules, run
 from tests.small_fleets import (
@@ -247,8 +249,9 @@ def test_multi_networking_stays_on_if_stated() -> None:
 )
 def test_a_driver_is_gke_s_unless_it_is_disabled(written: str | None, driver_version: str) -> None:
     fleet = fleet_of_pools({"l4": gpus("g2-standard-24", **({"driverVersion": written} if written else {}))})
-    gpu = only(fleet).gpu
-    assert gpu is not None and gpu.driver_version == driver_version
+    made = google.node_pool(only(fleet), cluster="c", location="l", service_account="n")
+    (gpu,) = made.arguments["node_config"]["guest_accelerators"]
+    assert gpu["gpu_driver_installation_config"] == {"gpu_driver_version": driver_version}
     installers = plan(fleet).installers
     assert (installers is not None and installers.driver is not None) == (written == "disabled")
 
@@ -306,15 +309,18 @@ def test_networks_go_with_compact_placement_and_every_choice_of_local_ssds(machi
     assert result.attached_ssds == bool(machine.ssd_automatic)
     count = machine.ssd_automatic
     for use in ("ephemeral", "block") if count else ():
-        text = only(fleet_of(machine.name, networking="gpudirect", localSsd={use: count})).local_ssd
-        assert text == LocalSsdPlan(**{use: count})
+        text = only(fleet_of(machine.name, networking="gpudirect", localSsd={use: count})).settings.local_ssd
+        assert text == LocalSsdSpec.model_validate({use: count})
 
 
 @pytest.mark.parametrize("machine", [m for m in CURRENT if m.ssd_options], ids=lambda m: m.name)
 def test_chosen_local_ssds_are_requested_from_google(machine: catalog.Machine) -> None:
     for count in machine.ssd_options:
         result = only(fleet_of(machine.name, localSsd={"ephemeral": count}))
-        assert (result.local_ssd, result.attached_ssds) == (LocalSsdPlan(ephemeral=count), False)
+        assert (result.settings.local_ssd, result.attached_ssds) == (
+            LocalSsdSpec.model_construct(ephemeral=count),
+            False,
+        )
 
 
 @pytest.mark.parametrize("machine", CURRENT, ids=lambda m: m.name)
@@ -325,7 +331,7 @@ def test_compact_gpus_have_one_zone_and_the_maximum_of_their_family(
         return
     near = fleet_of(machine.name, compactPlacement=True)
     result = only(near)
-    assert (len(result.zones), result.upgrade) == (1, SURGE_ONE)
+    assert (len(result.zones), result.settings.surge) == (1, SURGE_ONE)
     assert result.placement is not None
     assert "compact-zones pools.p.zones" in faults(
         fleet_with({"pools.p.zone": REMOVED, "pools.p.zones": [ZONE, "us-central1-b"]}, base=near)
@@ -343,7 +349,7 @@ def test_gpus_of_dws_scale_from_zero_in_any_zone_unrepaired_and_unreserved(
     more: dict[str, Any] = {"networking": "gpudirect"} if machine.additional_networks else {}
     result = only(fleet_of_pools({"p": gpus(machine.name, capacity=capacity, **more) | {"nodes": {"max": 4}}}))
     assert (result.total_nodes, result.nodes_per_zone, result.zone_nodes) == (Bounds(min=0, max=4), None, None)
-    assert (result.location_policy, result.auto_repair, result.upgrade) == ("ANY", False, None)
+    assert (result.location_policy, result.auto_repair, result.settings.surge) == ("ANY", False, None)
     assert (result.spot, result.reservation, result.affinity) == (False, None, None)
     assert (result.labels.get("cloud.google.com/gke-queued") == "true") == (capacity == "queued")
 

@@ -17,9 +17,11 @@ def test_every_slice_of_a_pool_takes_its_range_and_says_that_its_nodes_are_priva
     """The provider sends false for private nodes as soon as anything of the network is set."""
     fleet = plan(fleet_with(RANGE, base=fleet_values("existing-gke")))
     networks = {pool.name: [each.network for each in pool.node_pools] for pool in fleet.own_pools}
+    ranges = {each.settings.pod_range_name for each in fleet.own_pools[-1].node_pools}
+    assert (fleet.own_pools[-1].name, ranges) == ("v5e", {"more-pods"})
     assert networks == {
         "dws": [NodeNetworkPlan()],
-        "v5e": [NodeNetworkPlan(private_nodes=True, pod_range="more-pods")] * 3,
+        "v5e": [NodeNetworkPlan(private_nodes=True)] * 3,
     }
 
 
@@ -33,7 +35,7 @@ def test_a_vpc_of_somebody_else_may_have_the_range_too() -> None:
     }
     base = fleet_values("multislice")
     fleet = plan(fleet_with({"cluster.network": shared, "pools.nodepool.podRangeName": "more-pods"}, base=base))
-    assert {each.network.pod_range for pool in fleet.own_pools for each in pool.node_pools} == {"more-pods"}
+    assert {each.settings.pod_range_name for pool in fleet.own_pools for each in pool.node_pools} == {"more-pods"}
 
 
 def test_the_provider_gets_the_range_and_makes_none(tmp_path: Any) -> None:

@@ -140,7 +140,7 @@ def test_gpus_come_with_the_machine_and_with_a_driver() -> None:
     """The driver is always named: left out, it is GKE's version's choice (systems.md, E.1)."""
     (each,) = node_pools({**L4, "driverVersion": "latest"})
     assert each.gpu is not None
-    assert (each.gpu.type, each.gpu.count, each.gpu.driver_version) == ("nvidia-l4", 2, "LATEST")
+    assert (each.gpu.type, each.gpu.count, each.settings.driver_version) == ("nvidia-l4", 2, "latest")
     assert pool(plan(fleet_of_pools({"p": L4})), "p").accelerators == Bounds(min=8, max=8)
 
 

@@ -8,6 +8,7 @@ and its borrowing limit, and a root no more than its quota.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -27,7 +28,7 @@ GPU = "nvidia.com/gpu"
 RESOURCES = {"l4": GPU}
 
 
-@dataclass
+@dataclass(eq=False)
 class Part:
     """A cohort with parts below it, or (without `below`) a queue; limits as Kueue reads them, None being no limit."""
 
@@ -44,11 +45,13 @@ def leaves(part: Part) -> list[Part]:
     return [leaf for each in part.below for leaf in leaves(each)] if part.below else [part]
 
 
+@lru_cache(maxsize=1024)
 def quota(part: Part) -> int:
     """What a part and those below it hold together."""
     return part.nominal + sum(quota(each) - kept(each) for each in part.below)
 
 
+@lru_cache(maxsize=1024)
 def kept(part: Part) -> int:
     """What a part does not lend."""
     return 0 if part.lend is None else max(0, quota(part) - part.lend)

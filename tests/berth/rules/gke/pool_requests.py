@@ -12,6 +12,7 @@ from berth.diagnostics import Severity
 from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import pool_violations
 from berth.rules.gke.pool_request import ClusterFeatures, PoolRequest, ReservationRequest
+from berth.spec.machines.pools import GpuSharingSpec, LocalSsdSpec, NodeSettings
 
 ZONE = "us-central1-a"
 NAMED = ReservationRequest(form="named", name="held")
@@ -25,7 +26,7 @@ def machine(name: str) -> Machine:
 
 
 def pool(name: str, topology: str | None = None, **changes: Any) -> PoolRequest:
-    """A pool of this machine in one zone, with nothing wrong but what the changes make wrong."""
+    """A pool of this machine in one zone, with nothing wrong but what the changes make wrong: fields, or settings."""
     row = machine(name)
     output = topology or row.single_host_topology
     shape = catalog.slice_shape(row, output) if output else None
@@ -40,7 +41,18 @@ def pool(name: str, topology: str | None = None, **changes: Any) -> PoolRequest:
         reservation=NAMED if changes.get("capacity") == "reservation" else None,
         cluster=READY,
     )
-    return replace(request, **changes)
+    settings = {key: value for key, value in changes.items() if key in NodeSettings.model_fields}
+    fields = {key: value for key, value in changes.items() if key not in settings}
+    return replace(request, **fields, settings=NodeSettings.model_construct(**settings))
+
+
+shared = GpuSharingSpec.model_construct
+"""The key gpuSharing, by time unless another strategy is named; no count of clients is refused."""
+
+
+def ephemeral_ssds(count: int) -> LocalSsdSpec:
+    """The key localSsd with this count, also one that no machine has."""
+    return LocalSsdSpec.model_construct(ephemeral=count)
 
 
 def codes(request: PoolRequest, severity: Severity | None = None) -> set[str]:

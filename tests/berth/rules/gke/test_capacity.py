@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from berth.diagnostics import Severity
-from berth.plan.node_settings import UpgradePlan
 from berth.plan.nodes import Bounds
 from berth.rules.gke.capacity import can_auto_repair, capacity_notes, pool_violations
-from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
+from berth.spec.machines.node_system import SurgeSpec
+from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, ephemeral_ssds, message, pool
 
 DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
 FIXED = Bounds(min=4, max=4)
@@ -55,7 +55,8 @@ def test_the_maximum_of_a_dws_slice_pool_is_in_slices() -> None:
 @DWS
 def test_a_dws_pool_has_no_upgrade_settings(capacity: str) -> None:
     """GKE lets such nodes run out; SURGE is accepted without effect (Cluster Toolkit sends it)."""
-    assert codes(pool("a2-highgpu-1g", capacity=capacity, upgrade=UpgradePlan()), Severity.WARNING) == {"dws-upgrade"}
+    request = pool("a2-highgpu-1g", capacity=capacity, surge=SurgeSpec.model_construct(max_surge=1))
+    assert codes(request, Severity.WARNING) == {"dws-upgrade"}
 
 
 @DWS
@@ -150,10 +151,10 @@ def test_an_auto_provisioned_queued_pool_needs_no_bounds() -> None:
 @pytest.mark.parametrize(
     ("key", "changes"),
     [
-        ("surge", {"upgrade": UpgradePlan()}),
-        ("localSsd", {"local_ssds": 1}),
-        ("diskSizeGb", {"boot_disk_gb": 200}),
-        ("driverVersion", {"driver": "disabled"}),
+        ("surge", {"surge": SurgeSpec.model_construct(max_surge=1)}),
+        ("localSsd", {"local_ssd": ephemeral_ssds(1)}),
+        ("diskSizeGb", {"disk_size_gb": 200}),
+        ("driverVersion", {"driver_version": "disabled"}),
     ],
 )
 def test_settings_of_one_pool_are_faults_on_auto_provisioned_pools(key: str, changes: dict[str, Any]) -> None:

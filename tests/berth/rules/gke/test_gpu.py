@@ -11,18 +11,15 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.diagnostics import Severity
+from berth.google.node_config import DRIVER_VERSIONS
 from berth.rules.gke.gpu import (
-    DRIVER_INSTALL_MODES,
     GpuCounts,
-    SsdLayout,
     driver_label,
     gpu_counts,
     gpu_labels,
-    ssd_layout,
 )
-from berth.rules.gke.pool_request import GpuSharing
 from berth.spec.machines.pools import GpuSharingSpec
-from tests.berth.rules.gke.pool_requests import AUTOPILOT, READY, codes, message, pool
+from tests.berth.rules.gke.pool_requests import AUTOPILOT, READY, codes, ephemeral_ssds, message, pool, shared
 
 GPUS = ["n1", *(m.name for m in catalog.machines().values() if m.kind == "gpu")]
 TPUS = [m.name for m in catalog.machines().values() if m.kind == "tpu" and m.status != "unsupported"]
@@ -43,8 +40,8 @@ TPUS = [m.name for m in catalog.machines().values() if m.kind == "tpu" and m.sta
 def test_allocatable_is_gpus_times_partitions_times_clients(
     name: str, partition: str | None, clients: int | None, allocatable: int
 ) -> None:
-    sharing = GpuSharing(strategy="TIME_SHARING", clients=clients) if clients else None
-    assert gpu_counts(pool(name, partition=partition, sharing=sharing)).allocatable == allocatable
+    sharing = shared(max_shared_clients=clients) if clients else None
+    assert gpu_counts(pool(name, gpu_partition=partition, gpu_sharing=sharing)).allocatable == allocatable
 
 
 @settings(deadline=None)
@@ -54,7 +51,9 @@ def test_every_partition_and_client_count_of_the_table_is_accepted_and_counted(n
     partition = data.draw(st.sampled_from([None, *sizes]))
     clients = data.draw(st.none() | st.integers(2, 48))
     request = pool(
-        name, partition=partition, sharing=GpuSharing(strategy="TIME_SHARING", clients=clients) if clients else None
+        name,
+        gpu_partition=partition,
+        gpu_sharing=shared(max_shared_clients=clients) if clients else None,
     )
     assert not codes(request, Severity.FAULT)
     assert gpu_counts(request) == GpuCounts(
@@ -63,7 +62,7 @@ def test_every_partition_and_client_count_of_the_table_is_accepted_and_counted(n
 
 
 def test_labels_follow_from_sharing_and_partition() -> None:
-    request = pool("a2-highgpu-1g", partition="1g.5gb", sharing=GpuSharing(strategy="TIME_SHARING", clients=3))
+    request = pool("a2-highgpu-1g", gpu_partition="1g.5gb", gpu_sharing=shared(max_shared_clients=3))
     assert gpu_labels(request) == {
         "cloud.google.com/gke-accelerator": "nvidia-tesla-a100",
         "cloud.google.com/gke-gpu-partition-size": "1g.5gb",
@@ -71,15 +70,16 @@ def test_labels_follow_from_sharing_and_partition() -> None:
         "cloud.google.com/gke-max-shared-clients-per-gpu": "3",
     }
     assert gpu_labels(pool("ct6e-standard-4t")) == {} == driver_label(pool("ct6e-standard-4t"))
-    shared = gpu_labels(pool("g2-standard-4", sharing=GpuSharing(strategy="MPS", clients=2)))
-    assert shared["cloud.google.com/gke-gpu-sharing-strategy"] == "mps"
+    labels = gpu_labels(pool("g2-standard-4", gpu_sharing=shared(strategy="mps", max_shared_clients=2)))
+    assert labels["cloud.google.com/gke-gpu-sharing-strategy"] == "mps"
 
 
-@pytest.mark.parametrize("driver", list(DRIVER_INSTALL_MODES))
+@pytest.mark.parametrize("driver", list(DRIVER_VERSIONS))
 def test_the_driver_label_matches_what_gke_installs(driver: str) -> None:
     values = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}[driver]
-    assert driver_label(pool("g2-standard-4", driver=driver)) == {"cloud.google.com/gke-gpu-driver-version": values}
-    assert DRIVER_INSTALL_MODES[driver] in catalog.limits().driver_versions
+    request = pool("g2-standard-4", driver_version=driver)
+    assert driver_label(request) == {"cloud.google.com/gke-gpu-driver-version": values}
+    assert DRIVER_VERSIONS[driver] in catalog.limits().driver_versions
 
 
 def test_sharing_strategies_are_those_of_the_provider() -> None:
@@ -92,36 +92,41 @@ def test_sharing_strategies_are_those_of_the_provider() -> None:
 
 
 def test_a_partition_is_one_of_its_gpu() -> None:
-    assert message(pool("a2-ultragpu-1g", partition="1g.5gb")) == (
+    assert message(pool("a2-ultragpu-1g", gpu_partition="1g.5gb")) == (
         "gpuPartition: '1g.5gb' is not a partition of nvidia-a100-80gb; write one of 1g.10gb, 2g.20gb, 3g.40gb, 7g.80gb"
     )
-    assert message(pool("g2-standard-4", partition="1g.5gb")) == (
+    assert message(pool("g2-standard-4", gpu_partition="1g.5gb")) == (
         "gpuPartition: 'nvidia-l4' cannot be partitioned; remove gpuPartition"
     )
 
 
 def test_a_fractional_partition_is_a_warning() -> None:
-    request = pool("g4-standard-6", partition="1g.24gb")
+    request = pool("g4-standard-6", gpu_partition="1g.24gb")
     assert codes(request, Severity.WARNING) == {"partition-fraction"} == codes(request)
 
 
 @pytest.mark.parametrize(("clients", "fine"), [(1, False), (2, True), (48, True), (49, False)])
 def test_a_gpu_has_2_to_48_clients(clients: int, fine: bool) -> None:
-    request = pool("g2-standard-4", sharing=GpuSharing(strategy="TIME_SHARING", clients=clients))
+    request = pool("g2-standard-4", gpu_sharing=shared(max_shared_clients=clients))
     assert codes(request) == (set() if fine else {"shared-clients"})
 
 
 def test_mps_with_partitions_or_on_autopilot_is_worth_a_warning() -> None:
-    mps = GpuSharing(strategy="MPS", clients=2)
-    assert codes(pool("a2-highgpu-1g", sharing=mps)) == set()
-    assert codes(pool("a2-highgpu-1g", sharing=mps, partition="1g.5gb"), Severity.WARNING) == {"mps-partition"}
-    assert codes(pool("a2-highgpu-1g", sharing=mps, cluster=AUTOPILOT), Severity.WARNING) == {"mps-autopilot"}
-    sliced = GpuSharing(strategy="TIME_SHARING", clients=2)
-    assert codes(pool("a2-highgpu-1g", sharing=sliced, partition="1g.5gb", cluster=AUTOPILOT)) == set()
+    mps = shared(strategy="mps", max_shared_clients=2)
+    assert codes(pool("a2-highgpu-1g", gpu_sharing=mps)) == set()
+    assert codes(pool("a2-highgpu-1g", gpu_sharing=mps, gpu_partition="1g.5gb"), Severity.WARNING) == {"mps-partition"}
+    assert codes(pool("a2-highgpu-1g", gpu_sharing=mps, cluster=AUTOPILOT), Severity.WARNING) == {"mps-autopilot"}
+    sliced = shared(max_shared_clients=2)
+    assert codes(pool("a2-highgpu-1g", gpu_sharing=sliced, gpu_partition="1g.5gb", cluster=AUTOPILOT)) == set()
 
 
 @pytest.mark.parametrize(
-    "changes", [{"sharing": GpuSharing(strategy="MPS", clients=2)}, {"partition": "1g.5gb"}, {"driver": "latest"}]
+    "changes",
+    [
+        {"gpu_sharing": shared(strategy="mps", max_shared_clients=2)},
+        {"gpu_partition": "1g.5gb"},
+        {"driver_version": "latest"},
+    ],
 )
 def test_tpus_are_neither_shared_nor_partitioned_and_have_no_driver(changes: dict[str, Any]) -> None:
     assert codes(pool("ct6e-standard-4t", **changes)) == {"gpu-only"}
@@ -131,9 +136,9 @@ def test_tpus_are_neither_shared_nor_partitioned_and_have_no_driver(changes: dic
 
 
 def test_an_own_gpu_driver_disables_the_managed_gpu_metrics() -> None:
-    request = pool("g2-standard-4", driver="disabled", cluster=replace(READY, dcgm=True))
+    request = pool("g2-standard-4", driver_version="disabled", cluster=replace(READY, dcgm=True))
     assert codes(request, Severity.WARNING) == {"driver-dcgm"} == codes(request)
-    assert codes(pool("g2-standard-4", driver="disabled")) == set()
+    assert codes(pool("g2-standard-4", driver_version="disabled")) == set()
     assert codes(pool("g2-standard-4", cluster=replace(READY, dcgm=True))) == set()
 
 
@@ -143,24 +148,18 @@ def test_an_own_gpu_driver_disables_the_managed_gpu_metrics() -> None:
 @pytest.mark.parametrize("name", [*GPUS, *TPUS])
 def test_a_machine_takes_the_local_ssds_of_the_table_and_no_other_count(name: str) -> None:
     row = pool(name).machine
-    fine = {count for count in range(40) if "local-ssds" not in codes(pool(name, local_ssds=count))}
+    fine = {count for count in range(40) if "local-ssds" not in codes(pool(name, local_ssd=ephemeral_ssds(count)))}
     assert fine == {row.ssd_automatic, *row.ssd_options}
 
 
 def test_a_rejected_local_ssd_count_lists_the_allowed_ones() -> None:
-    assert message(pool("a2-highgpu-2g", local_ssds=1)).endswith("local SSDs; write one of 0, 2, 4, 8")
-    assert message(pool("a2-ultragpu-2g", local_ssds=1)).endswith("remove localSsd, because the machine includes 2")
-    assert message(pool("ct6e-standard-4t", local_ssds=1)).endswith(
+    assert message(pool("a2-highgpu-2g", local_ssd=ephemeral_ssds(1))).endswith("local SSDs; write one of 0, 2, 4, 8")
+    assert message(pool("a2-ultragpu-2g", local_ssd=ephemeral_ssds(1))).endswith(
+        "remove localSsd, because the machine includes 2"
+    )
+    assert message(pool("ct6e-standard-4t", local_ssd=ephemeral_ssds(1))).endswith(
         "remove localSsd, because the machine supports none"
     )
-
-
-def test_local_ssds_are_either_ephemeral_or_raw() -> None:
-    """The provider takes only one of the two counts above 0 (Google provider: NodePool)."""
-    assert ssd_layout(pool("a3-ultragpu-8g")) == SsdLayout(ephemeral=32)
-    assert ssd_layout(pool("a3-ultragpu-8g-nolssd")) == SsdLayout()
-    assert ssd_layout(pool("a2-highgpu-2g", local_ssds=4, local_ssd_use="block")) == SsdLayout(block=4)
-    assert ssd_layout(pool("a2-highgpu-2g")) == SsdLayout()
 
 
 # --- confidential nodes -----------------------------------------------------------------------------------------------
@@ -170,20 +169,22 @@ def test_local_ssds_are_either_ephemeral_or_raw() -> None:
 def test_gpus_are_confidential_on_two_machines(name: str) -> None:
     """Facts 2.1: TDX on a3-highgpu-1g, SEV on g4-standard-48."""
     kinds = {"a3-highgpu-1g": {"TDX"}, "a3-highgpu-1g-nolssd": {"TDX"}, "g4-standard-48": {"SEV"}}
-    fine = {kind for kind in ("SEV", "SEV_SNP", "TDX") if not codes(pool(name, confidential=kind), Severity.FAULT)}
+    fine = {
+        kind for kind in ("SEV", "SEV_SNP", "TDX") if not codes(pool(name, confidential_nodes=kind), Severity.FAULT)
+    }
     assert fine == kinds.get(name, set())
 
 
 def test_a_rejected_confidential_type_names_the_machines_that_have_it() -> None:
-    assert message(pool("g4-standard-48", confidential="TDX")) == (
+    assert message(pool("g4-standard-48", confidential_nodes="TDX")) == (
         "confidentialNodes: 'TDX' confidential nodes are not available with g4-standard-48; write "
         "confidentialNodes: SEV"
     )
-    assert message(pool("g2-standard-4", confidential="TDX")).endswith(
+    assert message(pool("g2-standard-4", confidential_nodes="TDX")).endswith(
         "remove confidentialNodes, or write a machineType such as a3-highgpu-1g"
     )
 
 
 def test_confidential_tpus_are_a_warning() -> None:
-    request = pool("ct6e-standard-4t", confidential="SEV")
+    request = pool("ct6e-standard-4t", confidential_nodes="SEV")
     assert codes(request, Severity.WARNING) == {"confidential"} == codes(request)

@@ -96,7 +96,7 @@ def pool_request(name: str, way: str, compact: bool) -> PoolRequest:
         wide[0] if compact and wide else None,
         capacity=capacities.get(way, way),
         reservation=forms.get(way),
-        compact=compact,
+        compact_placement=compact,
     )
 
 

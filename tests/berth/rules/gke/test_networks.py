@@ -17,7 +17,7 @@ MACHINES = [m.name for m in catalog.machines().values() if m.status != "unsuppor
 
 def needs(name: str, network: Any) -> NetworkNeeds:
     """What a machine's pool wants in this mode."""
-    return network_needs(pool(name, network=network))
+    return network_needs(pool(name, networking=network))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_dranet_is_accepted_on_newer_machines_a_warning_on_a3_and_a_fault_elsewh
     """The autoscaler accepts the profile for all a3 (1.5); the documentation lists it from a3-ultra on (2.4)."""
     new = name.startswith(("a3-ultra", "a4", "ct6e", "tpu7x"))
     old = name.startswith(("a3-highgpu-8g", "a3-edge", "a3-mega"))
-    request = codes(pool(name, network="dranet")) - {"capacity-doubtful"}
+    request = codes(pool(name, networking="dranet")) - {"capacity-doubtful"}
     assert request == (set() if new else {"dranet-doubtful"} if old else {"dranet-not-offered"})
     assert needs(name, "dranet").mode == ("dranet" if new or old else "none")
 
@@ -50,7 +50,7 @@ def test_dranet_is_accepted_on_newer_machines_a_warning_on_a3_and_a_fault_elsewh
 def test_dranet_needs_no_additional_network() -> None:
     assert needs("a4-highgpu-8g", "dranet") == NetworkNeeds(mode="dranet", profile="auto", nccl="rdma")
     assert needs("ct6e-standard-4t", "dranet") == NetworkNeeds(mode="dranet", profile="auto")
-    assert network_labels(pool("a4-highgpu-8g", network="dranet")) == {
+    assert network_labels(pool("a4-highgpu-8g", networking="dranet")) == {
         "cloud.google.com/gke-networking-dra-driver": "true"
     }
 
@@ -58,13 +58,13 @@ def test_dranet_needs_no_additional_network() -> None:
 @pytest.mark.parametrize("name", [n for n in MACHINES if not pool(n).machine.additional_networks])
 def test_gpudirect_is_refused_where_the_machine_has_none(name: str) -> None:
     """a4x has RDMA, but its networks come from the profile, and the message names it."""
-    request = codes(pool(name, network="gpudirect"), Severity.FAULT)
+    request = codes(pool(name, networking="gpudirect"), Severity.FAULT)
     assert request == {"gpudirect-not-offered"}
     assert needs(name, "gpudirect") == NetworkNeeds()
 
 
 def test_a4x_without_dranet_gets_a_fault_that_names_dranet() -> None:
-    request = pool("a4x-highgpu-4g", capacity="reservation", network="gpudirect")
+    request = pool("a4x-highgpu-4g", capacity="reservation", networking="gpudirect")
     assert message(request).endswith("is not available for a4x-highgpu-4g; write dranet")
 
 
@@ -74,17 +74,17 @@ def test_a4x_without_dranet_gets_a_fault_that_names_dranet() -> None:
 )
 def test_rdma_pools_have_the_zone_of_their_vpc_and_tcp_pools_any(zones: tuple[str, ...], named: str) -> None:
     """A network profile is a zone's; VPCs of TCPX and TCPXO have subnets of the region."""
-    assert message(pool("a3-ultragpu-8g", capacity="spot", network="gpudirect", zones=zones)) == (
+    assert message(pool("a3-ultragpu-8g", capacity="spot", networking="gpudirect", zones=zones)) == (
         f"zones: 'gpudirect' of a3-ultragpu-8g needs one zone, but {named}; write a pool for each zone"
     )
     for name in ("a3-highgpu-8g", "a3-megagpu-8g"):
-        assert codes(pool(name, network="gpudirect", zones=zones)) == set()
+        assert codes(pool(name, networking="gpudirect", zones=zones)) == set()
 
 
 def test_a_flavor_distinguishes_rdma_by_zone() -> None:
     """Pods name networks of one zone, so they must not land in another."""
-    assert network_labels(pool("a4-highgpu-8g", network="gpudirect")) == {"topology.kubernetes.io/zone": ZONE}
-    assert network_labels(pool("a3-megagpu-8g", network="gpudirect")) == {}
+    assert network_labels(pool("a4-highgpu-8g", networking="gpudirect")) == {"topology.kubernetes.io/zone": ZONE}
+    assert network_labels(pool("a3-megagpu-8g", networking="gpudirect")) == {}
 
 
 @pytest.mark.parametrize("name", MACHINES)

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from berth import catalog
 from berth.diagnostics import Severity
-from berth.plan.node_settings import UpgradePlan
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
 from berth.plan.nodes import Bounds
-from berth.rules.gke.placement import Placement, WorkloadPolicyRequest, domain_upgrade, placement
+from berth.rules.gke.placement import Placement, WorkloadPolicyRequest, domain_surge, placement
+from berth.spec.machines.node_system import SurgeSpec
 from tests.berth.rules.gke.pool_requests import AUTOPILOT, ZONE, codes, message, pool
 
 GPUS = [m.name for m in catalog.machines().values() if m.kind == "gpu"]
@@ -61,10 +62,10 @@ def test_every_slice_is_placed_as_one_atomic_pool_of_its_hosts(name: str, data: 
 
 
 def test_compact_placement_of_one_tpu_host_is_refused() -> None:
-    assert message(pool("ct6e-standard-8t", compact=True)) == (
+    assert message(pool("ct6e-standard-8t", compact_placement=True)) == (
         "placement: 'compact' has no effect on 2x4, a slice of one host; remove compactPlacement"
     )
-    assert codes(pool("ct6e-standard-4t", "2x4", compact=True)) == set()
+    assert codes(pool("ct6e-standard-4t", "2x4", compact_placement=True)) == set()
 
 
 def test_a_slice_has_exactly_one_zone() -> None:
@@ -106,7 +107,7 @@ def test_any_number_of_whole_slices_is_accepted(topology: str, slices: int) -> N
 
 @pytest.mark.parametrize("name", [n for n in GPUS if pool(n).machine.compact_max_nodes])
 def test_a_compact_gpu_pool_has_one_zone_and_the_family_s_bound(name: str) -> None:
-    request = placement(pool(name, compact=True))
+    request = placement(pool(name, compact_placement=True))
     most = {"a2": 150, "a3": 96, "a4": 1500, "g2": 150, "g4": 1500}[name.split("-")[0]]
     assert request == Placement(type="COMPACT", one_zone=True, max_nodes=most)
     assert placement(pool(name)) == Placement()
@@ -114,20 +115,20 @@ def test_a_compact_gpu_pool_has_one_zone_and_the_family_s_bound(name: str) -> No
 
 @pytest.mark.parametrize("name", ["n1", "ct6e-standard-8t"])
 def test_machines_without_compact_placement_get_none(name: str) -> None:
-    assert placement(pool(name, compact=True)) == Placement()
+    assert placement(pool(name, compact_placement=True)) == Placement()
 
 
 @pytest.mark.parametrize("zones", [(), TWO_ZONES])
 def test_a_compact_gpu_pool_has_a_single_zone(zones: tuple[str, ...]) -> None:
-    assert codes(pool("a2-highgpu-8g", compact=True, zones=zones, auto_provisioned=True)) == set()
-    assert codes(pool("a2-highgpu-8g", compact=True, zones=zones)) == {"compact-zones"}
+    assert codes(pool("a2-highgpu-8g", compact_placement=True, zones=zones, auto_provisioned=True)) == set()
+    assert codes(pool("a2-highgpu-8g", compact_placement=True, zones=zones)) == {"compact-zones"}
     assert codes(pool("a2-highgpu-8g", zones=zones)) == set()
 
 
 @pytest.mark.parametrize(("name", "most"), [("a2-highgpu-8g", 150), ("a3-highgpu-8g", 96), ("g4-standard-96", 1500)])
 def test_a_compact_gpu_pool_has_no_more_nodes_than_its_family_holds(name: str, most: int) -> None:
-    assert codes(pool(name, compact=True, nodes=Bounds(min=0, max=most))) == set()
-    assert message(pool(name, compact=True, nodes=Bounds(min=0, max=most + 1))) == (
+    assert codes(pool(name, compact_placement=True, nodes=Bounds(min=0, max=most))) == set()
+    assert message(pool(name, compact_placement=True, nodes=Bounds(min=0, max=most + 1))) == (
         f"nodes: '{most + 1}' nodes are more than the maximum of {most} for compact placement of {name}; "
         f"write at most {most}, or several pools"
     )
@@ -138,15 +139,15 @@ def test_a_compact_gpu_pool_has_no_more_nodes_than_its_family_holds(name: str, m
 )
 def test_compact_goes_with_flex_start_on_a3_ultra_and_a4_alone_and_with_no_queue(name: str) -> None:
     dense = name.startswith(("a3-ultragpu", "a4-"))
-    assert ("compact-capacity" in codes(pool(name, compact=True, capacity="flex-start"))) != dense
-    assert "compact-capacity" in codes(pool(name, compact=True, capacity="queued"))
+    assert ("compact-capacity" in codes(pool(name, compact_placement=True, capacity="flex-start"))) != dense
+    assert "compact-capacity" in codes(pool(name, compact_placement=True, capacity="queued"))
     assert "write a capacity that has it: on-demand, spot, any-reservation" in message(
-        pool(name, compact=True, capacity="queued")
+        pool(name, compact_placement=True, capacity="queued")
     )
 
 
 def test_attached_gpus_are_not_placed_compact() -> None:
-    assert message(pool("n1", compact=True)) == (
+    assert message(pool("n1", compact_placement=True)) == (
         "placement: 'compact' placement is not available for n1-standard-4; remove compactPlacement"
     )
 
@@ -164,12 +165,12 @@ def test_an_nvlink_domain_has_a_workload_policy_of_its_own() -> None:
 def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
     """Facts 2.2: SURGE, max_surge 0, max_unavailable the nodes of the slice."""
     request = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=18, max=18))
-    assert domain_upgrade(request) == UpgradePlan(max_surge=0, max_unavailable=18)
-    assert message(pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradePlan(max_surge=1))) == (
-        "surge: 'SURGE maxSurge 1' is impossible with a 1x72 domain of a4x-highgpu-4g, which is upgraded as "
-        "a whole; remove surge, which is SURGE maxSurge 0 maxUnavailable 1 by default"
+    assert domain_surge(request) == SurgeSpec.model_construct(max_surge=0, max_unavailable=18)
+    assert message(pool("a4x-highgpu-4g", capacity="reservation", surge=SURGE_ONE)) == (
+        "surge: 'SURGE maxSurge 1 maxUnavailable 0' is impossible with a 1x72 domain of a4x-highgpu-4g, which is "
+        "upgraded as a whole; remove surge, which is SURGE maxSurge 0 maxUnavailable 1 by default"
     )
-    right = pool("a4x-highgpu-4g", capacity="reservation", upgrade=UpgradePlan(max_surge=0, max_unavailable=1))
+    right = pool("a4x-highgpu-4g", capacity="reservation", surge=DRAIN_FIRST)
     assert codes(right) == set()
 
 

@@ -24,7 +24,7 @@ from berth.rules.gke.reservations import (
     reservation_mismatches,
     window_violations,
 )
-from tests.berth.rules.gke.pool_requests import AUTOPILOT, NAMED, ZONE, codes, machine, message, pool
+from tests.berth.rules.gke.pool_requests import AUTOPILOT, NAMED, ZONE, codes, ephemeral_ssds, machine, message, pool
 
 BLOCK = replace(NAMED, project="owner", block="b1")
 SUB_BLOCK = replace(BLOCK, sub_block="s1")
@@ -110,11 +110,11 @@ def test_aggregate_tpu_reservations_are_not_made_by_berth(name: str, warned: boo
 
 def test_auto_provisioning_combines_no_shared_reservation_with_placement() -> None:
     shared = replace(NAMED, project="owner")
-    assert codes(taken(shared, compact=True, auto_provisioned=True)) == {"shared-placement"}
+    assert codes(taken(shared, compact_placement=True, auto_provisioned=True)) == {"shared-placement"}
     assert codes(taken(shared, "ct6e-standard-4t", auto_provisioned=True)) == set()
     assert codes(taken(shared, auto_provisioned=True)) == set()
-    assert codes(taken(shared, compact=True)) == set()
-    assert codes(taken(NAMED, compact=True, auto_provisioned=True)) == set()
+    assert codes(taken(shared, compact_placement=True)) == set()
+    assert codes(taken(NAMED, compact_placement=True, auto_provisioned=True)) == set()
 
 
 def test_a_reservation_that_begins_later_keeps_no_nodes() -> None:
@@ -134,7 +134,8 @@ HELD = DeclaredReservation(name="held", machine=machine("g2-standard-24"), zone=
 
 def test_a_pool_that_matches_its_reservation_is_valid() -> None:
     assert list(reservation_mismatches(HELD, pool("g2-standard-24"))) == []
-    assert list(reservation_mismatches(replace(HELD, local_ssds=2), pool("g2-standard-24", local_ssds=2))) == []
+    with_ssds = pool("g2-standard-24", local_ssd=ephemeral_ssds(2))
+    assert list(reservation_mismatches(replace(HELD, local_ssds=2), with_ssds)) == []
     ultra = replace(HELD, machine=machine("a2-ultragpu-8g"), local_ssds=8)
     assert list(reservation_mismatches(ultra, pool("a2-ultragpu-8g"))) == []
 
@@ -142,7 +143,7 @@ def test_a_pool_that_matches_its_reservation_is_valid() -> None:
 @pytest.mark.parametrize(
     ("changes", "key", "text"),
     [
-        ({"local_ssds": 2}, "localSsd", "has local SSDs '0', but this pool has '2'"),
+        ({"local_ssd": ephemeral_ssds(2)}, "localSsd", "has local SSDs '0', but this pool has '2'"),
         ({"zones": ("us-central1-b",)}, "zones", "is in us-central1-a, but this pool is in 'us-central1-b'"),
     ],
 )

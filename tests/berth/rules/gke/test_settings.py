@@ -7,10 +7,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE, UpgradePlan
+from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
 from berth.plan.nodes import Bounds
 from berth.rules.gke.reservations import ReservationAffinity
-from berth.rules.gke.settings import NodePoolSettings, capacity_labels, gke_capacity_taints, node_pool_settings
+from berth.rules.gke.settings import (
+    NodePoolSettings,
+    capacity_labels,
+    gke_capacity_taints,
+    node_pool_settings,
+    upgrade_surge,
+)
+from berth.spec.machines.node_system import SurgeSpec
 from tests.berth.rules.gke.pool_requests import NAMED, ZONE, pool
 
 DWS = pytest.mark.parametrize("capacity", ["flex-start", "queued"])
@@ -22,11 +29,17 @@ def of(name: str, topology: str | None = None, **changes: Any) -> NodePoolSettin
     return node_pool_settings(request, request.nodes)
 
 
+def surge(name: str, topology: str | None = None, **changes: Any) -> SurgeSpec | None:
+    """How the pool is upgraded."""
+    return upgrade_surge(pool(name, topology, **changes))
+
+
 @DWS
 def test_a_dws_pool_scales_from_zero_in_any_zone_without_repair_upgrade_or_reservation(capacity: str) -> None:
     result = of("a2-highgpu-1g", capacity=capacity, nodes=Bounds(min=0, max=8))
     assert (result.total, result.per_zone, result.nodes_per_zone) == (Bounds(min=0, max=8), None, None)
-    assert (result.location_policy, result.auto_repair, result.upgrade) == ("ANY", False, None)
+    assert (result.location_policy, result.auto_repair) == ("ANY", False)
+    assert surge("a2-highgpu-1g", capacity=capacity) is None
     assert result.affinity == ReservationAffinity(type="NO_RESERVATION")
     assert (result.flex_start, result.queued, result.spot) == (True, capacity == "queued", False)
 
@@ -79,19 +92,19 @@ def test_an_ordinary_pool_is_repaired() -> None:
 
 
 def test_the_stack_file_sets_upgrades_except_for_nvlink_domains() -> None:
-    mine = UpgradePlan(max_surge=2)
-    assert of("g2-standard-4", upgrade=mine).upgrade == mine
-    assert of("g2-standard-4").upgrade == SURGE_ONE
-    assert of("g2-standard-4", capacity="flex-start", upgrade=mine).upgrade is None
-    domain = of("a4x-highgpu-4g", nodes=Bounds(min=18, max=18))
-    assert domain.upgrade == UpgradePlan(max_surge=0, max_unavailable=18)
+    mine = SurgeSpec.model_construct(max_surge=2)
+    assert surge("g2-standard-4", surge=mine) == mine
+    assert surge("g2-standard-4") == SURGE_ONE
+    assert surge("g2-standard-4", capacity="flex-start", surge=mine) is None
+    domain = surge("a4x-highgpu-4g", nodes=Bounds(min=18, max=18))
+    assert domain == SurgeSpec.model_construct(max_surge=0, max_unavailable=18)
 
 
 def test_an_upgrade_never_needs_an_unavailable_surge_node() -> None:
     """A surge node of a full reservation, or of a slice whose hosts are wired together, would never come."""
-    reserved = of("g2-standard-4", capacity="reservation", reservation=NAMED)
-    assert reserved.upgrade == of("ct6e-standard-4t", "4x4").upgrade == DRAIN_FIRST
-    assert of("ct6e-standard-4t", "2x2").upgrade == SURGE_ONE
+    reserved = surge("g2-standard-4", capacity="reservation", reservation=NAMED)
+    assert reserved == surge("ct6e-standard-4t", "4x4") == DRAIN_FIRST
+    assert surge("ct6e-standard-4t", "2x2") == SURGE_ONE
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from berth import catalog
 from berth.catalog import InvalidVersionError, compare_version, parse_version
-from berth.rules.gke.pool_request import GpuSharing
 from berth.rules.gke.versions import (
     FeatureNeed,
     feature_needs,
@@ -18,7 +17,7 @@ from berth.rules.gke.versions import (
     first_version,
     missing_features,
 )
-from tests.berth.rules.gke.pool_requests import AUTOPILOT, pool
+from tests.berth.rules.gke.pool_requests import AUTOPILOT, pool, shared
 from tests.stack_files import ROOT
 
 FACTS = ROOT / "tests" / "vendored" / "facts" / "gke_versions.txt"
@@ -200,7 +199,7 @@ def wanted(*args: object, **changes: object) -> list[tuple[str, str]]:
 
 def test_a_pool_needs_the_features_of_its_machine() -> None:
     assert wanted("g2-standard-4") == []
-    assert wanted("tpu7x-standard-4t", "2x2x2", network="dranet") == [
+    assert wanted("tpu7x-standard-4t", "2x2x2", networking="dranet") == [
         ("tpu7x", "machineType"),
         ("dranet", "networking"),
     ]
@@ -209,7 +208,7 @@ def test_a_pool_needs_the_features_of_its_machine() -> None:
     assert wanted("a2-highgpu-1g", capacity="queued", auto_provisioned=True, max_run_seconds=600) == [
         ("queued", "capacity"), ("queued-auto-provisioned", "autoProvisioned"), ("queued-max-run", "maxRunDuration"),
     ]  # fmt: skip
-    assert wanted("g2-standard-4", sharing=GpuSharing(strategy="MPS", clients=2)) == [("mps", "gpuSharing")]
+    assert wanted("g2-standard-4", gpu_sharing=shared(strategy="mps", max_shared_clients=2)) == [("mps", "gpuSharing")]
 
 
 def test_a_pool_on_autopilot_needs_what_autopilot_needs() -> None:

@@ -1,0 +1,1 @@
+"""Inputs of resources as the provider spells them: what changes between two registrations, and what it does."""

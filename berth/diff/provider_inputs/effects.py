@@ -1,0 +1,160 @@
+"""What a changed input does to its resource: one table, by the provider's resource type and the path of the input."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import cache
+from ipaddress import ip_network
+from typing import Any, cast
+
+from msgspec import Struct, convert
+from msgspec.structs import replace
+
+from berth.diff.fields import FieldChange
+from berth.yaml_loader import load_table
+
+
+class UpdateEffect(StrEnum):
+    """What a change of one input does to its resource."""
+
+    KEPT = "kept"
+    """Nothing: the provider keeps the value of an input that is no longer set."""
+    IGNORED = "ignored"
+    """Nothing: the provider does not pass the change on."""
+    STATED = "stated"
+    """Nothing: the stack file states what an adopted node pool keeps."""
+    UPDATE = "update"
+    """An update in place."""
+    NEW_NODES_ONLY = "later"
+    """An update in place, for new nodes only."""
+    REFUSED = "refused"
+    """An update in place, which the cloud refuses."""
+    RECREATE = "recreate"
+    """An update in place that recreates every node, one by one."""
+    REPLACE = "replace"
+    """The resource is deleted and created again."""
+
+    @property
+    def severity(self) -> int:
+        """How disruptive the effect is; 0 for no effect."""
+        return _SEVERITY[self]
+
+
+_SEVERITY = {
+    UpdateEffect.KEPT: 0,
+    UpdateEffect.IGNORED: 0,
+    UpdateEffect.STATED: 0,
+    UpdateEffect.UPDATE: 1,
+    UpdateEffect.NEW_NODES_ONLY: 2,
+    UpdateEffect.REFUSED: 3,
+    UpdateEffect.RECREATE: 4,
+    UpdateEffect.REPLACE: 5,
+}
+
+_FOLDER = pathlib.Path(__file__).parent
+_INDEX = re.compile(r"\[[^\]]*\]")
+
+
+class InputRule(Struct, frozen=True):
+    """A row of the table: what a change of an input `does`, None for what the block around it does.
+
+    Other columns apply instead of `does`: `wider` if the new range contains the old one, `begun` if the input was not
+    set before and is not off now, `moved` if two lists are disjoint. `kept`: the provider keeps the value of an input
+    that is no longer set. `word` and `shown` say what people read of a change (see effects.yaml).
+    """
+
+    does: UpdateEffect | None = None
+    wider: UpdateEffect | None = None
+    begun: UpdateEffect | None = None
+    moved: UpdateEffect | None = None
+    kept: bool = False
+    word: str | None = None
+    shown: str | None = None
+
+
+InputRules = Mapping[str, InputRule]
+"""Path of an input without list indexes → its row."""
+
+
+@cache
+def input_rules(resource_type: str) -> InputRules:
+    """Return the rows of a type of resource.
+
+    A row of effects.yaml says more than the provider's mark on the same input, and replaces it. A type that no
+    table has is an error, because its inputs could force a replacement.
+    """
+    replaces, keeps, rows = (_tables()[name].get(resource_type) for name in _TABLES)
+    if replaces is None and rows is None:
+        raise KeyError(resource_type)
+    rules = {path: InputRule(does=UpdateEffect.REPLACE) for path in replaces or ()}
+    for path, row in cast("Mapping[str, Any]", rows or {}).items():
+        rule = convert(row, InputRule)
+        marked = rules.get(path)
+        rules[path] = replace(rule, does=marked.does) if marked is not None and rule.does is None else rule
+    for path in keeps or ():
+        rules[path] = replace(rules.get(path, InputRule()), kept=True)
+    return rules
+
+
+_TABLES = ("replaces", "keeps", "effects")
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    return {name: load_table(_FOLDER / f"{name}.yaml") for name in _TABLES}
+
+
+def without_indexes(path: str) -> str:
+    """Return `a.b.c` for `a[0].b[x].c`."""
+    return _INDEX.sub("", path)
+
+
+def is_within(path: str, blocks: Iterable[str]) -> bool:
+    """Return whether an input without list indexes is one of `blocks`, or inside one."""
+    return any(path == each or path.startswith(f"{each}.") for each in map(without_indexes, blocks))
+
+
+def effect_of_input(rules: InputRules, change: FieldChange) -> UpdateEffect:
+    """Return what the change of an input does: by its own row, or by the nearest one around it."""
+    path = without_indexes(change.path)
+    own = rules.get(path)
+    if own is not None:
+        if own.kept and change.after is None:
+            return UpdateEffect.KEPT
+        if own.moved and _is_disjoint(change):
+            return own.moved
+        if own.begun and change.before is None and change.after:
+            return own.begun
+        if own.wider and _is_widened(change):
+            return own.wider
+    while path:
+        if (rule := rules.get(path)) is not None and rule.does is not None:
+            return rule.does
+        path = path.rpartition(".")[0]
+    return UpdateEffect.UPDATE
+
+
+def word_for_input(rules: InputRules, path: str) -> str:
+    """Return what people call an input, whose path may have list indexes: `zones` for `nodeLocations`."""
+    end = len(path)
+    while end > 0:
+        rule = rules.get(path[:end]) or rules.get(without_indexes(path[:end]))
+        if rule is not None and rule.word is not None:
+            return (rule.word + path[end:]).removeprefix(".") or path
+        end = max(path.rfind(".", 0, end), path.rfind("[", 0, end), 0)
+    return path
+
+
+def _is_disjoint(change: FieldChange) -> bool:
+    before, after = (set(cast("list[str]", each or ())) for each in (change.before, change.after))
+    return bool(before and after) and before.isdisjoint(after)
+
+
+def _is_widened(change: FieldChange) -> bool:
+    if not isinstance(change.before, str) or not isinstance(change.after, str):
+        return False
+    before, after = ip_network(change.before), ip_network(change.after)
+    return before.version == after.version and before.subnet_of(cast("Any", after))

@@ -1,0 +1,122 @@
+"""Checks of a job besides its pods: its name, the size of its pod group, and settings that a webhook refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.jobs.job_manifests import JobManifest
+from berth.jobs.kinds import RefusedSetting, keys
+from berth.jobs.pod_groups import POD_GROUP_SIZE, group_name
+from berth.jobs.pod_set import PodSet
+from berth.jobs.pod_templates import find
+from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.lint.fleet import SubmittedJob
+from berth.manifests.workloads.values import as_list, as_mapping
+from berth.names import MAX_LABEL, is_dns_1035_label, is_subdomain, shorten
+from berth.workloads import names
+
+_SUFFIX_LENGTH = 5
+"""Number of characters that Kubernetes appends to a `generateName`."""
+_KUBEFLOW = "kubeflow.org"
+
+
+def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
+    """Report an invalid name, or one that is too long."""
+    is_generated = "name" not in as_mapping(job.metadata.value)
+    source = job.metadata.child("generateName" if is_generated else "name", job.name)
+    longest = min(_name_limits(job, pod_sets)) - (_SUFFIX_LENGTH if is_generated else 0)
+    if not _is_name(job, is_generated):
+        first = ", starting with a letter" if _names_services(job) else ""
+        source.fault(
+            "bad-name", f"'{job.name}' is not a valid name of a {job.kind}: lower-case letters, digits and '-'{first}"
+        )
+    elif len(job.name) > longest:
+        message = (
+            f"'{job.name}' has {len(job.name)} characters, more than {longest}; names derived from it must fit into 63"
+        )
+        remedy = f"; write '{shorten(job.name, longest)}'" if longest >= 8 else ""
+        source.fault("long-name", message + remedy)
+
+
+def _is_name(job: JobManifest, is_generated: bool) -> bool:
+    """Whether the characters are valid, including the suffix of a generated name; the length is not checked."""
+    name = f"{job.name}x" if is_generated else job.name
+    if _names_services(job):
+        return is_dns_1035_label(name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}x")
+    return is_subdomain(name)
+
+
+def _name_limits(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
+    if job.row is not None and job.row.group == _KUBEFLOW and pod_sets:
+        return [names.pytorch_name_limit(max(each.count for each in pod_sets))]
+    match job.kind:
+        case "JobSet":
+            return [
+                names.job_set_name_limit(each.name, replicas, each.count // replicas if replicas else 0)
+                for each, replicas in zip(pod_sets, job.replicas, strict=True)
+            ]
+        case "Job":
+            indexed = get_nested(job.source.value, "spec", "completionMode") == "Indexed"
+            return [names.job_name_limit(pod_sets[0].count if indexed else 1)]
+        case _:
+            return [253]
+
+
+def _names_services(job: JobManifest) -> bool:
+    """Whether a service has the job's name."""
+    return job.kind in ("JobSet", "LeaderWorkerSet") or (job.row is not None and job.row.group == _KUBEFLOW)
+
+
+def check_pod_group(job: JobManifest) -> None:
+    """Report a group without a size, or whose size differs from its number of Pods in the manifests."""
+    name = group_name(job)
+    if name is None:
+        return
+    metadata, size = job.metadata, job.annotations.get(POD_GROUP_SIZE)
+    if size is None:
+        message = f"pod group '{name}' has no size, so Kueue refuses the Pod; write the annotation {POD_GROUP_SIZE}"
+        metadata.fault("pod-group", message)
+        return
+    source = metadata.child("annotations", job.annotations).child(POD_GROUP_SIZE, size)
+    if not isinstance(size, str) or not size.isdecimal() or not int(size):
+        source.fault("pod-group", f"'{size}' is not a size of a pod group; write a quoted number of at least 1")
+        return
+    members = sum(each.count for each in job.group)
+    if members and members < int(size):
+        message = f"pod group '{name}' has {size} Pods, but {members} are in the manifests; Kueue waits for the others"
+        job.source.problems.warning("pod-group", source.path, message)
+    elif members > int(size):
+        message = f"pod group '{name}' has {size} Pods, but {members} are in the manifests; write '{members}'"
+        source.fault("pod-group", message)
+
+
+_ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
+
+
+def check_refusals(job: SubmittedJob) -> None:
+    """Report every setting with which the API server refuses the job."""
+    kueue = job.context.plan.kueue
+    # Since 0.18 the gate is on by default.
+    may_be_elastic = kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True)
+    for row in job.job.row.refused if job.job.row is not None else ():
+        if row.elastic and may_be_elastic and job.job.annotations.get(row.elastic) == "true":
+            continue
+        for item in _items(job.job.source, row):
+            written = get_nested(item.value, *keys(row.at))
+            value = row.default if written is None else written
+            if value in row.values:
+                source = SourceValue(value, (*item.path, *keys(row.at)), item.problems)
+                source.fault(
+                    "refused", f"{row.by} refuses {keys(row.at)[-1]} {describe_value(value)}: {row.why}; {row.remedy}"
+                )
+
+
+def _items(source: SourceValue, row: RefusedSetting) -> Iterator[SourceValue]:
+    """Yield what holds the setting: the items of a list, or the object itself."""
+    if row.each is None:
+        yield source
+        return
+    listed = find(source, row.each)
+    for index, item in enumerate(as_list(listed.value) if listed is not None else ()):
+        if listed is not None:
+            yield listed.child(index, item)

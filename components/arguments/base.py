@@ -1,0 +1,145 @@
+"""What the classes of arguments have in common: they are read, checked and refused as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, cast, dataclass_transform
+
+import pulumi
+from msgspec import Struct
+from pulumi.output import Unknown
+
+from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
+from berth.parts.context import distinct_faults
+from berth.parts.spelling import in_python, to_snake, with_stack_file_keys
+from berth.spec.model import Model, to_camel
+
+_SIMPLE: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    "str": ("text", (str,)),
+    "bool": ("True or False", (bool,)),
+    "int": ("a whole number", (int,)),
+}
+"""Annotation of a plain argument → what it takes, in words and as types."""
+
+
+class GivenArguments(Struct, frozen=True):
+    """The arguments of one component with the keys of a stack file, and what is wrong with them.
+
+    `plain` ones are known when the program runs, `live` ones may be outputs of other resources.
+    """
+
+    plain: Mapping[str, Any]
+    live: Mapping[str, pulumi.Input[Any]]
+    problems: tuple[Problem, ...]
+
+    def known(self, key: str) -> str | None:
+        """The value of a live argument that is no output; None for an output."""
+        value = self.live.get(key)
+        return value if isinstance(value, str) else None
+
+
+@dataclass_transform(kw_only_default=True)
+class ComponentArguments:
+    """Arguments of a component. The component refuses them, with every fault in one error, or takes them as they are.
+
+    The fields of a class are its arguments: those with a type of `pulumi.Input` may be outputs.
+    """
+
+    models: ClassVar[Sequence[type[Model]]] = ()
+    """Models of the stack file that have the arguments as keys."""
+
+    def __init__(self, **values: Any) -> None:
+        self.values = {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def types(cls) -> Mapping[str, str]:
+        """Return the type of each argument, by name."""
+        own = cls.__annotations__
+        return {name: text for name, text in own.items() if not text.startswith("ClassVar")}
+
+    def given(self) -> GivenArguments:
+        """Return the arguments that were given; faulty ones are left out."""
+        kinds = self.types()
+        live = {name for name, text in kinds.items() if text.startswith("pulumi.Input[")}
+        known = {name: value for name, value in self.values.items() if name in kinds}
+        plain = {name: value for name, value in known.items() if name not in live}
+        wrong = dict(_wrong_types(plain, kinds))
+        problems = [
+            *(_unknown(type(self), name) for name in self.values if name not in kinds),
+            *(problem for name, value in plain.items() for problem in outputs_in(value, (to_camel(name),))),
+            *wrong.values(),
+            *self._missing(),
+        ]
+        return GivenArguments(
+            {
+                to_camel(name): with_stack_file_keys(self.models, name, without_outputs(value))
+                for name, value in plain.items()
+                if name not in wrong
+            },
+            {to_camel(name): value for name, value in known.items() if name in live},
+            tuple(problems),
+        )
+
+    def _missing(self) -> Iterator[Problem]:
+        """Yield a fault for each argument that is missing."""
+        component = type(self).__name__.removesuffix("Args")
+        for name in self.types():
+            if not hasattr(type(self), name) and name not in self.values:
+                message = f"is missing; {component} needs it"
+                yield Problem(Severity.FAULT, "missing-key", (to_camel(name),), message)
+
+    def check(self, component: pulumi.Resource, name: str, problems: Sequence[Problem]) -> None:
+        """Log the warnings among the problems as the component's. Raises pulumi.RunError with a line for each fault."""
+        for problem in in_python((each for each in problems if each.severity == Severity.WARNING), self.models):
+            pulumi.log.warn(problem.line_without_severity(), component)
+        faults = [*in_python(distinct_faults(problems, [*map(to_camel, self.types())]), self.models)]
+        if faults:
+            kind = type(self).__name__.removesuffix("Args")
+            raise pulumi.RunError(
+                "\n".join([f"{kind} '{name}' is refused:", *(each.line_without_severity() for each in faults)])
+            )
+
+
+def _wrong_types(plain: Mapping[str, Any], kinds: Mapping[str, str]) -> Iterator[tuple[str, Problem]]:
+    for name, value in plain.items():
+        noun, accepted = _SIMPLE.get(kinds[name].removesuffix(" | None"), ("", (object,)))
+        is_wrong = not isinstance(value, accepted) or (isinstance(value, bool) and bool not in accepted and bool(noun))
+        if is_wrong and not is_output(value):
+            message = f"'{format_value(value)}' has another type; write {noun}"
+            yield name, Problem(Severity.FAULT, "bad-type", (to_camel(name),), message)
+
+
+def _unknown(arguments: type[ComponentArguments], name: str) -> Problem:
+    hint = did_you_mean(to_snake(name), arguments.types()) or f"; {arguments.__name__} lists what there is"
+    return Problem(Severity.FAULT, "unknown-key", (name,), f"unknown argument{hint}")
+
+
+def outputs_in(value: object, path: FieldPath) -> Iterator[Problem]:
+    """Yield a fault for every value that is an output, an asset or a resource: the plan needs plain values."""
+    if isinstance(value, Mapping):
+        for key, inner in cast("Mapping[str, object]", value).items():
+            yield from outputs_in(inner, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(cast("Sequence[object]", value)):
+            yield from outputs_in(inner, (*path, index))
+    elif is_output(value):
+        message = (
+            "is an output of a resource or a secret, and the plan is made before either is known; write a plain value"
+        )
+        yield Problem(Severity.FAULT, "bad-type", path, message)
+    elif isinstance(value, pulumi.Asset | pulumi.Archive | pulumi.Resource):
+        yield Problem(Severity.FAULT, "bad-type", path, f"is a {type(value).__name__}; write a plain value")
+
+
+def is_output(value: object) -> bool:
+    """Whether a value is only known once something exists."""
+    return isinstance(value, pulumi.Output | Unknown)
+
+
+def without_outputs(value: Any) -> Any:
+    """Return the value with None for outputs: the rest can still be checked."""
+    if isinstance(value, Mapping):
+        return {key: without_outputs(inner) for key, inner in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [without_outputs(inner) for inner in cast("Sequence[Any]", value)]
+    return None if is_output(value) or isinstance(value, pulumi.Asset | pulumi.Archive | pulumi.Resource) else value

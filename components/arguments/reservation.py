@@ -1,0 +1,41 @@
+"""Arguments of Reservation. `make golden` writes this module from the keys of the stack file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from berth.spec.fleet import FleetSpec
+from berth.spec.machines.reservations import ReservationSpec
+from berth.spec.model import Model
+
+from .base import ComponentArguments
+
+
+class ReservationArgs(ComponentArguments):
+    """A zonal reservation of machines, consumed only by pools that name it. With `future` it begins later."""
+
+    models: ClassVar[Sequence[type[Model]]] = (ReservationSpec, FleetSpec)
+
+    count: int
+    """Number of reserved machines."""
+    machine_type: str
+    """Machine type that is reserved."""
+    project: str
+    """Google Cloud project ID, not the number. Required, unless the cluster is an existing one."""
+    zone: str
+    """Zone of the reserved machines."""
+    accelerator: Mapping[str, Any] | None = None
+    """GPUs attached to each reserved N1 machine."""
+    accept_zone: bool | None = None
+    """Accept a zone in which Google does not list the reserved machine. Default: `false`."""
+    future: Mapping[str, Any] | None = None
+    """The reservation begins later. Its pools scale from zero."""
+    local_ssd: int | None = None
+    """Number of local SSDs of each machine; must equal that of its pools. By default the machine's."""
+    name: str | None = None
+    """Name of the reservation in Google Cloud. By default the component's name."""
+    protect: bool | None = None
+    """Protect the reservation from replacement and deletion. Default: `true`."""
+    shared_with: Sequence[str] | None = None
+    """Other projects that may consume a reservation that Berth creates."""

@@ -1,0 +1,195 @@
+"""Components with arguments of their own, as a program without a stack file uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import pulumi
+import pulumi_gcp as gcp
+import pytest
+from pulumi.output import Unknown
+
+from berth.engine import Preview, ProgramError
+from berth.engine import record_program as run_offline
+from berth.evaluate import evaluate_values
+from berth.google.node_pool import node_pool
+from berth.registration import provider_inputs
+from components.arguments.base import ComponentArguments
+from components.arguments.node_pool import NodePoolArgs
+from components.arguments.reservation import ReservationArgs
+from components.gke.node_pool import NodePool
+from components.gke.reservation import Reservation
+from tests.engine import UNKNOWN
+
+ZONE = "us-central1-a"
+SLICES: Mapping[str, Any] = {"machine_type": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 3, "zone": ZONE}
+GPUS: Mapping[str, Any] = {"machine_type": "g2-standard-24", "nodes": 4, "zone": ZONE}
+
+
+def registered(build: Callable[[pulumi.ResourceOptions], object], preview: bool = False) -> Preview:
+    """What a program registers, with a Google provider in the options of its components."""
+
+    def program() -> None:
+        build(pulumi.ResourceOptions(providers=[gcp.Provider("google", project="acme-ml")]))
+
+    return run_offline(program, project="mine", stack="dev", config={}, preview=preview)
+
+
+def refused(build: Callable[[pulumi.ResourceOptions], object]) -> list[str]:
+    """The lines of the error in which a program ends."""
+    with pytest.raises(ProgramError) as caught:
+        registered(build)
+    assert isinstance(caught.value.__cause__, pulumi.RunError)
+    return str(caught.value.__cause__).splitlines()
+
+
+def pools(result: Preview) -> dict[str, Mapping[str, Any]]:
+    return {each.name: each.inputs for each in result.resources if each.type == "gcp:container/nodePool:NodePool"}
+
+
+def test_the_slices_of_a_pool_are_node_pools_below_one_component() -> None:
+    result = registered(lambda opts: NodePool("v5e", NodePoolArgs(**SLICES, cluster="theirs"), opts=opts))
+    (component,) = [each for each in result.resources if each.type == "berth:gke:NodePool"]
+    children = [each for each in result.resources if each.parent == component.urn]
+    assert [each.name for each in children] == ["v5e-1-pool", "v5e-2-pool", "v5e-3-pool"]
+    assert {(each.inputs["cluster"], each.inputs["location"]) for each in children} == {("theirs", "us-central1")}
+    assert all(each.protect for each in children)
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        GPUS,
+        SLICES,
+        {**GPUS, "capacity": "spot"},
+        {"machine_type": "a3-highgpu-8g", "nodes": {"max": 8}, "zone": ZONE, "compact_placement": True},
+        {**GPUS, "gpu_sharing": {"max_shared_clients": 4}, "taints": [{"key": "a.example/b", "value": "c"}]},
+        {**GPUS, "node_system_config": {"kubelet": {"pod_pids_limit": 4096}, "hugepages": {"size_2m": 1024}}},
+    ],
+    ids=["gpus", "slices", "spot", "policy", "sharing", "system"],
+)
+def test_everything_is_derived_as_in_a_stack_file(pool: Mapping[str, Any]) -> None:
+    """The same pool of a fleet is registered with the same inputs, but for its cluster and its account."""
+    mine = pools(registered(lambda opts: NodePool("lab", NodePoolArgs(**pool, cluster="lab"), opts=opts)))
+    written = NodePoolArgs(**pool, cluster="lab").given().plain
+    fleet = {"project": "acme-ml", "region": "us-central1", "pools": {"lab": written}}
+    plan = evaluate_values("lab", fleet).fleet_plan
+    assert plan is not None
+    theirs = [
+        provider_inputs(node_pool(each, cluster="lab", location="us-central1", service_account=None).arguments)
+        for each in plan.pools[0].node_pools
+    ]
+    assert [*mine.values()] == theirs
+
+
+@pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
+def test_a_reservation_of_which_only_an_output_is_known_is_consumed(preview: bool) -> None:
+    """Nobody knows how many machines it has, so that no count is checked."""
+
+    def build(opts: pulumi.ResourceOptions) -> None:
+        held = Reservation(
+            "held",
+            ReservationArgs(project="acme-ml", machine_type="g2-standard-24", zone=ZONE, count=1),
+            opts=opts,
+        )
+        pool = NodePool("l4", NodePoolArgs(**GPUS, cluster="theirs", reservation=held.reservation_name), opts=opts)
+        pulumi.export("labels", pool.node_labels)
+
+    result = registered(build, preview)
+    held = next(each for each in result.resources if each.type == "gcp:compute/reservation:Reservation")
+    pool = next(each for each in result.resources if each.type == "gcp:container/nodePool:NodePool")
+    assert (held.name, held.inputs["name"], held.inputs["project"]) == ("held-reservation", "held", "acme-ml")
+    assert held.urn in pool.dependencies
+    affinity = cast("Mapping[str, Any]", pool.inputs["nodeConfig"])["reservationAffinity"]
+    assert affinity["consumeReservationType"] == "SPECIFIC_RESERVATION"
+    assert affinity["values"] == ["held"] or affinity["values"] == [UNKNOWN]
+    # A surge node would wait forever for a machine of the reservation.
+    assert pool.inputs["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
+    labels = cast("Mapping[str, Any]", result.exports["labels"])
+    assert labels["cloud.google.com/reservation-name"] in ("held", UNKNOWN)
+
+
+def test_a_reservation_that_begins_later_is_requested() -> None:
+    future = {"start": "2027-01-10T00:00:00Z", "end": "2027-03-01T00:00:00Z"}
+    machines = {"machine_type": "a3-highgpu-8g", "zone": ZONE, "count": 4}
+    result = registered(
+        lambda opts: Reservation("h", ReservationArgs(project="acme-ml", **machines, future=future), opts=opts)
+    )
+    assert result.resources[-1].type == "gcp:compute/futureReservation:FutureReservation"
+
+
+def test_a_zonal_cluster_has_its_nodes_in_its_zone() -> None:
+    pool = {key: value for key, value in GPUS.items() if key != "zone"}
+    result = pools(registered(lambda opts: NodePool("l4", NodePoolArgs(**pool, cluster="c", location=ZONE), opts=opts)))
+    assert (result["l4-pool"]["location"], result["l4-pool"]["nodeLocations"]) == (ZONE, [ZONE])
+
+
+def test_a_transform_of_the_options_sets_what_berth_does_not_know() -> None:
+    """The engine calls those of `transforms`, and the SDK those of `transformations`; both get every child."""
+
+    def with_version(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        if args.type_ != "gcp:container/nodePool:NodePool":
+            return None
+        return pulumi.ResourceTransformationResult({**args.props, "version": "1.35.1-gke.1"}, args.opts)
+
+    def build(opts: pulumi.ResourceOptions) -> None:
+        opts.transformations = [with_version]
+        NodePool("l4", NodePoolArgs(**GPUS, cluster="c"), opts=opts)
+
+    assert pools(registered(build))["l4-pool"]["version"] == "1.35.1-gke.1"
+
+
+def test_faults_are_one_error_with_every_line_as_python_spells_the_arguments() -> None:
+    arguments: dict[str, Any] = {
+        "machine_typ": "ct5lp-hightpu-4t",
+        "slices": "3",
+        "zone": Unknown(),
+        "gpu_sharing": {"max_shared_client": 2},
+        "compactPlacement": True,
+        "protect": "yes",
+    }
+    assert refused(lambda opts: NodePool("v5e", NodePoolArgs(**arguments), opts=opts)) == [
+        "NodePool 'v5e' is refused:",
+        "machine_typ: unknown argument; did you mean 'machine_type'? [unknown-key]",
+        "compactPlacement: unknown argument; did you mean 'compact_placement'? [unknown-key]",
+        "zone: is an output of a resource or a secret, and the plan is made before either is known; "
+        "write a plain value [bad-type]",
+        "protect: 'yes' has another type; write True or False [bad-type]",
+        "cluster: is missing; NodePool needs it [missing-key]",
+        "slices: '3' is text; write 3 without quotes [bad-type]",
+        "gpu_sharing.max_shared_client: unknown key 'max_shared_client'; did you mean 'max_shared_clients'? "
+        "[unknown-key]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({**SLICES, "topology": "3x3"}, "topology: '3x3' is not a v5e slice of ct5lp-hightpu-4t; write one of "),
+        (
+            {key: value for key, value in GPUS.items() if key != "zone"},
+            "location: is missing; write the region of the cluster, or its zone",
+        ),
+        (
+            {**GPUS, "capacity": "spot", "reservation": "held"},
+            "capacity: a reservation is given too, and is where the machines come from; remove one of the two",
+        ),
+        ({**GPUS, "driver_version": "disabled"}, "driver_version: 'disabled' needs objects inside the cluster, "),
+    ],
+)
+def test_a_fault_of_the_plan_is_a_line(arguments: Mapping[str, Any], line: str) -> None:
+    _, *lines = refused(lambda opts: NodePool("lab", NodePoolArgs(**arguments, cluster="c"), opts=opts))
+    assert any(each.startswith(line) for each in lines), lines
+
+
+def test_every_class_of_arguments_reads_its_fields() -> None:
+    """A class without fields, or with types that are not read as live, would let an output into the plan."""
+    for arguments in (NodePoolArgs, ReservationArgs):
+        assert issubclass(arguments, ComponentArguments) and arguments.types()
+    assert [key for key, kind in NodePoolArgs.types().items() if kind.startswith("pulumi.Input")] == [
+        "cluster",
+        "location",
+        "node_service_account",
+        "reservation",
+    ]
