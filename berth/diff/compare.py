@@ -1,4 +1,4 @@
-"""All changes between two plans of a stack, as plain data for `berth diff` and the report."""
+"""All changes between two plans of a stack, as plain data for `berth diff` and the report; those of a fleet."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.backends.table import StackPlan
-from berth.diff.ack import ack_guarded_changes, compare_ack_pools, compare_ack_resources, compare_quota_trees
-from berth.diff.entitlements import QuotaChanges, TeamChange, compare_quotas
+from berth.diff.entitlements import QuotaChanges, TeamChange, compare_fleet_quotas
 from berth.diff.guard.accounts import lost_node_accounts
-from berth.diff.guard.allowances import IdleAllowance, unused_allowances
+from berth.diff.guard.allowances import IdleAllowance
 from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
-from berth.diff.guard.updates import guarded_updates
+from berth.diff.guard.updates import guarded_updates, worker_allowances
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import PoolChange, compare_pools
@@ -22,11 +20,9 @@ from berth.diff.resource_changes import compare_resources, replaced_clusters
 from berth.diff.resources import ResourceChange
 from berth.diff.rights.compare import RightChange, compare_rights
 from berth.diff.rights.kept import with_kept_rights
-from berth.diff.team_stacks import FilesChange, WorkloadChange, compare_files, compare_team_objects, compare_workloads
 from berth.diff.workers import WorkerChange, compare_workers
-from berth.plan.ack import AckFleetPlan
+from berth.diff.workloads import FilesChange, WorkloadChange
 from berth.plan.fleet import FleetPlan
-from berth.plan.team_stack import TeamStackPlan
 from berth.resource import ResourceKind
 
 
@@ -64,45 +60,13 @@ class Changes(Struct, frozen=True):
         return self.entitlements == QuotaChanges() and not any(rest)
 
 
-class IncomparablePlans(Exception):
-    """The two stacks are of different kinds."""
-
-
-def compare(old: StackPlan, new: StackPlan) -> Changes:
-    """Compare two plans of a stack, both without faults.
-
-    Raises IncomparablePlans if the plans are of different kinds: Google Cloud, Alibaba Cloud, a team's own stack.
-    """
-    if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
-        return _compare_fleets(old, new)
-    if isinstance(old, AckFleetPlan) and isinstance(new, AckFleetPlan):
-        return _compare_ack_fleets(old, new)
-    if isinstance(old, TeamStackPlan) and isinstance(new, TeamStackPlan):
-        return Changes(
-            stack=new.stack,
-            workloads=tuple(compare_workloads(old, new)),
-            files=tuple(compare_files(old, new)),
-            objects=compare_team_objects(old, new),
-        )
-    raise IncomparablePlans(f"one is {_describe_kind(old)}, the other {_describe_kind(new)}")
-
-
-def _describe_kind(plan: StackPlan) -> str:
-    match plan:
-        case FleetPlan():
-            return "a fleet on Google Cloud"
-        case AckFleetPlan():
-            return "a fleet on Alibaba Cloud"
-        case TeamStackPlan():
-            return "a team's own stack"
-
-
-def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
+def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
+    """Compare two plans of a fleet on Google Cloud, both without faults."""
     names = find_renames(old, new)
     old_renamed = with_new_names(old, names)
     changed = compare_resources(old_renamed, new)
     guarded = (
-        *guarded_updates(old.allowances.protect, new, changed),
+        *guarded_updates(old.allowances.protect, new.allowances, changed, worker_allowances(new)),
         *guarded_changes(old_renamed, new, changed),
         *lost_node_accounts(old_renamed, new, changed),
     )
@@ -121,28 +85,11 @@ def _compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
 
 def _compare_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
     """Compare quotas, and add renamed teams; `renamed` maps old names to new ones."""
-    quota_changes = compare_quotas(old, new)
+    quota_changes = compare_fleet_quotas(old, new)
     team_names = {team.name for team in new.teams}
     renamed_teams = [
         TeamChange(name, ChangeKind.RENAMED, before) for before, name in renamed.items() if name in team_names
     ]
     return replace(
         quota_changes, teams=tuple(sorted((*quota_changes.teams, *renamed_teams), key=lambda change: change.team))
-    )
-
-
-def _compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
-    changed = compare_ack_resources(old, new)
-    guarded = (*guarded_updates(old.allowances.protect, new, changed), *ack_guarded_changes(old, new, changed))
-    return Changes(
-        stack=new.stack,
-        rights=compare_rights(old, new),
-        entitlements=compare_quotas(old, new, compare_quota_trees(old, new)),
-        pools=compare_ack_pools(old, new, changed),
-        things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
-        objects=compare_objects(old, new),
-        losses=guarded,
-        idle=tuple(
-            unused_allowances("", old.allowances, new.allowances, {(loss.action, loss.key) for loss in guarded})
-        ),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.diff.kinds import ChangeKind
 from berth.diff.priorities import (
@@ -18,11 +19,10 @@ from berth.diff.priorities import (
     find_likely_renames,
     priority_order,
 )
-from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan
-from berth.plan.teams import TeamPlan
-from berth.planner.queueing.preemption import PreemptionRule, preemption_rules, reclaim_rules
+from berth.plan.teams import QueueingPlan, TeamPlan
+from berth.planner.queueing.preemption import PreemptionRule, preemption_rules
 from berth.planner.queueing.quota_tree import QuotaTree
 
 
@@ -69,7 +69,7 @@ class CohortQuotaChange(Struct, frozen=True):
 
 
 class QuotaNodeChange(Struct, frozen=True):
-    """The quota of a resource at a node of ACK's quota tree: guaranteed minimum, maximum, and the part of the minimum
+    """The quota of a resource at a node of a quota tree: guaranteed minimum, maximum, and the part of the minimum
     that others can use (`lent`)."""
 
     node: str
@@ -92,7 +92,7 @@ class FlavorQuotaChange(Struct, frozen=True):
 class QuotaChanges(Struct, frozen=True):
     """Every change of quotas, sorted by name; `new_relations` and `lifted_relations` are preemption rules.
 
-    `quota_tree` is set for fleets on Alibaba Cloud, in the order of the tree, and includes their cohorts.
+    `quota_tree` is set for fleets that have one, in the order of the tree, and includes their cohorts.
     `queueing` is whether their jobs wait for quota, before and after. `priority_order` is the order before and after,
     highest first. Both are empty if nothing changes.
     """
@@ -112,49 +112,38 @@ class QuotaChanges(Struct, frozen=True):
     likely_renames: tuple[QueueRename, ...] = ()
 
 
-QueueingPlan = FleetPlan | AckFleetPlan
+def compare_fleet_quotas(old: FleetPlan, new: FleetPlan) -> QuotaChanges:
+    """Compare the quotas of two plans of one fleet whose queues are Kueue's."""
+    return replace(
+        compare_quotas(old, new, (preemption_rules(old), preemption_rules(new))),
+        cohorts=tuple(_compare_cohorts(old, new)),
+        reclaim=tuple(compare_reclaim(old, new)),
+    )
 
 
-def compare_quotas(old: QueueingPlan, new: QueueingPlan, quota_tree: tuple[QuotaNodeChange, ...] = ()) -> QuotaChanges:
-    """Compare the quotas of two plans of one fleet, on one backend.
+def compare_quotas(
+    old: QueueingPlan, new: QueueingPlan, rules: tuple[Sequence[PreemptionRule], Sequence[PreemptionRule]]
+) -> QuotaChanges:
+    """Compare what all fleets have: teams, guarantees, priorities, and the `rules` by which queues preempt.
 
     A flavor whose accelerator changes counts as two: the old accelerators are lost, the new ones are gained.
     """
     team_changes = tuple(_compare_teams(old, new))
     stopped_teams = {change.team for change in team_changes}
-    relations = _preemption_relations(old), _preemption_relations(new)
     return QuotaChanges(
         teams=team_changes,
         entitlements=tuple(_compare_team_quotas(old, new)),
-        cohorts=tuple(_compare_cohorts(old, new)) if isinstance(new, FleetPlan) else (),
         flavors=tuple(_compare_flavors(old, new)),
-        new_relations=_only_in_first(relations[1], relations[0]),
-        lifted_relations=_only_in_first(relations[0], relations[1]),
+        new_relations=_only_in_first(rules[1], rules[0]),
+        lifted_relations=_only_in_first(rules[0], rules[1]),
         priorities=tuple(compare_priorities(old, new)),
-        quota_tree=quota_tree,
-        queueing=_compare_queueing(old, new),
         stops=tuple(compare_stops(old, new, stopped_teams)),
         likely_renames=tuple(find_likely_renames(old, new)),
         priority_order=priority_order(old, new),
-        reclaim=tuple(compare_reclaim(old, new)) if isinstance(new, FleetPlan) else (),
     )
 
 
-def _compare_queueing(old: QueueingPlan, new: QueueingPlan) -> tuple[bool, ...]:
-    policies = [plan.propagations for plan in (old, new) if isinstance(plan, AckFleetPlan)]
-    waits = tuple(any(policy.suspension for policy in each) for each in policies if each)
-    return waits if len(set(waits)) > 1 else ()
-
-
-def _preemption_relations(plan: QueueingPlan) -> tuple[PreemptionRule, ...]:
-    if isinstance(plan, FleetPlan):
-        return preemption_rules(plan)
-    return () if plan.quotas is None else reclaim_rules(plan.quotas)
-
-
-def _only_in_first(
-    relations: tuple[PreemptionRule, ...], others: tuple[PreemptionRule, ...]
-) -> tuple[PreemptionRule, ...]:
+def _only_in_first(relations: Sequence[PreemptionRule], others: Sequence[PreemptionRule]) -> tuple[PreemptionRule, ...]:
     known = set(others)
     return tuple(each for each in relations if each not in known)
 

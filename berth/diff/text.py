@@ -15,8 +15,8 @@ from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, St
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resources import FieldEffect, ResourceChange
 from berth.diff.rights.compare import SERVING, RightChange
-from berth.diff.team_stacks import CONFIG, FilesChange, WorkloadChange
 from berth.diff.values import format_bounds, format_change, format_on_one_line
+from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
 from berth.plan.nodes import Bounds
 from berth.registration import camel_case
 from berth.resource import ResourceKind, resource_title

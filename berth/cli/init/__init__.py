@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from berth.cli.init.example import ExampleStack
-    from berth.cli.init.stack_file import InitAnswers, InitOption
+    from berth.cli.init.options import InitAnswers, InitOption
     from berth.evaluate import Evaluation
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
@@ -143,11 +143,11 @@ def _prompt_missing(
     example: ExampleStack, answers: dict[str, tuple[str, ...]], earlier: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
     """On a terminal, add an answer for every option that is not given; one answer can make others necessary."""
-    from berth.cli.init import stack_file as verb
+    from berth.backends.interface import backend_of
 
-    asked: list[str] = []
+    backend, asked = backend_of(example.evaluation), list[str]()
     while sys.stdin.isatty() and (
-        unanswered := [option for option in verb.init_options(example, answers) if option.flag not in answers]
+        unanswered := [option for option in backend.init_options(example, answers) if option.flag not in answers]
     ):
         flag = unanswered[0].flag
         answers[flag] = _prompt_values(unanswered[0], earlier.get(flag, ()))

@@ -14,11 +14,10 @@ from msgspec import Struct
 
 from berth.catalog.google_roles import google_roles
 from berth.diff.kinds import ChangeKind
-from berth.plan.ack import AckFleetPlan
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import AuthorizedNetwork, ClusterPlan
-from berth.plan.teams import IdentityPlan, IsolationPlan, TeamPlan
+from berth.plan.teams import IdentityPlan, IsolationPlan, QueueingPlan, TeamPlan
 
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 _FLEET, OF_CLUSTER, _NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
@@ -38,9 +37,10 @@ _BUCKET_ROLES: Final = (
 )
 """Roles of a bucket; each includes the permissions of the roles before it."""
 
-AnyFleet = FleetPlan | AckFleetPlan
 RightKey = tuple[str, str]
 """The owner of a right, and the right."""
+_Grant = tuple[str, str, Mapping[str, str]]
+"""The owner of a right, the right, and what is granted, by name."""
 
 
 class RightChange(Struct, frozen=True):
@@ -82,22 +82,26 @@ class _Level(Struct, frozen=True):
     text: str
 
 
-def compare_rights(old: AnyFleet, new: AnyFleet) -> tuple[RightChange, ...]:
+def compare_rights(old: FleetPlan, new: FleetPlan) -> tuple[RightChange, ...]:
     """Return every changed right, those that allow more first; teams have their new names."""
+    workers = {worker.name for worker in old.workers} & {worker.name for worker in new.workers}
+    grants = _compare_grants(_grants(old, workers), _grants(new, workers))
+    levels = _compare_levels(_levels(old, workers), _levels(new, workers))
+    return _of_kept_teams(old, new, (*grants, *levels, *_compare_alerts(old, new)))
+
+
+def compare_team_rights(old: QueueingPlan, new: QueueingPlan) -> tuple[RightChange, ...]:
+    """Return every changed right of teams, those that allow more first."""
+    before, after = (_by_owner(_granted_to_teams(plan)) for plan in (old, new))
+    levels = _compare_levels(_team_levels(old), _team_levels(new))
+    return _of_kept_teams(old, new, (*_compare_grants(before, after), *levels))
+
+
+def _of_kept_teams(old: QueueingPlan, new: QueueingPlan, changes: Iterable[RightChange]) -> tuple[RightChange, ...]:
+    """Return the changes in order, without the egress of added and removed teams."""
     kept_teams = {f"team {team.name}" for team in new.teams} & {f"team {team.name}" for team in old.teams}
-    workers = _worker_names(old) & _worker_names(new)
-    grants = (
-        c
-        for c in _compare_grants(_grants(old, workers), _grants(new, workers))
-        if c.right != EGRESS or c.owner in kept_teams
-    )
-    changes = [*grants, *_compare_levels(_levels(old, workers), _levels(new, workers))]
-    changes += _compare_alerts(old, new)
-    return tuple(sorted(changes, key=lambda change: (not change.is_loud, change.owner, change.right)))
-
-
-def _worker_names(plan: AnyFleet) -> set[str]:
-    return {worker.name for worker in plan.workers} if isinstance(plan, FleetPlan) else set()
+    shown = [change for change in changes if change.right != EGRESS or change.owner in kept_teams]
+    return tuple(sorted(shown, key=lambda change: (not change.is_loud, change.owner, change.right)))
 
 
 def _compare_grants(
@@ -150,15 +154,15 @@ def _direction(delta: int) -> ChangeKind:
     return ChangeKind.WIDENED if delta > 0 else ChangeKind.NARROWED if delta < 0 else ChangeKind.CHANGED
 
 
-def _compare_alerts(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
-    before, after = _alerts(old), _alerts(new)
+def _compare_alerts(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
+    before, after = (plan.monitoring.alert_keys if plan.monitoring else () for plan in (old, new))
     if before and not after:
         yield RightChange("monitoring", ALERTS, ChangeKind.REMOVED, str(len(before)), "0")
         return
     yield from (
         RightChange("monitoring", ALERT, ChangeKind.REMOVED, name, None) for name in before if name not in after
     )
-    channels = _channels(old), _channels(new)
+    channels = [plan.monitoring.channels if plan.monitoring else () for plan in (old, new)]
     yield from (
         RightChange("monitoring", CHANNEL, ChangeKind.REMOVED, c, None) for c in channels[0] if c not in channels[1]
     )
@@ -167,37 +171,31 @@ def _compare_alerts(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
     )
 
 
-def _alerts(plan: AnyFleet) -> tuple[str, ...]:
-    monitoring = plan.monitoring if isinstance(plan, FleetPlan) else None
-    return monitoring.alert_keys if monitoring else ()
-
-
-def _channels(plan: AnyFleet) -> tuple[str, ...]:
-    monitoring = plan.monitoring if isinstance(plan, FleetPlan) else None
-    return monitoring.channels if monitoring else ()
-
-
 # --- grants by name ---------------------------------------------------------------------------------------------------
 
 
-def _grants(plan: AnyFleet, workers: Collection[str], prefix: str = "") -> dict[RightKey, dict[str, str]]:
+def _grants(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, dict[str, str]]:
     """Return (owner, right) → values by name; owners in the clusters of `workers` are `worker/owner`."""
-    grants: dict[RightKey, dict[str, str]] = {}
-    for owner, right, values in _granted(plan):
-        grants.setdefault((prefix + owner, right), {}).update(values)
-    for worker in plan.workers if isinstance(plan, FleetPlan) else ():
-        shared = {
-            key: value for key, value in _grants(worker.plan, f"{worker.name}/").items() if "/team " not in key[0]
-        }
-        grants |= shared
+    grants = _by_owner((*_granted_to_teams(plan), *_granted(plan)), prefix)
+    for worker in plan.workers:
+        own = _grants(worker.plan, f"{worker.name}/")
+        grants |= {key: value for key, value in own.items() if "/team " not in key[0]}
     return grants
 
 
-def _granted(plan: AnyFleet) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+def _by_owner(granted: Iterable[_Grant], prefix: str = "") -> dict[RightKey, dict[str, str]]:
+    grants: dict[RightKey, dict[str, str]] = {}
+    for owner, right, values in granted:
+        grants.setdefault((prefix + owner, right), {}).update(values)
+    return grants
+
+
+def _granted_to_teams(plan: QueueingPlan) -> Iterator[_Grant]:
     for team in plan.teams:
         yield from ((f"team {team.name}", right, values) for right, values in _team_grants(team))
-    if isinstance(plan, AckFleetPlan):
-        return
+
+
+def _granted(plan: FleetPlan) -> Iterator[_Grant]:
     if plan.access is not None:
         yield _FLEET, "owner group", _named(plan.access.owners)
     for reservation in (*plan.reservations, *plan.future_reservations):
@@ -260,10 +258,12 @@ def _describe_network(network: AuthorizedNetwork) -> str:
 # --- ordered rights ---------------------------------------------------------------------------------------------------
 
 
-def _levels(plan: AnyFleet, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level]:
-    levels = {(f"{prefix}team {team.name}", right): level for team in plan.teams for right, level in _isolation(team)}
-    if isinstance(plan, AckFleetPlan):
-        return levels
+def _team_levels(plan: QueueingPlan, prefix: str = "") -> dict[RightKey, _Level]:
+    return {(f"{prefix}team {team.name}", right): level for team in plan.teams for right, level in _isolation(team)}
+
+
+def _levels(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level]:
+    levels = _team_levels(plan, prefix)
     if isinstance(plan.cluster, ClusterPlan):
         levels |= {(prefix + owner, right): _switch(is_on) for owner, right, is_on in _cluster_switches(plan.cluster)}
     for worker in plan.workers:
