@@ -14,7 +14,7 @@ from berth.diff.fields import compare_fields
 from berth.diff.provider_inputs.changes import InputComparison
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules
 from berth.diff.values import format_change, format_on_one_line
-from berth.google.fleet import registrations
+from berth.google.fleet import google_resources
 from berth.manifests.fleet import all_manifests
 from berth.manifests.serving.webhooks import PATCH
 from berth.plan.fleet import FleetPlan
@@ -29,7 +29,7 @@ _SERVER_SET = {"status", "metadata"}
 
 def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[NotAdopted]:
     """Return all changes, cluster first; for an existing cluster only those inside it."""
-    made = {(each.kind, each.key): each for each in registrations(plan) if each.kind in _ANSWERED_KINDS}
+    made = {(each.kind, each.key): each for each in google_resources(plan) if each.kind in _ANSWERED_KINDS}
     changes: list[NotAdopted] = []
     if cluster := made.get((ResourceKind.CLUSTER, "cluster")):
         what = f"cluster {inventory.cluster['name']}"

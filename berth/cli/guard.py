@@ -15,14 +15,16 @@ from berth.cli.arguments import (
     JsonOption,
     StackArgument,
     evaluate_or_exit,
-    format_json,
-    print_problems,
+    exit_with_error,
+    exit_with_problems,
+    print_answer,
     project_name,
 )
 from berth.cli.diff.as_json import to_json_value
-from berth.diagnostics import Problem, printable
+from berth.diagnostics import Problem
 from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport
+from berth.document import Note
 from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
 
 VERSION = 1
@@ -55,15 +57,11 @@ def guard_command(
             require_stack(engine_preview, evaluation.stack, project_name())
             result = check_preview(engine_preview, evaluation.plan)
     except PreviewFormatError as error:
-        typer.echo(error.line(STDIN if preview == "-" else preview, evaluation.stack), err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error.line(STDIN if preview == "-" else preview, evaluation.stack))
     except OtherStackError as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
-    if print_json:
-        typer.echo(format_json(guard_as_json(result, evaluation.stack)))
-    for line in () if print_json else guard_lines(result, evaluation.stack):
-        typer.echo(printable(line))
+        exit_with_error(error)
+    report = Note(list(guard_lines(result, evaluation.stack)))
+    print_answer([report], guard_as_json(result, evaluation.stack) if print_json else None)
     raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
 
 
@@ -75,8 +73,7 @@ def _read(preview: str, stack: str) -> bytes:
         remedy = f"write it with `pulumi preview --stack {stack} --json > {preview}`"
         content = read_bytes(pathlib.Path(preview), preview, remedy, remedy, MAX_ANSWER_BYTES)
     if isinstance(content, Problem):
-        print_problems([content])
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems([content])
     return content
 
 

@@ -15,6 +15,7 @@ from berth.cli.arguments import (
     JsonOption,
     StackArgument,
     evaluate_or_exit,
+    exit_with_error,
     format_json,
     project_root,
 )
@@ -57,13 +58,10 @@ def rotate_command(
     file would have a fault.
     """
     evaluation = evaluate_or_exit(stack)
-    from berth.rotate.yaml_editor import ManualEditRequired
-
     try:
         steps = rotation_steps(evaluation, pool, settings or (), in_place, project_root())
     except ManualEditRequired as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error)
     output_lines = (
         [format_json(rotation_as_json(steps, evaluation.stack, pool))]
         if print_json
@@ -110,7 +108,8 @@ def _changes(settings: Sequence[str]) -> Mapping[str, str]:
     for setting, (key, sign, value) in zip(settings, pairs, strict=True):
         if not (_KEY.fullmatch(key) and sign and value):
             raise ManualEditRequired(f"'{_shown(setting)}' is not a setting; write --set topology=4x4")
-        if not _is_yaml(value):
+        document, faults = parse(f"value: {value}", "") if value.isprintable() else (None, [])
+        if document is None or any(fault.code in ("bad-yaml", "yaml-tag", "yaml-alias") for fault in faults):
             raise ManualEditRequired(f"--set {key}: {_shown(value)} is not a YAML value; write --set topology=4x4")
     known = allowed_keys(("pools", "pool"))
     if unknown := next((key for key, _, _ in pairs if key not in known), None):
@@ -121,12 +120,6 @@ def _changes(settings: Sequence[str]) -> Mapping[str, str]:
 
 def _shown(text: str) -> str:
     return format_value(text if text.isprintable() else ascii(text))
-
-
-def _is_yaml(value: str) -> bool:
-    """Whether a text is one YAML value on one line."""
-    document, faults = parse(f"value: {value}", "") if value.isprintable() else (None, [])
-    return document is not None and not any(fault.code in ("bad-yaml", "yaml-tag", "yaml-alias") for fault in faults)
 
 
 def rotation_as_json(steps: Sequence[RotationStep], stack: str, pool: str) -> dict[str, Any]:

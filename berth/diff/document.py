@@ -10,8 +10,7 @@ from berth.diff.compare import Changes
 from berth.diff.entitlements import CountChange, QuotaChanges
 from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
-from berth.diff.kinds import ChangeKind
-from berth.diff.resources import ResourceChange
+from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.document import Block, Change, Heading, Line, Lines, Table
 from berth.planner.queueing.preemption import describe_rules
 from berth.resource import ResourceKind
@@ -101,8 +100,9 @@ def _counts(*changes: CountChange) -> list[Change]:
 
 def _worker_tables(changes: Changes) -> Iterator[Table]:
     """Yield the changed flavors of workers, and the changed shares of queues' guarantees on them."""
+    ends = {ChangeKind.CHANGED: "", ChangeKind.UNMANAGED: f" ({diff_text.UNMANAGED_TEXT})"}
     rows = [
-        [_worker_name(each.worker, each.what), f.flavor, *_counts(f.capacity, f.guaranteed), f.noun]
+        [each.worker + ends.get(each.what, f" ({each.what})"), f.flavor, *_counts(f.capacity, f.guaranteed), f.noun]
         for each in changes.workers
         for f in each.flavors
     ]
@@ -113,12 +113,6 @@ def _worker_tables(changes: Changes) -> Iterator[Table]:
         for share, worker in sorted(shares, key=lambda row: (row[0].queue, row[0].flavor, row[1]))
     ]
     yield Table("Shares", ("queue", "worker", "flavor", "guaranteed", ""), rows, numbers=(3,))
-
-
-def _worker_name(name: str, change: ChangeKind) -> str:
-    if change == ChangeKind.CHANGED:
-        return name
-    return f"{name} ({diff_text.UNMANAGED_TEXT if change == ChangeKind.UNMANAGED else change})"
 
 
 def _preemption_lines(changes: QuotaChanges) -> Iterator[str]:

@@ -143,13 +143,25 @@ EMPTY_TEXT: Final = "berth_empty"
 """Type of the error for blank text. Its message proposes an example, which depends on the key."""
 
 
-def _non_empty(value: str) -> str:
-    if not value.strip():
-        raise PydanticCustomError(EMPTY_TEXT, "is empty")
-    return value
+class NotBlank:
+    """Metadata of text that is not blank; `error` is raised for blank text."""
+
+    def __init__(self, error: PydanticCustomError) -> None:
+        self.error = error
+
+    def check(self, value: str) -> str:
+        """Return the value; raise the error if it is blank."""
+        if not value.strip():
+            raise self.error
+        return value
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Add the check of the text to the schema."""
+        schema = core_schema.no_info_after_validator_function(self.check, inner())
+        return with_json_schema(schema, lambda core, generate: {"type": "string", "pattern": r"\S"})
 
 
-NonEmptyText = Annotated[str, AfterValidator(_non_empty), JsonSchema({"type": "string", "pattern": r"\S"})]
+NonEmptyText = Annotated[str, NotBlank(PydanticCustomError(EMPTY_TEXT, "is empty"))]
 """Text that is not blank."""
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"

@@ -10,7 +10,7 @@ from berth.cli.admit.simulate import SimulationResult
 from berth.cli.arguments import problem_as_json
 from berth.document import Block, Note, Table
 from berth.simulator.as_json import comparison_to_json, run_to_json
-from berth.simulator.compare import JobDifference, compare_runs
+from berth.simulator.compare import compare_runs
 from berth.simulator.scenario import StepKind
 from berth.simulator.story import JobOutcome, JobStatus, SimulationRun, StepResult
 from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter, status_text
@@ -76,23 +76,14 @@ def _differences(old: SimulationRun, new: SimulationRun) -> Iterator[Block]:
         yield Note([f"Every job has the same result under {names[0]} and {names[1]}."])
         return
     texts = RunFormatter(old), RunFormatter(new)
-    rows = [
-        (
-            str(d.step_number),
-            texts[0].job_name(d.job),
-            _queue_name(d, texts),
-            _outcome_text(d.old, texts[0]),
-            _outcome_text(d.new, texts[1]),
-        )
-        for d in changes
-    ]
+    rows: list[tuple[str, ...]] = []
+    for change in changes:
+        row, own_texts = (change.new, texts[1]) if change.new else (change.old, texts[0])
+        queue = own_texts.queue_name(row.queue) if row else ""
+        results = _outcome_text(change.old, texts[0]), _outcome_text(change.new, texts[1])
+        rows.append((str(change.step_number), texts[0].job_name(change.job), queue, *results))
     yield Table("", ("step", "job", "queue", *names), rows)
     yield Note(limitations(old))
-
-
-def _queue_name(difference: JobDifference, texts: tuple[RunFormatter, RunFormatter]) -> str:
-    row = difference.new or difference.old
-    return (texts[1] if difference.new else texts[0]).queue_name(row.queue) if row else ""
 
 
 def _outcome_text(row: JobOutcome | None, texts: RunFormatter) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from berth.alibaba.fleet import alibaba_resources
 from berth.diff.ack.resources import (
     ack_guarded_changes,
     compare_ack_pools,
-    compare_ack_resources,
     compare_quota_trees,
 )
 from berth.diff.compare import Changes
@@ -17,6 +17,7 @@ from berth.diff.entitlements import QuotaChanges, compare_quotas
 from berth.diff.guard.allowances import unused_allowances
 from berth.diff.guard.updates import guarded_updates
 from berth.diff.objects import Manifest, ObjectChange, ObjectKey, compare_manifests, keyed_manifests, moved_objects
+from berth.diff.resource_changes import compare_registered
 from berth.diff.rights.compare import compare_team_rights
 from berth.manifests.ack import ack_manifests
 from berth.plan.ack import AckFleetPlan
@@ -26,7 +27,7 @@ from berth.resource import ResourceKind
 
 def compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
     """Compare two plans of a fleet on Alibaba Cloud, both without faults."""
-    changed = compare_ack_resources(old, new)
+    changed = compare_registered(alibaba_resources(old), alibaba_resources(new))
     allowances = old.allowances, new.allowances
     guarded = (
         *guarded_updates(old.allowances.protect, new.allowances, changed),

@@ -7,23 +7,22 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from berth.alibaba.fleet import registrations
-from berth.diff.entitlements import CountChange, QuotaNodeChange
+from berth.diff.entitlements import QuotaNodeChange, compare_counts
 from berth.diff.fields import compare_fields
-from berth.diff.guard.allowances import GuardedAction, allowance_reason
+from berth.diff.guard.allowances import GuardedAction, ProtectedKind, allowance_reason
 from berth.diff.guard.changes import GuardedChange, lost_resources, removed_guarantees
-from berth.diff.guard.protected import ProtectedKind
-from berth.diff.kinds import ChangeKind
-from berth.diff.pools import PoolChange
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
+from berth.diff.pools import NO_NODES, PoolChange, queues_of_flavor
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resource_changes import compare_registered
-from berth.diff.resources import FieldEffect, ResourceChange
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
-from berth.plan.nodes import Bounds
 from berth.registration import camel_case
 from berth.resource import ResourceKind
 
-_NO_NODES = Bounds(min=0, max=0)
+_KIND_OF_RESOURCE_CHANGE = {
+    ChangeKind.CREATED: ChangeKind.ADDED,
+    ChangeKind.DELETED: ChangeKind.DELETED,
+    ChangeKind.REPLACED: ChangeKind.REPLACED,
+}
 _SIZE_FIELDS = ("nodes", "desiredSize", "scalingConfig")
 """Fields of a node pool, and inputs, that PoolChange reports as counts."""
 _ACK_KINDS: Final = (
@@ -35,11 +34,6 @@ _ACK_KINDS: Final = (
 )
 PROTECTED_ON_ACK: Final = {each.kind: each for each in _ACK_KINDS}
 PROTECTED_BY_TYPE_ON_ACK: Final = {each.type_token: each for each in _ACK_KINDS}
-
-
-def compare_ack_resources(old: AckFleetPlan, new: AckFleetPlan) -> tuple[ResourceChange, ...]:
-    """Compare the Alibaba Cloud resources of two plans, like `compare_resources`."""
-    return compare_registered(registrations(old), registrations(new))
 
 
 # --- node pools -------------------------------------------------------------------------------------------------------
@@ -79,29 +73,23 @@ def _compare_pool(
 ) -> PoolChange:
     shown_pool = old_pool or new_pool
     assert shown_pool is not None
-    what = _kind_of_change(old_pool, new_pool, resource_change)
-    deleted_pool = (
-        old_pool
-        if old_pool is not None
-        and resource_change is not None
-        and resource_change.what in (ChangeKind.REPLACED, ChangeKind.DELETED)
-        else None
-    )
+    kinds = (ChangeKind.REPLACED, ChangeKind.DELETED)
+    deleted_pool = old_pool if resource_change is not None and resource_change.what in kinds else None
     return PoolChange(
         pool=name,
-        what=what,
+        what=_kind_of_change(old_pool, new_pool, resource_change),
         machine_type=shown_pool.instance_type,
         noun=shown_pool.gpu,
         capacity="spot" if shown_pool.spot else "on-demand",
         reservation=None,
-        nodes=(old_pool.nodes if old_pool else _NO_NODES, new_pool.nodes if new_pool else _NO_NODES),
+        nodes=(old_pool.nodes if old_pool else NO_NODES, new_pool.nodes if new_pool else NO_NODES),
         accelerators=(
-            old_pool.accelerators if old_pool else _NO_NODES,
-            new_pool.accelerators if new_pool else _NO_NODES,
+            old_pool.accelerators if old_pool else NO_NODES,
+            new_pool.accelerators if new_pool else NO_NODES,
         ),
         hit_nodes=deleted_pool.nodes.max if deleted_pool else 0,
         hit_accelerators=deleted_pool.accelerators.max if deleted_pool else 0,
-        queues=_queues_of_flavor(plans[0] if old_pool else plans[1], shown_pool.flavor),
+        queues=queues_of_flavor(plans[0] if old_pool else plans[1], shown_pool.flavor),
         fields=tuple(_field_effects(old_pool, new_pool, resource_change)),
         because=resource_change.because if resource_change else (),
         renamed=None,
@@ -132,17 +120,12 @@ def _field_effects(
 def _kind_of_change(
     old_pool: AckNodePoolPlan | None, new_pool: AckNodePoolPlan | None, resource_change: ResourceChange | None
 ) -> ChangeKind:
-    if old_pool is None:
-        return ChangeKind.ADDED
-    if new_pool is None or (resource_change is not None and resource_change.what == ChangeKind.DELETED):
-        return ChangeKind.DELETED
-    if resource_change is not None and resource_change.what in (ChangeKind.CREATED, ChangeKind.REPLACED):
-        return ChangeKind.ADDED if resource_change.what == ChangeKind.CREATED else ChangeKind.REPLACED
+    made = _KIND_OF_RESOURCE_CHANGE.get(resource_change.what) if resource_change is not None else None
+    if made is not None:
+        return made
+    if old_pool is None or new_pool is None:
+        return ChangeKind.ADDED if old_pool is None else ChangeKind.DELETED
     return ChangeKind.RESIZED if old_pool.nodes != new_pool.nodes else ChangeKind.CHANGED
-
-
-def _queues_of_flavor(plan: AckFleetPlan, flavor: str) -> tuple[str, ...]:
-    return tuple(q.name for q in plan.cluster_queues if any(entry.flavor == flavor for entry in q.flavors))
 
 
 # --- guarded changes --------------------------------------------------------------------------------------------------
@@ -167,13 +150,8 @@ def ack_guarded_changes(
 
 def compare_quota_trees(old: AckFleetPlan, new: AckFleetPlan) -> tuple[QuotaNodeChange, ...]:
     """Compare each node's minimum and maximum of accelerators, and how much of the minimum it lends."""
-    before, after = _leaf_quotas(old.quotas), _leaf_quotas(new.quotas)
-    nothing = (0, 0, 0)
-    return tuple(
-        QuotaNodeChange(*key, *(CountChange(old_quota[at], new_quota[at]) for at in range(3)))
-        for key in [*after, *(key for key in before if key not in after)]
-        if (old_quota := before.get(key, nothing)) != (new_quota := after.get(key, nothing))
-    )
+    quotas = compare_counts(_leaf_quotas(old.quotas), _leaf_quotas(new.quotas))
+    return tuple(QuotaNodeChange(*key, *counts) for key, counts in quotas)
 
 
 def _leaf_quotas(root: QuotaNodePlan | None) -> dict[tuple[str, str], tuple[int, int, int]]:

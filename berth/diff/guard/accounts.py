@@ -11,13 +11,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from berth.diff.guard.allowances import GuardedAction
+from berth.diff.guard.allowances import PROTECTED_ON_GKE, GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.classify import plan_of_worker
 from berth.diff.guard.preview_file import REPLACING_OPS, PreviewStep
-from berth.diff.guard.protected import PROTECTED_ON_GKE
-from berth.diff.kinds import ChangeKind
-from berth.diff.resources import ResourceChange
+from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NodePoolPlan

@@ -12,11 +12,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, IdleAllowance, allowance_reason, unused_allowances
-from berth.diff.guard.protected import PROTECTED_ON_GKE, ProtectedKind
-from berth.diff.kinds import ChangeKind
+from berth.diff.guard.allowances import (
+    CLUSTER_KEY,
+    PROTECTED_ON_GKE,
+    GuardedAction,
+    IdleAllowance,
+    ProtectedKind,
+    allowance_reason,
+    unused_allowances,
+)
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect, ResourceChange, in_worker
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.plan.kueue import ClusterQueuePlan

@@ -19,8 +19,8 @@ from berth.diff.guard.preview_file import EnginePreview, PreviewStep
 from berth.diff.guard.preview_rules import PreviewRules
 from berth.diff.guard.preview_scope import unfinished_program
 from berth.diff.guard.updates import guarded_updates
+from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect
 from berth.resource import ResourceKind
 
 _PROTECT_ERROR = re.compile(

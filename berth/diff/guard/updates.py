@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.preview_file import PreviewStep
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
-from berth.diff.resources import FieldEffect, ResourceChange, in_worker
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.resource import IN_WORKER, ResourceKind

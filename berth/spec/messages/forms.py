@@ -69,7 +69,7 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
     value, noun, annotation = error["input"], COLLECTION_NOUNS[error["type"]], annotation_at(path, root)
     if noun == "a mapping" and (form := _named_entries(value, annotation, path)):
         return f"; write {form}"
-    entries = cast("dict[object, object]", value) if isinstance(value, dict) else dict[object, object]()
+    entries = cast("dict[object, object]", error["input"] if isinstance(error["input"], dict) else {})
     if noun == "a list" and entries:  # the one item, written without brackets
         form = f"[{format_value(entries)}]"
         if {str(key) for key in entries} <= {*allowed_keys((*path, 0), root)} and "..." not in form:
@@ -78,7 +78,7 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
     form = example(path)[1:-1] if isinstance(path[-1], int) else example(path)
     form = form if form.startswith("[{" if noun == "a list" else "{") else _minimal_form(annotation, path)
     if form:
-        return f"; write {with_written(error['input'], form)}"
+        return f"; write {with_written(cast('object', error['input']), form)}"
     if noun == "a list" and isinstance(value, str) and value.split():
         return f"; write [{format_value(', '.join(value.split()))}]"
     keys = allowed_keys(path, root)

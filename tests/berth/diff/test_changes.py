@@ -190,10 +190,10 @@ KEEPS: Final[Mapping[str, list[str]]] = load_table(TABLES / "keeps.yaml")
 
 
 def _registered_types() -> set[str]:
-    on_google = (each for stack in GKE_STACKS for each in google_fleet.registrations(plan_of(stack)))
+    on_google = (each for stack in GKE_STACKS for each in google_fleet.google_resources(plan_of(stack)))
     fleets = (evaluation(stack).plan for stack in ACK_STACKS)
     on_alibaba = (
-        each for fleet in fleets if isinstance(fleet, AckFleetPlan) for each in alibaba_fleet.registrations(fleet)
+        each for fleet in fleets if isinstance(fleet, AckFleetPlan) for each in alibaba_fleet.alibaba_resources(fleet)
     )
     return {made.type for each in (*on_google, *on_alibaba) for made in each.registrations().values()}
 
