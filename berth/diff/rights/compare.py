@@ -39,8 +39,6 @@ _BUCKET_ROLES: Final = (
 
 RightKey = tuple[str, str]
 """The owner of a right, and the right."""
-_Grant = tuple[str, str, Mapping[str, str]]
-"""The owner of a right, the right, and what is granted, by name."""
 
 
 class RightChange(Struct, frozen=True):
@@ -83,19 +81,21 @@ class _Level(Struct, frozen=True):
 
 
 _Rights = Mapping[RightKey, _Level | dict[str, str]]
+_Right = tuple[str, str, _Level | dict[str, str]]
+"""The owner of a right, the right, and its level, or what is granted, by name."""
 
 
 def compare_rights(old: FleetPlan, new: FleetPlan) -> tuple[RightChange, ...]:
     """Return every changed right, those that allow more first; teams have their new names."""
     workers = {worker.name for worker in old.workers} & {worker.name for worker in new.workers}
-    before, after = ({**_grants(plan), **_levels(plan, workers)} for plan in (old, new))
+    before, after = (_rights(plan, workers) for plan in (old, new))
     changes = [*_compare_monitoring(old, new), *_compare_by_owner(before, after, _kept_teams(old, new))]
     return tuple(sorted(changes, key=_loudest_first))
 
 
 def compare_team_rights(old: QueueingPlan, new: QueueingPlan) -> tuple[RightChange, ...]:
     """Return every changed right of teams, those that allow more first."""
-    before, after = ({**_by_owner(_granted_to_teams(plan)), **_team_levels(plan)} for plan in (old, new))
+    before, after = (_by_owner(_rights_of_teams(plan)) for plan in (old, new))
     return tuple(sorted(_compare_by_owner(before, after, _kept_teams(old, new)), key=_loudest_first))
 
 
@@ -170,27 +170,35 @@ def _compare_monitoring(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]
 # --- the rights of a plan ---------------------------------------------------------------------------------------------
 
 
-def _grants(plan: FleetPlan) -> dict[RightKey, dict[str, str]]:
-    """Return (owner, right) → values by name; those of workers stand in the place of the fleet's."""
-    grants = _by_owner((*_granted_to_teams(plan), *_granted(plan)))
+def _rights(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level | dict[str, str]]:
+    """Return (owner, right) → its level, or its values by name; owners in the clusters of `workers` are `worker/owner`.
+
+    A worker has the teams of its manager.
+    """
+    rights = _by_owner((*_rights_of_teams(plan), *_granted(plan), *_levels(plan)), prefix)
     for worker in plan.workers:
-        grants |= _grants(worker.plan)
-    return grants
+        if worker.name in workers:
+            own = _rights(worker.plan, (), f"{worker.name}/")
+            rights |= {key: value for key, value in own.items() if "/team " not in key[0]}
+    return rights
 
 
-def _by_owner(granted: Iterable[_Grant]) -> dict[RightKey, dict[str, str]]:
-    grants: dict[RightKey, dict[str, str]] = {}
-    for owner, right, values in granted:
-        grants.setdefault((owner, right), {}).update(values)
-    return grants
+def _by_owner(rights: Iterable[_Right], prefix: str = "") -> dict[RightKey, _Level | dict[str, str]]:
+    by_owner: dict[RightKey, _Level | dict[str, str]] = {}
+    for owner, right, value in rights:
+        known = by_owner.get((prefix + owner, right), {})
+        merged = value if isinstance(value, _Level) or isinstance(known, _Level) else {**known, **value}
+        by_owner[prefix + owner, right] = merged
+    return by_owner
 
 
-def _granted_to_teams(plan: QueueingPlan) -> Iterator[_Grant]:
+def _rights_of_teams(plan: QueueingPlan) -> Iterator[_Right]:
     for team in plan.teams:
-        yield from ((f"team {team.name}", right, values) for right, values in _team_grants(team))
+        for right, value in (*_team_grants(team), *_isolation(team)):
+            yield f"team {team.name}", right, value
 
 
-def _granted(plan: FleetPlan) -> Iterator[_Grant]:
+def _granted(plan: FleetPlan) -> Iterator[_Right]:
     if plan.access is not None:
         yield _FLEET, "owner group", _named(plan.access.owners)
     for reservation in (*plan.reservations, *plan.future_reservations):
@@ -207,7 +215,7 @@ def reservation_owner(key: str) -> str:
     return f"reservation {key}"
 
 
-def _team_grants(team: TeamPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _team_grants(team: TeamPlan) -> Iterator[tuple[str, dict[str, str]]]:
     yield "group", _named(team.groups)
     yield "service type", _named(team.isolation.service_types)
     yield SERVING, _named(each.name for each in team.namespaces if each.serving)
@@ -249,20 +257,10 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
 # --- ordered rights ---------------------------------------------------------------------------------------------------
 
 
-def _team_levels(plan: QueueingPlan, prefix: str = "") -> dict[RightKey, _Level]:
-    return {(f"{prefix}team {team.name}", right): level for team in plan.teams for right, level in _isolation(team)}
-
-
-def _levels(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level]:
-    levels = _team_levels(plan, prefix)
+def _levels(plan: FleetPlan) -> Iterator[_Right]:
     if isinstance(plan.cluster, ClusterPlan):
         for owner, right, is_on in _cluster_switches(plan.cluster):
-            levels[prefix + owner, right] = _Level(int(is_on), "on" if is_on else "off")
-    for worker in plan.workers:
-        if worker.name in workers:
-            own = _levels(worker.plan, (), f"{worker.name}/")
-            levels |= {key: level for key, level in own.items() if "/team " not in key[0]}
-    return levels
+            yield owner, right, _Level(int(is_on), "on" if is_on else "off")
 
 
 def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:

@@ -159,6 +159,9 @@ def _other_values(schema: Schema, old: object) -> Iterator[Any]:
             yield text
         elif kind == "array" and "enum" in choice["items"]:
             yield from ([each] for each in choice["items"]["enum"])
+        elif kind == "object" and (pattern := next(iter(choice.get("patternProperties", ())), None)) is not None:
+            inner, key = choice["patternProperties"][pattern], _other_text(pattern, None)
+            yield from ({key: each} for each in list(_other_values(inner, None))[:1] if key is not None)
         elif kind == "object" and choice.get("properties"):
             yield from _objects(choice)
 
