@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Severity, format_value
 from berth.diagnostics.listing import sort_by_place
-from berth.evaluate import Evaluation, require_kueue
+from berth.evaluate import Evaluation, require_offer
 from berth.plan.fleet import FleetPlan
 
 PolicyRule = Callable[[FleetPlan], Iterable[Problem]]
@@ -61,10 +61,10 @@ def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]
 def apply_policies(evaluation: Evaluation, files: Iterable[pathlib.Path]) -> Evaluation:
     """Return the evaluation with the problems that the rules report, each at its place in the stack file.
 
-    Rules do not run on a fleet with faults, so they can rely on a complete plan. A fleet on ACK is a fault, because its
-    plan has another type than rules expect.
+    Rules do not run on a fleet with faults, so they can rely on a complete plan. A stack without Kueue is a
+    fault, because its plan has another type than rules expect.
     """
-    evaluation = require_kueue(evaluation)
+    evaluation = require_offer(evaluation)
     if evaluation.faults or evaluation.fleet_plan is None or evaluation.file is None:
         return evaluation
     policy_problems: list[Problem] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from berth.diagnostics import join_words
@@ -11,7 +10,7 @@ from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from berth.plan.nodes import Bounds
 
 if TYPE_CHECKING:  # a fleet of one backend does not load the plan of the other
-    from berth.plan.ack import AckFleetPlan
+    pass
 
 NODES_WITHOUT_ACCOUNT = "they could no longer pull images, write logs or report metrics"
 """What nodes can no longer do once their service account is deleted."""
@@ -78,22 +77,3 @@ def worker_target(worker: WorkerPlan) -> str:
     if worker.made_here:
         return f"{worker.plan.cluster.name} ({worker.plan.region})"
     return f"stack {worker.stack}" if worker.stack else f"by berth:{worker.kubeconfig}"
-
-
-def job_placement(plan: AckFleetPlan) -> Iterator[str]:
-    """Yield when and where a fleet on Alibaba Cloud sends a job; nothing if no namespace is for jobs."""
-    if not plan.propagations:
-        return
-    policy = plan.propagations[0]
-    where = "with all pods of a job on one member" if policy.gang else "with pods on any member that has room"
-    when = "when kube-queue admits them" if policy.suspension else "at once, without a queue"
-    yield (
-        f"PyTorchJobs are sent to a member {when}, {where}; a job that fails there is rescheduled after "
-        f"{policy.toleration_seconds} s."
-    )
-    for is_reserving, effect in ((True, "reserves nodes for a job before it is sent"), (False, "reserves no nodes")):
-        names = [each.name for each in plan.members if each.existing is None and each.reservation == is_reserving]
-        if names:
-            yield f"The scheduler of {join_words(names)} {effect}."
-    if existing := [member.name for member in plan.members if member.existing is not None]:
-        yield f"Berth does not configure the scheduler of {join_words(existing)}."

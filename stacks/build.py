@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pulumi
 
+from berth.backends.interface import backend_of
 from berth.backends.table import StackPlan
 from berth.evaluate import Evaluation
-from berth.plan.fleet import FleetPlan
-from berth.plan.team_stack import TeamStackPlan
 
 
 def build_stack(evaluation: Evaluation) -> dict[str, Any]:
     """Register a valid stack and return its outputs. Raises RunError, which the engine prints without a traceback."""
-    plan = buildable_plan(evaluation)
-    if isinstance(plan, FleetPlan):
-        from stacks import platform
-
-        return platform.build_platform(plan)
-    if isinstance(plan, TeamStackPlan):
-        from stacks import team
-
-        return team.build_team_stack(plan)
+    plan, backend = buildable_plan(evaluation), backend_of(evaluation)
+    module, _, function = backend.program.partition(":")
     try:
-        from stacks import ack
+        program = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != "pulumi_alicloud":
+        if backend.extra is None or str(error.name).startswith("stacks"):
             raise
-        raise pulumi.RunError("a fleet on Alibaba Cloud needs its provider; run: pip install -e '.[ack]'") from None
-    return ack.build_ack_fleet(plan)
+        needed = f"{backend.title} needs its provider; run: pip install -e '.[{backend.extra}]'"
+        raise pulumi.RunError(needed) from None
+    return getattr(program, function)(plan)
 
 
 def buildable_plan(evaluation: Evaluation) -> StackPlan:
     """Return the plan of a stack that may be built, and log its warnings. Raises RunError."""
-    plan = evaluation.plan
-    if evaluation.faults or plan is None:
+    if evaluation.faults or evaluation.plan is None:
         raise pulumi.RunError(
             "\n".join(
                 [f"stack '{evaluation.stack}' has faults:", *(p.line_without_severity() for p in evaluation.faults)]
@@ -43,4 +36,4 @@ def buildable_plan(evaluation: Evaluation) -> StackPlan:
         )
     for problem in evaluation.warnings:
         pulumi.log.warn(problem.line_without_severity())
-    return plan
+    return evaluation.plan

@@ -139,6 +139,65 @@ def test_berth_never_imports_components_or_stacks() -> None:
     assert back == []
 
 
+OF_BACKENDS = re.compile(
+    r"(?<![A-Za-z])(ack|Ack|ACK)(?![a-z])|[Aa]libaba|alicloud|aliyun|[Tt]eam_?[Ss]tack|team's own stack"
+)
+"""Words that name a fleet on ACK, or a team's own stack."""
+OWN_OF_TEAM_STACKS = {
+    "berth.diff.workloads",
+    "berth.manifests.workloads.objects",
+    "berth.outputs",
+    "berth.report.team",
+    "components.workloads.files",
+    "packages.berth.team_workloads",
+    "stacks.team",
+}
+"""Modules of a team's own stack beside those that have it in their name: its objects, its component, its program."""
+NAME_BACKENDS = {
+    "berth.cli.init": "help of options that only some kinds of stacks have",
+    "berth.cli.workload.options": "help of an argument that means something else on ACK",
+    "berth.resource": "a row for each kind of cloud resource",
+    "berth.rules.backends": "a column for each backend, in the table of what it can express",
+    "berth.spec.messages.examples": "a row for each key of the stack file",
+    "berth.spec.schema": "one JSON Schema for stack files of every kind",
+}
+"""Modules that name a backend without belonging to one, and why."""
+
+
+def names_and_texts(module: str) -> Iterator[str]:
+    """Every name in the code of a module, and every text that is not a docstring."""
+    texts = {id(n.value) for n in nodes(module) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)}
+    yield from imports(module)
+    for node in nodes(module):
+        match node:
+            case ast.Constant(value=str(text)) if id(node) not in texts:
+                yield text
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.alias(name=name):
+                yield name
+            case _:
+                pass
+
+
+def test_only_the_table_of_backends_and_their_own_modules_name_a_backend() -> None:
+    """Who has a stack asks the table for its backend, so that a new kind of stack changes no verb."""
+    own = {m for m in FILES if {"ack", "alibaba", "team_stack"} & set(m.split(".")) or within(m, "berth.backends")}
+    others = FILES.keys() - own - OWN_OF_TEAM_STACKS
+    naming = {m: found for m in others if (found := sorted({t for t in names_and_texts(m) if OF_BACKENDS.search(t)}))}
+    assert {module: names for module, names in naming.items() if module not in NAME_BACKENDS} == {}
+    assert NAME_BACKENDS.keys() - naming.keys() == set(), "a module of the list names none any more"
+    assert len(own) > 20
+
+
+def test_backends_are_reached_through_the_table() -> None:
+    """Only the component package, whose components are of one kind each, imports a backend itself."""
+    shared = {"berth.backends", "berth.backends.interface", "berth.backends.table"}
+    backends = {m for m in FILES if within(m, "berth.backends")} - shared
+    importing = {m for m in FILES if m not in backends and backends & set(imports(m))}
+    assert importing == {"packages.berth.team_workloads"}
+
+
 def test_yaml_is_read_by_one_loader() -> None:
     """The one in C; `yaml.safe_load` takes ten times as long."""
     calls = {

@@ -16,7 +16,7 @@ from berth.diagnostics import Problem, format_path
 from berth.diagnostics.listing import count_problems
 from berth.document import Document
 from berth.document.text import problem_lines, render_text
-from berth.evaluate import Evaluation, evaluate_stack, require_kueue
+from berth.evaluate import Evaluation, Need, evaluate_stack, require_offer
 from berth.yaml_loader import load_table
 
 EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
@@ -63,15 +63,13 @@ def project_name() -> str | None:
     return name if isinstance(name, str) else None
 
 
-def evaluate_or_exit(stack: str, *, allow_any_kind: bool = False, allow_ack: bool = False) -> Evaluation:
+def evaluate_or_exit(stack: str, *, needs: Need | None = "kueue") -> Evaluation:
     """Return the evaluation of a stack without faults; otherwise print the faults on stderr and exit 1.
 
-    A fleet without Kueue and a team's own stack are faults too, unless the verb supports them: `allow_any_kind` accepts
-    both, `allow_ack` accepts fleets on ACK.
+    A stack whose backend does not offer what the verb `needs` is a fault too; None accepts a stack of any kind.
     """
     evaluation = evaluate_stack(stack, project_root())
-    is_supported = allow_any_kind or (allow_ack and evaluation.plan is not None and evaluation.plan.backend == "ack")
-    evaluation = evaluation if is_supported else require_kueue(evaluation)
+    evaluation = evaluation if needs is None else require_offer(evaluation, needs)
     if evaluation.faults:
         exit_with_problems(evaluation.faults)
     return evaluation

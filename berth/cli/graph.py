@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from berth.cli.arguments import Output, StackArgument, evaluate_or_exit, exit_with_problems, write_output
-from berth.diagnostics import Problem, Severity
-from berth.plan.ack import AckFleetPlan
+from berth.diagnostics import Problem
 
 EPILOG = "Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg"
 
@@ -25,15 +24,14 @@ def graph_command(
     Shows cohorts and queues with their guarantee and ceiling, as Mermaid text, which GitHub renders, or as SVG. For a
     team's own stack, shows the team's queues and workloads.
     """
-    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    evaluation = evaluate_or_exit(stack, needs=None)
+    from berth.backends.interface import backend_of
     from berth.report.mermaid import tree_mermaid
-    from berth.report.page import stack_boxes
     from berth.report.svg import tree_svg
 
-    if isinstance(evaluation.plan, AckFleetPlan) and evaluation.plan.quotas is None:
-        message = "the fleet has no quota tree to draw; berth plan shows its members and teams"
-        exit_with_problems([Problem(Severity.FAULT, "wrong-kind", ("ack", "fleet", "quotaTree"), message)])
-    tree = stack_boxes(evaluation)
+    tree = backend_of(evaluation).tree(evaluation)
+    if isinstance(tree, Problem):
+        exit_with_problems([tree])
     write_output(
         tree_mermaid(tree) if output_format == "mermaid" else tree_svg(tree, f"Quota tree of {evaluation.stack}"),
         output,

@@ -44,8 +44,8 @@ def guard_command(
     Reads the output of `pulumi preview --json`. Exits 3 if a change would lose something that the stack file does not
     allow to be lost, and 1 if the preview failed for another reason, is incomplete, or is of another stack.
     """
-    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
-    from berth.diff.guard.preview import check_preview
+    evaluation = evaluate_or_exit(stack, needs=None)
+    from berth.backends.interface import check_preview
     from berth.diff.guard.preview_file import STDIN, PreviewFormatError, parse_preview, refusing_odd_shapes
     from berth.diff.guard.preview_scope import OtherStackError, require_stack
 

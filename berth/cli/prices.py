@@ -35,12 +35,12 @@ def load_prices(file: pathlib.Path | None) -> Prices | None:
 
 def require_priceable(evaluation: Evaluation, prices: Prices | None) -> None:
     """Raise BadParameter if prices are given for a stack without machines on Google Cloud."""
-    if prices is not None and evaluation.plan is not None and evaluation.plan.backend == "ack":
-        raise typer.BadParameter(
-            "price tables cover machines on Google Cloud, and this fleet has none; remove --prices"
-        )
-    if prices is not None and evaluation.is_team_stack:
-        raise typer.BadParameter("a team's own stack has no machines; remove --prices, or name the platform's stack")
+    if prices is None:
+        return
+    from berth.backends.interface import backend_of
+
+    if (reason := backend_of(evaluation).unpriced) is not None:
+        raise typer.BadParameter(reason)
 
 
 def cost_as_json(cost: FleetCost) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def _former_name(kind: str, change: ChangeKind, former: str | None) -> str:
 
 
 def _quota_tables(changes: QuotaChanges) -> Iterator[Table]:
-    """Yield the entitlements of teams, the totals of cohorts, the nodes of ACK's quota tree, and the flavors."""
+    """Yield the entitlements of teams, the totals of cohorts, the nodes of a quota tree, and the flavors."""
     rows = [[e.team, e.flavor, *_counts(e.guaranteed, e.ceiling), e.noun] for e in changes.entitlements]
     yield Table("Entitlements", ("team", "flavor", "guaranteed", "ceiling", ""), rows, numbers=(2, 3))
     rows = [[c.cohort, c.flavor, *_counts(c.guaranteed), c.noun] for c in changes.cohorts]

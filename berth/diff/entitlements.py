@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.diff.kinds import ChangeKind
 from berth.diff.priorities import (
     PriorityChange,
-    QueueingPlan,
     QueueRename,
     ReclaimChange,
     StopChange,
@@ -21,10 +21,9 @@ from berth.diff.priorities import (
     find_likely_renames,
     priority_order,
 )
-from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.teams import TeamPlan
-from berth.planner.queueing.preemption import PreemptionRule, preemption_rules, reclaim_rules
+from berth.plan.teams import QueueingPlan, TeamPlan
+from berth.planner.queueing.preemption import PreemptionRule, preemption_rules
 from berth.planner.queueing.quota_tree import QuotaTree
 
 
@@ -87,7 +86,7 @@ class CohortQuotaChange(Struct, frozen=True):
 
 
 class QuotaNodeChange(Struct, frozen=True):
-    """The quota of a resource at a node of ACK's quota tree: guaranteed minimum, maximum, and the part of the minimum
+    """The quota of a resource at a node of a quota tree: guaranteed minimum, maximum, and the part of the minimum
     that others can use (`lent`)."""
 
     node: str
@@ -110,7 +109,7 @@ class FlavorQuotaChange(Struct, frozen=True):
 class QuotaChanges(Struct, frozen=True):
     """Every change of quotas, sorted by name; `new_relations` and `lifted_relations` are preemption rules.
 
-    `quota_tree` is set for fleets on Alibaba Cloud, in the order of the tree, and includes their cohorts.
+    `quota_tree` is set for fleets that have one, in the order of the tree, and includes their cohorts.
     `queueing` is whether their jobs wait for quota, before and after. `priority_order` is the order before and after,
     highest first. Both are empty if nothing changes.
     """
@@ -130,15 +129,28 @@ class QuotaChanges(Struct, frozen=True):
     likely_renames: tuple[QueueRename, ...] = ()
 
 
+def compare_fleet_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
+    """Compare the quotas of two plans of one fleet whose queues are Kueue's."""
+    return replace(
+        compare_quotas(old, new, (preemption_rules(old), preemption_rules(new)), renamed),
+        cohorts=tuple(
+            CohortQuotaChange(*key, *counts)
+            for key, counts in sorted(compare_counts(_cohort_guarantees(old), _cohort_guarantees(new)))
+        ),
+        reclaim=tuple(compare_reclaim(old, new)),
+    )
+
+
 def compare_quotas(
     old: QueueingPlan,
     new: QueueingPlan,
-    quota_tree: tuple[QuotaNodeChange, ...] = (),
+    rules: tuple[Sequence[PreemptionRule], Sequence[PreemptionRule]],
     renamed: Mapping[str, str] | None = None,
 ) -> QuotaChanges:
-    """Compare the quotas of two plans of one fleet, on one backend; `renamed` maps old names of teams to new ones.
+    """Compare what all fleets have: teams, guarantees, priorities, and the `rules` by which queues preempt.
 
-    A flavor whose accelerator changes counts as two: the old accelerators are lost, the new ones are gained.
+    `renamed` maps old names of teams to new ones. A flavor whose accelerator changes counts as two: the old
+    accelerators are lost, the new ones are gained.
     """
     team_changes = list(_compare_teams(old, new))
     stopped_teams = {change.team for change in team_changes}
@@ -146,37 +158,21 @@ def compare_quotas(
     team_changes += [
         TeamChange(name, ChangeKind.RENAMED, before) for before, name in (renamed or {}).items() if name in names
     ]
-    old_rules, new_rules = _preemption_relations(old), _preemption_relations(new)
-    known, kept = set(old_rules), set(new_rules)
-    policies = [plan.propagations for plan in (old, new) if isinstance(plan, AckFleetPlan)]
-    waits = tuple(any(policy.suspension for policy in each) for each in policies if each)
+    known, kept = map(set, rules)
     return QuotaChanges(
         teams=tuple(sorted(team_changes, key=lambda change: change.team)),
         entitlements=tuple(
             TeamQuotaChange(*key, *counts)
             for key, counts in sorted(compare_counts(_team_quotas(old), _team_quotas(new)))
         ),
-        cohorts=tuple(
-            CohortQuotaChange(*key, *counts)
-            for key, counts in sorted(compare_counts(_cohort_guarantees(old), _cohort_guarantees(new)))
-        ),
         flavors=tuple(_compare_flavors(old, new)),
-        new_relations=tuple(rule for rule in new_rules if rule not in known),
-        lifted_relations=tuple(rule for rule in old_rules if rule not in kept),
+        new_relations=tuple(rule for rule in rules[1] if rule not in known),
+        lifted_relations=tuple(rule for rule in rules[0] if rule not in kept),
         priorities=tuple(compare_priorities(old, new)),
-        quota_tree=quota_tree,
-        queueing=waits if len(set(waits)) > 1 else (),
         stops=tuple(compare_stops(old, new, stopped_teams)),
         likely_renames=tuple(find_likely_renames(old, new)),
         priority_order=priority_order(old, new),
-        reclaim=tuple(compare_reclaim(old, new)) if isinstance(new, FleetPlan) else (),
     )
-
-
-def _preemption_relations(plan: QueueingPlan) -> tuple[PreemptionRule, ...]:
-    if isinstance(plan, FleetPlan):
-        return preemption_rules(plan)
-    return () if plan.quotas is None else reclaim_rules(plan.quotas)
 
 
 # --- teams ------------------------------------------------------------------------------------------------------------
@@ -240,10 +236,8 @@ def _team_quotas(plan: QueueingPlan) -> dict[QuotaKey, tuple[int, int]]:
 # --- totals -----------------------------------------------------------------------------------------------------------
 
 
-def _cohort_guarantees(plan: QueueingPlan) -> dict[QuotaKey, tuple[int]]:
-    """Return the guarantee of each cohort and everything below it, as Kueue computes it; none on Alibaba Cloud."""
-    if isinstance(plan, AckFleetPlan):
-        return {}
+def _cohort_guarantees(plan: FleetPlan) -> dict[QuotaKey, tuple[int]]:
+    """Return the guarantee of each cohort and everything below it, as Kueue computes it."""
     nouns = {f.name: f.noun for f in plan.flavors}
     tree = QuotaTree.from_plan(plan)
     names = {cohort.name for cohort in plan.cohorts} | {queue.cohort for queue in plan.cluster_queues if queue.cohort}

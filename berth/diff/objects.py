@@ -12,19 +12,16 @@ from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind
-from berth.manifests import ack, immutable
+from berth.manifests import immutable
 from berth.manifests.fleet import all_manifests
 from berth.manifests.worker_access import kubeconfig_secret
 from berth.names import TEAM_LABEL
-from berth.plan.ack import AckFleetPlan
 from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.resource import ResourceKind
 from berth.yaml_loader import load_table
-
-QueueingPlan = FleetPlan | AckFleetPlan
 
 _KIND_TABLE = pathlib.Path(__file__).with_name("kinds.yaml")
 
@@ -38,7 +35,7 @@ that they are deleted and created when the key changes."""
 class ObjectChange(Struct, frozen=True):
     """A changed object; `namespace` is "" for a cluster-scoped one.
 
-    `because` are immutable fields that change, or `cluster` (`ACK One fleet`) if the object moves to another one.
+    `because` are immutable fields that change, or the cluster or fleet if the object moves to another one.
     `worker` is the worker that has the object, None for the fleet's own cluster.
     """
 
@@ -60,29 +57,13 @@ KeyedManifest = tuple[ObjectKey, Manifest]
 """A manifest with its identity in the Pulumi program."""
 
 
-def compare_objects(
-    old: QueueingPlan, new: QueueingPlan, replaced_clusters: Container[str] = ()
-) -> tuple[ObjectChange, ...]:
+def compare_objects(old: FleetPlan, new: FleetPlan, replaced_clusters: Container[str] = ()) -> tuple[ObjectChange, ...]:
     """Return every changed object: those of the fleet's own cluster, then those of each worker.
 
     Created and changed objects are in the order of `berth render`, followed by deleted ones. `replaced_clusters` are
     names of workers, "" for the fleet's own cluster: every object in one is replaced.
     """
-    if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
-        return tuple(_compare_clusters(old, new, replaced_clusters))
-    if not (isinstance(old, AckFleetPlan) and isinstance(new, AckFleetPlan)):
-        raise TypeError("two plans of one kind are compared")
-    before, after = _fleet_manifests(old), _fleet_manifests(new)
-    is_same_fleet = old.fleet.name == new.fleet.name
-    return compare_manifests(before, after) if is_same_fleet else tuple(_moved_objects(before, after, _FLEET))
-
-
-def _fleet_manifests(plan: AckFleetPlan) -> dict[ObjectKey, Manifest]:
-    """The objects in an ACK One fleet, which are made once there is a kubeconfig to reach it."""
-    return _manifests_by_key(plan) if plan.fleet.kubeconfig is not None else {}
-
-
-_CLUSTER, _FLEET = ResourceKind.CLUSTER, ResourceKind.FLEET
+    return tuple(_compare_clusters(old, new, replaced_clusters))
 
 
 def _compare_clusters(old: FleetPlan, new: FleetPlan, replaced: Container[str]) -> Iterator[ObjectChange]:
@@ -101,7 +82,7 @@ def _compare_one_cluster(old: FleetPlan | None, new: FleetPlan | None, *, is_mov
     """Compare the objects of a fleet's own cluster, or of a worker's; `is_moved` if it becomes another cluster."""
     if old is None or new is None or is_moved:
         before, after = (_manifests_by_key(plan) if plan else {} for plan in (old, new))
-        return tuple(_moved_objects(before, after))
+        return tuple(moved_objects(before, after))
     # Without teams and queues that are equal in both, for speed.
     unchanged = _unchanged_names(old.teams, new.teams), _unchanged_names(old.cluster_queues, new.cluster_queues)
     return compare_manifests(_manifests_by_key(old, *unchanged), _manifests_by_key(new, *unchanged))
@@ -122,8 +103,10 @@ def _with_protection(changed: Iterable[ObjectChange], old: FleetPlan, new: Fleet
         yield ObjectChange("ClusterQueue", "", name, ChangeKind.UPDATED, (field,))
 
 
-def _moved_objects(
-    before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest], because: ResourceKind = _CLUSTER
+def moved_objects(
+    before: Mapping[ObjectKey, Manifest],
+    after: Mapping[ObjectKey, Manifest],
+    because: ResourceKind = ResourceKind.CLUSTER,
 ) -> Iterator[ObjectChange]:
     """Compare objects of two clusters: an object in both is deleted in the old one and created in the new one."""
     changes = {(each.kind, each.namespace, each.name): each for each in compare_manifests(before, after)}
@@ -154,22 +137,22 @@ def _unchanged_names(
 
 
 def _manifests_by_key(
-    plan: QueueingPlan, teams: Container[str] = (), queues: Container[str] = ()
+    plan: FleetPlan, teams: Container[str] = (), queues: Container[str] = ()
 ) -> dict[ObjectKey, Manifest]:
     """Return every manifest except those of `teams` and `queues`; worker kubeconfig Secrets are without data."""
-    keys = {team.name: team.key for team in plan.teams}
-    if isinstance(plan, AckFleetPlan):
-        return {_object_key(manifest, keys): manifest for manifest in ack.ack_manifests(plan)}
-    plan = replace(
+    plan_without = replace(
         plan,
         teams=tuple(team for team in plan.teams if team.name not in teams),
         cluster_queues=tuple(queue for queue in plan.cluster_queues if queue.name not in queues),
     )
     manager_access = (access for worker in plan.workers if (access := worker.plan.manager_access) is not None)
-    return {
-        _object_key(manifest, keys): manifest
-        for manifest in (*map(kubeconfig_secret, manager_access), *all_manifests(plan))
-    }
+    return keyed_manifests((*map(kubeconfig_secret, manager_access), *all_manifests(plan_without)), plan.teams)
+
+
+def keyed_manifests(manifests: Iterable[Manifest], teams: Iterable[TeamPlan]) -> dict[ObjectKey, Manifest]:
+    """Return the manifests by their identity in the program, which has the key of a team instead of its name."""
+    keys = {team.name: team.key for team in teams}
+    return {_object_key(manifest, keys): manifest for manifest in manifests}
 
 
 def _object_key(manifest: Manifest, keys: Mapping[str, str]) -> ObjectKey:

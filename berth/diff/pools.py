@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from berth.diff.fields import compare_fields
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NO_SETTINGS, NodePoolPlan
 from berth.plan.nodes import Bounds
+from berth.plan.teams import QueueingPlan
 from berth.registration import camel_case
 from berth.resource import IN_WORKER, ResourceKind
 
@@ -114,7 +114,7 @@ def _compare_pool(
     )
 
 
-def queues_of_flavor(plan: FleetPlan | AckFleetPlan, flavor: str) -> tuple[str, ...]:
+def queues_of_flavor(plan: QueueingPlan, flavor: str) -> tuple[str, ...]:
     """Return the queues of a cluster that can use a flavor."""
     return tuple(q.name for q in plan.cluster_queues if any(entry.flavor == flavor for entry in q.flavors))
 

@@ -7,12 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from msgspec import Struct
 
 from berth.diff.kinds import ChangeKind
-from berth.plan.ack import AckFleetPlan
-from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import PriorityPlan
+from berth.plan.teams import QueueingPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
-
-QueueingPlan = FleetPlan | AckFleetPlan
 
 
 class PriorityChange(Struct, frozen=True):

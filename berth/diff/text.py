@@ -14,8 +14,8 @@ from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.rights.compare import SERVING, RightChange
-from berth.diff.team_stacks import CONFIG, FilesChange, WorkloadChange
 from berth.diff.values import format_bounds, format_change, format_on_one_line
+from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
 from berth.plan.nodes import Bounds
 from berth.registration import camel_case
 from berth.resource import ResourceKind, resource_title

@@ -14,7 +14,7 @@ from berth.overview.fleet import team_table
 from berth.overview.problems import all_problems, left_out_note
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
 from berth.plan.kueue import FlavorPlan
-from berth.text import format_range, job_placement, pluralize
+from berth.text import format_range, pluralize
 
 
 def ack_document(evaluation: Evaluation) -> Iterator[Block]:
@@ -100,3 +100,22 @@ def _tree_table(root: QuotaNodePlan) -> Table:
             ]
         )
     return Table("Quota tree (min–max)", ("node", *resources, "max jobs", "namespaces"), rows)
+
+
+def job_placement(plan: AckFleetPlan) -> Iterator[str]:
+    """Yield when and where the fleet sends a job; nothing if no namespace is for jobs."""
+    if not plan.propagations:
+        return
+    policy = plan.propagations[0]
+    where = "with all pods of a job on one member" if policy.gang else "with pods on any member that has room"
+    when = "when kube-queue admits them" if policy.suspension else "at once, without a queue"
+    yield (
+        f"PyTorchJobs are sent to a member {when}, {where}; a job that fails there is rescheduled after "
+        f"{policy.toleration_seconds} s."
+    )
+    for is_reserving, effect in ((True, "reserves nodes for a job before it is sent"), (False, "reserves no nodes")):
+        names = [each.name for each in plan.members if each.existing is None and each.reservation == is_reserving]
+        if names:
+            yield f"The scheduler of {join_words(names)} {effect}."
+    if existing := [member.name for member in plan.members if member.existing is not None]:
+        yield f"Berth does not configure the scheduler of {join_words(existing)}."

@@ -11,10 +11,9 @@ from berth.document import Block, Cell, Heading, Lines, Note, Share, Table
 from berth.evaluate import Evaluation
 from berth.overview.cohorts import cohort_table
 from berth.overview.problems import all_problems, left_out_note
-from berth.plan.ack import AckFleetPlan
 from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.teams import TeamPlan
+from berth.plan.teams import QueueingPlan, TeamPlan
 from berth.planner.queueing.preemption import describe_rules, preemption_rules
 from berth.planner.queueing.quota_tree import accelerator_quotas, largest_jobs
 from berth.quota.required import required_quotas
@@ -194,7 +193,7 @@ def _first_to_last(names: list[str]) -> str:
     return " – ".join(dict.fromkeys((names[0], names[-1])))
 
 
-def team_table(plan: FleetPlan | AckFleetPlan, only: str | None = None) -> Table:
+def team_table(plan: QueueingPlan, only: str | None = None) -> Table:
     """Return each team's guarantee and ceiling; `only` selects one team."""
     nouns = {flavor.name: flavor.noun for flavor in plan.flavors}
     rows: list[list[str]] = []

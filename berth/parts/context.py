@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Severity, closest_match
 from berth.planner.context import PlanningContext
+from berth.spec.fleet import FleetSpec
 from berth.spec.model import to_camel
 from berth.spec.parse import Parsed, parse_part
 
@@ -40,7 +41,7 @@ def part_context(
     return context
 
 
-def parsed_part(sections: Mapping[str, Any], path: FieldPath, known_problems: Sequence[Problem]) -> Parsed:
+def parsed_part(sections: Mapping[str, Any], path: FieldPath, known_problems: Sequence[Problem]) -> Parsed[FleetSpec]:
     """Return the parsed sections with all problems, the `known_problems` of the arguments first."""
     placed = [each if each.path[0] in sections else replace(each, path=(*path, *each.path)) for each in known_problems]
     parsed = parse_part(sections, placed)

@@ -10,8 +10,7 @@ from msgspec import Struct, field
 class AllowancesPlan(Struct, frozen=True, kw_only=True):
     """Allowed replacements, deletions and changes. `protect` False allows all; else only named ones, with a reason.
 
-    Keys are a pool's name, `reservations.<name>`, `clusterQueues.<Kueue's name>` or `cluster`; on Alibaba Cloud
-    `<member>/<node pool>`, `clusters.<member>`, `clusterQueues.<name>` or `fleet`. The `protect` field of each plan is
+    Keys name protected resources as in `allowReplacement` of the stack file. The `protect` field of each plan is
     derived from them. `change` allows in-place changes that are blocked otherwise: `protect`, `cluster`, `network`, a
     pool's name.
     """

@@ -141,7 +141,7 @@ class ClusterQueuePlan(Struct, frozen=True, kw_only=True):
     `namespaces` None admits from every namespace; otherwise only from those listed. `stop_policy` is Kueue's (None,
     Hold, HoldAndDrain), `fair_share_weight` the number as written (0.5, 2; at most 9 decimals), `preference` that of
     flavorFungibility, `admission_mode` that of admissionScope; Kueue's default applies if one is None.
-    `max_jobs` limits the jobs that run at the same time, which only ACK supports.
+    `max_jobs` limits the jobs that run at the same time, for which Kueue has no field.
     `protect` applies to the cluster queue, not to its local queues. `labels` are those of its team, if it has only one.
     """
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct, field
 
 from berth.plan.gke import ServiceAccountPlan
-from berth.plan.kueue import LocalQueuePlan
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.spec.tenancy import TeamSettings
 
 SECRETS: Final = "team-secrets"
@@ -175,3 +175,32 @@ class AccessPlan(Struct, frozen=True, kw_only=True):
     job_kinds: Mapping[str, tuple[str, ...]]
     in_project: bool = True
     serving: bool = False
+
+
+class QueueingPlan(Protocol):
+    """The teams of a fleet and what they share, which every plan of a fleet has, wherever its machines are."""
+
+    @property
+    def flavors(self) -> tuple[FlavorPlan, ...]:
+        """The kinds of machines that queues have quota of."""
+        ...
+
+    @property
+    def priorities(self) -> tuple[PriorityPlan, ...]:
+        """The priorities of jobs."""
+        ...
+
+    @property
+    def cohorts(self) -> tuple[CohortPlan, ...]:
+        """Groups of queues that share idle quota."""
+        ...
+
+    @property
+    def cluster_queues(self) -> tuple[ClusterQueuePlan, ...]:
+        """The queues of teams and shared queues."""
+        ...
+
+    @property
+    def teams(self) -> tuple[TeamPlan, ...]:
+        """The teams, with the guarantee and the ceiling of each."""
+        ...

@@ -50,7 +50,7 @@ _QUEUE_SECTIONS = {"cluster", "cohorts", "teams", "clusterQueues"}
 """The other sections that checks depend on."""
 
 
-def plan_fleet(stack: str, parsed: Parsed) -> PlanningResult | None:
+def plan_fleet(stack: str, parsed: Parsed[FleetSpec]) -> PlanningResult | None:
     """Plan the fleet of one stack; None if the file is too faulty to plan anything."""
     if parsed.spec is None:
         return None

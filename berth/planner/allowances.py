@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 
 from berth.diagnostics import closest_match, format_value, join_quoted
 from berth.plan.allowances import AllowancesPlan
 from berth.planner.context import PlanningContext
 
-CLUSTER, FLEET, NETWORK, PROTECT = "cluster", "fleet", "network", "protect"
+CLUSTER, NETWORK, PROTECT = "cluster", "network", "protect"
 
 
 def is_protected(context: PlanningContext, key: str) -> bool:
@@ -36,29 +36,10 @@ def allowances(context: PlanningContext, queues: list[str]) -> AllowancesPlan:
         CLUSTER,
     ]
     remedy = "write a pool's name, reservations.<name>, clusterQueues.<name> or cluster"
-    return _checked_allowances(context, known, remedy, lambda _, key: _is_set_aside(context, key))
+    return checked_allowances(context, known, remedy, lambda _, key: _is_set_aside(context, key))
 
 
-def ack_allowances(context: PlanningContext, members: Mapping[str, Iterable[str]], queues: list[str]) -> AllowancesPlan:
-    """Return the allowances of a fleet on Alibaba Cloud; `members` maps each member to its node pools.
-
-    The change that deletes a queue also allows it, so an allowance may name a queue that no longer exists.
-    """
-    known = [
-        *(f"{member}/{pool}" for member in sorted(members) for pool in sorted(members[member])),
-        *(f"clusters.{member}" for member in sorted(members)),
-        *(f"clusterQueues.{name}" for name in sorted(queues)),
-        FLEET,
-    ]
-    remedy = "write <member>/<node pool>, clusters.<member>, clusterQueues.<name> or fleet"
-
-    def is_set_aside(section: str, key: str) -> bool:
-        return bool(context.set_aside) or (section == "allowDeletion" and key.startswith("clusterQueues."))
-
-    return _checked_allowances(context, known, remedy, is_set_aside)
-
-
-def _checked_allowances(
+def checked_allowances(
     context: PlanningContext, known: list[str], remedy: str, is_set_aside: Callable[[str, str], bool]
 ) -> AllowancesPlan:
     """Return the allowances; report each that names nothing `known`, unless it was omitted for another fault."""
@@ -78,7 +59,7 @@ def _checked_allowances(
 
 
 def _check_changes(context: PlanningContext) -> None:
-    """Report allowances of in-place changes that name nothing; on Alibaba Cloud only `protect` is possible."""
+    """Report allowances of in-place changes that name nothing; without pools only `protect` is possible."""
     known = [*sorted(context.spec.pools), CLUSTER, NETWORK, PROTECT]
     for key in sorted(context.spec.allow_change):
         if key not in known and not context.is_set_aside("pools", key):

@@ -8,14 +8,15 @@ from markupsafe import Markup
 from msgspec.structs import replace
 
 from berth.document import Lines
-from berth.overview.ack import node_pool_table
+from berth.overview.ack import job_placement, node_pool_table
 from berth.plan.ack import AckFleetPlan, QuotaNodePlan
-from berth.planner.queueing.preemption import describe_rules, reclaim_rules
+from berth.planner.ack.reclaim import reclaim_rules
+from berth.planner.queueing.preemption import describe_rules
 from berth.report.bars import flavor_charts
-from berth.report.fleet import accelerator_figures, queueing_figures, team_tables, tree_picture
+from berth.report.fleet import accelerator_figures, queueing_figure, team_tables, tree_picture
 from berth.report.tree import COHORT, QUEUE, BoxQuota, TreeBox
 from berth.report.view import KeyFigure, ReportBody
-from berth.text import job_placement, pluralize
+from berth.text import pluralize
 
 _NON_ACCELERATORS = ("cpu", "memory")
 
@@ -27,7 +28,7 @@ def ack_body(plan: AckFleetPlan) -> ReportBody:
     tree_boxes = ack_boxes(plan)
     return ReportBody(
         subtitle=f"Alibaba Cloud · {plan.region} · ACK One fleet {plan.fleet.name}",
-        figures=[*accelerator_figures(plan), *queueing_figures(plan), _member_figure(plan)],
+        figures=[*accelerator_figures(plan), queueing_figure(plan, "queue"), _member_figure(plan)],
         charts=flavor_charts(plan),
         teams=(*team_tables(plan), Lines("Jobs", list(job_placement(plan)))),
         picture=tree_picture(tree_boxes, plan.stack),

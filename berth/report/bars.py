@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.plan.ack import AckFleetPlan
-from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.fleet import WorkerPlan
 from berth.plan.kueue import FlavorPlan
+from berth.plan.teams import QueueingPlan
 from berth.text import format_range
 
 MINIMUM, MAXIMUM, GUARANTEED, OVERSUBSCRIBED, CEILING = "standing", "possible", "promised", "beyond", "reach"
@@ -73,18 +73,20 @@ class FlavorChart(Struct, frozen=True):
         return result
 
 
-def flavor_charts(plan: FleetPlan | AckFleetPlan) -> tuple[FlavorChart, ...]:
-    """Return one chart for each flavor."""
+def flavor_charts(plan: QueueingPlan, workers: Sequence[WorkerPlan] = ()) -> tuple[FlavorChart, ...]:
+    """Return one chart for each flavor, with a bar for each of the `workers` that has it."""
     cohorts = team_cohorts(plan)
-    return tuple(_flavor_chart(flavor, plan, cohorts) for flavor in plan.flavors)
+    return tuple(_flavor_chart(flavor, plan, cohorts, workers) for flavor in plan.flavors)
 
 
-def team_cohorts(plan: FleetPlan | AckFleetPlan) -> dict[str, str | None]:
+def team_cohorts(plan: QueueingPlan) -> dict[str, str | None]:
     """Return the cohort of each team's first queue; None for a queue without one. Teams without queues are left out."""
     return {team: queue.cohort for queue in reversed(plan.cluster_queues) for team in queue.teams}
 
 
-def _flavor_chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan, cohorts: Mapping[str, str | None]) -> FlavorChart:
+def _flavor_chart(
+    flavor: FlavorPlan, plan: QueueingPlan, cohorts: Mapping[str, str | None], workers: Sequence[WorkerPlan]
+) -> FlavorChart:
     most, guaranteed = flavor.capacity.max, flavor.promised
     teams = [
         (t.name, t.guaranteed.get(flavor.name, 0), t.ceiling[flavor.name])
@@ -101,7 +103,7 @@ def _flavor_chart(flavor: FlavorPlan, plan: FleetPlan | AckFleetPlan, cohorts: M
         totals=(
             _bar("capacity", format_range(flavor.capacity), (MINIMUM, flavor.capacity.min), (MAXIMUM, most)),
             _bar("guaranteed", str(guaranteed), (GUARANTEED, min(guaranteed, most)), (OVERSUBSCRIBED, guaranteed)),
-            *_worker_bars(flavor, plan.workers if isinstance(plan, FleetPlan) else ()),
+            *_worker_bars(flavor, workers),
         ),
         teams=tuple(
             replace(

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from berth.diagnostics import join_words
 from berth.document import Cell, Lines, Table
 from berth.overview.fleet import later_table, pool_table, preemption_lines, team_table, worker_table
-from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
+from berth.plan.teams import QueueingPlan
 from berth.report.bars import flavor_charts, team_cohorts
 from berth.report.preemption_matrix import preemption_matrices
 from berth.report.svg import tree_svg
@@ -32,8 +32,8 @@ def fleet_body(plan: FleetPlan) -> ReportBody:
     tree_boxes = quota_tree_boxes(plan)
     return ReportBody(
         subtitle=cluster_summary(plan),
-        figures=[*accelerator_figures(plan), *queueing_figures(plan), _pool_figure(plan)],
-        charts=flavor_charts(plan),
+        figures=[*accelerator_figures(plan), queueing_figure(plan, "cluster queue"), _pool_figure(plan)],
+        charts=flavor_charts(plan, plan.workers),
         teams=team_tables(plan),
         picture=tree_picture(tree_boxes, plan.stack),
         tree_caption=TREE_CAPTION,
@@ -56,7 +56,7 @@ def tree_picture(drawn: Sequence[TreeBox], stack: str) -> Markup:
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def accelerator_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
+def accelerator_figures(plan: QueueingPlan) -> Iterator[KeyFigure]:
     """Return counts of each kind of accelerator, and how many are guaranteed."""
     nouns: dict[str, list[int]] = {}
     for flavor in plan.flavors:
@@ -66,10 +66,10 @@ def accelerator_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
         yield KeyFigure(str(most) if least == most else f"{least}–{most}", noun, f"{guaranteed} guaranteed")
 
 
-def queueing_figures(plan: FleetPlan | AckFleetPlan) -> Iterator[KeyFigure]:
-    """Return the number of teams and their queues."""
-    queues = pluralize(len(plan.cluster_queues), "cluster queue" if isinstance(plan, FleetPlan) else "queue")
-    yield KeyFigure(str(len(plan.teams)), "team" if len(plan.teams) == 1 else "teams", f"in {queues}")
+def queueing_figure(plan: QueueingPlan, noun: str) -> KeyFigure:
+    """Return the number of teams and their queues, which are called `noun`."""
+    queues = pluralize(len(plan.cluster_queues), noun)
+    return KeyFigure(str(len(plan.teams)), "team" if len(plan.teams) == 1 else "teams", f"in {queues}")
 
 
 def _pool_figure(plan: FleetPlan) -> KeyFigure:
@@ -80,7 +80,7 @@ def _pool_figure(plan: FleetPlan) -> KeyFigure:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def team_tables(plan: FleetPlan | AckFleetPlan) -> tuple[Table, ...]:
+def team_tables(plan: QueueingPlan) -> tuple[Table, ...]:
     """Return the guarantees and ceilings of all teams in one table, or of many teams in a folded table per cohort."""
     whole = replace(team_table(plan), title="Guaranteed and ceiling")
     if len(plan.teams) <= _TEAMS_IN_ONE_TABLE:

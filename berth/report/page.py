@@ -10,21 +10,16 @@ from collections.abc import Iterator
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from berth.backends.interface import backend_of
 from berth.cost import text as cost_words
 from berth.cost.fleet import FleetCost
 from berth.document import Document
 from berth.document.html import render_html
 from berth.evaluate import Evaluation
 from berth.overview.problems import problem_lists
-from berth.plan.ack import AckFleetPlan
-from berth.plan.team_stack import TeamStackPlan
-from berth.report.ack import ack_body, ack_boxes
-from berth.report.fleet import fleet_body
 from berth.report.live import LiveView
 from berth.report.preemption_matrix import MAX_QUEUES, RULE_MEANINGS
-from berth.report.team import team_body, team_boxes
 from berth.report.timeline import Timeline
-from berth.report.tree import TreeBox, quota_tree_boxes
 from berth.report.usage_plot import UsageView, usage_svg
 from berth.report.view import ChangeSummary, KeyFigure, ReportBody, ReportOrigin
 from berth.text import pluralize
@@ -59,7 +54,7 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    body = _body(evaluation)
+    body = backend_of(evaluation).report(evaluation)
     # The filter field. The page's policy allows this script by its hash, and no other.
     script = (_FOLDER / "page.js").read_text(encoding="utf-8")
     html = environment.get_template("page.html").render(
@@ -89,34 +84,6 @@ def render_page(
     return html + "\n"
 
 
-def _body(evaluation: Evaluation) -> ReportBody | None:
-    """Return the view to show; None if not even project and region are valid."""
-    if evaluation.fleet_plan is not None:
-        return fleet_body(evaluation.fleet_plan)
-    if isinstance(evaluation.plan, AckFleetPlan):
-        return ack_body(evaluation.plan)
-    if (
-        isinstance(evaluation.plan, TeamStackPlan)
-        and evaluation.platform_evaluation is not None
-        and evaluation.platform_evaluation.fleet_plan is not None
-    ):
-        return team_body(evaluation.plan, evaluation.platform_evaluation.fleet_plan)
-    return None
-
-
-def stack_boxes(evaluation: Evaluation) -> tuple[TreeBox, ...]:
-    """Return the boxes of a valid stack's quota tree."""
-    if isinstance(evaluation.plan, AckFleetPlan):
-        return ack_boxes(evaluation.plan)
-    if (
-        isinstance(evaluation.plan, TeamStackPlan)
-        and evaluation.platform_evaluation is not None
-        and evaluation.platform_evaluation.fleet_plan is not None
-    ):
-        return team_boxes(evaluation.plan, evaluation.platform_evaluation.fleet_plan)
-    return quota_tree_boxes(evaluation.fleet_plan) if evaluation.fleet_plan is not None else ()
-
-
 def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCost | None) -> Iterator[KeyFigure]:
     yield from body.figures if body is not None else ()
     if cost is not None:
@@ -128,7 +95,7 @@ def _all_figures(evaluation: Evaluation, body: ReportBody | None, cost: FleetCos
         )
     faults, warnings = len(evaluation.faults), len(evaluation.warnings)
     number, _, label = pluralize(faults or warnings, "fault" if faults else "warning").partition(" ")
-    what = "stack" if evaluation.is_team_stack else "fleet"
+    what = backend_of(evaluation).noun
     yield KeyFigure(
         number,
         label,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from berth.spec.amounts import Bytes, CountField
 from berth.spec.base import (
@@ -168,6 +169,16 @@ class AckSpec(Model):
 
 class AckMachines(Model):
     """The machines of a fleet on Alibaba Cloud."""
+
+    placeholders: ClassVar[Mapping[str, object]] = {
+        "ack": {
+            "region": "cn-hangzhou",
+            "network": {"vpc": "vpc-unknown", "vswitches": ["vsw-unknown"]},
+            "clusters": {"unknown": {"existing": "c00000000"}},
+        }
+    }
+    machine_sections: ClassVar[tuple[str, ...]] = ("ack",)
+    stack_noun: ClassVar[str | None] = "an ACK stack"
 
     ack: AckSpec
     """The machines on Alibaba Cloud."""

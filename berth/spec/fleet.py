@@ -75,8 +75,15 @@ class FleetMachines(Model):
 
 
 class AnyFleetSpec(Model):
-    """Keys of a fleet on any cloud: the queues, and the teams that use them."""
+    """Keys of a fleet on any cloud: the queues, and the teams that use them.
 
+    `placeholders` stand for required keys that are missing or faulty, to parse the rest. Other pools than those of
+    `pools` are in `machine_sections`. `stack_noun` is what messages call a stack without the keys of Google Cloud.
+    """
+
+    placeholders: ClassVar[Mapping[str, object]] = {}
+    machine_sections: ClassVar[tuple[str, ...]] = ()
+    stack_noun: ClassVar[str | None] = None
     protect: bool = True
     """Protect clusters, reservations, accelerator pools and queues with a guarantee from replacement and deletion."""
     flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
@@ -102,6 +109,8 @@ class FleetSpec(FleetMachines, AnyFleetSpec):
     """A fleet of accelerators on GKE, and the Kueue queues of its teams."""
 
     model_config: ClassVar[Mapping[str, Any]] = {**Model.model_config, "json_schema_extra": _FRAME}
+    placeholders: ClassVar[Mapping[str, object]] = {"project": "unknown-project", "region": "us-central1"}
+    machine_sections: ClassVar[tuple[str, ...]] = ("workers",)
 
     kueue: Entry[KueueSpec] = default_field(KueueSpec)
     """Kueue, and its own Configuration."""

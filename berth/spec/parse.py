@@ -7,17 +7,15 @@ of the fleet can be planned and its faults are reported in the same run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 from pydantic_core import ValidationError
 
 from berth.diagnostics import FieldPath, Problem, Severity, closest_match
-from berth.spec.ack import AckFleetSpec
-from berth.spec.fleet import FleetSpec
+from berth.spec.fleet import AnyFleetSpec, FleetSpec
 from berth.spec.messages import allowed_keys, to_problem
 from berth.spec.misplaced import misplaced_keys, without_misplaced
-from berth.spec.model import Model
 
 SpecPart = tuple[str, str]
 """A part that can be set aside: a section and one of its entries, or `cluster` and one of its keys. An entry "" means
@@ -29,44 +27,44 @@ _SPLITTABLE_SECTIONS = frozenset(
 )
 """Sections whose entries (for `cluster`: keys) can be set aside one by one."""
 
-_PLACEHOLDERS: Mapping[type[Model], Mapping[str, object]] = {
-    FleetSpec: {"project": "unknown-project", "region": "us-central1"},
-    AckFleetSpec: {
-        "ack": {
-            "region": "cn-hangzhou",
-            "network": {"vpc": "vpc-unknown", "vswitches": ["vsw-unknown"]},
-            "clusters": {"unknown": {"existing": "c00000000"}},
-        }
-    },
-}
-"""Placeholders for required keys that are missing or faulty (on GKE, unless the cluster exists), to parse the rest."""
-
-S = TypeVar("S", bound=Model)
+S = TypeVar("S", bound=AnyFleetSpec)
 
 _HIDING_CODES = ("merge-key", "secret")
 """Faults of the loader that hide the contents of a mapping, so that missing keys in it are not reported."""
 
 
-class Parsed(Struct, frozen=True):
-    """The valid part of a fleet: `spec`, or `ack` on Alibaba Cloud; neither if the fleet is not a mapping.
+class Parsed(Struct, Generic[S], frozen=True):
+    """The valid part of a fleet; `spec` is None if the fleet is not a mapping.
 
-    `set_aside` has the omitted parts: a reference to one is not a second fault. Without its frame (project and region,
-    or `ack`) the spec can only be used to find more faults.
+    `set_aside` has the omitted parts: a reference to one is not a second fault. Without its frame (the required keys:
+    project and region) the spec can only be used to find more faults.
     """
 
-    spec: FleetSpec | None
+    spec: S | None
     problems: tuple[Problem, ...]
     set_aside: frozenset[SpecPart]
-    ack: AckFleetSpec | None = None
 
     @property
     def has_frame(self) -> bool:
-        """Whether project and region, or `ack`, are from the stack file and not placeholders."""
-        return not any((key, "") in self.set_aside for keys in _PLACEHOLDERS.values() for key in keys)
+        """Whether the required keys are from the stack file and not placeholders."""
+        required = self.spec.placeholders if self.spec is not None else ()
+        return not any((key, "") in self.set_aside for key in required)
 
 
-def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parsed:
-    """Parse the value of `berth:fleet`. Raises nothing: faults are in `problems`.
+def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parsed[FleetSpec]:
+    """Parse a fleet on Google Cloud, as `parse_as` does."""
+    return parse_as(FleetSpec, value, reader_problems)
+
+
+def parse_part(part: Mapping[str, Any], reader_problems: Sequence[Problem] = ()) -> Parsed[FleetSpec]:
+    """Parse sections of a fleet of which the rest belongs to others, so that project and region may be unknown."""
+    return parse_as(FleetSpec, dict(part), reader_problems, has_frame=False)
+
+
+def parse_as(
+    model: type[S], value: object, reader_problems: Sequence[Problem] = (), *, has_frame: bool = True
+) -> Parsed[S]:
+    """Parse the value of `berth:fleet` as a model. Raises nothing: faults are in `problems`.
 
     `reader_problems` are faults of the loader: they are not reported twice, and the parts that they concern are set
     aside.
@@ -74,20 +72,6 @@ def parse_fleet(value: object, reader_problems: Sequence[Problem] = ()) -> Parse
     if not isinstance(value, dict):
         return Parsed(None, (Problem(Severity.FAULT, "bad-type", (), "berth:fleet must be a mapping"),), frozenset())
     fleet = cast("dict[str, Any]", value)
-    if "ack" in fleet:
-        ack, problems, set_aside = _parse_model(AckFleetSpec, fleet, reader_problems)
-        return Parsed(None, problems, set_aside, ack)
-    return Parsed(*_parse_model(FleetSpec, fleet, reader_problems))
-
-
-def parse_part(part: Mapping[str, Any], reader_problems: Sequence[Problem] = ()) -> Parsed:
-    """Parse sections of a fleet of which the rest belongs to others, so that project and region may be unknown."""
-    return Parsed(*_parse_model(FleetSpec, dict(part), reader_problems, has_frame=False))
-
-
-def _parse_model(
-    model: type[S], fleet: dict[str, Any], reader_problems: Sequence[Problem], *, has_frame: bool = True
-) -> tuple[S, tuple[Problem, ...], frozenset[SpecPart]]:
     misplaced = misplaced_keys(model, fleet, _SPLITTABLE_SECTIONS)
     fleet = without_misplaced(fleet, misplaced)
     spec, errors = None, _missing_frame(model, fleet) if has_frame else []
@@ -106,10 +90,10 @@ def _parse_model(
     if fleet.get("teamDefaults") and not fleet.get("teams"):  # each team is validated with them, and nothing else is
         message = "no team uses them, so they are not checked; write a team, or remove them"
         warnings.append(Problem(Severity.WARNING, "unused-defaults", ("teamDefaults",), message))
-    return spec, (*(each.problem for each in misplaced), *problems, *warnings), set_aside
+    return Parsed(spec, (*(each.problem for each in misplaced), *problems, *warnings), set_aside)
 
 
-def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _missing_frame(model: type[AnyFleetSpec], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return errors for missing project and region like pydantic; none for an existing cluster."""
     cluster: object = fleet.get("cluster")
     is_existing = isinstance(cluster, dict) and cast("dict[object, object]", cluster).get("existing") is not None
@@ -117,7 +101,7 @@ def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping
         return []
     return [
         {"type": "string_type" if key in fleet else "missing", "loc": (key,), "input": None}
-        for key in _PLACEHOLDERS[FleetSpec]
+        for key in FleetSpec.placeholders
         if fleet.get(key) is None
     ]
 
@@ -126,7 +110,7 @@ def _missing_frame(model: type[Model], fleet: Mapping[str, Any]) -> list[Mapping
 
 
 def _independent_errors(
-    model: type[Model], errors: list[Mapping[str, Any]], reader_problems: Iterable[Problem]
+    model: type[AnyFleetSpec], errors: list[Mapping[str, Any]], reader_problems: Iterable[Problem]
 ) -> list[Mapping[str, Any]]:
     """Return the errors that do not merely follow from another error or from a fault of the loader."""
     reported_paths = {problem.path for problem in reader_problems}
@@ -142,7 +126,7 @@ def _independent_errors(
     ]
 
 
-def _intended_path(model: type[Model], path: FieldPath) -> FieldPath:
+def _intended_path(model: type[AnyFleetSpec], path: FieldPath) -> FieldPath:
     """Return the path of the key that a misspelt key seems to mean; the path itself if there is none."""
     return (*path[:-1], closest_match(str(path[-1]), allowed_keys(path[:-1], model)) or path[-1])
 
@@ -150,7 +134,7 @@ def _intended_path(model: type[Model], path: FieldPath) -> FieldPath:
 # --- setting aside ----------------------------------------------------------------------------------------------------
 
 
-def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]) -> Iterable[SpecPart]:
+def _faulty_parts(model: type[AnyFleetSpec], problem: Problem, fleet: Mapping[str, Any]) -> Iterable[SpecPart]:
     """Yield the parts of the fleet that a problem makes unusable."""
     if problem.severity != Severity.FAULT or problem.code == "unquoted-key":  # such a key is kept as text
         return
@@ -162,7 +146,7 @@ def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]
         yield section, name
         if section in ("", "teamFiles"):  # a team file is faulty or missing, so its teams are unknown
             yield "teams", "*"
-        if section in ("ack", "workers"):  # its pools, and the flavors that only they form
+        if section in model.machine_sections:  # its pools, and the flavors that only they form
             yield "pools", "*"
             yield "flavors", "*"
         if section == "pools":
@@ -170,7 +154,7 @@ def _faulty_parts(model: type[Model], problem: Problem, fleet: Mapping[str, Any]
             yield "flavors", _pool_flavor(model, fleet, problem)
 
 
-def _pool_flavor(model: type[Model], fleet: Mapping[str, Any], problem: Problem) -> str:
+def _pool_flavor(model: type[AnyFleetSpec], fleet: Mapping[str, Any], problem: Problem) -> str:
     """Return the flavor that only a faulty pool may have formed, or "*" if that is unknown."""
     intended_path = _intended_path(model, problem.path) if problem.code == "unknown-key" else problem.path
     if problem.code in _HIDING_CODES or intended_path[2:] == ("flavor",):
@@ -182,7 +166,9 @@ def _pool_flavor(model: type[Model], fleet: Mapping[str, Any], problem: Problem)
     return flavor if isinstance(flavor, str) else "*"
 
 
-def _without_faulty(model: type[Model], fleet: Mapping[str, Any], set_aside: frozenset[SpecPart]) -> dict[str, Any]:
+def _without_faulty(
+    model: type[AnyFleetSpec], fleet: Mapping[str, Any], set_aside: frozenset[SpecPart]
+) -> dict[str, Any]:
     """Return the fleet without the parts that were set aside, and with placeholders for required keys."""
     remaining: dict[str, object] = {}
     for section, entries in fleet.items():
@@ -192,5 +178,5 @@ def _without_faulty(model: type[Model], fleet: Mapping[str, Any], set_aside: fro
             remaining[section] = {name: entry for name, entry in named if (section, name) not in set_aside}
     return {
         **{key: value for key, value in remaining.items() if (key, "") not in set_aside},
-        **{key: value for key, value in _PLACEHOLDERS[model].items() if (key, "") in set_aside},
+        **{key: value for key, value in model.placeholders.items() if (key, "") in set_aside},
     }

@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 
 from berth import outputs
+from berth.backends.interface import backend_of
 from berth.cli.plan.fleet import fleet_plan_as_json
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_values
@@ -44,10 +45,12 @@ def evaluate_definition(
     name: str, fleet: Mapping[str, Any], has_connection: bool, known_problems: Sequence[Problem] = ()
 ) -> Evaluation:
     """Evaluate the arguments of a fleet, whose existing cluster needs no context if the caller `has_connection`."""
-    if "ack" in fleet:
-        message = "the package contains fleets on Google Cloud; deploy a fleet on Alibaba Cloud from a stack file"
-        return Evaluation(name, None, None, (Problem(Severity.FAULT, "wrong-backend", ("ack",), message),))
-    return evaluate_values(name, _with_connection(fleet) if has_connection else fleet, known_problems)
+    evaluation = evaluate_values(name, _with_connection(fleet) if has_connection else fleet, known_problems)
+    backend = backend_of(evaluation)
+    if backend.refusal is None:
+        return evaluation
+    message = f"the package contains fleets on Google Cloud; deploy {backend.title} from a stack file"
+    return Evaluation(name, None, None, (Problem(Severity.FAULT, "wrong-backend", backend.refusal.path, message),))
 
 
 def _with_connection(fleet: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any
 import pulumi
 from msgspec.structs import replace
 
+from berth.backends.team_stack import evaluate_team_values
 from berth.diagnostics import Problem, Severity
-from berth.evaluate import Evaluation, evaluate_team_values
+from berth.evaluate import Evaluation
 from berth.plan.team_stack import TeamStackPlan
 from packages.berth.arguments import Arguments, as_mapping, read_arguments, refuse, warn
 from packages.berth.fleet import evaluate_definition

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import typing
 
-from berth.planner.backend_losses import ack_losses, kueue_losses
+from berth.planner.ack.losses import ack_losses
+from berth.planner.backend_losses import kueue_losses
 from berth.rules.backends import DISPLAY_NAMES, concepts, concepts_by_loss
+from berth.spec.ack import AckFleetSpec
 from berth.spec.base import BackendLoss
-from berth.spec.parse import parse_fleet
+from berth.spec.parse import parse_as, parse_fleet
 from tests.berth.planner.ack.test_elastic_quotas import fleet
 from tests.small_fleets import fleet_with
 from tests.stack_files import ROOT
@@ -59,7 +61,10 @@ def test_every_loss_of_the_table_happens_in_some_example() -> None:
     }
     value = fleet(teams={"vision": team})
     value["ack"]["clusters"]["one"]["nodePools"]["b"] = {"instanceType": "ecs.gn7e-c16g1.32xlarge", "nodes": 1}
-    there, here = parse_fleet(value).ack, parse_fleet(fleet_with({"teams.vision.queues.train.maxJobs": 4})).spec
+    there, here = (
+        parse_as(AckFleetSpec, value).spec,
+        parse_fleet(fleet_with({"teams.vision.queues.train.maxJobs": 4})).spec,
+    )
     assert there is not None and here is not None
     assert {each.loss for each in ack_losses(there)} == {row.loss for row in concepts() if row.lost_on == "ack"}
     assert {each.loss for each in kueue_losses(here)} == {row.loss for row in concepts() if row.lost_on == "kueue"}

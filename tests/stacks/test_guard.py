@@ -7,9 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from berth.diff.compare import compare
+from berth.backends.interface import check_preview, compare
 from berth.diff.guard import text as guard_text
-from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.engine import RecordedResource
 from tests.stack_files import every_stack, plan, run_stack

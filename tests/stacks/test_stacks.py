@@ -11,18 +11,13 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from berth.backends.interface import backend_of
 from berth.cli.render import output
 from berth.diagnostics import Problem
 from berth.engine import Preview, RecordedResource
 from berth.evaluate import evaluate_config, evaluate_stack
-from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
-from berth.planner import plan_fleet
-from berth.planner.ack.fleet import plan_ack
-from berth.spec.parse import Parsed, parse_fleet
-from berth.validation import validate
-from berth.validation.ack import validate_ack
 from berth.yaml_loader import LOADER
 from tests.engine import both_modes, identity, is_consistent
 from tests.stack_files import (
@@ -67,23 +62,13 @@ def test_a_stack_file_is_sound(stack: str) -> None:
 @every_fleet
 def test_the_plan_does_not_depend_on_the_order_of_keys(stack: str) -> None:
     """The engine sorts the keys of the file whenever it writes a config value."""
-    planned, problems = planned_of(stack, parse_fleet(sorted_json(fleet_values(stack))))
-    assert planned == evaluation(stack).plan
     file = evaluation(stack).file
     assert file is not None
-    lines = {replace(p, path=file.source_map.written_path(p.path)).line() for p in problems}
+    in_order = replace(file, fleet=sorted_json(fleet_values(stack)))
+    planned = backend_of(evaluation(stack)).plan_stack(in_order, (), ROOT)
+    assert planned.plan == evaluation(stack).plan
+    lines = {replace(p, path=file.source_map.written_path(p.path)).line() for p in planned.problems}
     assert lines == {p.with_place("").line() for p in evaluation(stack).problems}
-
-
-def planned_of(stack: str, parsed: Parsed) -> tuple[FleetPlan | AckFleetPlan, tuple[Problem, ...]]:
-    """The plan, and what is to be said of it."""
-    if stack in ACK_STACKS:
-        on_ack = plan_ack(stack, parsed)
-        assert on_ack is not None
-        return on_ack.plan, (*on_ack.problems, *validate_ack(on_ack))
-    result = plan_fleet(stack, parsed)
-    assert result is not None
-    return result.plan, (*result.problems, *validate(result))
 
 
 @every_fleet

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from berth.cli.admit.manifest_faults import NEVER_ADMITTED, as_differences, lint_submissions
 from berth.cli.manifests import read_files
 from berth.diagnostics import Problem, Severity
-from berth.evaluate import evaluate_stack, require_kueue
+from berth.evaluate import evaluate_stack, require_offer
 from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
 from berth.loader.locate import display_path, locate
 from berth.manifests.workloads.values import as_mapping
@@ -142,7 +142,7 @@ class _Simulation:
             self.problems += [*linted.notices, *(replace(each, path=()) for each in warnings)]
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
-        evaluation = require_kueue(evaluate_stack(stack, self.root))
+        evaluation = require_offer(evaluate_stack(stack, self.root))
         if evaluation.faults or evaluation.fleet_plan is None:
             return None, list(evaluation.faults)
         fleet = build_simulated_fleet(evaluation.fleet_plan)

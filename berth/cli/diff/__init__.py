@@ -93,8 +93,8 @@ def _print_changes(
     prices: Prices | None,
     live: pathlib.Path | None,
 ) -> None:
+    from berth.backends.interface import IncomparablePlans, compare
     from berth.cost.fleet import fleet_cost
-    from berth.diff.compare import IncomparablePlans, compare
     from berth.diff.document import changes_document
 
     evaluations = _evaluate_both(before, after)

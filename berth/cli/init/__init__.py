@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
+from berth.backends.interface import backend_of
 from berth.cli.arguments import exit_with_error, exit_with_problems, print_problems, writable_project_folder
 from berth.cli.init import stack_file as verb
 from berth.cli.init.example import ExampleError, ExampleStack, load_example
-from berth.cli.init.stack_file import InitAnswers, InitOption
+from berth.cli.init.options import InitAnswers, InitOption
 from berth.diagnostics import join_words
 from berth.diagnostics.listing import count_problems
 from berth.evaluate import Evaluation
@@ -130,9 +131,9 @@ def _prompt_missing(
     example: ExampleStack, answers: dict[str, tuple[str, ...]], earlier: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
     """On a terminal, add an answer for every option that is not given; one answer can make others necessary."""
-    asked: list[str] = []
+    backend, asked = backend_of(example.evaluation), list[str]()
     while sys.stdin.isatty() and (
-        unanswered := [option for option in verb.init_options(example, answers) if option.flag not in answers]
+        unanswered := [option for option in backend.init_options(example, answers) if option.flag not in answers]
     ):
         flag = unanswered[0].flag
         answers[flag] = _prompt_values(unanswered[0], earlier.get(flag, ()))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import gcd
 from typing import Any, cast
 
 from msgspec import Struct
 
+from berth.backends.interface import fleet_backend_of
 from berth.evaluate import Evaluation
-from berth.plan.ack import AckFleetPlan
-from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan
+from berth.plan.teams import QueueingPlan
 from berth.text import pluralize
 
 
@@ -51,16 +50,16 @@ def remainder_notes(
     evaluation: Evaluation, teams: Sequence[str], shares: Sequence[TeamShare] | None = None
 ) -> list[str]:
     """Return a sentence for each flavor that the teams cannot share equally in whole slices or nodes."""
-    if not teams or evaluation.is_team_stack:
+    backend = fleet_backend_of(evaluation)
+    if not teams or backend is None:
         return []
     all_shares = _shares(evaluation, len(teams)) if shares is None else shares
-    on_ack = isinstance(evaluation.plan, AckFleetPlan)
-    return [_remainder_note(share, len(teams), on_ack) for share in all_shares if share.remainder]
+    return [_remainder_note(share, len(teams), backend.cohort_quota) for share in all_shares if share.remainder]
 
 
-def _remainder_note(share: TeamShare, teams: int, on_ack: bool) -> str:
+def _remainder_note(share: TeamShare, teams: int, cohort_quota: bool) -> str:
     head = f"{share.flavor}: {teams} teams cannot share {share.amount_text(share.total)} equally"
-    if on_ack:  # no cohort of an elastic quota tree has a quota of its own
+    if not cohort_quota:
         first = "the first team is" if share.remainder == 1 else f"the first {share.remainder} teams are"
         return f"{head}, so {first} guaranteed {share.amount_text(1)} more than the others"
     guaranteed = share.amount_text(share.own) if share.own else "nothing"
@@ -69,18 +68,20 @@ def _remainder_note(share: TeamShare, teams: int, on_ack: bool) -> str:
 
 
 def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
-    if isinstance(evaluation.plan, AckFleetPlan) and evaluation.plan.quotas is None:
+    backend = fleet_backend_of(evaluation)
+    assert backend is not None
+    if not cast("QueueingPlan", evaluation.plan).cluster_queues:
         yield from ["teams:", *(f"  {team}: {{}}" for team in teams)]  # no quotas to share
         return
     shares = _shares(evaluation, len(teams))
     kinds = {"tpu": [s for s in shares if s.is_tpu], "gpu": [s for s in shares if not s.is_tpu]}
     queues = {kind: kind_shares for kind, kind_shares in kinds.items() if kind_shares}
     if len(teams) > 1:
-        yield from cohort_lines([] if isinstance(evaluation.plan, AckFleetPlan) else shares)
+        yield from cohort_lines(shares if backend.cohort_quota else [])
     yield "teams:"
     for index, team in enumerate(teams):
         yield f"  {team}:"
-        if not isinstance(evaluation.plan, AckFleetPlan):
+        if backend.team_groups:
             yield f"    # groups: [{team}@example.com]         # a Google Group of its people"
         if len(teams) > 1:
             yield "    cohort: all"
@@ -119,7 +120,9 @@ def _shares(evaluation: Evaluation, teams: int) -> list[TeamShare]:
 
 def flavor_share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> TeamShare:
     """Return how teams share what a flavor guarantees, in whole slices or nodes."""
-    unit, in_slices = _share_unit(evaluation, flavor)
+    backend = fleet_backend_of(evaluation)
+    assert backend is not None
+    unit, in_slices = backend.share_unit(evaluation.plan, flavor, _shareable(flavor))
     total = _shareable(flavor) // unit
     is_pool = evaluation.fleet_plan is not None and flavor.pools == (flavor.name,)
     return TeamShare(
@@ -138,8 +141,6 @@ def flavor_share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> Team
 
 def _flavors_in_file_order(evaluation: Evaluation) -> list[FlavorPlan]:
     """Return the flavors with a guarantee, in the order of their pools in the file."""
-    plan = evaluation.plan
-    assert isinstance(plan, FleetPlan | AckFleetPlan)
     assert evaluation.file is not None
     fleet = cast("Mapping[str, Any]", evaluation.file.fleet)
     sections = [fleet, *cast("Mapping[str, Any]", fleet.get("workers") or {}).values()]
@@ -149,7 +150,9 @@ def _flavors_in_file_order(evaluation: Evaluation) -> list[FlavorPlan]:
     def file_position(flavor: FlavorPlan) -> int:
         return min((order.get(pool.rpartition("/")[2], 0) for pool in flavor.pools), default=0)
 
-    return sorted((flavor for flavor in plan.flavors if _shareable(flavor)), key=file_position)
+    return sorted(
+        (flavor for flavor in cast("QueueingPlan", evaluation.plan).flavors if _shareable(flavor)), key=file_position
+    )
 
 
 def _shareable(flavor: FlavorPlan) -> int:
@@ -160,23 +163,11 @@ def _shareable(flavor: FlavorPlan) -> int:
 def _entry(evaluation: Evaluation, share: TeamShare, index: int, teams: int) -> str:
     """Return a team's entry of a flavor: its guarantee, and the rest of the fleet as what it can borrow.
 
-    A fleet on ACK has no quota of a cohort, so its first teams get what is left over.
+    Where no cohort can have a quota, the first teams get what is left over.
     """
     if teams == 1 and share.takes_all:
         return f"{{{share.entry}, guaranteed: all}}"
-    own = share.own + (isinstance(evaluation.plan, AckFleetPlan) and index < share.remainder)
+    backend = fleet_backend_of(evaluation)
+    own = share.own + (backend is not None and not backend.cohort_quota and index < share.remainder)
     amounts = {"guaranteed": own, "borrow": share.total - own}
     return f"{{{', '.join([share.entry, *(f'{key}: {share.amount(n)}' for key, n in amounts.items() if n)])}}}"
-
-
-def _share_unit(evaluation: Evaluation, flavor: FlavorPlan) -> tuple[int, bool]:
-    """Return the accelerators in one unit of a share, and whether the unit is a slice (True) or a node (False)."""
-    if isinstance(evaluation.plan, AckFleetPlan):
-        pools = [pool for member in evaluation.plan.members for pool in member.node_pools if pool.flavor == flavor.name]
-        return gcd(_shareable(flavor), *(pool.gpus for pool in pools)), False
-    assert evaluation.fleet_plan is not None
-    pools = [pool for pool in evaluation.fleet_plan.pools if pool.flavor == flavor.name]
-    if all(pool.slices for pool in pools):
-        return flavor.unit, True
-    nodes = (pool.accelerators.max // pool.nodes.max for pool in pools if pool.nodes.max)
-    return gcd(_shareable(flavor), *nodes), False

@@ -9,7 +9,6 @@ from berth.cli import prices as costs
 from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, AllOption, JsonOption, StackArgument, print_answer, project_root
 from berth.document import ProblemList
 from berth.evaluate import evaluate_stack
-from berth.plan.ack import AckFleetPlan
 
 EPILOG = "Example: berth plan dev --json | jq .teams"
 
@@ -24,26 +23,12 @@ def plan_command(
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
-    if isinstance(evaluation.plan, AckFleetPlan):
-        from berth.cli.plan import ack
-        from berth.overview.ack import ack_document
+    from berth.backends.interface import backend_of
+    from berth.cost.fleet import fleet_cost
 
-        value, document = ack.ack_plan_as_json(evaluation) if as_json else None, ack_document(evaluation)
-    elif evaluation.is_team_stack:
-        from berth.cli.plan import team_stack
-        from berth.overview.team_stack import team_stack_document
-
-        value, document = team_stack.team_plan_as_json(evaluation) if as_json else None, team_stack_document(evaluation)
-    else:
-        from berth.cli.plan import fleet
-        from berth.cost.fleet import fleet_cost
-        from berth.overview.fleet import fleet_document
-
-        cost = fleet_cost(evaluation.fleet_plan, price_table) if evaluation.fleet_plan and price_table else None
-        value, document = (
-            fleet.fleet_plan_as_json(evaluation, cost) if as_json else None,
-            fleet_document(evaluation, cost),
-        )
+    backend, plan = backend_of(evaluation), evaluation.fleet_plan
+    cost = fleet_cost(plan, price_table) if plan and price_table else None
+    document = backend.document(evaluation, cost)
     blocks = (replace(each, everything=everything) if isinstance(each, ProblemList) else each for each in document)
-    print_answer(blocks, value)
+    print_answer(blocks, backend.as_json(evaluation, cost) if as_json else None)
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)

@@ -21,7 +21,7 @@ def preview_command(
 
     Runs the Pulumi program on an in-process engine, without credentials, and shows every resource that it registers.
     """
-    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    evaluation = evaluate_or_exit(stack, needs=None)
     from berth.cli.preview import tree as verb
     from berth.engine import ProgramError
 

@@ -13,12 +13,12 @@ from typing import cast
 from msgspec import Struct
 
 from berth import outputs as exports
+from berth.backends.interface import backend_of
 from berth.cli.preview.live_cluster import answer_function
 from berth.cli.terminal import is_coloured
 from berth.diagnostics import format_path
 from berth.engine import Marker, Preview, RecordedResource, References, read_project_name, run_program
 from berth.evaluate import Evaluation
-from berth.plan.team_stack import TeamStackPlan
 
 _MAX_TEXT = 200
 """Maximum length of a string in the tree; the JSON has the whole string."""
@@ -59,22 +59,8 @@ def stand_in_secrets(evaluation: Evaluation) -> dict[str, str]:
 
 
 def stand_in_references(evaluation: Evaluation, root: Path) -> References:
-    """Return the outputs of other stacks: kubeconfigs of workers, and those of a team's platform, from its plan."""
-    if evaluation.fleet_plan is not None:
-        outputs = {exports.KUBECONFIG_OUTPUT: exports.PLACEHOLDER_KUBECONFIG}
-        return {
-            worker.stack: (outputs, {exports.KUBECONFIG_OUTPUT})
-            for worker in evaluation.fleet_plan.workers
-            if worker.stack
-        }
-    if (
-        not isinstance(evaluation.plan, TeamStackPlan)
-        or evaluation.platform_evaluation is None
-        or evaluation.platform_evaluation.fleet_plan is None
-    ):
-        return {}
-    name = f"organization/{read_project_name(root)}/{evaluation.plan.platform}"
-    return {name: (exports.placeholder_outputs(evaluation.platform_evaluation.fleet_plan), {exports.KUBECONFIG_OUTPUT})}
+    """Return the outputs of other stacks that the program reads."""
+    return backend_of(evaluation).stand_in_references(evaluation, read_project_name(root))
 
 
 def tree(preview: Preview, inputs: bool, colour: bool | None = None) -> str:

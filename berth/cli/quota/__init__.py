@@ -17,7 +17,6 @@ from berth.cli.arguments import (
     print_answer,
 )
 from berth.evaluate import Evaluation
-from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def quota_command(
     from berth.quota.compare import compare_with_limits
     from berth.quota.required import required_quotas
 
-    plan = _google_plan(evaluate_or_exit(stack, allow_any_kind=True))
+    plan = _google_plan(evaluate_or_exit(stack, needs=None))
     required = required_quotas(plan)
     if not have:
         print_answer(tables.needs_document(plan, required), tables.needs_as_json(plan, required) if as_json else None)
@@ -61,8 +60,11 @@ def quota_command(
 def _google_plan(evaluation: Evaluation) -> FleetPlan:
     """Return the plan of a fleet on Google Cloud. Raises BadParameter for any other kind of stack."""
     if evaluation.fleet_plan is None:
-        what = "a fleet on Alibaba Cloud" if isinstance(evaluation.plan, AckFleetPlan) else "a team's own stack"
-        raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which needs no Google Cloud quota")
+        from berth.backends.interface import backend_of
+
+        raise typer.BadParameter(
+            f"'{evaluation.stack}' is {backend_of(evaluation).title}, which needs no Google Cloud quota"
+        )
     return evaluation.fleet_plan
 
 

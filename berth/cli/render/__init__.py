@@ -30,7 +30,7 @@ def render_command(
 
     Prints every object as YAML, in an order in which they can be applied.
     """
-    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    evaluation = evaluate_or_exit(stack, needs=None)
     from berth.cli.render import output as verb
     from berth.text import pluralize
 

@@ -8,17 +8,12 @@ import re
 from collections.abc import Callable, Iterable
 from typing import IO, cast
 
+from berth.backends.interface import backend_of
 from berth.backends.table import StackPlan
 from berth.cli.render.documents import yaml_document
 from berth.cli.render.nodes import simulated_nodes as simulated
-from berth.manifests import ack
-from berth.manifests.fleet import all_manifests
 from berth.manifests.preview_reader import preview_reader
-from berth.manifests.serving.webhooks import without_patch
-from berth.manifests.workloads.objects import team_stack_manifests
-from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.team_stack import TeamStackPlan
 
 MANAGER, WORKER = "manager", "worker-"
 """Names of the folders with a manager's and its workers' objects."""
@@ -103,6 +98,4 @@ def _objects(plan: StackPlan, content: Content) -> Iterable[dict[str, object]]:
         return simulated(plan)
     if content is Content.READER:
         return [preview_reader(_objects(plan, Content.OBJECTS))]
-    if isinstance(plan, TeamStackPlan):
-        return team_stack_manifests(plan)
-    return ack.ack_manifests(plan) if isinstance(plan, AckFleetPlan) else map(without_patch, all_manifests(plan))
+    return backend_of(plan).objects(plan)

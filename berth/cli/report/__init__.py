@@ -140,9 +140,9 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
 
 def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | None) -> ChangeSummary:
     """Return what changed since a revision, or why it cannot be shown; exit 1 if git has no such revision."""
+    from berth.backends.interface import IncomparablePlans, compare
     from berth.cost.fleet import fleet_cost
     from berth.cost.text import cost_change_blocks
-    from berth.diff.compare import IncomparablePlans, compare
     from berth.diff.document import changes_document
     from berth.report.view import ChangeSummary
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, format_json, print_answer, print_problems
-from berth.plan.ack import AckFleetPlan
 
 if TYPE_CHECKING:
     from berth.plan.fleet import FleetPlan
@@ -62,8 +61,11 @@ def usage_command(
 
 
 def _gke_plan(stack: str) -> FleetPlan:
-    evaluation = evaluate_or_exit(stack, allow_any_kind=True)
+    evaluation = evaluate_or_exit(stack, needs=None)
     if evaluation.fleet_plan is None:
-        what = "a fleet on Alibaba Cloud" if isinstance(evaluation.plan, AckFleetPlan) else "a team's own stack"
-        raise typer.BadParameter(f"'{evaluation.stack}' is {what}, which has no metrics of Kueue")
+        from berth.backends.interface import backend_of
+
+        raise typer.BadParameter(
+            f"'{evaluation.stack}' is {backend_of(evaluation).title}, which has no metrics of Kueue"
+        )
     return evaluation.fleet_plan

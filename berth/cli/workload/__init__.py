@@ -50,7 +50,7 @@ def workload_command(
     """
     given_options = {key: value for key, value in locals().items() if key not in ("stack", "team", "queue", "as_json")}
     given_options |= {"command": tuple(command or ()), "ports": tuple(given_options.pop("port") or ())}
-    evaluation = evaluate_or_exit(stack, allow_ack=True)
+    evaluation = evaluate_or_exit(stack, needs="jobs")
     from berth.cli.workload import generate as verb
 
     result = verb.generate_workload(evaluation, team, queue, given_options)

@@ -6,43 +6,19 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import replace
-
+from berth.backends.interface import fleet_backend_of
 from berth.cli.arguments import problem_as_json
 from berth.cli.render.documents import yaml_document
-from berth.diagnostics import Problem, Problems, Severity, did_you_mean
+from berth.diagnostics import Problems, did_you_mean
 from berth.evaluate import Evaluation
-from berth.jobs.files import ManifestDocument, read_documents
+from berth.jobs.files import read_documents
 from berth.jobs.quantities import parse_quantity
-from berth.lint.findings import lint_documents
-from berth.lint.fleet import LintContext
-from berth.lint.provisioning_requests import NO_QUEUE_CODE
-from berth.manifests.ack import training_job
-from berth.manifests.workloads.metadata import Manifest
-from berth.manifests.workloads.objects import workload_manifests
-from berth.plan.ack import AckFleetPlan
 from berth.spec.amounts import parse_seconds
-from berth.workloads.ack import derive_ack_workload
-from berth.workloads.derive import derive_workload
-from berth.workloads.names import local_queue_name
 from berth.workloads.options import KINDS, RESTART_STRATEGIES, WorkloadOptions
 from berth.workloads.pod_templates import read_template
+from berth.workloads.result import WorkloadResult
 
 _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
-
-
-class WorkloadResult(Struct, frozen=True):
-    """The objects and comments on them; no objects if there is a fault."""
-
-    objects: tuple[Manifest, ...]
-    notes: tuple[str, ...]
-    problems: tuple[Problem, ...]
-
-    @property
-    def faults(self) -> tuple[Problem, ...]:
-        """The problems that prevent a manifest."""
-        return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
 def generate_workload(evaluation: Evaluation, team: str, queue: str, options: Mapping[str, Any]) -> WorkloadResult:
@@ -54,32 +30,9 @@ def generate_workload(evaluation: Evaluation, team: str, queue: str, options: Ma
     workload_options = _parse_options(options, problems)
     if workload_options is None:
         return WorkloadResult((), (), tuple(problems.entries))
-    if isinstance(evaluation.plan, AckFleetPlan):
-        ack_workload = derive_ack_workload(evaluation.plan, team, queue, workload_options)
-        return WorkloadResult(
-            (training_job(ack_workload.job),) if ack_workload.job else (), ack_workload.notes, ack_workload.problems
-        )
-    assert evaluation.fleet_plan is not None
-    derived = derive_workload(
-        evaluation.fleet_plan,
-        team,
-        local_queue_name(evaluation.file and evaluation.file.fleet, team, queue),
-        workload_options,
-    )
-    objects = workload_manifests(derived.workload) if derived.workload is not None else []
-    return _lint_result(
-        WorkloadResult(tuple(objects), derived.notes, derived.problems), LintContext(evaluation.fleet_plan)
-    )
-
-
-def _lint_result(result: WorkloadResult, fleet: LintContext) -> WorkloadResult:
-    """Return the result, or the faults of `berth lint` on its objects."""
-    findings = lint_documents([ManifestDocument("", each) for each in result.objects], fleet)
-    lint_problems = [
-        replace(each, path=()) for finding in findings for each in finding.problems if each.code != NO_QUEUE_CODE
-    ]
-    refused = any(each.severity == Severity.FAULT for each in lint_problems)
-    return replace(result, objects=() if refused else result.objects, problems=(*result.problems, *lint_problems))
+    backend = fleet_backend_of(evaluation)
+    assert backend is not None
+    return backend.workload(evaluation, team, queue, workload_options)
 
 
 def _parse_options(options: Mapping[str, Any], problems: Problems) -> WorkloadOptions | None:

@@ -108,13 +108,5 @@ _GKE_KINDS: Final = (
         "reservations.{key}",
     ),
 )
-_ACK_KINDS: Final = (
-    ProtectedKind(
-        ResourceKind.CLUSTER, "alicloud:cs/managedKubernetes:ManagedKubernetes", "-cluster", "clusters.{key}", "member-"
-    ),
-    ProtectedKind(ResourceKind.NODE_POOL, "alicloud:cs/nodePool:NodePool", "", "{key}"),
-    ProtectedKind(ResourceKind.FLEET, "alicloud:ackone/cluster:Cluster", "", "fleet"),
-)
 PROTECTED_ON_GKE: Final = {each.kind: each for each in _GKE_KINDS}
-PROTECTED_ON_ACK: Final = {each.kind: each for each in _ACK_KINDS}
-PROTECTED_BY_TYPE: Final = {each.type_token: each for each in (*_GKE_KINDS, *_ACK_KINDS)}
+PROTECTED_BY_TYPE: Final = {each.type_token: each for each in _GKE_KINDS}

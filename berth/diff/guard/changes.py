@@ -23,9 +23,10 @@ from berth.diff.guard.allowances import (
 )
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.plan.ack import AckFleetPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.kueue import ClusterQueuePlan
+from berth.plan.teams import QueueingPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from berth.resource import IN_WORKER, ResourceKind
 
@@ -172,26 +173,26 @@ def names_by_key(plan: FleetPlan) -> Mapping[str, str]:
     return {each.key: each.name for pool in plan.own_pools for each in pool.node_pools}
 
 
-def removed_queues(old: FleetPlan | AckFleetPlan, new: FleetPlan | AckFleetPlan | None) -> Iterator[GuardedChange]:
-    """Yield the removed queues that had a guarantee.
+def removed_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[GuardedChange]:
+    """Yield the removed queues that had a guarantee; `new` is None if their cluster is removed."""
+    for queue, flavors in removed_guarantees(old, new):
+        key, action = f"{_QUEUES}{queue.name}", GuardedAction.DELETE
+        reason = allowance_reason(action, key, old.allowances)
+        if reason is None and queue.stop_policy == "HoldAndDrain":
+            reason = QUEUE_DRAINED
+        yield GuardedChange(ResourceKind.QUEUE, queue.name, key, action, flavors=flavors, first=True, allowed=reason)
 
-    On Alibaba Cloud a queue is a leaf of the quota tree, and not a resource of its own: Pulumi cannot protect it, so
-    its allowance may be part of the same change.
-    """
+
+def removed_guarantees(
+    old: QueueingPlan, new: QueueingPlan | None
+) -> Iterator[tuple[ClusterQueuePlan, tuple[str, ...]]]:
+    """Yield the removed queues that had a guarantee, with its flavors."""
     kept = {queue.name for queue in new.cluster_queues} if new else set[str]()
     resources = {flavor.name: flavor.resource for flavor in old.flavors}
-    is_leaf = isinstance(new, AckFleetPlan)
     for queue in old.cluster_queues:
         flavors = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
-        if queue.name in kept or not flavors:
-            continue
-        key, action = f"clusterQueues.{queue.name}", GuardedAction.DELETE
-        reason = allowance_reason(action, key, new.allowances if is_leaf else old.allowances)
-        if not is_leaf and reason is None and queue.stop_policy == "HoldAndDrain":
-            reason = QUEUE_DRAINED
-        yield GuardedChange(
-            ResourceKind.QUEUE, queue.name, key, action, flavors=flavors, first=not is_leaf, allowed=reason
-        )
+        if queue.name not in kept and flavors:
+            yield queue, flavors
 
 
 def _queues_of_cluster(old: FleetPlan, guarded_changes: Iterable[GuardedChange]) -> Iterator[GuardedChange]:

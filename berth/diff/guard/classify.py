@@ -8,11 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from berth.backends.table import StackPlan
 from berth.diff.guard.allowances import CLUSTER_KEY, PROTECTED_BY_TYPE, GuardedAction
 from berth.diff.guard.changes import GuardedChange, names_by_key, worker_plan
 from berth.diff.guard.preview_file import PreviewStep
-from berth.plan.ack import AckFleetPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.planner.machines.pools import SYSTEM
@@ -21,12 +19,8 @@ from berth.resource import IN_WORKER, ResourceKind
 _SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
 
 
-def lost_resource(step: PreviewStep, action: GuardedAction, plan: StackPlan) -> GuardedChange | None:
+def lost_resource(step: PreviewStep, action: GuardedAction, plan: FleetPlan) -> GuardedChange | None:
     """Return the loss of the resource of a step, without what allows it; None if the resource is not protected."""
-    if isinstance(plan, AckFleetPlan):
-        return _lost_on_ack(step, action, plan)
-    if not isinstance(plan, FleetPlan):
-        return None
     worker, slash, own_name = step.name.partition(IN_WORKER)
     if not slash:
         return _lost_in_cluster(step, step.name, action, plan)
@@ -104,28 +98,3 @@ def _lost_queue(name: str, inputs: Mapping[str, Any], action: GuardedAction) -> 
     if inputs and not guaranteed_flavors:
         return None
     return GuardedChange(ResourceKind.QUEUE, name, f"clusterQueues.{name}", action, flavors=guaranteed_flavors)
-
-
-def _lost_on_ack(step: PreviewStep, action: GuardedAction, plan: AckFleetPlan) -> GuardedChange | None:
-    protected_kind = PROTECTED_BY_TYPE.get(step.type)
-    if protected_kind is None:
-        return None
-    if protected_kind.kind == ResourceKind.NODE_POOL:
-        pool = _ack_pool_name(step.name, step.inputs[0], plan)
-        kept = any(pool == f"{member.name}/{each.name}" for member in plan.members for each in member.node_pools)
-        allowance = protected_kind.allowance_key(pool)
-        return GuardedChange(ResourceKind.POOL, pool, allowance, action, parts=(pool,), whole=not kept)
-    key = ResourceKind.FLEET if protected_kind.kind == ResourceKind.FLEET else protected_kind.resource_key(step.name)
-    return GuardedChange(protected_kind.kind, key, protected_kind.allowance_key(key), action)
-
-
-def _ack_pool_name(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) -> str:
-    """Return `<member>/<node pool>` for a resource named `pool-<member>-<node pool>`; both may contain '-'."""
-    for member in plan.members:
-        for pool in member.node_pools:
-            if pool.key == name:
-                return f"{member.name}/{pool.name}"
-    own_name = str(inputs.get("nodePoolName") or "")
-    known = [member.name for member in plan.members if name.startswith(f"pool-{member.name}-")]
-    member = name.removeprefix("pool-").removesuffix(f"-{own_name}") if own_name else max(known, key=len, default="")
-    return f"{member}/{own_name or name.removeprefix(f'pool-{member}-')}"

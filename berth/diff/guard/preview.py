@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.backends.table import StackPlan
-from berth.diff.guard.accounts import accounts_lost_in_preview
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
-from berth.diff.guard.classify import lost_resource, plan_of_worker
 from berth.diff.guard.preview_file import EnginePreview, PreviewStep
+from berth.diff.guard.preview_rules import PreviewRules
 from berth.diff.guard.preview_scope import unfinished_program
-from berth.diff.guard.updates import guarded_updates, updated_resources
+from berth.diff.guard.updates import guarded_updates
 from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.plan.ack import AckFleetPlan
-from berth.plan.fleet import FleetPlan
-from berth.plan.team_stack import TeamStackPlan
 from berth.resource import ResourceKind
 
 _PROTECT_ERROR = re.compile(
@@ -36,7 +31,6 @@ _SUMMARY_MESSAGES = ("preview failed", "update failed")
 """Messages with which Pulumi sums up its errors."""
 _REPLACING_KINDS = ("add-replace", "delete-replace", "update-replace")
 """Kinds of `detailedDiff` that replace a resource."""
-_NON_ACCELERATORS = ("cpu", "memory", "pods")
 WAS_UNPROTECTED = "it was not protected when it was last deployed"
 
 
@@ -63,81 +57,54 @@ class GuardReport(Struct, frozen=True):
         return tuple(change for change in self.losses if change.allowed is None)
 
 
-def check_preview(preview: EnginePreview, plan: StackPlan) -> GuardReport:
-    """Return the losses in a preview of the stack of `plan`.
+def find_losses(preview: EnginePreview, rules: PreviewRules) -> GuardReport:
+    """Return the losses in a preview of the stack whose `rules` these are.
 
-    A team's own stack has no guarded changes. A resource that was protected by hand is an error of the preview.
+    A resource that was protected by hand is an error of the preview.
     """
     refused = {error.urn: error for message in preview.errors for error in _protect_errors(message)}
-    losses = () if isinstance(plan, TeamStackPlan) else _losses(preview.steps, plan, refused)
-    reported = {urn for urn, error in refused.items() if lost_resource(PreviewStep("", urn), error.action, plan)}
+    losses = _losses(preview.steps, rules, refused)
+    reported = {urn for urn, error in refused.items() if rules.lost_resource(PreviewStep("", urn), error.action)}
     errors = [
         message.strip()
         for message in preview.errors
         if message.strip().removeprefix("error: ") not in _SUMMARY_MESSAGES
         and not any(error.urn in reported for error in _protect_errors(message))
     ]
-    errors += (message.strip() for message in unfinished_program(preview, plan))
+    errors += (message.strip() for message in unfinished_program(preview, rules.least_resources))
     return GuardReport(tuple(_merged(losses)), tuple(errors))
 
 
 def _losses(
-    steps: Sequence[PreviewStep], plan: FleetPlan | AckFleetPlan, refused: Mapping[str, ProtectError]
+    steps: Sequence[PreviewStep], rules: PreviewRules, refused: Mapping[str, ProtectError]
 ) -> Iterator[GuardedChange]:
     was_protected = any(
         step.old and step.new and step.old.get("protect") and not step.new.get("protect") for step in steps
     )
-    yield from guarded_updates(was_protected, plan, updated_resources(steps))
-    if isinstance(plan, FleetPlan):
-        yield from accounts_lost_in_preview(steps, plan)
-    else:
-        yield from _removed_quota_leaves(steps, plan)
+    yield from guarded_updates(was_protected, rules.allowances_of(None), ())
+    yield from rules.losses(steps)
     acting = [(step, action) for step in steps if (action := step.action)]
     listed = {step.urn for step, _ in acting}
     acting += [(PreviewStep("", urn), error.action) for urn, error in refused.items() if urn not in listed]
     for step, action in acting:
-        change, error = lost_resource(step, action, plan), refused.get(step.urn)
+        change, error = rules.lost_resource(step, action), refused.get(step.urn)
         if change is not None:
             first = error.was_protected if error else action == GuardedAction.DELETE
-            allowed = None if error else _allowed(change, step, plan)
+            allowed = None if error else _allowed(change, step, rules)
             yield replace(change, because=tuple(_replace_reasons(step)), first=first, allowed=allowed)
 
 
-def _allowed(change: GuardedChange, step: PreviewStep, plan: FleetPlan | AckFleetPlan) -> str | None:
+def _allowed(change: GuardedChange, step: PreviewStep, rules: PreviewRules) -> str | None:
     """Return why a loss that Pulumi does not refuse is allowed, None if it is not."""
     if change.action == GuardedAction.DELETE:
         if step.inputs[0].get("spec", {}).get("stopPolicy") == "HoldAndDrain":
             return QUEUE_DRAINED
         return None if (step.old or {}).get("protect") else WAS_UNPROTECTED
-    own_plan = plan_of_worker(plan, change.worker) if isinstance(plan, FleetPlan) and change.worker else plan
-    allowances = own_plan.allowances
+    allowances = rules.allowances_of(change.worker)
     reason = allowance_reason(GuardedAction.REPLACE, change.key, allowances)
     if reason is None and change.kind == ResourceKind.QUEUE:  # it is inside the cluster
         return allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, allowances)
     return reason
-
-
-def _removed_quota_leaves(steps: Iterable[PreviewStep], plan: AckFleetPlan) -> Iterator[GuardedChange]:
-    """Yield removed leaves of the quota tree that had a guarantee."""
-    for step in steps:
-        if not step.type.endswith(":ElasticQuotaTree"):
-            continue
-        roots: list[Mapping[str, Any]] = [inputs.get("spec", {}).get("root", {}) for inputs in step.inputs]
-        before, after = (dict(_guaranteed_leaves(root)) for root in roots)
-        for name in before.keys() - after.keys():
-            if before[name]:
-                key, action = f"clusterQueues.{name}", GuardedAction.DELETE
-                reason = allowance_reason(action, key, plan.allowances)
-                yield GuardedChange(ResourceKind.QUEUE, name, key, action, flavors=before[name], allowed=reason)
-
-
-def _guaranteed_leaves(node: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each leaf with namespaces, and the accelerators that it guarantees."""
-    if node.get("namespaces"):
-        least: Mapping[str, object] = node.get("min") or {}
-        yield str(node["name"]), tuple(r for r, n in least.items() if r not in _NON_ACCELERATORS and str(n) != "0")
-    for child in node.get("children") or ():
-        yield from _guaranteed_leaves(child)
 
 
 def _protect_errors(message: str) -> Iterator[ProtectError]:

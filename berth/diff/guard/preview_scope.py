@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 
-from berth.backends.table import StackPlan
 from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError
-from berth.plan.ack import AckFleetPlan
-from berth.plan.team_stack import TeamStackPlan
 from berth.text import pluralize
 
 _URN = re.compile(r"urn:pulumi:(?P<stack>[^:]+)::(?P<project>[^:]+)::")
@@ -36,25 +33,15 @@ def require_stack(preview: EnginePreview, stack: str, project: str | None) -> No
             )
 
 
-def unfinished_program(preview: EnginePreview, plan: StackPlan) -> tuple[str, ...]:
-    """Errors of a preview without any whose program stopped before it registered what the stack file needs.
+def unfinished_program(preview: EnginePreview, expected: int) -> tuple[str, ...]:
+    """Errors of a preview without any whose program stopped before it registered the `expected` number of resources.
 
     What a program prints on stderr may be a warning or the reason why it stopped: the number of resources tells. A
     preview of some targets registers fewer than all, so without any such message only an empty one is an error.
     """
-    expected, registered = _least_resources(plan), preview.registered
+    registered = preview.registered
     is_short = registered is None if preview.printed else registered is not None and registered < 2
     if preview.errors or not (is_short or (preview.printed and (registered or 0) < expected)):
         return ()
     count = f"the program registered {pluralize(registered or 0, 'resource')}"
     return f"{count}, and the stack file needs at least {expected}: it did not run to its end", *preview.printed
-
-
-def _least_resources(plan: StackPlan) -> int:
-    """A number of resources that the program of a stack registers at least: the stack, and what the plan lists."""
-    if isinstance(plan, TeamStackPlan):
-        return 1 + max(1, len(plan.workloads) + len(plan.configs) + len(plan.secrets))
-    if isinstance(plan, AckFleetPlan):
-        return 1 + len(plan.members) + len(plan.teams) + len(plan.priorities)
-    node_pools = sum(len(pool.node_pools) for pool in plan.own_pools)
-    return 1 + node_pools + len(plan.teams) + 2 * len(plan.cluster_queues) + len(plan.priorities)

@@ -14,11 +14,10 @@ from msgspec import Struct
 
 from berth.catalog.google_roles import google_roles
 from berth.diff.kinds import ChangeKind
-from berth.plan.ack import AckFleetPlan
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
-from berth.plan.teams import TeamPlan
+from berth.plan.teams import QueueingPlan, TeamPlan
 
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 _FLEET, OF_CLUSTER, _NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
@@ -38,7 +37,6 @@ _BUCKET_ROLES: Final = (
 )
 """Roles of a bucket; each includes the permissions of the roles before it."""
 
-AnyFleet = FleetPlan | AckFleetPlan
 RightKey = tuple[str, str]
 """The owner of a right, and the right."""
 
@@ -82,23 +80,41 @@ class _Level(Struct, frozen=True):
     text: str
 
 
-def compare_rights(old: AnyFleet, new: AnyFleet) -> tuple[RightChange, ...]:
+_Rights = Mapping[RightKey, _Level | dict[str, str]]
+_Right = tuple[str, str, _Level | dict[str, str]]
+"""The owner of a right, the right, and its level, or what is granted, by name."""
+
+
+def compare_rights(old: FleetPlan, new: FleetPlan) -> tuple[RightChange, ...]:
     """Return every changed right, those that allow more first; teams have their new names."""
-    kept_teams = {f"team {team.name}" for team in new.teams} & {f"team {team.name}" for team in old.teams}
-    workers = _worker_names(old) & _worker_names(new)
-    before, after = _rights(old, workers), _rights(new, workers)
-    changes = list(_compare_monitoring(old, new))
+    workers = {worker.name for worker in old.workers} & {worker.name for worker in new.workers}
+    before, after = (_rights(plan, workers) for plan in (old, new))
+    changes = [*_compare_monitoring(old, new), *_compare_by_owner(before, after, _kept_teams(old, new))]
+    return tuple(sorted(changes, key=_loudest_first))
+
+
+def compare_team_rights(old: QueueingPlan, new: QueueingPlan) -> tuple[RightChange, ...]:
+    """Return every changed right of teams, those that allow more first."""
+    before, after = (_by_owner(_rights_of_teams(plan)) for plan in (old, new))
+    return tuple(sorted(_compare_by_owner(before, after, _kept_teams(old, new)), key=_loudest_first))
+
+
+def _loudest_first(change: RightChange) -> tuple[bool, str, str]:
+    return not change.is_loud, change.owner, change.right
+
+
+def _kept_teams(old: QueueingPlan, new: QueueingPlan) -> set[str]:
+    return {f"team {team.name}" for team in new.teams} & {f"team {team.name}" for team in old.teams}
+
+
+def _compare_by_owner(before: _Rights, after: _Rights, kept_teams: Collection[str]) -> Iterator[RightChange]:
+    """Compare the rights of each owner, without the egress of added and removed teams."""
     for key in dict.fromkeys((*before, *after)):
         old_right, new_right = before.get(key), after.get(key)
         if isinstance(new_right, _Level):
-            changes += _compare_level(key, old_right, new_right)
+            yield from _compare_level(key, old_right, new_right)
         elif not isinstance(old_right, _Level) and (key[1] != EGRESS or key[0] in kept_teams):
-            changes += _compare_grants(key, old_right or {}, new_right or {})
-    return tuple(sorted(changes, key=lambda change: (not change.is_loud, change.owner, change.right)))
-
-
-def _worker_names(plan: AnyFleet) -> set[str]:
-    return {worker.name for worker in plan.workers} if isinstance(plan, FleetPlan) else set()
+            yield from _compare_grants(key, old_right or {}, new_right or {})
 
 
 def _compare_grants(key: RightKey, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RightChange]:
@@ -137,9 +153,9 @@ def _direction(delta: int) -> ChangeKind:
     return ChangeKind.WIDENED if delta > 0 else ChangeKind.NARROWED if delta < 0 else ChangeKind.CHANGED
 
 
-def _compare_monitoring(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
+def _compare_monitoring(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
     """Compare alerts and notification channels. A new alert is not reported."""
-    before, after = (plan.monitoring if isinstance(plan, FleetPlan) else None for plan in (old, new))
+    before, after = old.monitoring, new.monitoring
     alerts, channels = (before.alert_keys, before.channels) if before else ((), ())
     new_alerts, new_channels = (after.alert_keys, after.channels) if after else ((), ())
     owner = "monitoring"
@@ -154,28 +170,35 @@ def _compare_monitoring(old: AnyFleet, new: AnyFleet) -> Iterator[RightChange]:
 # --- the rights of a plan ---------------------------------------------------------------------------------------------
 
 
-def _rights(plan: AnyFleet, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level | dict[str, str]]:
+def _rights(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level | dict[str, str]]:
     """Return (owner, right) → its level, or its values by name; owners in the clusters of `workers` are `worker/owner`.
 
     A worker has the teams of its manager.
     """
-    rights: dict[RightKey, _Level | dict[str, str]] = {}
-    for owner, right, values in _granted(plan):
-        known = rights.get((prefix + owner, right))
-        rights[prefix + owner, right] = {**known, **values} if isinstance(known, dict) else {**values}
-    rights |= {(prefix + owner, right): level for owner, right, level in _levels(plan)}
-    for worker in plan.workers if isinstance(plan, FleetPlan) else ():
+    rights = _by_owner((*_rights_of_teams(plan), *_granted(plan), *_levels(plan)), prefix)
+    for worker in plan.workers:
         if worker.name in workers:
             own = _rights(worker.plan, (), f"{worker.name}/")
             rights |= {key: value for key, value in own.items() if "/team " not in key[0]}
     return rights
 
 
-def _granted(plan: AnyFleet) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+def _by_owner(rights: Iterable[_Right], prefix: str = "") -> dict[RightKey, _Level | dict[str, str]]:
+    by_owner: dict[RightKey, _Level | dict[str, str]] = {}
+    for owner, right, value in rights:
+        known = by_owner.get((prefix + owner, right), {})
+        merged = value if isinstance(value, _Level) or isinstance(known, _Level) else {**known, **value}
+        by_owner[prefix + owner, right] = merged
+    return by_owner
+
+
+def _rights_of_teams(plan: QueueingPlan) -> Iterator[_Right]:
     for team in plan.teams:
-        yield from ((f"team {team.name}", right, values) for right, values in _team_grants(team))
-    if isinstance(plan, AckFleetPlan):
-        return
+        for right, value in (*_team_grants(team), *_isolation(team)):
+            yield f"team {team.name}", right, value
+
+
+def _granted(plan: FleetPlan) -> Iterator[_Right]:
     if plan.access is not None:
         yield _FLEET, "owner group", _named(plan.access.owners)
     for reservation in (*plan.reservations, *plan.future_reservations):
@@ -192,7 +215,7 @@ def reservation_owner(key: str) -> str:
     return f"reservation {key}"
 
 
-def _team_grants(team: TeamPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _team_grants(team: TeamPlan) -> Iterator[tuple[str, dict[str, str]]]:
     yield "group", _named(team.groups)
     yield "service type", _named(team.isolation.service_types)
     yield SERVING, _named(each.name for each in team.namespaces if each.serving)
@@ -234,10 +257,8 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
 # --- ordered rights ---------------------------------------------------------------------------------------------------
 
 
-def _levels(plan: AnyFleet) -> Iterator[tuple[str, str, _Level]]:
-    for team in plan.teams:
-        yield from ((f"team {team.name}", right, level) for right, level in _isolation(team))
-    if isinstance(plan, FleetPlan) and isinstance(plan.cluster, ClusterPlan):
+def _levels(plan: FleetPlan) -> Iterator[_Right]:
+    if isinstance(plan.cluster, ClusterPlan):
         for owner, right, is_on in _cluster_switches(plan.cluster):
             yield owner, right, _Level(int(is_on), "on" if is_on else "off")
 

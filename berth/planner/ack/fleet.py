@@ -13,12 +13,14 @@ from berth.names import MAX_LABEL, shorten
 from berth.plan.ack import AckFleetPlan, AckOnePlan, PropagationPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.plan.teams import TeamPlan
-from berth.planner import backend_losses
 from berth.planner.ack import members
+from berth.planner.ack.allowances import FLEET, ack_allowances
 from berth.planner.ack.elastic_quotas import ROOT_NAME, elastic_quota_tree, node_names
 from berth.planner.ack.flavors import plan_ack_flavors, plan_ack_pools
+from berth.planner.ack.losses import ack_losses
 from berth.planner.ack.without_quota_tree import report_quotas, without_limits, without_quotas
-from berth.planner.allowances import FLEET, ack_allowances, is_protected
+from berth.planner.allowances import is_protected
+from berth.planner.backend_losses import report_losses
 from berth.planner.context import PlanningContext
 from berth.planner.queueing import cohorts, flavors, priorities, queues
 from berth.planner.queueing.local_queues import serving_paths
@@ -48,14 +50,14 @@ class AckPlanningResult(Struct, frozen=True):
         return _with_node_pool_path(problem, self.node_pool_paths)
 
 
-def plan_ack(stack: str, parsed: Parsed) -> AckPlanningResult | None:
-    """Plan a fleet on Alibaba Cloud; None if the stack is for another backend."""
-    if parsed.ack is None:
+def plan_ack(stack: str, parsed: Parsed[AckFleetSpec]) -> AckPlanningResult | None:
+    """Plan a fleet on Alibaba Cloud; None if the file is too faulty to plan anything."""
+    if parsed.spec is None:
         return None
-    context = PlanningContext(stack, _backend_neutral_spec(parsed.ack), set(parsed.set_aside))
-    backend_losses.report_losses(context, "ack", backend_losses.ack_losses(parsed.ack), parsed.ack.accept_loss)
-    planned_members = members.plan_members(context, parsed.ack)
-    plan = _plan(context, parsed.ack, planned_members)
+    context = PlanningContext(stack, _backend_neutral_spec(parsed.spec), set(parsed.set_aside))
+    report_losses(context, "ack", ack_losses(parsed.spec), parsed.spec.accept_loss)
+    planned_members = members.plan_members(context, parsed.spec)
+    plan = _plan(context, parsed.spec, planned_members)
     faulty_sections = {section for section, _ in context.set_aside}
     machines_complete = faulty_sections.isdisjoint({"ack", "pools", "flavors"})
     complete = (

@@ -246,7 +246,7 @@ def _check_key_is_free(context: PlanningContext, path: FieldPath, key: str) -> N
 def check_key_is_free(
     context: PlanningContext, path: FieldPath, key: str, reserved_domains: Iterable[str], backend: str
 ) -> None:
-    """Report the key of a label or taint that Kubernetes, the backend (GKE, ACK) or Berth sets."""
+    """Report the key of a label or taint that Kubernetes, the `backend` (its name) or Berth sets."""
     domain = key.rpartition("/")[0]
     if any(domain == reserved or domain.endswith(f".{reserved}") for reserved in reserved_domains):
         message = f"'{format_value(key)}' is reserved for Kubernetes, {backend} or Berth; write another key"

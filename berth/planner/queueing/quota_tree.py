@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, QuotaPlan
+from berth.plan.teams import QueueingPlan
 
-if TYPE_CHECKING:  # a fleet of one backend does not load the plan of the other
-    from berth.plan.ack import AckFleetPlan
+if TYPE_CHECKING:  # a fleet on another cloud does not need it
     from berth.plan.fleet import FleetPlan
 
 
@@ -105,7 +105,7 @@ class QuotaTree:
         _compute_quotas(lending_limits)
 
     @staticmethod
-    def from_plan(plan: FleetPlan | AckFleetPlan) -> QuotaTree:
+    def from_plan(plan: QueueingPlan) -> QuotaTree:
         """Build the tree of a finished plan. Reuse it for several questions: building it reads the whole plan."""
         return QuotaTree(plan.cluster_queues, plan.cohorts, {f.name: f.resource for f in plan.flavors})
 

@@ -8,9 +8,8 @@ from typing import Any, cast
 
 from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
 from berth.diagnostics.hints import foreign_key_hint
-from berth.spec.ack import AckFleetSpec
 from berth.spec.base import EMPTY_TEXT, Text, text_rule, yaml_type
-from berth.spec.fleet import FleetSpec
+from berth.spec.fleet import AnyFleetSpec, FleetSpec
 from berth.spec.messages.examples import example
 from berth.spec.messages.forms import (
     COLLECTION_NOUNS,
@@ -55,8 +54,9 @@ _MessageBuilder = Callable[[Mapping[str, Any], FieldPath], str]
 def _unknown_key(path: FieldPath, root: type[Model]) -> str:
     known = allowed_keys(path[:-1], root)
     on_google: FieldPath = ("pools", "") if path[-3:-2] == ("nodePools",) else path[:-1]
-    if root is AckFleetSpec and path[-1] != "machineType" and str(path[-1]) in allowed_keys(on_google):
-        return f"'{path[-1]}' is not a key of an ACK stack; remove {path[-1]}"
+    noun = root.stack_noun if issubclass(root, AnyFleetSpec) else None
+    if noun and path[-1] != "machineType" and str(path[-1]) in allowed_keys(on_google):
+        return f"'{path[-1]}' is not a key of {noun}; remove {path[-1]}"
     guess = did_you_mean(str(path[-1]), [key for key in known if (path[-1], key) != ("gpu", "cpu")])
     hint = foreign_key_hint(str(path[-1]), known) or guess
     hint = hint or (f"; write one of {', '.join(known)}" if known else "; no key is allowed here")

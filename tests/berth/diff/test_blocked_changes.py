@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from berth.diff.compare import Changes, compare
+from berth.backends.interface import check_preview, compare
+from berth.diff.compare import Changes
 from berth.diff.document import allowed_lines, guarded_lines
-from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.diff.headline import headline
 from tests.small_fleets import fleet_with, plan

@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from berth.alibaba import fleet as alibaba_fleet
+from berth.backends.interface import compare
 from berth.cli.plan.fleet import fleet_plan_as_json
-from berth.diff.compare import compare
 from berth.diff.entitlements import CountChange
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind

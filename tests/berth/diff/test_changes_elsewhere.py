@@ -9,7 +9,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from berth.diff.compare import IncomparablePlans, compare
+from berth.backends.interface import IncomparablePlans, compare
 from berth.diff.entitlements import CountChange
 from berth.diff.headline import headline
 from berth.diff.kinds import ChangeKind
@@ -20,7 +20,7 @@ from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
 from berth.manifests.workloads.objects import team_stack_manifests
 from berth.plan.ack import AckFleetPlan
 from berth.plan.team_stack import TeamStackPlan
-from berth.planner.queueing.preemption import reclaim_rules
+from berth.planner.ack.reclaim import reclaim_rules
 from tests.berth.diff.edits.edited import ACK, FLEET, TEAM
 from tests.stack_files import GKE_STACKS, GOLDEN, plan
 

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from berth.backends.interface import check_preview as check_read_preview
+from berth.backends.interface import compare
 from berth.cli.drain import protected_keys as still_protected
-from berth.diff.compare import compare
 from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport
-from berth.diff.guard.preview import check_preview as check_read_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.manifests.fleet import all_manifests
 from berth.plan.allowances import AllowancesPlan

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from berth.backends.interface import compare
 from berth.cli.diff.as_json import changes_as_json
-from berth.diff.compare import compare
 from berth.diff.document import changes_document
 from berth.document.markdown import render_markdown
 from berth.document.text import render_text

@@ -12,9 +12,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from berth.backends.interface import check_preview
 from berth.cli import app
 from berth.diff.guard import text as guard_text
-from berth.diff.guard.preview import GuardReport, check_preview
+from berth.diff.guard.preview import GuardReport
 from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError, parse_preview, read_preview
 from berth.engine import RecordedResource, run_program
 from berth.yaml_loader import LOADER

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from berth.backends.interface import check_preview
 from berth.cli import app
-from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import parse_preview
 from berth.diff.guard.text import describe_guarded_change, describe_remedy
 from tests.berth.diff.edits.edited import ACK, TEAM

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from berth.diff.compare import compare
+from berth.backends.interface import compare
 from berth.diff.guard import text
 from berth.diff.headline import headline
 from berth.diff.text import describe_effect

@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from berth.diff.compare import Changes, compare
+from berth.backends.interface import compare
+from berth.diff.compare import Changes
 from berth.diff.headline import headline
 from tests.berth.diff.edits.batches import OneEdit, batches, plans
 from tests.berth.diff.edits.one_key_table import ROWS, Row, parsed

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from berth.backends.interface import check_preview, compare
 from berth.cli import app
-from berth.diff.compare import compare
 from berth.diff.guard import text
-from berth.diff.guard.preview import check_preview
 from berth.diff.guard.preview_file import read_preview
 from berth.plan.fleet import FleetPlan
 from tests.berth.diff.edits.edited import MANAGED

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from berth.diff.compare import compare
+from berth.backends.interface import compare
 from berth.document.text import render_text
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack

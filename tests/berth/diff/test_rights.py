@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from berth.backends.interface import compare
 from berth.catalog.google_roles import google_roles
 from berth.cli.diff.as_json import changes_as_json
-from berth.diff.compare import compare
 from berth.diff.document import changes_document
 from berth.diff.headline import headline
 from berth.diff.text import describe_right

@@ -175,7 +175,7 @@ def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
 @every_stack
 def test_bars_have_the_lengths_of_the_plan(stack: str) -> None:
     read = plan_json(stack)
-    for chart, flavor in zip(flavor_charts(plan(stack)), read["flavors"], strict=True):
+    for chart, flavor in zip(flavor_charts(plan(stack), plan(stack).workers), read["flavors"], strict=True):
         capacity, promised, *_ = chart.totals
         ends = {s.kind: (s.start, s.end) for s in capacity.segments}
         least, most = flavor["capacity"]["min"], flavor["capacity"]["max"]
@@ -540,7 +540,8 @@ def test_many_teams_are_in_a_folded_table_per_cohort(tmp_path: Path) -> None:
 def test_workers_are_on_the_page_with_their_capacity() -> None:
     """A row and a bar for each flavor of each worker, with the figures of the plan's JSON."""
     words = Read(render_page(evaluation("multikueue"))).words
-    drawn = {(chart.flavor, bar.label): bar.text for chart in flavor_charts(plan("multikueue")) for bar in chart.totals}
+    charts = flavor_charts(plan("multikueue"), plan("multikueue").workers)
+    drawn = {(chart.flavor, bar.label): bar.text for chart in charts for bar in chart.totals}
     for worker in plan_json("multikueue")["workers"]:
         for flavor in worker["flavors"]:
             most = flavor["capacity"]["max"]

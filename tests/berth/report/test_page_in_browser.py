@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
+from berth.backends.interface import backend_of
 from berth.cli.admit.simulate import simulate_arguments
 from berth.cli.admit.timeline import story_timeline
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
+from berth.diagnostics import Problem
 from berth.document import Heading, Lines
 from berth.evaluate import evaluate_stack
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.report.bars import flavor_charts
-from berth.report.page import render_page, stack_boxes
+from berth.report.page import render_page
 from berth.report.svg import tree_svg
+from berth.report.tree import quota_tree_boxes
 from berth.report.view import ChangeSummary
 from tests import fleets
 from tests.stack_files import ALL_STACKS, GKE_STACKS, ROOT, evaluation, plan
@@ -304,7 +307,7 @@ def test_bars_are_drawn_to_scale(browser: Any, files: dict[str, Path], stack: st
             [[s.kind, s.start / chart.scale, (s.end - s.start) / chart.scale] for s in bar.segments]
             for bar in (*chart.totals, *chart.teams)
         ]
-        for chart in flavor_charts(shown)
+        for chart in flavor_charts(shown, getattr(shown, "workers", ()))
     ]
     flat = [stretch for chart in drawn for bar in chart for stretch in bar]
     wanted = [stretch for chart in expected for bar in chart for stretch in bar]
@@ -373,7 +376,8 @@ def test_the_quota_tree_is_an_outline_on_a_phone_and_a_picture_on_a_wide_screen(
     browser: Any, files: dict[str, Path], stack: str
 ) -> None:
     """Every box of the tree is in the outline, with every line; a large tree is folded on any screen."""
-    boxes = stack_boxes(evaluation(stack)) if stack != FORTY else ()
+    boxes = backend_of(evaluation(stack)).tree(evaluation(stack)) if stack != FORTY else ()
+    assert not isinstance(boxes, Problem)
     with Visit(browser, files[stack], PHONE) as visit:
         assert visit.page.locator(".quota-tree:visible").count() == 0
         assert visit.page.locator(".outline:visible").count() == 1
@@ -463,7 +467,8 @@ def test_a_label_is_next_to_its_bar(browser: Any, files: dict[str, Path], size: 
 def test_a_graph_scales_to_its_window(browser: Any, tmp_path: Path) -> None:
     """`berth graph --format svg` in a window of its own: not wider than the window, with its aspect ratio."""
     file = tmp_path / "tree.svg"
-    file.write_text(tree_svg(stack_boxes(evaluation("quota-tree")), "Quota tree"), encoding="utf-8")
+    boxes = quota_tree_boxes(plan("quota-tree"))
+    file.write_text(tree_svg(boxes, "Quota tree"), encoding="utf-8")
     shapes: list[float] = []
     for width in (400, 4000):
         page = browser.new_page(viewport={"width": width, "height": 800})

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.manifests.ack import training_job
 from berth.planner.ack.fleet import plan_ack
-from berth.spec.parse import parse_fleet
+from berth.spec.ack import AckFleetSpec
+from berth.spec.parse import parse_as
 from berth.workloads.ack import derive_ack_workload
 from berth.workloads.options import WorkloadOptions
 from tests.berth.planner.ack.test_elastic_quotas import fleet
@@ -58,7 +59,7 @@ def test_a_job_has_the_tolerations_of_its_queues_pools() -> None:
         kept,
         {"key": "new", "value": "x", "effect": "NoExecute"},
     ]
-    planned = plan_ack("test", parse_fleet(value))
+    planned = plan_ack("test", parse_as(AckFleetSpec, value))
     assert planned is not None
     fleet_plan = derive_ack_workload(planned.plan, "vision", "train", WorkloadOptions(pods=2))
     assert fleet_plan.job is not None, fleet_plan.problems
@@ -111,7 +112,7 @@ def test_a_job_that_is_not_suspended_is_not_reported_as_pending() -> None:
     value = fleet(teams={"vision": {"queues": {"train": {"flavors": [{"flavor": "a100", "guaranteed": 8}]}}}})
     for suspension, refused in ((True, ["over-quota"]), (False, [])):
         value["ack"]["fleet"] = {"propagation": {"suspension": suspension}}
-        planned = plan_ack("test", parse_fleet(value))
+        planned = plan_ack("test", parse_as(AckFleetSpec, value))
         assert planned is not None
         derived = derive_ack_workload(planned.plan, "vision", "train", WorkloadOptions(pods=2))
         assert [each.code for each in derived.problems] == refused

@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from berth.backends.interface import compare
 from berth.backends.table import StackPlan
-from berth.diff.compare import compare
 from berth.evaluate import Evaluation
 from tests.berth.diff.edits.engine_changes import REPLACED, Address, Disagreement, disagreements, reported
 from tests.berth.diff.edits.one_key import evaluate_values, registered

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from berth.backends.interface import compare
 from berth.backends.table import StackPlan
-from berth.diff.compare import Changes, compare
+from berth.diff.compare import Changes
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
 

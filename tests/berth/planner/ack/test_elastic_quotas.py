@@ -21,7 +21,8 @@ from berth.plan.kueue import (
 from berth.planner.ack.elastic_quotas import ROOT_NAME, SHARED_SUFFIX, elastic_quota_tree
 from berth.planner.ack.fleet import plan_ack
 from berth.planner.queueing.quota_tree import QuotaTree
-from berth.spec.parse import parse_fleet
+from berth.spec.ack import AckFleetSpec
+from berth.spec.parse import parse_as
 from berth.validation.ack import validate_ack
 from tests.components.kueue.plans import queue
 
@@ -157,7 +158,7 @@ def fleet(**changes: Any) -> dict[str, Any]:
 
 def tree(value: dict[str, Any]) -> Any:
     """The root as it is rendered, of a fleet without a fault."""
-    planned = plan_ack("test", parse_fleet(value))
+    planned = plan_ack("test", parse_as(AckFleetSpec, value))
     assert planned is not None
     assert [p.line() for p in (*planned.problems, *validate_ack(planned)) if p.severity == "fault"] == []
     assert planned.plan.quotas is not None

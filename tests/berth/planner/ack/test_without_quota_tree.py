@@ -9,7 +9,8 @@ import pytest
 from berth.diagnostics import Problem
 from berth.manifests.ack import ack_manifests
 from berth.planner.ack.fleet import AckPlanningResult, plan_ack
-from berth.spec.parse import parse_fleet
+from berth.spec.ack import AckFleetSpec
+from berth.spec.parse import parse_as
 from berth.validation.ack import validate_ack
 from tests.berth.planner.ack.test_elastic_quotas import fleet
 
@@ -21,7 +22,7 @@ def planned(teams: dict[str, Any] | None = None, member: dict[str, Any] | None =
     value = fleet(teams=TEAMS if teams is None else teams)
     value["ack"]["fleet"] = one
     value["ack"]["clusters"]["one"] |= member or {}
-    result = plan_ack("test", parse_fleet(value))
+    result = plan_ack("test", parse_as(AckFleetSpec, value))
     assert result is not None
     return result
 
@@ -65,7 +66,7 @@ def test_two_types_of_gpu_need_no_accepted_loss_without_quotas() -> None:
     value["ack"]["clusters"]["one"]["nodePools"]["a10"] = {"instanceType": "ecs.gn7i-c32g1.8xlarge", "nodes": 1}
     for has_tree, codes in ((True, ["not-expressible"]), (False, [])):
         value["ack"]["fleet"] = {"quotaTree": has_tree}
-        result = plan_ack("test", parse_fleet(value))
+        result = plan_ack("test", parse_as(AckFleetSpec, value))
         assert result is not None
         assert [each.code for each in result.problems if each.severity == "fault"] == codes
 
@@ -103,7 +104,7 @@ def test_the_operator_of_an_existing_member_reads_what_to_do_if_jobs_are_gangs()
     value["ack"]["clusters"]["one"] = {"existing": "c0123456789ab", "nodePools": member["nodePools"]}
     for gang, count in ((True, 1), (False, 0)):
         value["ack"]["fleet"] = {"propagation": {"gang": gang}}
-        result = plan_ack("test", parse_fleet(value))
+        result = plan_ack("test", parse_as(AckFleetSpec, value))
         assert result is not None
         notes = of_code(result, "no-reservation")
         assert len(notes) == count

@@ -1,15 +1,16 @@
-"""Comparison of fleets on Alibaba Cloud: members, node pools, the ACK One fleet and the quota tree."""
+"""Comparison of the resources of fleets on Alibaba Cloud: members, node pools, the ACK One fleet, the quota tree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
 from berth.diff.entitlements import QuotaNodeChange, compare_counts
 from berth.diff.fields import compare_fields
-from berth.diff.guard.allowances import PROTECTED_ON_ACK
-from berth.diff.guard.changes import GuardedChange, lost_resources, removed_queues
+from berth.diff.guard.allowances import GuardedAction, ProtectedKind, allowance_reason
+from berth.diff.guard.changes import GuardedChange, lost_resources, removed_guarantees
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.pools import NO_NODES, PoolChange, queues_of_flavor
 from berth.diff.provider_inputs.effects import UpdateEffect
@@ -24,6 +25,15 @@ _KIND_OF_RESOURCE_CHANGE = {
 }
 _SIZE_FIELDS = ("nodes", "desiredSize", "scalingConfig")
 """Fields of a node pool, and inputs, that PoolChange reports as counts."""
+_ACK_KINDS: Final = (
+    ProtectedKind(
+        ResourceKind.CLUSTER, "alicloud:cs/managedKubernetes:ManagedKubernetes", "-cluster", "clusters.{key}", "member-"
+    ),
+    ProtectedKind(ResourceKind.NODE_POOL, "alicloud:cs/nodePool:NodePool", "", "{key}"),
+    ProtectedKind(ResourceKind.FLEET, "alicloud:ackone/cluster:Cluster", "", "fleet"),
+)
+PROTECTED_ON_ACK: Final = {each.kind: each for each in _ACK_KINDS}
+PROTECTED_BY_TYPE_ON_ACK: Final = {each.type_token: each for each in _ACK_KINDS}
 
 
 # --- node pools -------------------------------------------------------------------------------------------------------
@@ -124,9 +134,15 @@ def _kind_of_change(
 def ack_guarded_changes(
     old: AckFleetPlan, new: AckFleetPlan, changed: Sequence[ResourceChange]
 ) -> Iterator[GuardedChange]:
-    """Yield losses of clusters, node pools, the fleet, and leaves of the quota tree with a guarantee."""
+    """Yield losses of clusters, node pools, the fleet, and leaves of the quota tree with a guarantee.
+
+    A leaf is not a resource of its own, so Pulumi cannot protect it; its allowance may be part of the same change.
+    """
     yield from lost_resources(changed, PROTECTED_ON_ACK, _node_pools(new), (old.allowances, new.allowances), {})
-    yield from removed_queues(old, new)
+    for queue, flavors in removed_guarantees(old, new):
+        key, action = f"clusterQueues.{queue.name}", GuardedAction.DELETE
+        reason = allowance_reason(action, key, new.allowances)
+        yield GuardedChange(ResourceKind.QUEUE, queue.name, key, action, flavors=flavors, allowed=reason)
 
 
 # --- quota tree -------------------------------------------------------------------------------------------------------

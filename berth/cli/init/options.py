@@ -1,0 +1,99 @@
+"""What `berth init` asks for: the values that a new stack file has in the place of an example's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, get_args
+
+from msgspec import Struct
+
+from berth.cli.init.example import EXISTING, ExampleStack, region_of
+from berth.diagnostics import format_value
+from berth.spec.base import DnsLabel, NonEmptyText, ProjectId, Region, Text, Zone
+from berth.spec.cluster import ClusterName
+from berth.spec.existing_cluster import Location
+
+InitAnswers = Mapping[str, tuple[str, ...]]
+"""Values given by flags or prompts, by the flag's name."""
+
+
+class InitOption(Struct, frozen=True, dict=True):
+    """A value that `berth init` accepts: its flag, its type in the stack file, and the question on a terminal.
+
+    Each value begins with `prefix`. `path` is the key of a single value. `max_values` is how often the flag may be
+    repeated. Without a value that is not `required`, the example's own is kept.
+    """
+
+    flag: str
+    kind: object
+    question: str
+    path: tuple[str, ...] = ()
+    required: bool = False
+    max_values: int = 1
+    prefix: str = ""
+
+    def value_errors(self, values: Sequence[str]) -> list[str]:
+        """Return everything that is wrong with the values, in the wording of faults of the stack file."""
+        errors = (
+            [f"{len(values)} values, but at most {self.max_values} are accepted"]
+            if len(values) > self.max_values
+            else []
+        )
+        errors += [error for value in values if (error := value_error(self.kind, value))]
+        if not errors:
+            errors += [f"'{value}' is not in {self.prefix}" for value in values if not value.startswith(self.prefix)]
+        duplicates = {value for at, value in enumerate(values) if value in values[:at]}
+        return [*errors, *(f"'{format_value(value)}' is named twice" for value in sorted(duplicates))]
+
+
+def value_error(kind: object, value: str) -> str | None:
+    """Return what is wrong with a value of a type of the stack file, in the wording of its faults."""
+    rule = next((each for each in get_args(kind) if isinstance(each, Text)), None)
+    if rule is None:
+        return None if value.strip() else "is empty"
+    return None if rule.matches(value) else f"'{format_value(value)}' is not {rule.what}"
+
+
+TEAMS: Final = InitOption(
+    "team", DnsLabel, "Teams, separated by commas or spaces (empty: the example's)", max_values=100
+)
+
+
+def fleet_options(example: ExampleStack, answers: InitAnswers) -> tuple[InitOption, ...]:
+    """Return the options of a fleet on Google Cloud; a zone is required if the region changes."""
+    if example.value_at(*EXISTING) is not None and not example.location:
+        path = (*EXISTING, "context")
+        return (
+            InitOption("context", NonEmptyText, f"Context ({example.value_at(*path) or 'the current one'})", path),
+            TEAMS,
+        )
+    return (*_place_options(example), *_zone_options(example, answers), TEAMS)
+
+
+def _place_options(example: ExampleStack) -> tuple[InitOption, ...]:
+    """Return the options for the project and the region, or for those of an existing GKE cluster and its name."""
+    if example.value_at(*EXISTING) is not None:
+        return (
+            InitOption("project", ProjectId, "Project of the cluster", (*EXISTING, "project"), required=True),
+            InitOption("region", Location, "Region or zone of the cluster", (*EXISTING, "location"), required=True),
+            InitOption("cluster", ClusterName, "Name of the cluster", (*EXISTING, "name"), required=True),
+        )
+    return (
+        InitOption("project", ProjectId, "Google Cloud project", ("project",), required=True),
+        InitOption("region", Region, "Region", ("region",), required=True),
+    )
+
+
+def _zone_options(example: ExampleStack, answers: InitAnswers) -> list[InitOption]:
+    """Return the option for the zones that the example names; it is required if the region changes."""
+    (location,) = answers.get("region", ("",))
+    region, zones = region_of(location), example.zones
+    is_required = region != region_of(example.location)
+    question = (
+        f"Zones, separated by commas or spaces, to replace {', '.join(zones)}"
+        if is_required
+        else f"Zones, separated by commas or spaces ({', '.join(zones)})"
+    )
+    if not zones:
+        return []
+    return [InitOption("zone", Zone, question, required=is_required, max_values=len(zones), prefix=region)]

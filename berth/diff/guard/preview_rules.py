@@ -1,0 +1,26 @@
+"""What the guard has to know of a stack: which steps of a preview lose a protected resource, and how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from berth.diff.guard.allowances import GuardedAction
+from berth.diff.guard.changes import GuardedChange
+from berth.diff.guard.preview_file import PreviewStep
+from berth.plan.allowances import AllowancesPlan
+
+
+class PreviewRules(Struct, frozen=True):
+    """The rules for a stack whose program registers `least_resources` or more; by default nothing is protected.
+
+    `lost_resource` returns the loss of the resource of a step, without what allows it; None if it is not protected.
+    `losses` yields those that are not a step of a protected resource. `allowances_of` are those of the stack (None), or
+    of one of its workers.
+    """
+
+    least_resources: int
+    lost_resource: Callable[[PreviewStep, GuardedAction], GuardedChange | None] = lambda step, action: None
+    losses: Callable[[Sequence[PreviewStep]], Iterable[GuardedChange]] = lambda steps: ()
+    allowances_of: Callable[[str | None], AllowancesPlan] = lambda worker: AllowancesPlan()
