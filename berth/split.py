@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.google.fleet import registrations
+from berth.google.fleet import google_resources
 from berth.manifests import tenancy
 from berth.plan.fleet import FleetPlan
 from berth.resource import ResourceKind
@@ -36,7 +36,7 @@ def team_resources(plan: FleetPlan) -> dict[str, int]:
     for team in plan.teams:
         for namespace in team.namespaces:
             counts[team.key] += namespace.owned + sum(1 for _ in tenancy.namespace_manifests(team, namespace))
-    for resource in registrations(replace(plan, workers=())):
+    for resource in google_resources(replace(plan, workers=())):
         if resource.kind == ResourceKind.TEAM_IDENTITY:
             counts[resource.key] += len(resource.registrations())
     return {team.name: counts[team.key] for team in plan.teams}

@@ -17,7 +17,7 @@ EXPORT_VERSION = 1
 """Version of the `fleet` output; raise it for a change that breaks readers of the output."""
 
 
-def build(plan: AckFleetPlan) -> dict[str, Any]:
+def build_ack_fleet(plan: AckFleetPlan) -> dict[str, Any]:
     """Register everything in the plan, and return the stack's outputs."""
     opts = pulumi.ResourceOptions(providers=[alicloud.Provider("alibaba-cloud", region=plan.region)])
     members = {

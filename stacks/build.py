@@ -12,17 +12,18 @@ from berth.backends.table import StackPlan
 from berth.evaluate import Evaluation
 
 
-def build(evaluation: Evaluation) -> dict[str, Any]:
+def build_stack(evaluation: Evaluation) -> dict[str, Any]:
     """Register a valid stack and return its outputs. Raises RunError, which the engine prints without a traceback."""
     plan, backend = buildable_plan(evaluation), backend_of(evaluation)
+    module, _, function = backend.program.partition(":")
     try:
-        program = importlib.import_module(backend.program)
+        program = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if backend.extra is None or str(error.name).startswith("stacks"):
             raise
         needed = f"{backend.title} needs its provider; run: pip install -e '.[{backend.extra}]'"
         raise pulumi.RunError(needed) from None
-    return program.build(plan)
+    return getattr(program, function)(plan)
 
 
 def buildable_plan(evaluation: Evaluation) -> StackPlan:

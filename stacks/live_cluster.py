@@ -76,12 +76,10 @@ def _live_cluster(result: gcp.container.GetClusterResult) -> LiveCluster:
         dns_endpoint=dns is not None and bool(dns.allow_external_traffic),
         secret_manager=bool(secrets and secrets.enabled),
         managed_prometheus=bool(result.enable_autopilot or (prometheus and prometheus.enabled)),
-        node_accounts=_node_accounts(result),
+        node_accounts={
+            each.name: each.node_configs[0].service_account for each in result.node_pools or () if each.node_configs
+        },
     )
-
-
-def _node_accounts(result: gcp.container.GetClusterResult) -> Mapping[str, str]:
-    return {each.name: each.node_configs[0].service_account for each in result.node_pools or () if each.node_configs}
 
 
 def _first(blocks: Sequence[T] | None) -> T | None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from berth.plan.existing import ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import ClusterPlan, ExistingNetworkPlan, NetworkPlan, NodePoolPlan
+from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan
 from components.gke.accelerator_networks import AcceleratorNetworks
 from components.gke.cluster import Cluster
 from components.gke.future_reservation import FutureReservation
@@ -36,26 +36,6 @@ class CreatedMachines(Struct, frozen=True):
     nat_address: pulumi.Output[str] | None
 
 
-class _ClusterNetwork(Struct, frozen=True):
-    """Network and subnet of a cluster: its own, or those that are there."""
-
-    network: pulumi.Input[str]
-    subnetwork: pulumi.Input[str]
-    nat_address: pulumi.Output[str] | None = None
-
-
-def _network(
-    plan: NetworkPlan | ExistingNetworkPlan,
-    prefix: str,
-    opts: pulumi.ResourceOptions,
-    enabled: Sequence[pulumi.Resource],
-) -> _ClusterNetwork:
-    if isinstance(plan, ExistingNetworkPlan):
-        return _ClusterNetwork(plan.network, plan.subnetwork)
-    own_network = Network(f"{prefix}network", plan, opts=opts, depends_on=enabled)
-    return _ClusterNetwork(own_network.network, own_network.subnetwork, own_network.nat_address)
-
-
 def create_machines(
     plan: FleetPlan,
     cluster_plan: ClusterPlan,
@@ -75,7 +55,9 @@ def create_machines(
         opts=opts,
         depends_on=enabled,
     )
-    network = _network(cluster_plan.network, prefix, opts, enabled)
+    network = cluster_plan.network
+    if isinstance(network, NetworkPlan):
+        network = Network(f"{prefix}network", network, opts=opts, depends_on=enabled)
     cluster = Cluster(
         f"{prefix}cluster",
         cluster_plan,
@@ -105,7 +87,8 @@ def create_machines(
     place = _ClusterPlace(cluster.cluster_name, cluster.location, account.email, email)
     system_pool = _create_node_pools(plan, prefix, place, networks, opts, enabled)
     runs_on.insert(0, system_pool or cluster.resource)
-    return CreatedMachines(cluster, account.email, networks, runs_on, network.nat_address)
+    nat_address = network.nat_address if isinstance(network, Network) else None
+    return CreatedMachines(cluster, account.email, networks, runs_on, nat_address)
 
 
 class AddedMachines(Struct, frozen=True):

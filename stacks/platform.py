@@ -47,16 +47,16 @@ class ComposedFleet(Struct, frozen=True):
         return None if kubeconfig is None else pulumi.Output.secret(kubeconfig)
 
 
-def build(plan: FleetPlan) -> dict[str, Any]:
+def build_platform(plan: FleetPlan) -> dict[str, Any]:
     """Register everything in the plan at the root of the program, and return what the stack exports."""
-    fleet = compose(plan, Scope())
+    fleet = compose_fleet(plan, Scope())
     stack_outputs: dict[str, Any] = {outputs.FLEET_OUTPUT: outputs.platform_output(plan, fleet.connections[0].name)}
     if (kubeconfig := fleet.kubeconfig) is not None:
         stack_outputs[outputs.KUBECONFIG_OUTPUT] = kubeconfig
     return stack_outputs
 
 
-def compose(plan: FleetPlan, scope: Scope) -> ComposedFleet:
+def compose_fleet(plan: FleetPlan, scope: Scope) -> ComposedFleet:
     """Register everything in the plan, below the parent of the scope if it has one."""
     enabled: EnabledServices = {}
     connection = connect_cluster(plan, enabled, scope)

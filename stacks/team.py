@@ -14,7 +14,7 @@ from stacks import kubeconfigs
 from stacks.scope import Scope
 
 
-def build(plan: TeamStackPlan) -> dict[str, Any]:
+def build_team_stack(plan: TeamStackPlan) -> dict[str, Any]:
     """Register everything in the plan at the root of the program, and return what the stack exports."""
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{plan.platform}"
     platform = pulumi.StackReference("platform", stack)
@@ -24,11 +24,13 @@ def build(plan: TeamStackPlan) -> dict[str, Any]:
         if plan.context
         else kubeconfigs.exported_kubeconfig(platform, stack)
     )
-    namespace = compose(plan, Scope(kubeconfig=kubeconfig), platform.get_output(outputs.FLEET_OUTPUT))
+    namespace = compose_team_stack(plan, Scope(kubeconfig=kubeconfig), platform.get_output(outputs.FLEET_OUTPUT))
     return {"team": {"name": plan.team, "namespace": namespace, "workloads": sorted(plan.workloads)}}
 
 
-def compose(plan: TeamStackPlan, scope: Scope, platform_output: pulumi.Output[Any] | None) -> pulumi.Output[str]:
+def compose_team_stack(
+    plan: TeamStackPlan, scope: Scope, platform_output: pulumi.Output[Any] | None
+) -> pulumi.Output[str]:
     """Register everything in the plan, below the parent of the scope if it has one; return the live namespace.
 
     `platform_output` is the output `fleet` of the platform: nothing is created until it agrees with the plan. With None

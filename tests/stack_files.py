@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from berth.cli.plan.fleet import as_json
+from berth.cli.plan.fleet import fleet_plan_as_json
 from berth.cli.preview.live_cluster import answer_function
 from berth.cli.render import output
 from berth.engine import Preview, RecordedResource, run_program
@@ -66,7 +66,7 @@ def plan(stack: str) -> FleetPlan:
 
 def plan_json(stack: str) -> dict[str, Any]:
     """The plan as `berth plan --json` gives it, through JSON and back."""
-    return json.loads(json.dumps(as_json(evaluation(stack))))
+    return json.loads(json.dumps(fleet_plan_as_json(evaluation(stack))))
 
 
 def fleet_values(stack: str) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def rendered(stack: str) -> str:
     stream, any_plan = io.StringIO(), evaluation(stack).plan
     assert any_plan is not None
     assert [problem.line() for problem in evaluation(stack).faults] == []
-    output.write(any_plan, stream)
+    output.write_objects(any_plan, stream)
     return stream.getvalue()
 
 

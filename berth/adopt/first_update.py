@@ -6,22 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from berth.adopt import rest_fields
-from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, mapping_at, name_of, namespace_of, value_at
+from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, mapping_at, name_of, namespace_of
 from berth.adopt.controllers import CONTROLLERS, is_system_object
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kubernetes.server_defaults import without_defaults
 from berth.diff.fields import compare_fields
-from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.values import format_change, format_value
+from berth.diff.provider_inputs.changes import InputComparison
+from berth.diff.provider_inputs.effects import UpdateEffect, input_rules
+from berth.diff.values import format_change, format_on_one_line
+from berth.google.fleet import google_resources
 from berth.manifests.fleet import all_manifests
 from berth.manifests.serving.webhooks import PATCH
-from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import ClusterPlan, NodePoolPlan
+from berth.resource import FleetResource, ResourceKind
 
 _EFFECT_NOTES = {UpdateEffect.REPLACE: " (REPLACES it)", UpdateEffect.RECREATE: " (its nodes are recreated)"}
-_CHANGED_OF_ADOPTED = ("machine_type", "settings.disk_size_gb", "spot", "queued")
-"""Fields of an adopted node pool that are not kept as they are."""
+_ANSWERED_KINDS = (ResourceKind.CLUSTER, ResourceKind.SYSTEM_POOL, ResourceKind.NODE_POOL)
 _MAX_NAMES = 5
 """Names of one kind that are listed."""
 _SERVER_SET = {"status", "metadata"}
@@ -29,67 +29,44 @@ _SERVER_SET = {"status", "metadata"}
 
 def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[NotAdopted]:
     """Return all changes, cluster first; for an existing cluster only those inside it."""
-    planned_cluster = plan.cluster
-    if isinstance(planned_cluster, ExistingClusterPlan):
-        return list(_object_changes(inventory, plan))
-    cloud_changes: list[NotAdopted] = []
-    if isinstance(planned_cluster, ClusterPlan):
+    made = {(each.kind, each.key): each for each in google_resources(plan) if each.kind in _ANSWERED_KINDS}
+    changes: list[NotAdopted] = []
+    if cluster := made.get((ResourceKind.CLUSTER, "cluster")):
         what = f"cluster {inventory.cluster['name']}"
-        seen = rest_fields.plan_values(rest_fields.CLUSTER, inventory.cluster, autopilot=inventory.is_autopilot)
-        cloud_changes += _field_changes(what, seen, planned_cluster, rest_fields.CLUSTER)
-        cloud_changes += _unsupported(what, rest_fields.CLUSTER, inventory.cluster)
+        changes += _cloud_changes(what, rest_fields.CLUSTER, inventory.cluster, cluster)
     planned = {each.name: each for pool in plan.own_pools for each in pool.node_pools}
     planned |= {plan.system_pool.name: plan.system_pool} if plan.system_pool else {}
-    account = planned_cluster.node_service_account
-    for node_pool in inventory.node_pools:
-        if node_pool["name"] in planned:
-            cloud_changes += _node_pool_changes(
-                node_pool, planned[str(node_pool["name"])], account.email if account else None
+    for answer in inventory.node_pools:
+        if (pool := planned.get(str(answer["name"]))) is not None:
+            kind = ResourceKind.SYSTEM_POOL if pool is plan.system_pool else ResourceKind.NODE_POOL
+            resource = made[kind, pool.key]
+            changes += _cloud_changes(
+                f"node pool {pool.name}", rest_fields.NODE_POOL, answer, resource, is_adopted=bool(pool.adopted)
             )
-    return [*cloud_changes, *_object_changes(inventory, plan)]
+    return [*changes, *_object_changes(inventory, plan)]
 
 
 # --- Google Cloud -----------------------------------------------------------------------------------------------------
 
 
-def _node_pool_changes(resource: ApiObject, plan: NodePoolPlan, planned_account: str | None) -> Iterator[NotAdopted]:
-    what = f"node pool {resource['name']}"
-    seen = rest_fields.plan_values(rest_fields.NODE_POOL, resource)
-    if plan.adopted:  # it keeps everything else
-        yield from _field_changes(
-            what, {field: seen[field] for field in _CHANGED_OF_ADOPTED}, plan, rest_fields.NODE_POOL
-        )
-        return
-    yield from _field_changes(what, seen, plan, rest_fields.NODE_POOL)
-    account = value_at(resource, "config.serviceAccount")
-    planned_account = plan.settings.service_account or planned_account
-    if account not in (None, planned_account):
-        effect_note = _EFFECT_NOTES[UpdateEffect.REPLACE]
-        yield NotAdopted(what, f"config.serviceAccount {account} → {planned_account}{effect_note}", Fate.CHANGED)
-    yield from _unsupported(what, rest_fields.NODE_POOL, resource)
+def _cloud_changes(
+    what: str, kind: str, answer: ApiObject, resource: FleetResource, *, is_adopted: bool = False
+) -> Iterator[NotAdopted]:
+    """Yield what differs between Google's answer and what the program registers, and what a stack file cannot express.
 
-
-def _field_changes(what: str, seen: Mapping[str, object], plan: object, kind: str) -> Iterator[NotAdopted]:
-    for field, before in seen.items():
-        after = plan
-        for step in field.split("."):
-            after = getattr(after, step, None)
-        after = tuple(sorted(cast("tuple[str, ...]", after))) if isinstance(after, tuple) else after
-        before = tuple(sorted(cast("tuple[str, ...]", before))) if isinstance(before, tuple) else before
-        if after is None or (not before and not after) or str(before).casefold() == str(after).casefold():
-            continue  # fields that are not written stay as they are
-        shown = field.removeprefix("settings.")
-        effect_note = _EFFECT_NOTES.get(rest_fields.effect_of_field(kind, field, before, after), "")
-        yield NotAdopted(what, f"{shown} {format_change(before, after)}{effect_note}", Fate.CHANGED)
-
-
-def _unsupported(what: str, kind: str, resource: ApiObject) -> Iterator[NotAdopted]:
-    for path, observed in rest_fields.unsupported_fields(kind, resource):
-        if (fixed_field := rest_fields.fixed_field(kind, path)) is not None:
-            effect_note = _EFFECT_NOTES.get(fixed_field.does, "")
-            yield NotAdopted(what, f"{path} {format_change(observed, fixed_field.value)}{effect_note}", Fate.CHANGED)
-        else:
-            yield NotAdopted(what, f"{path} is {format_value(observed)}, which a stack file cannot express")
+    Left out is what the program asks Pulumi to ignore, and for an adopted node pool every field without a row.
+    """
+    (registration,) = resource.registrations().values()
+    rules = InputComparison(registration, input_rules(registration.type))
+    inputs = resource.inputs(registration)[0]
+    others = () if is_adopted else rest_fields.other_fields(kind, answer, inputs)
+    for word, change in (*rest_fields.changed_fields(kind, answer, inputs), *others):
+        if change.after is None:
+            yield NotAdopted(what, f"{word} is {format_on_one_line(change.before)}, which a stack file cannot express")
+        elif effects := rules.effects(change):
+            strongest = max((each.does for each in effects), key=lambda does: does.severity)
+            text = f"{word} {format_change(change.before, change.after)}{_EFFECT_NOTES.get(strongest, '')}"
+            yield NotAdopted(what, text, Fate.CHANGED)
 
 
 # --- Kubernetes -------------------------------------------------------------------------------------------------------

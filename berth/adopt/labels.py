@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import cast
 
 from berth import catalog
-from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, value_at
 from berth.catalog import Machine
 
 PROVISIONING = "cloud.google.com/gke-provisioning"
 """Label with spot or standard, which GKE sets on every node (GKE docs: Spot VMs)."""
+QUEUED = "queuedProvisioning.enabled"
+"""Field of a node pool whose nodes are for queued provisioning."""
 _RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
 """Domains whose labels and taints GKE, Kubernetes or Berth sets."""
 
@@ -36,7 +37,7 @@ def node_labels(
     node_pool: ApiObject, machine: Machine, topology: str | None, reservation: tuple[str, StackEntry] | None
 ) -> dict[str, str]:
     """Return the labels by which a flavor selects the nodes; `held` is the nodes' reservation."""
-    keys, gpu, seen = catalog.labels(), gpu_config(node_pool), rest_fields.plan_values(rest_fields.NODE_POOL, node_pool)
+    keys, gpu = catalog.labels(), gpu_config(node_pool)
     labels: dict[str, str] = {
         **mapping_at(node_pool, "config.labels"),
         "node.kubernetes.io/instance-type": machine_type(node_pool),
@@ -51,12 +52,12 @@ def node_labels(
         labels[keys.gpu_max_shared_clients] = str(sharing["maxSharedClientsPerGpu"])
         labels[keys.gpu_sharing_strategy] = "mps" if sharing.get("gpuSharingStrategy") == "MPS" else "time-sharing"
     labels |= _reservation_labels(*reservation) if reservation else {}
-    labels |= {keys.dra_driver: "true"} if seen["network.accelerator_profile"] else {}
+    labels |= {keys.dra_driver: "true"} if value_at(node_pool, "networkConfig.acceleratorNetworkProfile") else {}
     zones = list_at(node_pool, "locations")
     labels |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
-    provisioning_labels = {"spot": keys.spot, "flex_start": keys.flex_start, "queued": keys.queued}
-    labels[PROVISIONING] = "spot" if seen["spot"] else "standard"
-    return labels | {label: "true" for field, label in provisioning_labels.items() if seen[field]}
+    labels[PROVISIONING] = "spot" if value_at(node_pool, "config.spot") else "standard"
+    provisioning = {"config.spot": keys.spot, "config.flexStart": keys.flex_start, QUEUED: keys.queued}
+    return labels | {label: "true" for field, label in provisioning.items() if value_at(node_pool, field)}
 
 
 def _reservation_labels(name: str, entry: StackEntry) -> dict[str, str]:

@@ -1,13 +1,12 @@
-"""Read the settings of a node pool: labels, taints, GPUs, networks, disks, upgrades and the kernel."""
+"""Read the settings of a node pool: labels, taints, GPUs, networks, disks and upgrades."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, value_at
-from berth.adopt.labels import is_user_label
+from berth.adopt.labels import QUEUED, is_user_label
 from berth.catalog import Machine
 
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
@@ -70,8 +69,9 @@ def local_ssds(node_pool: ApiObject, machine: Machine) -> StackEntry:
 
 def surge_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:
     """Return nothing for Berth's default: one node at a time."""
-    settings, seen = mapping_at(node_pool, "upgradeSettings"), rest_fields.plan_values(rest_fields.NODE_POOL, node_pool)
-    if settings.get("strategy", "SURGE") != "SURGE" or machine.domain_topology or seen["queued"] or seen["flex_start"]:
+    settings = mapping_at(node_pool, "upgradeSettings")
+    is_dynamic = value_at(node_pool, QUEUED) or value_at(node_pool, "config.flexStart")
+    if settings.get("strategy", "SURGE") != "SURGE" or machine.domain_topology or is_dynamic:
         return {}
     surge, max_unavailable = int(settings.get("maxSurge") or 0), int(settings.get("maxUnavailable") or 0)
     specific = value_at(node_pool, "config.reservationAffinity.consumeReservationType") == "SPECIFIC_RESERVATION"
@@ -79,17 +79,3 @@ def surge_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:
     if (surge, max_unavailable) in ((0, 1) if in_place else (1, 0), (0, 0)):
         return {}
     return {"surge": {key: n for key, n in (("maxSurge", surge), ("maxUnavailable", max_unavailable)) if n}}
-
-
-def set_linux_settings(node_pool: ApiObject, entry: StackEntry) -> None:
-    """Return the words of the kernel, which GKE spells as enums."""
-    words = {
-        "cgroupMode": ("cgroupMode", "CGROUP_MODE_"),
-        "transparentHugepageEnabled": ("transparentHugepages", "TRANSPARENT_HUGEPAGE_ENABLED_"),
-        "transparentHugepageDefrag": ("transparentHugepageDefrag", "TRANSPARENT_HUGEPAGE_DEFRAG_"),
-    }
-    for field, (key, prefix) in words.items():
-        value = value_at(node_pool, f"config.linuxNodeConfig.{field}")
-        if value and value.startswith(prefix) and not value.endswith("UNSPECIFIED"):
-            word = value.removeprefix(prefix).lower().replace("_", "-")
-            entry.setdefault("nodeSystemConfig", {})[key] = word

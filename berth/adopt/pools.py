@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 from msgspec import Struct
 
@@ -11,20 +13,22 @@ from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.google.node_accounts import NodeAccounts
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.labels import gpu_config, machine_type, node_labels
+from berth.adopt.labels import QUEUED, gpu_config, machine_type, node_labels
 from berth.adopt.pool_settings import (
     gpu_settings,
     labels_and_taints,
     local_ssds,
     network_and_placement,
     pod_range,
-    set_linux_settings,
     surge_settings,
 )
 from berth.adopt.reservations import ReservationsByKey, canonical_path, own_reservations, reservation_key
 from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups
 from berth.catalog import Machine
+from berth.google.node_pool import node_pool as registered_node_pool
 from berth.names import CAPACITY_MARK
+from berth.plan.gke import NodePoolPlan
+from berth.registration import provider_inputs
 from berth.text import format_duration
 
 SYSTEM_POOL = "system"
@@ -118,10 +122,9 @@ def _group_pool(
     accounts = NodeAccounts(inventory, stack, group.members)
     adopted = accounts.must_be_kept
     for each in group.members:  # do settings that replace a pool or recreate its nodes differ from those of Berth?
-        fixed = (rest_fields.fixed_field(rest_fields.NODE_POOL, path) for path, _ in _unsupported(each))
-        adopted = (
-            adopted or not value_at(each, "config.reservationAffinity") or any(field is not None for field in fixed)
-        )
+        others = rest_fields.other_fields(rest_fields.NODE_POOL, each, _any_pool())
+        is_other = any(change.after is not None for _, change in others)
+        adopted = adopted or is_other or not value_at(each, "config.reservationAffinity")
     if adopted:
         kept = {key: value for key, value in pool.entry.items() if key not in _KEPT_BY_ADOPTED}
         pool.entry = {**kept, "adopted": True}
@@ -137,8 +140,13 @@ _KEPT_BY_ADOPTED = (
 """Keys of settings that an adopted pool keeps."""
 
 
-def _unsupported(node_pool: ApiObject) -> Iterator[tuple[str, object]]:
-    return rest_fields.unsupported_fields(rest_fields.NODE_POOL, node_pool)
+@cache
+def _any_pool() -> Mapping[str, Any]:
+    """Return the inputs of a node pool; those without a row in the table of fields are alike in all pools."""
+    made = registered_node_pool(
+        NodePoolPlan(name="", machine_type=""), cluster=None, location=None, service_account=None
+    )
+    return provider_inputs(made.arguments)
 
 
 def _machine_of(node_pool: ApiObject) -> Machine | None:
@@ -186,11 +194,10 @@ def _adopted_pool(
     entry |= local_ssds(node_pool, machine)
     entry |= surge_settings(node_pool, machine)
     entry |= {k: v for k, v in rest_fields.stack_entry(rest_fields.NODE_POOL, node_pool).items() if k not in entry}
-    set_linux_settings(node_pool, entry)
     shared = int(mapping_at(gpu, "gpuSharingConfig").get("maxSharedClientsPerGpu", 1) or 1)
     partitions = catalog.mig_partitions(machine.accelerator).get(gpu.get("gpuPartitionSize", ""), 1)
     taints = {each["key"] for each in list_at(node_pool, "config.taints")}
-    taints |= {catalog.taints().queued.key} if value_at(node_pool, "queuedProvisioning.enabled") else set[str]()
+    taints |= {catalog.taints().queued.key} if value_at(node_pool, QUEUED) else set[str]()
     return AdoptedPool(
         key, entry, machine, node_labels(node_pool, machine, topology, reservation_entry),
         machine.accelerators * shared * partitions, most, topology, frozenset(taints),
@@ -235,17 +242,14 @@ def _capacity(
     inventory: ClusterInventory, stack: str, node_pool: ApiObject, most: int, reserved: ReservationsByKey
 ) -> tuple[object, tuple[str, StackEntry] | None]:
     """Return the capacity of the machines, and their reservation."""
-    seen = rest_fields.plan_values(rest_fields.NODE_POOL, node_pool)
-    if seen["queued"]:
+    if value_at(node_pool, QUEUED):
         return {"queued": {}}, None
-    if seen["flex_start"]:
-        max_run_seconds = seen["max_run_seconds"]
-        return (
-            "flex-start"
-            if max_run_seconds is None
-            else {"flexStart": {"maxRunDuration": format_duration(int(str(max_run_seconds)))}}
-        ), None
-    if seen["spot"]:
+    if value_at(node_pool, "config.flexStart"):
+        seconds = value_at(node_pool, "config.maxRunDuration")
+        return "flex-start" if seconds is None else {
+            "flexStart": {"maxRunDuration": format_duration(int(seconds.removesuffix("s")))}
+        }, None
+    if value_at(node_pool, "config.spot"):
         return "spot", None
     affinity = mapping_at(node_pool, "config.reservationAffinity")
     kind = affinity.get("consumeReservationType")

@@ -1,56 +1,62 @@
-"""Map fields of GKE's REST API to keys of the stack file and fields of the plan, by the table rest_fields.yaml."""
+"""Map fields of GKE's REST API to keys of the stack file and inputs of the provider, by the table rest_fields.yaml."""
 
 from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
-from typing import Any, cast
+from typing import Any, Final, cast, get_args
 
 from msgspec import Struct, convert, field
+from msgspec.structs import replace
 
 from berth import yaml_loader
 from berth.adopt.api_objects import ApiObject, value_at
 from berth.diff.fields import FieldChange
-from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, input_rules
+from berth.diff.provider_inputs.effects import input_rules
+from berth.spec.machines.node_system import KubeletSpec, NodeSystemSpec
+from berth.spec.machines.pools import NodeSettings
+from berth.spec.model import Model
 
 _TABLE = pathlib.Path(__file__).with_name("rest_fields.yaml")
 
 NODE_POOL, CLUSTER = "nodePool", "cluster"
 _TYPES = {NODE_POOL: "gcp:container/nodePool:NodePool", CLUSTER: "gcp:container/cluster:Cluster"}
 
+SAME_NAMES: Final[Mapping[str, tuple[tuple[str, str, type[Model]], ...]]] = {
+    CLUSTER: (),
+    NODE_POOL: (
+        ("", "config.", NodeSettings),
+        ("nodeSystemConfig.", "config.linuxNodeConfig.", NodeSystemSpec),
+        ("nodeSystemConfig.kubelet.", "config.kubeletConfig.", KubeletSpec),
+    ),
+}
+"""Sections of the stack file whose keys GKE calls the same: start of their keys, start of the fields, and schema."""
+
 
 class RestField(Struct, frozen=True):
     """A field with a meaning. `standard` rows hold only for Standard clusters."""
 
-    plan: str
+    word: str = ""
     key: str | None = None
     default: object = None
     absent: object = None
+    unset: object = None
     parser: str = field(default="it is", name="as")
     served: tuple[object, ...] = ()
     standard: bool = False
 
 
-class FixedField(Struct, frozen=True):
-    """A value that Berth sets on every cluster or pool, and the effect of that change (update, replace).
-
-    `absent` is what a missing field means; None does not compare a missing field.
-    """
-
-    value: object
-    does: UpdateEffect
-    absent: object = None
-
-
 class RestFieldTable(Struct, frozen=True):
-    """The rows of one kind; `read` and `served` are paths with everything below them."""
+    """The rows of one kind; `read` and `served` are paths with everything below them, `code` are keys."""
 
-    fields: Mapping[str, RestField]
-    fixed: Mapping[str, FixedField]
-    read_elsewhere: tuple[str, ...]
-    server_set: tuple[str, ...]
+    inputs: Mapping[str, str]
+    code: frozenset[str]
+    said: Mapping[str, RestField]
+    missing: Mapping[str, object]
+    read: tuple[str, ...]
+    served: tuple[str, ...]
 
 
 _PARSERS: Mapping[str, Callable[[Any], object]] = {
@@ -59,34 +65,38 @@ _PARSERS: Mapping[str, Callable[[Any], object]] = {
     "seconds": lambda value: int(str(value).removesuffix("s")),
     "lower": lambda value: str(value).lower(),
     "opposite": lambda value: not value,
+    "switch": lambda value: str(value).lower() == "true",
     "datapath": lambda value: "advanced" if value == "ADVANCED_DATAPATH" else "legacy",
     "gateway": lambda value: value == "CHANNEL_STANDARD",
     "last": lambda value: str(value).rpartition("/")[2],
-    "sorted": lambda value: tuple(sorted(value)),
 }
-"""How a value of the API becomes one of the stack file or the plan."""
+"""How a value of the API or of an input becomes one of the stack file; `word` is read with the name of its field."""
 
 
 @cache
 def rest_field_table(kind: str) -> RestFieldTable:
-    """Return the table of node pools or of clusters."""
-    section = yaml_loader.load_table(_TABLE)[kind]
-    fields = {path: _row(kind, row) for path, row in section["said"].items()}
-    fixed = {path: convert(row, FixedField) for path, row in section["fixed"].items()}
-    return RestFieldTable(fields, fixed, tuple(section["read"]), tuple(section["served"]))
+    """Return the table of node pools or of clusters, with a row for each key that GKE calls the same."""
+    table = convert(yaml_loader.load_table(_TABLE)[kind], RestFieldTable)
+    known = {*table.code, *(row.key for row in table.said.values())}
+    said = dict(table.said)
+    for start, block, model in SAME_NAMES[kind]:
+        for key_field in model.model_fields.values():
+            if (key := start + key_field.alias) not in known:
+                is_number = int in (key_field.annotation, *get_args(key_field.annotation))
+                parser = "number" if is_number else "it is"
+                said[block + key_field.alias] = RestField(key=key, default=key_field.get_default(), parser=parser)
+    return replace(table, said=said)
 
 
-def _row(kind: str, row: Mapping[str, Any]) -> RestField:
-    """Return a row of the file; in a node pool, a key without a field of the plan is one of the node settings."""
-    key = re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0].lower()}", row.get("key", ""))
-    return convert({"plan": f"settings.{key}", **row} if kind == NODE_POOL else row, RestField)
+def _snake_case(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0].lower()}", key)
 
 
 def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, Any]:
     """Return the entry of the stack file, as far as the table goes: nested keys without defaults."""
     entry: dict[str, Any] = {}
-    for path, row in rest_field_table(kind).fields.items():
-        value = _parsed_value(resource, path, row)
+    for path, row in rest_field_table(kind).said.items():
+        value = _answer(resource, path, row)
         if row.key is None or value is None or value == row.default or (row.standard and autopilot):
             continue
         *parents, last = row.key.split(".")
@@ -97,48 +107,55 @@ def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> d
     return entry
 
 
-def plan_values(kind: str, resource: ApiObject, *, autopilot: bool = False) -> dict[str, object]:
-    """Return field of the plan → its value in the API; fields that are only served are None, as in a plan."""
-    rows = rest_field_table(kind).fields.items()
-    return {row.plan: _parsed_value(resource, path, row) for path, row in rows if not (row.standard and autopilot)}
+def input_path(kind: str, path: str) -> str:
+    """Return the path of the provider's input for a field."""
+    starts = [each for each in rest_field_table(kind).inputs if path == each or path.startswith(f"{each}.")]
+    start = max(starts, key=len, default="")
+    return rest_field_table(kind).inputs[start] + path[len(start) :] if start else path
 
 
-_PROVIDER_SPELLING = {"config.": "nodeConfig.", "maxPodsConstraint.": "", "networkConfig.datapath": "datapath"}
-"""Where a path in GKE's API begins otherwise than the provider's."""
+def changed_fields(kind: str, resource: ApiObject, inputs: Mapping[str, Any]) -> Iterator[tuple[str, FieldChange]]:
+    """Yield what people call each field with a row, and the change of its input, if what is registered differs.
+
+    An input that is not registered changes nothing if the provider then keeps the value.
+    """
+    autopilot = bool(value_at(resource, "autopilot.enabled"))
+    for path, row in rest_field_table(kind).said.items():
+        place = input_path(kind, path)
+        registered, before = value_at(inputs, place), _in_order(_answer(resource, path, row))
+        if registered is not None:
+            after = _in_order(_parsed(registered, path, row))
+        else:
+            after = None if _is_kept(kind, place) else row.absent if row.unset is None else row.unset
+        is_compared = after is not None and (before or after) and not (row.standard and autopilot)
+        if is_compared and str(before).casefold() != str(after).casefold():
+            yield row.word or _snake_case(str(row.key)), FieldChange(place, before, after)
 
 
-def effect_of_field(kind: str, field: str, before: object, after: object) -> UpdateEffect:
-    """Return what the change of a field of the plan does to its resource."""
-    path = next(path for path, row in rest_field_table(kind).fields.items() if row.plan == field)
-    for start, spelling in _PROVIDER_SPELLING.items():
-        path = spelling + path.removeprefix(start) if path.startswith(start) else path
-    return effect_of_input(input_rules(_TYPES[kind]), FieldChange(path, before, after))
+def _is_kept(kind: str, place: str) -> bool:
+    """Return whether the provider keeps an input that is no longer set, or a block around it."""
+    rules, steps = input_rules(_TYPES[kind]), place.split(".")
+    blocks = (rules.get(".".join(steps[:end])) for end in range(1, len(steps) + 1))
+    return any(rule is not None and rule.kept for rule in blocks)
 
 
-def unsupported_fields(kind: str, resource: ApiObject) -> Iterator[tuple[str, object]]:
-    """Yield path and value of every field that no row covers, or that Berth would set differently."""
-    known = rest_field_table(kind)
-    for path, value in leaf_values(resource):
-        if path in known.fields or _is_below(path, known.read_elsewhere) or _is_below(path, known.server_set):
-            continue
-        if (fixed := known.fixed.get(path)) is not None and _is_same(fixed.value, value):
-            continue
-        yield path, value
-    for path, fixed in known.fixed.items():
-        if fixed.absent is not None and not value_at(resource, path):
-            yield path, fixed.absent
+def other_fields(kind: str, resource: ApiObject, inputs: Mapping[str, Any]) -> Iterator[tuple[str, FieldChange]]:
+    """Yield the path of every field without a row, and the change of its input; to None if nothing is registered.
+
+    Left out are fields that are registered as they are.
+    """
+    table = rest_field_table(kind)
+    known = {*table.said, *table.read, *table.served}
+    answers = {path: value for path, value in leaf_values(resource) if not _is_below(path, known)}
+    for path, before in {**answers, **{path: answers.get(path, off) for path, off in table.missing.items()}}.items():
+        registered = value_at(inputs, input_path(kind, path))
+        after = table.missing.get(path) if registered is None else registered
+        if _in_order(after) != _in_order(before):
+            yield path, FieldChange(input_path(kind, path), before, after)
 
 
-def _is_same(fixed: object, value: object) -> bool:
-    """Return whether two values are equal; lists in any order."""
-    if isinstance(fixed, list) and isinstance(value, list):
-        return sorted(cast("list[str]", fixed)) == sorted(cast("list[str]", value))
-    return fixed == value
-
-
-def fixed_field(kind: str, path: str) -> FixedField | None:
-    """Return the value that Berth always sets on a field; None if it sets none."""
-    return rest_field_table(kind).fixed.get(path)
+def _in_order(value: object) -> object:
+    return tuple(sorted(cast("list[object]", value), key=str)) if isinstance(value, (list, tuple)) else value
 
 
 def leaf_values(nested: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -151,13 +168,21 @@ def leaf_values(nested: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
             yield path, value
 
 
-def _parsed_value(resource: ApiObject, path: str, row: RestField) -> object:
+def _answer(resource: ApiObject, path: str, row: RestField) -> object:
     raw = value_at(resource, path)
     if raw is None or raw == "":
         return row.absent
-    value = _PARSERS[row.parser](raw)
+    value = _parsed(raw, path, row)
     return None if value in row.served else value
 
 
-def _is_below(path: str, prefixes: tuple[str, ...]) -> bool:
+def _parsed(raw: object, path: str, row: RestField) -> object:
+    """Return a value as the stack file has it; a word of the kernel is an enum that starts with its field's name."""
+    if row.parser != "word":
+        return _PARSERS[row.parser](raw)
+    word = str(raw).removeprefix(f"{_snake_case(path.rpartition('.')[2]).upper()}_")
+    return None if word in (raw, "UNSPECIFIED") else word.lower().replace("_", "-")
+
+
+def _is_below(path: str, prefixes: Collection[str]) -> bool:
     return any(path == each or path.startswith(f"{each}.") for each in prefixes)

@@ -12,7 +12,7 @@ from berth.registration import Reference
 from berth.resource import FleetResource, ResourceKind
 
 
-def registrations(plan: AckFleetPlan) -> Iterator[FleetResource]:
+def alibaba_resources(plan: AckFleetPlan) -> Iterator[FleetResource]:
     """Yield every resource of a fleet that is not a Kubernetes object, the fleet first.
 
     Every resource is in the region of the provider, and a cluster in the VPC of its vSwitches. The kubeconfig is that

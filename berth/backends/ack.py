@@ -39,7 +39,7 @@ class AckBackend(FleetBackend[AckFleetPlan]):
     """The functions for fleets on Alibaba Cloud."""
 
     title = "a fleet on Alibaba Cloud"
-    program = "stacks.ack"
+    program = "stacks.ack:build_ack_fleet"
     extra = "ack"
     offers: frozenset[Need] = frozenset({"jobs"})
     refusal = Problem(
@@ -72,13 +72,13 @@ class AckBackend(FleetBackend[AckFleetPlan]):
 
     def compare(self, old: AckFleetPlan, new: AckFleetPlan) -> Changes:
         """Compare two plans of a fleet, both without faults."""
-        from berth.diff.ack.compare import compare_ack_fleets
+        from berth.diff.ack import compare_ack_fleets
 
         return compare_ack_fleets(old, new)
 
     def preview_rules(self, plan: AckFleetPlan) -> PreviewRules:
         """Return what the guard has to know of the fleet."""
-        from berth.diff.ack.preview import ack_rules
+        from berth.diff.ack import ack_rules
 
         return ack_rules(plan)
 
@@ -86,7 +86,7 @@ class AckBackend(FleetBackend[AckFleetPlan]):
         """Return the plan and its problems as JSON values (docs/backends.md); without a plan, as of any fleet."""
         from berth.cli.plan import ack, fleet
 
-        return fleet.as_json(evaluation) if evaluation.plan is None else ack.as_json(evaluation)
+        return fleet.fleet_plan_as_json(evaluation) if evaluation.plan is None else ack.ack_plan_as_json(evaluation)
 
     def document(self, evaluation: Evaluation, cost: FleetCost | None) -> Iterator[Block]:
         """Yield a summary, capacity, members, teams, the quota tree, problems."""

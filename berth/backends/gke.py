@@ -39,7 +39,7 @@ class GkeBackend(FleetBackend[FleetPlan]):
     """The functions for fleets on Google Cloud."""
 
     title = "a fleet on Google Cloud"
-    program = "stacks.platform"
+    program = "stacks.platform:build_platform"
     offers: frozenset[Need] = frozenset({"kueue", "jobs"})
     refusal = None
     cohort_quota = team_groups = True
@@ -73,15 +73,15 @@ class GkeBackend(FleetBackend[FleetPlan]):
 
     def preview_rules(self, plan: FleetPlan) -> PreviewRules:
         """Return what the guard has to know of the fleet."""
-        from berth.diff.guard.fleet_rules import fleet_rules
+        from berth.diff.guard.preview_rules import fleet_rules
 
         return fleet_rules(plan)
 
     def as_json(self, evaluation: Evaluation, cost: FleetCost | None) -> dict[str, Any]:
         """Return the plan, its problems and its cost, if given, as JSON values (docs/plan.md)."""
-        from berth.cli.plan.fleet import as_json
+        from berth.cli.plan.fleet import fleet_plan_as_json
 
-        return as_json(evaluation, cost)
+        return fleet_plan_as_json(evaluation, cost)
 
     def document(self, evaluation: Evaluation, cost: FleetCost | None) -> Iterator[Block]:
         """Yield a summary, capacity, pools, teams, who can preempt whom, cost, problems."""

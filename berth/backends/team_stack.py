@@ -36,7 +36,7 @@ class TeamStackBackend(Backend[TeamStackPlan]):
 
     title = "a team's own stack"
     noun = "stack"
-    program = "stacks.team"
+    program = "stacks.team:build_team_stack"
     offers: frozenset[Need] = frozenset()
     refusal = Problem(
         Severity.FAULT,
@@ -91,9 +91,9 @@ class TeamStackBackend(Backend[TeamStackPlan]):
 
     def as_json(self, evaluation: Evaluation, cost: FleetCost | None) -> dict[str, Any]:
         """Return the plan and its problems as JSON values (docs/team-stacks.md)."""
-        from berth.cli.plan.team_stack import as_json
+        from berth.cli.plan.team_stack import team_plan_as_json
 
-        return as_json(evaluation)
+        return team_plan_as_json(evaluation)
 
     def document(self, evaluation: Evaluation, cost: FleetCost | None) -> Iterator[Block]:
         """Yield a summary, the team's limits, what it deploys, the rights for it, problems."""

@@ -201,7 +201,6 @@ class NodeLabelKeys(Struct, frozen=True, kw_only=True):
     gpu_partition: str
     gpu_sharing_strategy: str
     gpu_max_shared_clients: str
-    gpu_driver_version: str
     nodepool: str
     spot: str
     flex_start: str

@@ -49,7 +49,7 @@ VERBS = {
     "adopt": "Write a stack file for an existing cluster.",
     "schema": "Print the stack file's JSON Schema.",
 }
-"""Each verb and the first line of its help. `berth.cli.<verb>` defines `command`, and an example in `EPILOG`."""
+"""Each verb and the first line of its help. `berth.cli.<verb>` defines `<verb>_command`, and an example in `EPILOG`."""
 
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -85,7 +85,8 @@ def load_verb(verb: str) -> Command:
     """Import the module of a verb and return its command."""
     module = importlib.import_module(f"berth.cli.{verb}")
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    single.command(verb, cls=VerbCommand, epilog=module.EPILOG, context_settings=_HELP_NAMES)(module.command)
+    register = single.command(verb, cls=VerbCommand, epilog=module.EPILOG, context_settings=_HELP_NAMES)
+    register(getattr(module, f"{verb}_command"))
     return get_command(single)
 
 

@@ -37,6 +37,10 @@ StackArgument = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+Output = Annotated[
+    pathlib.Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout; - is stdout."),
+]
 AllOption = Annotated[
     bool, typer.Option("--all", help="Print every problem, also equal ones and more than 200.", show_default=False)
 ]
@@ -110,3 +114,17 @@ def writable_project_folder() -> pathlib.Path:
         typer.echo("no Pulumi.yaml here or in a directory above; change to the directory of the project", err=True)
         raise typer.Exit(EXIT_FAULTS)
     return folder
+
+
+def write_output(text: str, output: pathlib.Path | None) -> None:
+    """Write text to a file, creating its folders, and print its name, or to stdout for `-`; exit 1 if that fails."""
+    if output is None or output == pathlib.Path("-"):
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        typer.echo(f"{output}: cannot be written: {error.strerror}", err=True)
+        raise typer.Exit(EXIT_FAULTS) from None
+    typer.echo(f"{output}: written")

@@ -20,7 +20,7 @@ from berth.cli.arguments import (
     problem_as_json,
     project_root,
 )
-from berth.diagnostics import Problem, Severity, printable
+from berth.diagnostics import Severity, printable
 from berth.diagnostics.listing import count_problems
 from berth.document.text import problem_lines
 from berth.evaluate import Evaluation, evaluate_stack
@@ -30,7 +30,8 @@ VERSION = 1
 
 _LEVELS = {Severity.FAULT: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 _PLACE = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+))?(?::(?P<col>\d+))?", re.DOTALL)
-_ESCAPES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_MESSAGE_ESCAPES = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY_ESCAPES = _MESSAGE_ESCAPES | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 Stacks = Annotated[
@@ -40,7 +41,7 @@ Stacks = Annotated[
 EPILOG = "Example: berth check dev stacks/examples/multislice.yaml"
 
 
-def command(
+def check_command(
     stacks: Stacks,
     output_format: Annotated[
         Literal["text", "json", "github"],
@@ -61,10 +62,10 @@ def command(
         from berth.policy import apply_policies
 
         evaluations = [apply_policies(evaluation, policies) for evaluation in evaluations]
-    if output_format != "text":
-        output_lines = [format_json(as_json(evaluations))] if output_format == "json" else as_annotations(evaluations)
-        for line in output_lines:
-            typer.echo(line)
+    if output_format == "json":
+        typer.echo(format_json(checks_as_json(evaluations)))
+    for line in as_annotations(evaluations) if output_format == "github" else ():
+        typer.echo(line)
     for evaluation in evaluations if output_format == "text" else ():
         problems = (*evaluation.faults, *evaluation.warnings)
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
@@ -73,7 +74,7 @@ def command(
     raise typer.Exit(EXIT_FAULTS if any(v.faults for v in evaluations) else EXIT_OK)
 
 
-def as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
+def checks_as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
     """Return each stack with its problems, in the format of `berth plan --json`; `sound` is true without faults."""
     stacks = [
         {"stack": v.stack, "sound": not v.faults, "problems": [problem_as_json(each) for each in v.problems]}
@@ -87,22 +88,9 @@ def as_annotations(evaluations: Iterable[Evaluation]) -> Iterator[str]:
 
     Source: GitHub documentation, "Workflow commands for GitHub Actions", "Setting an error message".
     """
-    for evaluation in evaluations:
-        yield from map(_annotation, evaluation.problems)
-
-
-def _annotation(problem: Problem) -> str:
-    match = _PLACE.fullmatch(problem.place)
-    location = {key: text for key, text in match.groupdict().items() if text} if match else {}
-    properties = ",".join(
-        f"{key}={_escape_property(text)}" for key, text in {**location, "title": problem.code}.items()
-    )
-    return f"::{_LEVELS[problem.severity]} {properties}::{_escape_message(problem.text_with_code())}"
-
-
-def _escape_property(text: str) -> str:
-    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _escape_message(text: str) -> str:
-    return "".join(_ESCAPES.get(character, character) for character in text)
+    for problem in (problem for evaluation in evaluations for problem in evaluation.problems):
+        match = _PLACE.fullmatch(problem.place)
+        location = {key: text for key, text in match.groupdict().items() if text} if match else {}
+        properties = {**location, "title": problem.code}
+        place = ",".join(f"{key}={text.translate(_PROPERTY_ESCAPES)}" for key, text in properties.items())
+        yield f"::{_LEVELS[problem.severity]} {place}::{problem.text_with_code().translate(_MESSAGE_ESCAPES)}"

@@ -29,12 +29,9 @@ class Converter:
         try:
             return self._typer_converter().coerce(value, param=param, ctx=ctx)
         except typer.BadParameter as error:
-            error.message = _without_pydantic_words(error.message, value)
+            message = error.message.removeprefix("Value error, ")
+            error.message = message.replace("Input should be", f"'{value}' should be")
             raise
-
-
-def _without_pydantic_words(message: str, value: object) -> str:
-    return message.removeprefix("Value error, ").replace("Input should be", f"'{value}' should be")
 
 
 def needs_no_conversion(value: object, annotation: Any) -> bool:

@@ -11,8 +11,15 @@ import typer
 import yaml
 from msgspec.structs import replace
 
-from berth.cli.arguments import EXIT_BLOCKED, EXIT_FAULTS, EXIT_OK, StackArgument, evaluate_or_exit, print_problems
-from berth.cli.output_file import write_output
+from berth.cli.arguments import (
+    EXIT_BLOCKED,
+    EXIT_FAULTS,
+    EXIT_OK,
+    StackArgument,
+    evaluate_or_exit,
+    print_problems,
+    write_output,
+)
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
@@ -27,7 +34,7 @@ _REWRITTEN = ("teamFiles", "teamDefaults", "teams", "clusterQueues")
 EPILOG = "Example: berth drain dev -o build/drained/Pulumi.dev.yaml"
 
 
-def command(
+def drain_command(
     stack: StackArgument,
     output: Annotated[
         pathlib.Path | None,

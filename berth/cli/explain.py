@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from textwrap import indent, wrap
 from typing import Annotated
 
@@ -11,7 +10,7 @@ import typer
 
 from berth.cli.arguments import EXIT_USAGE
 from berth.diagnostics import did_you_mean
-from berth.diagnostics.explanations import Example, Explanation, explanations
+from berth.diagnostics.explanations import Explanation, explanations
 
 _WIDTH = 100
 
@@ -28,13 +27,15 @@ Codes = Annotated[
 EPILOG = "Example: berth explain overcommitted"
 
 
-def command(codes: Codes = None) -> None:
+def explain_command(codes: Codes = None) -> None:
     """Explain the code of a message.
 
     Prints the cause, what to do and an example. Without a CODE it lists every code.
     """
     if not codes:
-        typer.echo("\n".join(_list_lines()))
+        width = max(map(len, explanations()))
+        for code, each in explanations().items():
+            typer.echo(f"{code.ljust(width)}   {_without_links(each.cause)}")
         return
     requested = [code.strip("[]") for code in codes]
     unknown = [code for code in requested if code not in explanations()]
@@ -43,43 +44,26 @@ def command(codes: Codes = None) -> None:
         typer.echo(f"no code '{code}'{hint}", err=True)
     if unknown:
         raise typer.Exit(EXIT_USAGE)
-    typer.echo("\n\n".join(text(explanations()[code]) for code in requested))
+    typer.echo("\n\n".join(explanation_text(explanations()[code]) for code in requested))
 
 
-def _list_lines() -> Iterator[str]:
-    width = max(map(len, explanations()))
-    for code, each in explanations().items():
-        yield f"{code.ljust(width)}   {_without_links(each.cause)}"
-
-
-def text(explanation: Explanation) -> str:
+def explanation_text(explanation: Explanation) -> str:
     """Return the explanation of one code as paragraphs."""
-    return "\n\n".join(_paragraphs(explanation))
-
-
-def _paragraphs(explanation: Explanation) -> Iterator[str]:
-    yield f"{explanation.code}: a {_severity(explanation)} of berth {explanation.of.replace(', ', ', berth ')}"
-    yield _labelled("Cause", _without_links(explanation.cause))
-    yield _labelled("What to do", _without_links(explanation.remedy))
-    if explanation.example is not None:
-        yield _example_text(explanation.example)
+    example = explanation.example
+    severity = example.severity if example else "message"
+    paragraphs = [f"{explanation.code}: a {severity} of berth {explanation.of.replace(', ', ', berth ')}"]
+    for label, sentence in (("Cause", explanation.cause), ("What to do", explanation.remedy)):
+        text = _without_links(sentence)
+        lines = wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        paragraphs.append("\n".join([f"{label}:", *lines]))
+    if example and example.edit:
+        edit = indent(example.edit.rstrip(), "  ")
+        paragraphs.append(f"Example: this edit of a stack file\n{edit}\nprints\n  {example.line}")
+    elif example:
+        paragraphs.append(f"Example:\n  {example.line}")
+    return "\n\n".join(paragraphs)
 
 
 def _without_links(text: str) -> str:
     """Return Markdown with the files of its links in place of the links: `docs/hardware.md`."""
     return re.sub(r"\[[^\]]*\]\((?!http)([^)#]+)[^)]*\)", r"docs/\1", text)
-
-
-def _severity(explanation: Explanation) -> str:
-    return explanation.example.severity if explanation.example else "message"
-
-
-def _labelled(label: str, sentence: str) -> str:
-    lines = wrap(sentence, _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-    return "\n".join([f"{label}:", *lines])
-
-
-def _example_text(example: Example) -> str:
-    if not example.edit:
-        return f"Example:\n  {example.line}"
-    return f"Example: this edit of a stack file\n{indent(example.edit.rstrip(), '  ')}\nprints\n  {example.line}"

@@ -6,14 +6,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit, print_problems
-from berth.cli.output_file import Output, write_output
+from berth.cli.arguments import EXIT_FAULTS, Output, StackArgument, evaluate_or_exit, print_problems, write_output
 from berth.diagnostics import Problem
 
 EPILOG = "Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg"
 
 
-def command(
+def graph_command(
     stack: StackArgument,
     output_format: Annotated[
         Literal["mermaid", "svg"], typer.Option("--format", help="Format of the drawing.")

@@ -15,14 +15,15 @@ from berth.cli.arguments import (
     JsonOption,
     StackArgument,
     evaluate_or_exit,
-    format_json,
+    print_answer,
     print_problems,
     project_name,
 )
 from berth.cli.diff.as_json import to_json_value
-from berth.diagnostics import Problem, printable
+from berth.diagnostics import Problem
 from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport
+from berth.document import Note
 from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
 
 VERSION = 1
@@ -32,7 +33,7 @@ VERSION = 1
 EPILOG = "Example: berth guard dev preview.json"
 
 
-def command(
+def guard_command(
     stack: StackArgument,
     preview: Annotated[str, typer.Argument(metavar="PREVIEW", help="Output of pulumi preview --json; - is stdin.")],
     print_json: JsonOption = False,
@@ -60,10 +61,8 @@ def command(
     except OtherStackError as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    if print_json:
-        typer.echo(format_json(as_json(result, evaluation.stack)))
-    for line in () if print_json else lines(result, evaluation.stack):
-        typer.echo(printable(line))
+    report = Note(list(guard_lines(result, evaluation.stack)))
+    print_answer([report], guard_as_json(result, evaluation.stack) if print_json else None)
     raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
 
 
@@ -80,13 +79,13 @@ def _read(preview: str, stack: str) -> bytes:
     return content
 
 
-def as_json(result: GuardReport, stack: str) -> dict[str, Any]:
+def guard_as_json(result: GuardReport, stack: str) -> dict[str, Any]:
     """Return the report as JSON values (docs/diff.md)."""
     fields = {"version": VERSION, "stack": stack, **cast("dict[str, Any]", to_json_value(result))}
     return {**fields, "guarded": to_json_value(result.blocked)}
 
 
-def lines(result: GuardReport, stack: str) -> Iterator[str]:
+def guard_lines(result: GuardReport, stack: str) -> Iterator[str]:
     """Yield what is blocked and how to allow it, what is allowed and why, and why the preview is incomplete."""
     for guarded_change in result.losses:
         yield guard_text.describe_guarded_change(guarded_change) + (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -36,7 +36,7 @@ VERSION = 1
 EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
 
 
-def command(
+def lint_command(
     stack: StackArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, folders of them, or - for stdin.")],
     team: Annotated[
@@ -51,17 +51,15 @@ def command(
     """
     evaluation = evaluate_or_exit(stack)
 
-    result = run(evaluation, files, team, project_root())
+    result = lint_files(evaluation, files, team, project_root())
     if print_json:
-        typer.echo(format_json(as_json(result)))
+        typer.echo(format_json(lint_as_json(result)))
     else:
-        printed = list(lines(result))
-        problems = [line for line in printed if isinstance(line, Problem)]
+        problems = [*result.problems, *(each for finding in result.findings for each in finding.named_problems())]
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
             typer.echo(line)
-        for line in printed:
-            if isinstance(line, str):
-                typer.echo(printable(line))
+        for line in admission_lines(result.findings):
+            typer.echo(printable(line))
         if len(problems) > 1:
             typer.echo(count_problems(problems))
     raise typer.Exit(EXIT_FAULTS if result.has_faults else EXIT_OK)
@@ -76,14 +74,11 @@ class LintResult(Struct, frozen=True):
     @property
     def has_faults(self) -> bool:
         """Whether an object cannot run, or a file could not be read."""
-        return any(each.severity == Severity.FAULT for each in (*self.problems, *self._finding_problems()))
-
-    def _finding_problems(self) -> Iterator[Problem]:
-        for finding in self.findings:
-            yield from finding.problems
+        found = (*self.problems, *(each for finding in self.findings for each in finding.problems))
+        return any(each.severity == Severity.FAULT for each in found)
 
 
-def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pathlib.Path) -> LintResult:
+def lint_files(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pathlib.Path) -> LintResult:
     """Lint each object in the files, and in the files of folders."""
     assert evaluation.fleet_plan is not None
     fleet = LintContext(evaluation.fleet_plan)
@@ -97,18 +92,16 @@ def run(evaluation: Evaluation, files: Sequence[str], team: str | None, root: pa
     return LintResult(findings, (*manifests.problems, *no_jobs))
 
 
-def lines(result: LintResult) -> Iterator[Problem | str]:
-    """Yield problems, and a sentence for each object without a fault, in the order of the files."""
-    yield from result.problems
-    for finding in result.findings:
-        yield from finding.named_problems()
+def admission_lines(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield a sentence for each object without a fault, in the order of the files."""
+    for finding in findings:
         if not finding.faults and finding.admission:
             subject = "it" if finding.workloads == 1 else f"each of its {finding.workloads} workloads"
             target = f"{finding.queue} can admit {subject}" if finding.queue else "can be requested"
             yield f"{finding.location}: {finding.object_name}: {target}, {finding.admission}"
 
 
-def as_json(result: LintResult) -> dict[str, Any]:
+def lint_as_json(result: LintResult) -> dict[str, Any]:
     """Return the result as JSON values: `objects` with their problems, and the problems of files."""
     return {
         "version": VERSION,

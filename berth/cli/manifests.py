@@ -31,14 +31,11 @@ class ManifestFiles(Struct, frozen=True):
                 yield Problem(Severity.FAULT, "no-jobs", (), message, name)
 
 
+_OBJECT_KEYS = {"apiVersion", "kind", "steps", "items"}
+"""Each object, scenario and list has at least one of them."""
 _LEFT_OUT = Problem(
     Severity.WARNING, "no-kind", (), "is not a Kubernetes object, which has an apiVersion and a kind; it is left out"
 )
-
-
-def _is_no_object(document: ManifestDocument) -> bool:
-    """Return whether a document of a folder is no object: folders also have kustomizations and pod templates."""
-    return not {"apiVersion", "kind", "steps", "items"} & as_mapping(document.value).keys()
 
 
 def read_files(names: Iterable[str], root: pathlib.Path) -> ManifestFiles:
@@ -52,7 +49,8 @@ def read_files(names: Iterable[str], root: pathlib.Path) -> ManifestFiles:
         is_folder = os.path.isdir(locate_manifests(name, root))
         for file, display_path in find_manifests([name], root, source_problems):
             file_documents, faults = read_manifests(file, display_path)
-            others = [each for each in file_documents if is_folder and _is_no_object(each)]
+            # A folder also has kustomizations and pod templates, which are no objects.
+            others = [each for each in file_documents if is_folder and not _OBJECT_KEYS & as_mapping(each.value).keys()]
             problems += (each.locate_problems([_LEFT_OUT])[0] for each in others)
             documents += (each for each in file_documents if each not in others)
             source_problems += faults

@@ -44,7 +44,7 @@ def require_priceable(evaluation: Evaluation, prices: Prices | None) -> None:
         raise typer.BadParameter(reason)
 
 
-def as_json(cost: FleetCost) -> dict[str, Any]:
+def cost_as_json(cost: FleetCost) -> dict[str, Any]:
     """Return `cost` of the plan's JSON (docs/cost.md)."""
     return {
         "currency": cost.prices.currency,

@@ -36,7 +36,7 @@ VERSION = 1
 EPILOG = "Example: berth rotate dev v5e --set capacity=spot"
 
 
-def command(
+def rotate_command(
     stack: StackArgument,
     pool: Annotated[str, typer.Argument(metavar="POOL", help="A pool of the stack file.")],
     settings: Annotated[
@@ -65,7 +65,9 @@ def command(
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
     output_lines = (
-        [format_json(as_json(steps, evaluation.stack, pool))] if print_json else lines(steps, evaluation.stack, pool)
+        [format_json(rotation_as_json(steps, evaluation.stack, pool))]
+        if print_json
+        else rotation_lines(steps, evaluation.stack, pool)
     )
     for line in output_lines:
         typer.echo(line)
@@ -108,7 +110,8 @@ def _changes(settings: Sequence[str]) -> Mapping[str, str]:
     for setting, (key, sign, value) in zip(settings, pairs, strict=True):
         if not (_KEY.fullmatch(key) and sign and value):
             raise ManualEditRequired(f"'{_shown(setting)}' is not a setting; write --set topology=4x4")
-        if not _is_yaml(value):
+        document, faults = parse(f"value: {value}", "") if value.isprintable() else (None, [])
+        if document is None or any(fault.code in ("bad-yaml", "yaml-tag", "yaml-alias") for fault in faults):
             raise ManualEditRequired(f"--set {key}: {_shown(value)} is not a YAML value; write --set topology=4x4")
     known = allowed_keys(("pools", "pool"))
     if unknown := next((key for key, _, _ in pairs if key not in known), None):
@@ -121,19 +124,13 @@ def _shown(text: str) -> str:
     return format_value(text if text.isprintable() else ascii(text))
 
 
-def _is_yaml(value: str) -> bool:
-    """Whether a text is one YAML value on one line."""
-    document, faults = parse(f"value: {value}", "") if value.isprintable() else (None, [])
-    return document is not None and not any(fault.code in ("bad-yaml", "yaml-tag", "yaml-alias") for fault in faults)
-
-
-def as_json(steps: Sequence[RotationStep], stack: str, pool: str) -> dict[str, Any]:
+def rotation_as_json(steps: Sequence[RotationStep], stack: str, pool: str) -> dict[str, Any]:
     """Return the steps as JSON values (docs/diff.md)."""
     steps_json = [{"title": s.title, "then": s.wait_for, "difference": s.diff, "faults": list(s.faults)} for s in steps]
     return {"version": VERSION, "stack": stack, "pool": pool, "steps": steps_json}
 
 
-def lines(steps: Sequence[RotationStep], stack: str, pool: str) -> Iterator[str]:
+def rotation_lines(steps: Sequence[RotationStep], stack: str, pool: str) -> Iterator[str]:
     """Yield each step with its diff, ready for `git apply`, and the faults of its stack file."""
     if steps[-1].faults:
         yield f"{stack}: step {len(steps)} of the replacement of {pool} has faults; change --set or the stack file"

@@ -9,7 +9,7 @@ from berth.cli.arguments import format_json
 EPILOG = "Example: berth schema > docs/stack.schema.json"
 
 
-def command() -> None:
+def schema_command() -> None:
     """Print the stack file's JSON Schema."""
     from berth.spec.schema import stack_schema
 

@@ -20,7 +20,7 @@ VERSION = 1
 EPILOG = "Example: berth split dev --most 500"
 
 
-def command(
+def split_command(
     stack: StackArgument,
     max_resources: Annotated[int, typer.Option("--most", min=1, help="Maximum number of resources in a stack.")] = 2000,
     print_json: JsonOption = False,
@@ -33,10 +33,10 @@ def command(
 
     assert evaluation.fleet_plan is not None
     plan = evaluation.fleet_plan
-    print_answer(split_document(plan, max_resources), as_json(plan, max_resources) if print_json else None)
+    print_answer(split_document(plan, max_resources), split_as_json(plan, max_resources) if print_json else None)
 
 
-def as_json(plan: FleetPlan, max_resources: int) -> dict[str, Any]:
+def split_as_json(plan: FleetPlan, max_resources: int) -> dict[str, Any]:
     """Return the proposed stacks as JSON values."""
     return {
         "version": VERSION,

@@ -14,7 +14,6 @@ from msgspec import Struct
 from berth import catalog
 from berth.cost.prices import Prices
 from berth.plan.capacity import HeldPlan
-from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.nodes import Bounds
 from berth.plan.teams import TeamPlan
@@ -147,21 +146,16 @@ def _machine_cost(
 
 def _provisioning_models(pool: PoolPlan, plan: FleetPlan) -> list[_ProvisioningModel] | None:
     """Return the priorities of a pool's compute class; None if it has none."""
-    compute_class = next(
-        (candidate for candidate in plan.compute_classes if candidate.name == pool.compute_class), None
-    )
-    return (
-        None
-        if compute_class is None
-        else [_provisioning_model(pool, priority) for priority in compute_class.priorities]
-    )
-
-
-def _provisioning_model(pool: PoolPlan, priority: ClassPriorityPlan) -> _ProvisioningModel:
-    reserved = priority.reservations or priority.affinity == "AnyBestEffort"
-    model = "spot" if priority.spot else "flex-start" if priority.flex_start else "on-demand"
-    share = _gpus_per_node(pool) / priority.gpu.count if priority.gpu else Fraction(1)
-    return priority.machine_type or pool.machine_type, "reservation" if reserved else model, share
+    compute_class = next((each for each in plan.compute_classes if each.name == pool.compute_class), None)
+    if compute_class is None:
+        return None
+    models: list[_ProvisioningModel] = []
+    for priority in compute_class.priorities:
+        reserved = priority.reservations or priority.affinity == "AnyBestEffort"
+        model = "spot" if priority.spot else "flex-start" if priority.flex_start else "on-demand"
+        share = _gpus_per_node(pool) / priority.gpu.count if priority.gpu else Fraction(1)
+        models.append((priority.machine_type or pool.machine_type, "reservation" if reserved else model, share))
+    return models
 
 
 def _gpus_per_node(pool: PoolPlan) -> Fraction:

@@ -146,6 +146,11 @@ def join_words(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1] if parts else ""
 
 
+def join_or(words: Iterable[str]) -> str:
+    """Return `a, b or c`."""
+    return join_words([*words]).replace(" and ", " or ")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` if a known word is similar, else an empty string."""
     close = closest_match(word, known)

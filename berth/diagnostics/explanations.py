@@ -46,10 +46,12 @@ class Explanation(Struct, frozen=True):
 def explanations() -> Mapping[str, Explanation]:
     """Return every code with its explanation, sorted by code."""
     examples: Mapping[str, Any] = load_table(EXAMPLES) or {}
-    rows = {code: row for section in load_table(_FAULTS).values() for code, row in section.items()}
-    return {code: _explanation(code, rows[code], examples.get(code)) for code in sorted(rows)}
-
-
-def _explanation(code: str, row: Mapping[str, str], example: Mapping[str, str] | None) -> Explanation:
-    fields = {"case" if key == "example" else key: value for key, value in row.items()}
-    return convert({"code": code, **fields, "example": example}, Explanation)
+    fields = {
+        code: {"case" if key == "example" else key: value for key, value in row.items()}
+        for section in load_table(_FAULTS).values()
+        for code, row in section.items()
+    }
+    return {
+        code: convert({"code": code, **fields[code], "example": examples.get(code)}, Explanation)
+        for code in sorted(fields)
+    }

@@ -29,21 +29,17 @@ def printed_problems(problems: Iterable[Problem], *, everything: bool = False) -
     equal: dict[tuple[Severity, str, str], list[Problem]] = {}
     for problem in in_order:
         equal.setdefault((problem.severity, problem.code, problem.message), []).append(problem)
-    folded = {id(first): others for first, *others in equal.values() if len(others) + 1 >= _MIN_FOLDED}
-    left_out = {id(other) for others in folded.values() for other in others}
-    shown = [
-        replace(each, message=f"{each.message} ({_describe_others(folded[id(each)])})") if id(each) in folded else each
-        for each in in_order
-        if id(each) not in left_out
-    ]
+    shown: list[Problem] = []
+    for each in in_order:
+        first, *others = equal[each.severity, each.code, each.message]
+        if len(others) + 1 < _MIN_FOLDED:
+            shown.append(each)
+        elif each is first:  # `9 more like this: Pulumi.dev.yaml:18 pools.b.zones, Pulumi.dev.yaml:19 pools.c.zones, …`
+            names = [" ".join(filter(None, (other.place, format_path(other.path)))) for other in others[:_MAX_NAMED]]
+            named = ", ".join([*filter(None, names), *(["…"] if len(others) > _MAX_NAMED else [])])
+            more = f"{len(others)} more like this{f': {named}' if named else ''}"
+            shown.append(replace(each, message=f"{each.message} ({more})"))
     return shown[:MAX_PRINTED], max(0, len(shown) - MAX_PRINTED)
-
-
-def _describe_others(others: list[Problem]) -> str:
-    """Return `9 more like this: Pulumi.dev.yaml:18 pools.b.zones, Pulumi.dev.yaml:19 pools.c.zones, …`."""
-    names = [" ".join(filter(None, (each.place, format_path(each.path)))) for each in others[:_MAX_NAMED]]
-    shown = ", ".join([*filter(None, names), *(["…"] if len(others) > _MAX_NAMED else [])])
-    return f"{len(others)} more like this{f': {shown}' if shown else ''}"
 
 
 def count_problems(problems: Collection[Problem]) -> str:
@@ -57,11 +53,11 @@ def count_problems(problems: Collection[Problem]) -> str:
 
 def sort_by_place(problems: list[Problem]) -> list[Problem]:
     """Return the problems sorted by file, line and column (as numbers), then by path and message."""
-    return sorted(problems, key=_place_key)
 
+    def position(problem: Problem) -> tuple[str, int, int, tuple[tuple[int, str], ...], str]:
+        match = _PLACE.fullmatch(problem.place)
+        file, line, column = match.groups() if match else (problem.place, None, None)
+        path = tuple((step, "") if isinstance(step, int) else (-1, step) for step in problem.path)
+        return file, int(line or 0), int(column or 0), path, problem.message
 
-def _place_key(problem: Problem) -> tuple[str, int, int, tuple[tuple[int, str], ...], str]:
-    match = _PLACE.fullmatch(problem.place)
-    file, line, column = match.groups() if match else (problem.place, None, None)
-    path = tuple((step, "") if isinstance(step, int) else (-1, step) for step in problem.path)
-    return file, int(line or 0), int(column or 0), path, problem.message
+    return sorted(problems, key=position)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Struct, field
-from msgspec.structs import replace
 
-from berth.diff.entitlements import QuotaChanges, TeamChange, compare_fleet_quotas
+from berth.diff.entitlements import QuotaChanges, compare_fleet_quotas
+from berth.diff.guard.accounts import lost_node_accounts
 from berth.diff.guard.allowances import IdleAllowance
 from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
-from berth.diff.guard.node_accounts import lost_node_accounts
-from berth.diff.guard.settings import guarded_updates
-from berth.diff.kinds import ChangeKind
+from berth.diff.guard.updates import guarded_updates
+from berth.diff.kinds import ResourceChange
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import PoolChange, compare_pools
 from berth.diff.renames import find_renames, with_new_names
 from berth.diff.resource_changes import compare_resources, replaced_clusters
-from berth.diff.resources import ResourceChange
 from berth.diff.rights.compare import RightChange, compare_rights
 from berth.diff.rights.kept import with_kept_rights
 from berth.diff.workers import WorkerChange, compare_workers
@@ -67,30 +63,18 @@ def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
     changed = compare_resources(old_renamed, new)
     of_workers = {worker.name: worker.plan.allowances for worker in new.workers}
     guarded = (
-        *guarded_updates(old_renamed.allowances, new.allowances, changed, of_workers),
+        *guarded_updates(old.allowances.protect, new.allowances, changed, of_workers),
         *guarded_changes(old_renamed, new, changed),
         *lost_node_accounts(old_renamed, new, changed),
     )
     return Changes(
         stack=new.stack,
         rights=with_kept_rights(compare_rights(old_renamed, new), old_renamed, new, changed),
-        entitlements=_compare_quotas(old_renamed, new, names.teams),
+        entitlements=compare_fleet_quotas(old_renamed, new, names.teams),
         pools=compare_pools(old_renamed, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
-        workers=compare_workers(old_renamed, new),
+        workers=tuple(compare_workers(old_renamed, new)),
         objects=compare_objects(old, new, replaced_clusters(changed)),
         losses=guarded,
-        idle=idle_allowances(old_renamed, new, guarded),
-    )
-
-
-def _compare_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
-    """Compare quotas, and add renamed teams; `renamed` maps old names to new ones."""
-    quota_changes = compare_fleet_quotas(old, new)
-    team_names = {team.name for team in new.teams}
-    renamed_teams = [
-        TeamChange(name, ChangeKind.RENAMED, before) for before, name in renamed.items() if name in team_names
-    ]
-    return replace(
-        quota_changes, teams=tuple(sorted((*quota_changes.teams, *renamed_teams), key=lambda change: change.team))
+        idle=tuple(idle_allowances(old_renamed, new, guarded)),
     )

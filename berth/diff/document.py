@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from berth.diff import text as diff_text
-from berth.diff import workload_text
 from berth.diff.compare import Changes
 from berth.diff.entitlements import CountChange, QuotaChanges
 from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
-from berth.diff.kinds import ChangeKind
-from berth.diff.resources import ResourceChange
-from berth.diff.values import format_queueing
+from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.document import Block, Change, Heading, Line, Lines, Table
 from berth.planner.queueing.preemption import describe_rules
 from berth.resource import ResourceKind
@@ -29,11 +26,9 @@ def changes_document(changes: Changes) -> Iterator[Block]:
     yield from _quota_tables(changes.entitlements)
     yield Lines("Who can preempt whom", list(_preemption_lines(changes.entitlements)))
     yield from _worker_tables(changes)
-    workloads = [
-        (workload_text.describe_workload(each), *workload_text.workload_details(each)) for each in changes.workloads
-    ]
+    workloads = [(diff_text.describe_workload(each), *diff_text.workload_details(each)) for each in changes.workloads]
     yield Lines("Workloads", workloads)
-    yield Lines("Files", list(map(workload_text.describe_files, changes.files)))
+    yield Lines("Files", list(map(diff_text.describe_files, changes.files)))
     yield Lines("Capacity", list(_capacity_lines(changes)))
     for title in dict.fromkeys(_TITLES.values()):
         yield Lines(title, [_resource_line(each) for each in changes.things if _TITLES.get(each.kind) == title])
@@ -65,7 +60,7 @@ def allowed_lines(changes: Changes) -> Iterator[str]:
 def _team_lines(changes: QuotaChanges) -> Iterator[str]:
     """Yield a line for each team added, held, drained, resumed or removed, and one if jobs start or stop to queue."""
     if changes.queueing:
-        yield format_queueing(changes.queueing)
+        yield diff_text.describe_queueing(changes.queueing)
     for change in changes.teams:
         yield f"{change.team} is {change.what}{_former_name('team', change.what, change.renamed)}"
     yield from map(diff_text.describe_stop, changes.stops)
@@ -105,8 +100,9 @@ def _counts(*changes: CountChange) -> list[Change]:
 
 def _worker_tables(changes: Changes) -> Iterator[Table]:
     """Yield the changed flavors of workers, and the changed shares of queues' guarantees on them."""
+    ends = {ChangeKind.CHANGED: "", ChangeKind.UNMANAGED: f" ({diff_text.UNMANAGED_TEXT})"}
     rows = [
-        [_worker_name(each.worker, each.what), f.flavor, *_counts(f.capacity, f.guaranteed), f.noun]
+        [each.worker + ends.get(each.what, f" ({each.what})"), f.flavor, *_counts(f.capacity, f.guaranteed), f.noun]
         for each in changes.workers
         for f in each.flavors
     ]
@@ -117,12 +113,6 @@ def _worker_tables(changes: Changes) -> Iterator[Table]:
         for share, worker in sorted(shares, key=lambda row: (row[0].queue, row[0].flavor, row[1]))
     ]
     yield Table("Shares", ("queue", "worker", "flavor", "guaranteed", ""), rows, numbers=(3,))
-
-
-def _worker_name(name: str, change: ChangeKind) -> str:
-    if change == ChangeKind.CHANGED:
-        return name
-    return f"{name} ({diff_text.UNMANAGED_TEXT if change == ChangeKind.UNMANAGED else change})"
 
 
 def _preemption_lines(changes: QuotaChanges) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,7 +22,6 @@ from berth.diff.priorities import (
     priority_order,
 )
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import QueueingPlan, TeamPlan
 from berth.planner.queueing.preemption import PreemptionRule, preemption_rules
 from berth.planner.queueing.quota_tree import QuotaTree
@@ -36,6 +37,22 @@ class CountChange(Struct, frozen=True):
     def delta(self) -> int:
         """The difference; negative for a loss."""
         return self.after - self.before
+
+
+QuotaKey = tuple[str, str, str]
+"""A team, cohort or queue, a flavor, and the noun of its accelerators."""
+_Key = TypeVar("_Key")
+
+
+def compare_counts(
+    before: Mapping[_Key, tuple[int, ...]], after: Mapping[_Key, tuple[int, ...]]
+) -> Iterator[tuple[_Key, tuple[CountChange, ...]]]:
+    """Yield each key with a changed count, with all its counts; a side without the key counts 0."""
+    for key in dict.fromkeys((*after, *before)):
+        old, new = before.get(key, ()), after.get(key, ())
+        counts = tuple(CountChange(*pair) for pair in zip_longest(old, new, fillvalue=0))
+        if any(count.delta for count in counts):
+            yield key, counts
 
 
 class TeamQuotaChange(Struct, frozen=True):
@@ -112,11 +129,16 @@ class QuotaChanges(Struct, frozen=True):
     likely_renames: tuple[QueueRename, ...] = ()
 
 
-def compare_fleet_quotas(old: FleetPlan, new: FleetPlan) -> QuotaChanges:
-    """Compare the quotas of two plans of one fleet whose queues are Kueue's."""
+def compare_fleet_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
+    """Compare the quotas of two plans of a fleet with Kueue; `renamed` maps old names of teams to new ones."""
+    changes = compare_quotas(old, new, (preemption_rules(old), preemption_rules(new)))
+    names = {team.name for team in new.teams}
+    teams = [TeamChange(name, ChangeKind.RENAMED, before) for before, name in renamed.items() if name in names]
+    counts = compare_counts(_cohort_guarantees(old), _cohort_guarantees(new))
     return replace(
-        compare_quotas(old, new, (preemption_rules(old), preemption_rules(new))),
-        cohorts=tuple(_compare_cohorts(old, new)),
+        changes,
+        teams=tuple(sorted((*changes.teams, *teams), key=lambda change: change.team)),
+        cohorts=tuple(CohortQuotaChange(*key, *each) for key, each in sorted(counts)),
         reclaim=tuple(compare_reclaim(old, new)),
     )
 
@@ -128,24 +150,23 @@ def compare_quotas(
 
     A flavor whose accelerator changes counts as two: the old accelerators are lost, the new ones are gained.
     """
-    team_changes = tuple(_compare_teams(old, new))
+    team_changes = list(_compare_teams(old, new))
     stopped_teams = {change.team for change in team_changes}
+    known, kept = map(set, rules)
     return QuotaChanges(
-        teams=team_changes,
-        entitlements=tuple(_compare_team_quotas(old, new)),
+        teams=tuple(sorted(team_changes, key=lambda change: change.team)),
+        entitlements=tuple(
+            TeamQuotaChange(*key, *counts)
+            for key, counts in sorted(compare_counts(_team_quotas(old), _team_quotas(new)))
+        ),
         flavors=tuple(_compare_flavors(old, new)),
-        new_relations=_only_in_first(rules[1], rules[0]),
-        lifted_relations=_only_in_first(rules[0], rules[1]),
+        new_relations=tuple(rule for rule in rules[1] if rule not in known),
+        lifted_relations=tuple(rule for rule in rules[0] if rule not in kept),
         priorities=tuple(compare_priorities(old, new)),
         stops=tuple(compare_stops(old, new, stopped_teams)),
         likely_renames=tuple(find_likely_renames(old, new)),
         priority_order=priority_order(old, new),
     )
-
-
-def _only_in_first(relations: Sequence[PreemptionRule], others: Sequence[PreemptionRule]) -> tuple[PreemptionRule, ...]:
-    known = set(others)
-    return tuple(each for each in relations if each not in known)
 
 
 # --- teams ------------------------------------------------------------------------------------------------------------
@@ -172,13 +193,12 @@ def _team_states(plan: QueueingPlan) -> dict[str, str]:
     for queue in plan.cluster_queues:
         if len(queue.teams) == 1:
             stops.setdefault(queue.teams[0], set()).add(queue.stop_policy or "None")
-    return {team.name: _effective_state(team.state, stops.get(team.name, set())) for team in plan.teams}
-
-
-def _effective_state(state: str, stops: set[str]) -> str:
-    if state != "active" or not stops or "None" in stops:
-        return state
-    return "held" if "Hold" in stops else "drained"
+    states: dict[str, str] = {}
+    for team in plan.teams:
+        own = stops.get(team.name, set())
+        is_stopped = team.state == "active" and own and "None" not in own
+        states[team.name] = ("held" if "Hold" in own else "drained") if is_stopped else team.state
+    return states
 
 
 def _renamed_teams(old: QueueingPlan, new: QueueingPlan) -> dict[str, str]:
@@ -187,10 +207,8 @@ def _renamed_teams(old: QueueingPlan, new: QueueingPlan) -> dict[str, str]:
     removed = [team for team in old.teams if team.name not in names[1]]
     renamed: dict[str, str] = {}
     for team in (team for team in new.teams if team.name not in names[0] and team.ceiling):
-        match = next(
-            (each for each in removed if each.name not in renamed and _team_quota(each) == _team_quota(team)), None
-        )
-        if match is not None:
+        equal = (each for each in removed if each.name not in renamed and _team_quota(each) == _team_quota(team))
+        if (match := next(equal, None)) is not None:
             renamed |= {team.name: match.name, match.name: team.name}
     return renamed
 
@@ -199,22 +217,7 @@ def _team_quota(team: TeamPlan) -> object:
     return team.guaranteed, team.ceiling, [local_queue.name for local_queue in team.local_queues]
 
 
-_QuotaKey = tuple[str, str, str]
-"""A team or a cohort, a flavor, and the noun of its accelerators."""
-
-
-def _compare_team_quotas(old: QueueingPlan, new: QueueingPlan) -> Iterator[TeamQuotaChange]:
-    before, after = _team_quotas(old), _team_quotas(new)
-    nothing = (0, 0)
-    for key in sorted(before.keys() | after.keys()):
-        old_quota, new_quota = before.get(key, nothing), after.get(key, nothing)
-        if old_quota != new_quota:
-            yield TeamQuotaChange(
-                *key, CountChange(old_quota[0], new_quota[0]), CountChange(old_quota[1], new_quota[1])
-            )
-
-
-def _team_quotas(plan: QueueingPlan) -> dict[_QuotaKey, tuple[int, int]]:
+def _team_quotas(plan: QueueingPlan) -> dict[QuotaKey, tuple[int, int]]:
     """Return each team's guarantee and ceiling of each flavor that it can use."""
     nouns = {f.name: f.noun for f in plan.flavors}
     return {
@@ -227,28 +230,20 @@ def _team_quotas(plan: QueueingPlan) -> dict[_QuotaKey, tuple[int, int]]:
 # --- totals -----------------------------------------------------------------------------------------------------------
 
 
-def _compare_cohorts(old: QueueingPlan, new: QueueingPlan) -> Iterator[CohortQuotaChange]:
-    before, after = _cohort_guarantees(old), _cohort_guarantees(new)
-    for key in sorted(before.keys() | after.keys()):
-        step = CountChange(before.get(key, 0), after.get(key, 0))
-        if step.delta:
-            yield CohortQuotaChange(*key, step)
-
-
-def _cohort_guarantees(plan: QueueingPlan) -> dict[_QuotaKey, int]:
+def _cohort_guarantees(plan: FleetPlan) -> dict[QuotaKey, tuple[int]]:
     """Return the guarantee of each cohort and everything below it, as Kueue computes it."""
     nouns = {f.name: f.noun for f in plan.flavors}
     tree = QuotaTree.from_plan(plan)
     names = {cohort.name for cohort in plan.cohorts} | {queue.cohort for queue in plan.cluster_queues if queue.cohort}
     return {
-        (name, flavor, nouns[flavor]): node.guaranteed
+        (name, flavor, nouns[flavor]): (node.guaranteed,)
         for name in names
         for flavor, node in tree.cohort_nodes(name).items()
     }
 
 
 def _compare_flavors(old: QueueingPlan, new: QueueingPlan) -> Iterator[FlavorQuotaChange]:
-    before, after = _flavors_by_noun(old.flavors), _flavors_by_noun(new.flavors)
+    before, after = ({(flavor.name, flavor.noun): flavor for flavor in plan.flavors} for plan in (old, new))
     for key in sorted(before.keys() | after.keys()):
         old_flavor, new_flavor = before.get(key), after.get(key)
         change = FlavorQuotaChange(
@@ -260,7 +255,3 @@ def _compare_flavors(old: QueueingPlan, new: QueueingPlan) -> Iterator[FlavorQuo
         less, more = change.oversubscription
         if change.capacity.delta or change.promised.delta or less != more:
             yield change
-
-
-def _flavors_by_noun(flavors: Iterable[FlavorPlan]) -> dict[tuple[str, str], FlavorPlan]:
-    return {(flavor.name, flavor.noun): flavor for flavor in flavors}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from msgspec import Struct
@@ -32,14 +32,18 @@ def compare_fields(before: object, after: object, path: str = "") -> Iterator[Fi
     """
     if before == after:
         return
-    if isinstance(before, Struct) and type(before) is type(after):
-        for field in before.__struct_fields__:
-            yield from compare_fields(getattr(before, field), getattr(after, field), _join_path(path, field))
+    # A plan is a struct, and the settings of nodes in it are a model of the stack file.
+    names: Iterable[str] = getattr(before, "__struct_fields__", None) or getattr(type(before), "model_fields", ())
+    if names and type(before) is type(after):
+        for name in names:
+            yield from compare_fields(getattr(before, name), getattr(after, name), _join_path(path, name))
     elif isinstance(before, Mapping) and isinstance(after, Mapping):
-        yield from _compare_mappings(cast("Mapping[str, object]", before), cast("Mapping[str, object]", after), path)
-    elif isinstance(before, str) and isinstance(after, str) and (parsed := _parse_json_pair(before, after)):
+        old, new = cast("Mapping[str, object]", before), cast("Mapping[str, object]", after)
+        for key in dict.fromkeys((*old, *new)):
+            yield from compare_fields(old.get(key), new.get(key), _join_path(path, key))
+    elif (parsed := _parse_json_objects(cast("object", before), after)) is not None:
         yield from compare_fields(*parsed, path)
-    elif _are_comparable_lists(cast("object", before), cast("object", after)):
+    elif _are_comparable_lists(cast("object", before), after):
         yield from _compare_lists(cast("Sequence[object]", before or ()), cast("Sequence[object]", after or ()), path)
     else:
         yield FieldChange(path, cast("object", before), after)
@@ -47,34 +51,30 @@ def compare_fields(before: object, after: object, path: str = "") -> Iterator[Fi
 
 def _are_comparable_lists(before: object, after: object) -> bool:
     """Return whether both are lists, or one is a list of named entries and the other None."""
-    before_is_list, after_is_list = isinstance(before, (list, tuple)), isinstance(after, (list, tuple))
-    if before_is_list and after_is_list:
-        return True
-    entries = before if after is None and before_is_list else after if before is None and after_is_list else ()
-    return bool(entries) and _entries_by_name(cast("Sequence[object]", entries)) is not None
+    sides = [cast("Sequence[object]", each) for each in (before, after) if isinstance(each, (list, tuple))]
+    if len(sides) == 2 or not sides:
+        return bool(sides)
+    return (before is None or after is None) and bool(sides[0]) and _entries_by_name(sides[0]) is not None
 
 
-def _parse_json_pair(before: str, after: str) -> tuple[object, object] | None:
+def _parse_json_objects(before: object, after: object) -> tuple[object, object] | None:
     """Parse two JSON objects, such as the configuration in a chart's values; None if either is not one."""
+    if not (isinstance(before, str) and isinstance(after, str) and before[:1] == after[:1] == "{"):
+        return None
     try:
-        return (json.loads(before), json.loads(after)) if before[:1] == after[:1] == "{" else None
+        return json.loads(before), json.loads(after)
     except ValueError:
         return None
-
-
-def _compare_mappings(before: Mapping[str, object], after: Mapping[str, object], path: str) -> Iterator[FieldChange]:
-    for key in [*before, *(key for key in after if key not in before)]:
-        yield from compare_fields(before.get(key), after.get(key), _join_path(path, key))
 
 
 def _compare_lists(before: Sequence[object], after: Sequence[object], path: str) -> Iterator[FieldChange]:
     old, new = _entries_by_name(before), _entries_by_name(after)
     if old is not None and new is not None:
-        for name in [*old, *(name for name in new if name not in old)]:
+        for name in dict.fromkeys((*old, *new)):
             yield from compare_fields(old.get(name), new.get(name), f"{path}[{name}]")
         if [name for name in old if name in new] != [name for name in new if name in old]:
             yield FieldChange(path, list(old), list(new))
-    elif len(before) == len(after) and all(map(_is_nested, [*before, *after])):
+    elif len(before) == len(after) and all(isinstance(each, (Mapping, Struct)) for each in (*before, *after)):
         for index, (old_entry, new_entry) in enumerate(zip(before, after, strict=True)):
             yield from compare_fields(old_entry, new_entry, f"{path}[{index}]")
     else:
@@ -91,10 +91,6 @@ def _entries_by_name(entries: Sequence[object]) -> dict[str, object] | None:
             return None
         by_name[name] = entry
     return by_name
-
-
-def _is_nested(value: object) -> bool:
-    return isinstance(value, (Mapping, Struct))
 
 
 def _join_path(path: str, key: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from berth.diagnostics import join_words
-from berth.diff import workload_text
 from berth.diff.compare import Changes
-from berth.diff.entitlements import CohortQuotaChange, TeamChange, TeamQuotaChange
+from berth.diff.entitlements import CohortQuotaChange, TeamQuotaChange
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ChangeKind
@@ -18,13 +17,12 @@ from berth.diff.text import (
     EMPHASIZED_KINDS,
     UNMANAGED_TEXT,
     describe_priority_order,
+    describe_queueing,
     describe_reclaim,
     describe_right,
     describe_stop,
     up_to_prefix,
 )
-from berth.diff.values import format_queueing
-from berth.diff.workers import WorkerChange
 from berth.resource import IN_WORKER, ResourceKind, resource_title
 from berth.text import pluralize
 
@@ -37,43 +35,56 @@ def headline(changes: Changes) -> str:
     quota_changes = changes.entitlements
     parts = [
         *_right_parts(changes.rights),
-        *_team_parts(quota_changes.teams),
-        *_guarantee_parts(quota_changes.entitlements),
-        *_ceiling_parts(quota_changes.entitlements),
+        *_parts_of_kinds([("team", each.team, each.what) for each in quota_changes.teams], names_kind=False),
+        *_quota_parts(quota_changes.entitlements),
     ]
     if not any(each.guaranteed.delta for each in quota_changes.entitlements):
         parts += _cohort_parts(quota_changes.cohorts)
     if quota_changes.queueing:
-        parts.append(format_queueing(quota_changes.queueing))
+        parts.append(describe_queueing(quota_changes.queueing))
     parts += _namespace_parts(changes.objects)
     parts += map(describe_stop, quota_changes.stops)
     parts += map(describe_reclaim, quota_changes.reclaim)
     if quota_changes.priority_order:
         parts.append(describe_priority_order(quota_changes.priority_order))
-    parts += _replaced_priorities(changes.objects)
-    parts += [*_worker_parts(changes.workers), *_resource_parts(changes)]
-    parts += workload_text.headline_parts(changes.workloads, changes.files)
+    parts += [*_priority_class_parts(changes.objects), *_worker_and_resource_parts(changes)]
+    entries = [("workload", each.workload, each.what) for each in changes.workloads]
+    parts += _parts_of_kinds([*entries, *((each.kind, each.name, each.what) for each in changes.files)])
     if not parts:
-        parts += [f"queue {loss.name} is DELETED" for loss in changes.losses if loss.kind == ResourceKind.QUEUE][
-            :_MAX_NAMES
-        ]
-    if quiet := sum(not (right.is_loud or right.is_alert) for right in changes.rights):
-        parts.append(f"{pluralize(quiet, 'right')} {'is' if quiet == 1 else 'are'} removed or narrowed")
-    parts += _guarded_update_parts(changes.losses)
-    if changes.idle:
-        parts.append(f"{pluralize(len(changes.idle), 'unused allowance')}")
-    if changes.blocked:
-        parts.append(f"{len(changes.blocked)} blocked")
+        lost_queues = [loss for loss in changes.losses if loss.kind == ResourceKind.QUEUE]
+        parts += [f"queue {loss.name} is DELETED" for loss in lost_queues[:_MAX_NAMES]]
+    parts += _closing_parts(changes)
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")
     return f"{changes.stack}: {'; '.join(parts)}"
 
 
-def _replaced_priorities(objects: Sequence[ObjectChange]) -> Iterable[str]:
+def _closing_parts(changes: Changes) -> Iterator[str]:
+    """Yield what is told after everything else: quiet rights, guarded updates, idle allowances, the blocked."""
+    quiet = sum(not (right.is_loud or right.is_alert) for right in changes.rights)
+    if quiet:
+        yield f"{pluralize(quiet, 'right')} {'is' if quiet == 1 else 'are'} removed or narrowed"
+    yield from _guarded_update_parts(changes.losses)
+    if changes.idle:
+        yield pluralize(len(changes.idle), "unused allowance")
+    if changes.blocked:
+        yield f"{len(changes.blocked)} blocked"
+
+
+def _parts_of_kinds(changes: Sequence[tuple[str, str, ChangeKind]], *, names_kind: bool = True) -> Iterator[str]:
+    """Yield a phrase for each kind of entry and change; `changes` are kind, name and change of each entry."""
+    for kind, what in dict.fromkeys((kind, what) for kind, _, what in changes):
+        names = [name for entry_kind, name, entry_change in changes if (entry_kind, entry_change) == (kind, what)]
+        plural = kind if kind.endswith("s") else f"{kind}s"
+        noun = f"{plural if names[1:] else kind} " if names_kind else ""
+        who = f"{len(names)} {plural}" if len(names) > _MAX_NAMES else f"{noun}{join_words(names)}"
+        yield f"{who} {'are' if names[1:] else 'is'} {EMPHASIZED.get(what, what)}"
+
+
+def _priority_class_parts(objects: Sequence[ObjectChange]) -> Iterator[str]:
     """Yield the replaced PriorityClasses; existing pods keep the old value."""
     replaced = [each for each in objects if each.what == ChangeKind.REPLACED and not each.is_moved]
-    names = [each.name for each in replaced if each.kind == "PriorityClass"]
-    if names:
+    if names := [each.name for each in replaced if each.kind == "PriorityClass"]:
         yield f"PriorityClass {join_words(list(dict.fromkeys(names)))} {'are' if names[1:] else 'is'} REPLACED"
 
 
@@ -93,10 +104,13 @@ def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
             yield f"the service account of {pools} is DELETED"
 
 
-def _right_parts(rights: Sequence[RightChange]) -> Iterable[str]:
-    """Yield the rights that are added or widened; more than a few are counted instead."""
-    yield from _alert_parts([change for change in rights if change.is_alert and change.is_loud])
-    loud = [change for change in rights if change.is_loud and not change.is_alert]
+def _right_parts(rights: Sequence[RightChange]) -> Iterator[str]:
+    """Yield the rights that are added or widened, after removed alerts; more than a few are counted instead."""
+    alerts, loud = ([right for right in rights if right.is_loud and right.is_alert == want] for want in (True, False))
+    if len(alerts) > _MAX_NAMES:
+        yield f"{len(alerts)} alerts are removed"
+    else:
+        yield from map(describe_right, alerts)
     if len(loud) > _MAX_NAMES:
         owners = list(dict.fromkeys(change.owner for change in loud))
         whose = join_words(owners) if len(owners) <= _MAX_NAMES else f"{len(owners)} owners"
@@ -105,101 +119,62 @@ def _right_parts(rights: Sequence[RightChange]) -> Iterable[str]:
         yield from map(describe_right, loud)
 
 
-def _alert_parts(alerts: Sequence[RightChange]) -> Iterable[str]:
-    if len(alerts) > _MAX_NAMES:
-        yield f"{len(alerts)} alerts are removed"
-    else:
-        yield from map(describe_right, alerts)
-
-
-def _namespace_parts(objects: Sequence[ObjectChange]) -> Iterable[str]:
+def _namespace_parts(objects: Sequence[ObjectChange]) -> Iterator[str]:
     """Yield the namespaces that are deleted while their cluster remains."""
-    names = [
-        each.name
-        for each in objects
-        if each.kind == "Namespace" and each.what == ChangeKind.DELETED and not each.worker
-    ]
+    deleted = [each for each in objects if each.what == ChangeKind.DELETED and not each.worker]
+    names = [each.name for each in deleted if each.kind == "Namespace"]
     if len(names) > _MAX_NAMES:
         yield f"{len(names)} namespaces are DELETED, with everything in them"
     else:
         yield from (f"namespace {name} is DELETED, with everything in it" for name in names)
 
 
-def _team_parts(teams: Sequence[TeamChange]) -> Iterable[str]:
-    for what in dict.fromkeys(change.what for change in teams):
-        names = [change.team for change in teams if change.what == what]
-        who = (
-            f"{len(names)} teams are"
-            if len(names) > _MAX_NAMES
-            else f"{join_words(names)} {'are' if names[1:] else 'is'}"
-        )
-        yield f"{who} {what}"
-
-
-def _ceiling_parts(entitlements: Sequence[TeamQuotaChange]) -> Iterable[str]:
-    """Yield the teams whose ceilings change but whose guarantees do not."""
-    guarantee_teams = {e.team for e in entitlements if e.guaranteed.delta}
+def _quota_parts(entitlements: Sequence[TeamQuotaChange]) -> Iterator[str]:
+    """Yield the teams whose guarantees change, then those whose ceilings change and whose guarantees do not."""
+    for verb, sign in (("lose", -1), ("gain", 1)):
+        quotas = [each for each in entitlements if each.guaranteed.delta * sign > 0]
+        teams = list(dict.fromkeys(each.team for each in quotas))
+        if len(teams) > _MAX_NAMES:
+            yield f"{len(teams)} teams {verb} guarantees"
+        else:
+            yield from (f"{team} {verb}s {_join_guarantees(e for e in quotas if e.team == team)}" for team in teams)
+    others = {each.team for each in entitlements if each.guaranteed.delta}
     for word, sign in (("less", -1), ("more", 1)):
-        names = list(
-            dict.fromkeys(e.team for e in entitlements if e.ceiling.delta * sign > 0 and e.team not in guarantee_teams)
-        )
-        if names:
+        changed = [each for each in entitlements if each.ceiling.delta * sign > 0 and each.team not in others]
+        if names := list(dict.fromkeys(each.team for each in changed)):
             who = f"{len(names)} teams" if len(names) > _MAX_NAMES else join_words(names)
             yield f"{who} can use {word}"
 
 
-def _worker_parts(workers: Sequence[WorkerChange]) -> Iterable[str]:
-    for change in workers:
-        if change.what != ChangeKind.CHANGED:
-            yield (
-                f"worker {change.worker} is "
-                f"{UNMANAGED_TEXT if change.what == ChangeKind.UNMANAGED else EMPHASIZED.get(change.what, change.what)}"
-            )
-
-
-def _guarantee_parts(entitlements: Sequence[TeamQuotaChange]) -> Iterable[str]:
-    for verb, team_changes in (
-        ("loses", [e for e in entitlements if e.guaranteed.delta < 0]),
-        ("gains", [e for e in entitlements if e.guaranteed.delta > 0]),
-    ):
-        teams = list(dict.fromkeys(e.team for e in team_changes))
-        if len(teams) > _MAX_NAMES:
-            yield f"{len(teams)} teams {verb.removesuffix('s')} guarantees"
-        else:
-            yield from (
-                f"{team} {verb} {_join_guarantees(e for e in team_changes if e.team == team)}" for team in teams
-            )
-
-
-def _cohort_parts(totals: Sequence[CohortQuotaChange]) -> Iterable[str]:
+def _cohort_parts(totals: Sequence[CohortQuotaChange]) -> Iterator[str]:
     """Yield the cohorts whose guarantees change although no team's does."""
     names = list(dict.fromkeys(total.cohort for total in totals))
     if len(names) > _MAX_NAMES:
         yield f"the guarantees of {len(names)} cohorts change"
         return
     for name in names:
-        cohort_totals = [total for total in totals if total.cohort == name]
-        less, more = ([t for t in cohort_totals if t.guaranteed.delta * sign > 0] for sign in (-1, 1))
-        yield from (
-            f"cohort {name} {verb} {_join_guarantees(totals_part)}"
-            for verb, totals_part in (("loses", less), ("gains", more))
-            if totals_part
-        )
+        for verb, sign in (("loses", -1), ("gains", 1)):
+            if changed := [each for each in totals if each.cohort == name and each.guaranteed.delta * sign > 0]:
+                yield f"cohort {name} {verb} {_join_guarantees(changed)}"
 
 
 def _join_guarantees(changes: Iterable[TeamQuotaChange | CohortQuotaChange]) -> str:
     """Return `8 of 16 guaranteed v5e chips`, for every flavor."""
-    return join_words([_describe_guarantee(e) for e in changes])
+    phrases: list[str] = []
+    for change in changes:
+        gain, before = change.guaranteed.delta, change.guaranteed.before
+        amount = f"all {before}" if gain == -before else f"{-gain} of {before}" if gain < 0 else str(gain)
+        flavor = "" if change.flavor in change.noun else f" ({change.flavor})"
+        phrases.append(f"{amount} guaranteed {change.noun}{flavor}")
+    return join_words(phrases)
 
 
-def _describe_guarantee(change: TeamQuotaChange | CohortQuotaChange) -> str:
-    gain, before = change.guaranteed.delta, change.guaranteed.before
-    amount = f"all {before}" if gain == -before else f"{-gain} of {before}" if gain < 0 else str(gain)
-    flavor = "" if change.flavor in change.noun else f" ({change.flavor})"
-    return f"{amount} guaranteed {change.noun}{flavor}"
-
-
-def _resource_parts(changes: Changes) -> Iterable[str]:
+def _worker_and_resource_parts(changes: Changes) -> Iterator[str]:
+    """Yield what happens to workers, pools and other resources; a deleted worker says what becomes of its own."""
+    for change in changes.workers:
+        if change.what != ChangeKind.CHANGED:
+            what = {**EMPHASIZED, ChangeKind.UNMANAGED: UNMANAGED_TEXT}.get(change.what, change.what)
+            yield f"worker {change.worker} is {what}"
     deleted_workers = tuple(
         f"{each.worker}{IN_WORKER}" for each in changes.workers if each.what == ChangeKind.DELETED
     ) or ("//",)

@@ -69,34 +69,28 @@ def compare_objects(old: FleetPlan, new: FleetPlan, replaced_clusters: Container
 def _compare_clusters(old: FleetPlan, new: FleetPlan, replaced: Container[str]) -> Iterator[ObjectChange]:
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
     is_moved = "" in replaced or cluster_identifier(old.cluster) != cluster_identifier(new.cluster)
-    changed = _compare_one_cluster(old, new, is_moved=is_moved)
-    yield from _with_protection(changed, _protected_queues(old), _protected_queues(new))
+    yield from _with_protection(_compare_one_cluster(old, new, is_moved=is_moved), old, new)
     for name in sorted(before.keys() | after.keys()):
         old_worker, new_worker = before.get(name), after.get(name)
-        if old_worker and new_worker:
-            is_moved = name in replaced or old_worker.cluster_identifier != new_worker.cluster_identifier
-            changed = _compare_one_cluster(old_worker.plan, new_worker.plan, is_moved=is_moved)
-        else:
-            deleted = compare_manifests(_manifests_by_key(old_worker.plan), {}) if old_worker else ()
-            changed = (*deleted, *compare_manifests({}, _manifests_by_key(new_worker.plan))) if new_worker else deleted
+        plans = old_worker and old_worker.plan, new_worker and new_worker.plan
+        identifiers = {worker.cluster_identifier for worker in (old_worker, new_worker) if worker}
+        changed = _compare_one_cluster(*plans, is_moved=name in replaced or len(identifiers) > 1)
         yield from (replace(change, worker=name) for change in changed)
 
 
-def _compare_one_cluster(old: FleetPlan, new: FleetPlan, *, is_moved: bool) -> tuple[ObjectChange, ...]:
+def _compare_one_cluster(old: FleetPlan | None, new: FleetPlan | None, *, is_moved: bool) -> tuple[ObjectChange, ...]:
     """Compare the objects of a fleet's own cluster, or of a worker's; `is_moved` if it becomes another cluster."""
-    if is_moved:
-        return tuple(moved_objects(_manifests_by_key(old), _manifests_by_key(new)))
-    return compare_manifests(*_differing_manifests(old, new))
+    if old is None or new is None or is_moved:
+        before, after = (_manifests_by_key(plan) if plan else {} for plan in (old, new))
+        return tuple(moved_objects(before, after))
+    # Without teams and queues that are equal in both, for speed.
+    unchanged = _unchanged_names(old.teams, new.teams), _unchanged_names(old.cluster_queues, new.cluster_queues)
+    return compare_manifests(_manifests_by_key(old, *unchanged), _manifests_by_key(new, *unchanged))
 
 
-def _protected_queues(plan: FleetPlan) -> dict[str, bool]:
-    return {queue.name: queue.protect for queue in plan.cluster_queues}
-
-
-def _with_protection(
-    changed: Iterable[ObjectChange], before: Mapping[str, bool], after: Mapping[str, bool]
-) -> Iterator[ObjectChange]:
+def _with_protection(changed: Iterable[ObjectChange], old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:
     """Yield the changes, and a change for each queue whose protection is switched on or off."""
+    before, after = ({queue.name: queue.protect for queue in plan.cluster_queues} for plan in (old, new))
     flipped = {
         name: FieldChange("protect", before[name], is_protected)
         for name, is_protected in after.items()
@@ -135,12 +129,6 @@ def compare_manifests(
     return (*changed, *deleted)
 
 
-def _differing_manifests(old: FleetPlan, new: FleetPlan) -> tuple[dict[ObjectKey, Manifest], dict[ObjectKey, Manifest]]:
-    """Return the manifests of both plans, without those of teams and queues that are equal in both, for speed."""
-    unchanged = _unchanged_names(old.teams, new.teams), _unchanged_names(old.cluster_queues, new.cluster_queues)
-    return _manifests_by_key(old, *unchanged), _manifests_by_key(new, *unchanged)
-
-
 def _unchanged_names(
     old: Iterable[TeamPlan | ClusterQueuePlan], new: Iterable[TeamPlan | ClusterQueuePlan]
 ) -> set[str]:
@@ -152,13 +140,13 @@ def _manifests_by_key(
     plan: FleetPlan, teams: Container[str] = (), queues: Container[str] = ()
 ) -> dict[ObjectKey, Manifest]:
     """Return every manifest except those of `teams` and `queues`; worker kubeconfig Secrets are without data."""
-    plan_without = replace(
+    shown = replace(
         plan,
         teams=tuple(team for team in plan.teams if team.name not in teams),
         cluster_queues=tuple(queue for queue in plan.cluster_queues if queue.name not in queues),
     )
     manager_access = (access for worker in plan.workers if (access := worker.plan.manager_access) is not None)
-    return keyed_manifests((*map(kubeconfig_secret, manager_access), *all_manifests(plan_without)), plan.teams)
+    return keyed_manifests((*map(kubeconfig_secret, manager_access), *all_manifests(shown)), plan.teams)
 
 
 def keyed_manifests(manifests: Iterable[Manifest], teams: Iterable[TeamPlan]) -> dict[ObjectKey, Manifest]:
@@ -178,10 +166,12 @@ def _compare_object(key: ObjectKey, before: Manifest | None, after: Manifest) ->
     if before is None:
         return ObjectChange(*key[:3], ChangeKind.CREATED)
     fields = tuple(compare_fields(before, after))
-    immutable_changed = [path for path in immutable_fields(after) if any(_paths_overlap(f.path, path) for f in fields)]
-    return ObjectChange(
-        *key[:3], ChangeKind.REPLACED if immutable_changed else ChangeKind.UPDATED, fields, tuple(immutable_changed)
+    because = tuple(
+        path
+        for path in immutable_fields(after)
+        if any(_contains(f.path, path) or _contains(path, f.path) for f in fields)
     )
+    return ObjectChange(*key[:3], ChangeKind.REPLACED if because else ChangeKind.UPDATED, fields, because)
 
 
 @cache
@@ -195,7 +185,5 @@ def immutable_fields(manifest: Mapping[str, object]) -> list[str]:
     return [*immutable.immutable_paths(manifest), *load_kinds().get(str(manifest["kind"]), {}).get("provider", ())]
 
 
-def _paths_overlap(path: str, field: str) -> bool:
-    """Return whether one of `path` and `field` contains the other."""
-    inside = (path, field), (field, path)
-    return path == field or any(inner.startswith((f"{outer}.", f"{outer}[")) for inner, outer in inside)
+def _contains(path: str, other: str) -> bool:
+    return other == path or other.startswith((f"{path}.", f"{path}["))

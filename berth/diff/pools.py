@@ -9,20 +9,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.fields import compare_fields
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect, ResourceChange
-from berth.diff.values import camel_case
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NO_SETTINGS, NodePoolPlan
 from berth.plan.nodes import Bounds
+from berth.plan.teams import QueueingPlan
+from berth.registration import camel_case
 from berth.resource import IN_WORKER, ResourceKind
 
 _POOL_SIZE_FIELDS = ("nodes", "slices", "accelerators")
 _SIZE_INPUTS = re.compile(r"nodeCount|initialNodeCount|autoscaling(\.(min|max|totalMin|totalMax)NodeCount)?")
 """Fields of a pool, and inputs of its node pools, that PoolChange reports as counts."""
 _DELETES_NODES = (ChangeKind.DELETED, ChangeKind.REPLACED, ChangeKind.RECREATED)
-_NO_NODES = Bounds(min=0, max=0)
+NO_NODES = Bounds(min=0, max=0)
 _LIST_INDEX = re.compile(r"\[\d+\]")
 
 
@@ -66,12 +66,11 @@ def compare_pools(
     other_names = _renamed_pairs(before, after) | {
         new_name: old_name for old_name, new_name in renamed.items() if new_name in after
     }
-    pool_changes = (
+    return tuple(
         _compare_pool(before.get(name), after.get(name), parts.get(name, []), (old, new), other_names.get(name))
         for name in sorted(before.keys() | after.keys())
         if _is_changed(before.get(name), after.get(name)) or name in parts or name in other_names
     )
-    return tuple(pool_changes)
 
 
 def _compare_pool(
@@ -81,35 +80,43 @@ def _compare_pool(
     plans: tuple[FleetPlan, FleetPlan],
     renamed: str | None,
 ) -> PoolChange:
-    shown = old_pool if new_pool is None else new_pool
+    shown = new_pool or old_pool
     assert shown is not None
-    old_or_new_pool = old_pool or shown
+    old_or_new_pool, plan = old_pool or shown, plans[0] if old_pool else plans[1]
+    workers = [worker for worker in plan.workers if worker.name == shown.worker]
     is_changed = _is_changed(old_pool, new_pool) or bool(parts)
     what = _kind_of_change(old_pool, new_pool, parts) if is_changed else ChangeKind.RENAMED
-    if what == ChangeKind.DELETED and not _is_made_here(plans[0], old_or_new_pool):
+    if what == ChangeKind.DELETED and not all(worker.made_here for worker in workers):
         what = ChangeKind.UNMANAGED
     nodes, accelerators = _affected(old_pool, new_pool, what, parts)
     fields = tuple(_field_effects(old_pool, new_pool, parts, what))
-    because = tuple(f for f in _unique_by_path(f for part in parts for f in part.because))
+    because = tuple(_unique_by_path(field for part in parts for field in part.because))
+    if not because and what == ChangeKind.REPLACED:  # all node pools are new: of another shape, or by another creator
+        because = tuple(f for f in fields if f.path in ("topology", "madeBy", "machineType", "hostsPerSlice"))[:1]
     return PoolChange(
         pool=shown.name,
         what=what,
         machine_type=old_or_new_pool.machine_type,
-        noun=_accelerator_noun(plans[0] if old_pool else plans[1], old_or_new_pool),
+        noun=next((f.noun for f in plan.flavors if f.name == old_or_new_pool.flavor), "accelerators"),
         capacity=old_or_new_pool.capacity,
         reservation=old_or_new_pool.reservation,
-        nodes=(old_pool.nodes if old_pool else _NO_NODES, new_pool.nodes if new_pool else _NO_NODES),
+        nodes=(old_pool.nodes if old_pool else NO_NODES, new_pool.nodes if new_pool else NO_NODES),
         accelerators=(
-            old_pool.accelerators if old_pool else _NO_NODES,
-            new_pool.accelerators if new_pool else _NO_NODES,
+            old_pool.accelerators if old_pool else NO_NODES,
+            new_pool.accelerators if new_pool else NO_NODES,
         ),
         hit_nodes=nodes,
         hit_accelerators=accelerators,
-        queues=_queues_of_pool(plans[0] if old_pool else plans[1], old_or_new_pool),
+        queues=queues_of_flavor(workers[0].plan if workers else plan, old_or_new_pool.flavor),
         fields=fields,
-        because=because or _replacement_reasons(old_pool, new_pool, what, fields),
+        because=because,
         renamed=renamed,
     )
+
+
+def queues_of_flavor(plan: QueueingPlan, flavor: str) -> tuple[str, ...]:
+    """Return the queues of a cluster that can use a flavor."""
+    return tuple(q.name for q in plan.cluster_queues if any(entry.flavor == flavor for entry in q.flavors))
 
 
 def _kind_of_change(
@@ -177,7 +184,7 @@ def _field_effects(
     if what != ChangeKind.RESIZED and effects:
         return
     known = {f.path for f in effects}
-    for change in compare_fields(_without_node_pools(old_pool), _without_node_pools(new_pool)):
+    for change in compare_fields(replace(old_pool, node_pools=()), replace(new_pool, node_pools=())):
         path = camel_case(change.path)
         if path not in known and not path.startswith(_POOL_SIZE_FIELDS):
             yield FieldEffect(path, path, change.before, change.after, UpdateEffect.UPDATE)
@@ -197,24 +204,11 @@ def _is_changed(old_pool: PoolPlan | None, new_pool: PoolPlan | None) -> bool:
     """Return whether a pool differs in more than settings of its nodes, which the node pools' changes show if sent."""
     if old_pool is None or new_pool is None or old_pool == new_pool:
         return old_pool != new_pool
-    return _without_settings(old_pool) != _without_settings(new_pool) or any(_stated_accounts(old_pool, new_pool))
-
-
-def _without_settings(pool: PoolPlan) -> PoolPlan:
-    return replace(pool, node_pools=tuple(replace(each, settings=NO_SETTINGS) for each in pool.node_pools))
-
-
-def _without_node_pools(pool: PoolPlan) -> PoolPlan:
-    return replace(pool, node_pools=())
-
-
-def _replacement_reasons(
-    old_pool: PoolPlan | None, new_pool: PoolPlan | None, what: ChangeKind, fields: Sequence[FieldEffect]
-) -> tuple[FieldEffect, ...]:
-    """Yield why all node pools are new although none is replaced: the pool's shape, or who creates it, changes."""
-    if what != ChangeKind.REPLACED or old_pool is None or new_pool is None:
-        return ()
-    return tuple(f for f in fields if f.path in ("topology", "madeBy", "machineType", "hostsPerSlice"))[:1]
+    before, after = (
+        replace(pool, node_pools=tuple(replace(each, settings=NO_SETTINGS) for each in pool.node_pools))
+        for pool in (old_pool, new_pool)
+    )
+    return before != after or any(_stated_accounts(old_pool, new_pool))
 
 
 def _unique_by_path(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:
@@ -230,30 +224,15 @@ def _unique_by_path(fields: Iterator[FieldEffect]) -> Iterator[FieldEffect]:
             yield effect
 
 
-def _accelerator_noun(plan: FleetPlan, pool: PoolPlan) -> str:
-    return next((f.noun for f in plan.flavors if f.name == pool.flavor), "accelerators")
-
-
-def _is_made_here(plan: FleetPlan, pool: PoolPlan) -> bool:
-    return all(worker.made_here for worker in plan.workers if worker.name == pool.worker)
-
-
-def _queues_of_pool(plan: FleetPlan, pool: PoolPlan) -> tuple[str, ...]:
-    """Return the queues that can use a pool; for a worker's pool, the worker's queues."""
-    cluster_plan = next((worker.plan for worker in plan.workers if worker.name == pool.worker), plan)
-    return tuple(q.name for q in cluster_plan.cluster_queues if any(entry.flavor == pool.flavor for entry in q.flavors))
-
-
 def _renamed_pairs(before: Mapping[str, PoolPlan], after: Mapping[str, PoolPlan]) -> dict[str, str]:
     """Return pairs of a removed and an added pool that are equal except for their key, mapped both ways."""
+    removed, added = (
+        {name: replace(one[name], name="", flavor="", node_pools=()) for name in sorted(one.keys() - other.keys())}
+        for one, other in ((before, after), (after, before))
+    )
     renamed: dict[str, str] = {}
-    for name in sorted(before.keys() - after.keys()):
-        for other in sorted(after.keys() - before.keys() - renamed.keys()):
-            if _without_name(before[name]) == _without_name(after[other]):
-                renamed |= {name: other, other: name}
-                break
+    for name, pool in removed.items():
+        equal = (other for other, each in added.items() if each == pool and other not in renamed)
+        if (match := next(equal, None)) is not None:
+            renamed |= {name: match, match: name}
     return renamed
-
-
-def _without_name(pool: PoolPlan) -> PoolPlan:
-    return replace(pool, name="", flavor="", node_pools=())

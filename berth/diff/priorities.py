@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from msgspec import Struct
 
 from berth.diff.kinds import ChangeKind
-from berth.plan.kueue import ClusterQueuePlan, PriorityPlan
+from berth.plan.kueue import PriorityPlan
 from berth.plan.teams import QueueingPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 
@@ -49,22 +49,24 @@ def compare_priorities(old: QueueingPlan, new: QueueingPlan) -> Iterator[Priorit
     for name in sorted(before.keys() | after.keys()):
         old_priority, new_priority = before.get(name), after.get(name)
         if old_priority != new_priority:
+            lower, higher = zip(*(_priorities_around(name, side) for side in (before, after)), strict=True)
             yield PriorityChange(
                 priority=name,
                 value=(old_priority and old_priority.value, new_priority and new_priority.value),
-                above=tuple(sorted(_lower_priorities(name, after) - _lower_priorities(name, before))),
-                below=tuple(sorted(_higher_priorities(name, after) - _higher_priorities(name, before))),
+                above=tuple(sorted(lower[1] - lower[0])),
+                below=tuple(sorted(higher[1] - higher[0])),
                 preempts=(bool(old_priority and old_priority.preempts), bool(new_priority and new_priority.preempts)),
                 default=(bool(old_priority and old_priority.default), bool(new_priority and new_priority.default)),
             )
 
 
-def _lower_priorities(name: str, known: Mapping[str, PriorityPlan]) -> set[str]:
-    return {each.name for each in known.values() if name in known and each.value < known[name].value}
-
-
-def _higher_priorities(name: str, known: Mapping[str, PriorityPlan]) -> set[str]:
-    return {each.name for each in known.values() if name in known and each.value > known[name].value}
+def _priorities_around(name: str, known: Mapping[str, PriorityPlan]) -> tuple[set[str], set[str]]:
+    """Return the priorities below and above one; none if it does not exist."""
+    if name not in known:
+        return set(), set()
+    value = known[name].value
+    below = {each.name for each in known.values() if each.value < value}
+    return below, {each.name for each in known.values() if each.value > value}
 
 
 def priority_order(old: QueueingPlan, new: QueueingPlan) -> tuple[tuple[str, ...], ...]:
@@ -124,14 +126,11 @@ def find_likely_renames(old: QueueingPlan, new: QueueingPlan) -> Iterator[QueueR
     kept = {queue.name for queue in old.cluster_queues} & {queue.name for queue in new.cluster_queues}
     removed = [queue for queue in old.cluster_queues if queue.name not in kept]
     for queue in (queue for queue in new.cluster_queues if queue.name not in kept):
-        match = next((each for each in removed if _is_alike(each, queue)), None)
+        quota = queue.teams, queue.cohort, queue.flavors
+        match = next((each for each in removed if (each.teams, each.cohort, each.flavors) == quota), None)
         if match is not None:
             removed.remove(match)
             prefix = f"{match.teams[0]}-" if match.teams else ""
             key = match.name.removeprefix(prefix)
             is_named = prefix and key == match.name
             yield QueueRename(queue.name, match.name, f"name: {match.name}" if is_named else f"formerly: {key}")
-
-
-def _is_alike(old: ClusterQueuePlan, new: ClusterQueuePlan) -> bool:
-    return (old.teams, old.cohort, old.flavors) == (new.teams, new.cohort, new.flavors)

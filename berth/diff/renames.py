@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.plan.fleet import AllowancesPlan, FleetPlan, WorkerPlan
-from berth.plan.kueue import ClusterQueuePlan
+from berth.plan.fleet import FleetPlan, WorkerPlan
 
 _DELETED_NAME = "{} (before)"
 """Name of a removed entry whose name is reused for another entry."""
@@ -43,15 +42,27 @@ def with_new_names(plan: FleetPlan, names: Renames) -> FleetPlan:
     """Return a plan with its teams and pools under their new names."""
     if not names.teams and not names.pools:
         return plan
-    teams, pools = names.teams, names.pools
+    teams, pools, allowed = names.teams, names.pools, plan.allowances
     return replace(
         plan,
         teams=tuple(replace(t, name=teams[t.name], formerly=t.key) if t.name in teams else t for t in plan.teams),
         pools=tuple(replace(p, name=pools[p.name], formerly=p.key) if p.name in pools else p for p in plan.pools),
         flavors=tuple(replace(each, pools=_translate_names(each.pools, pools)) for each in plan.flavors),
-        cluster_queues=tuple(_with_new_team_names(each, teams) for each in plan.cluster_queues),
+        cluster_queues=tuple(
+            replace(
+                queue,
+                teams=_translate_names(queue.teams, teams),
+                local_queues=tuple(replace(each, team=teams.get(each.team, each.team)) for each in queue.local_queues),
+            )
+            for queue in plan.cluster_queues
+        ),
         held=tuple(replace(each, pools=_translate_names(each.pools, pools)) for each in plan.held),
-        allowances=_with_new_pool_names(plan.allowances, pools),
+        allowances=replace(
+            allowed,
+            replacement=_translate_keys(allowed.replacement, pools),
+            deletion=_translate_keys(allowed.deletion, pools),
+            change=_translate_keys(allowed.change, pools),
+        ),
         workers=tuple(
             replace(each, plan=with_new_names(each.plan, _renames_in_worker(each, names))) for each in plan.workers
         ),
@@ -67,18 +78,8 @@ def _renames_in_worker(worker: WorkerPlan, names: Renames) -> Renames:
     return Renames(names.teams, own_pools)
 
 
-def _with_new_team_names(queue: ClusterQueuePlan, teams: Mapping[str, str]) -> ClusterQueuePlan:
-    local_queues = tuple(
-        replace(local_queue, team=teams.get(local_queue.team, local_queue.team)) for local_queue in queue.local_queues
-    )
-    return replace(queue, teams=_translate_names(queue.teams, teams), local_queues=local_queues)
-
-
-def _with_new_pool_names(allowed: AllowancesPlan, pools: Mapping[str, str]) -> AllowancesPlan:
-    replacement = {pools.get(key, key): reason for key, reason in allowed.replacement.items()}
-    deletion = {pools.get(key, key): reason for key, reason in allowed.deletion.items()}
-    change = {pools.get(key, key): reason for key, reason in allowed.change.items()}
-    return replace(allowed, replacement=replacement, deletion=deletion, change=change)
+def _translate_keys(reasons: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
+    return {new.get(key, key): reason for key, reason in reasons.items()}
 
 
 def _translate_names(names: tuple[str, ...], new: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,11 +8,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange
-from berth.diff.kinds import ChangeKind, ResourceKey
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.changes import compare_registrations
-from berth.diff.provider_inputs.effects import UpdateEffect, effect_of_input, input_rules, is_within
-from berth.diff.resources import FieldEffect, ResourceChange
-from berth.google.fleet import registrations
+from berth.diff.provider_inputs.effects import (
+    UpdateEffect,
+    effect_of_input,
+    input_rules,
+    is_within,
+    strongest_effect,
+)
+from berth.google.fleet import google_resources
 from berth.plan.fleet import FleetPlan
 from berth.registration import Reference, Registration
 from berth.resource import IN_WORKER, FleetResource, ResourceKind, resource_title
@@ -23,7 +28,7 @@ def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, .
 
     A resource is also replaced if it depends on a replaced one, because Pulumi does not know the new name in advance.
     """
-    return tuple(_with_common_settings_of_alerts(compare_registered(registrations(old), registrations(new))))
+    return tuple(_with_common_settings_of_alerts(compare_registered(google_resources(old), google_resources(new))))
 
 
 def compare_registered(old: Iterable[FleetResource], new: Iterable[FleetResource]) -> tuple[ResourceChange, ...]:
@@ -38,13 +43,20 @@ def replaced_clusters(changes: Iterable[ResourceChange]) -> set[str]:
     return {change.key.rpartition(IN_WORKER)[0] for change in replaced}
 
 
+_KIND_OF_EFFECT = {UpdateEffect.REPLACE: ChangeKind.REPLACED, UpdateEffect.RECREATE: ChangeKind.RECREATED}
+
+
+_ResourceKey = tuple[ResourceKind, str]
+"""What people call a resource."""
+
+
 class _Comparison:
     """The resources of two programs; what changes of one is worked out once, also if others depend on it."""
 
     def __init__(self, old: Iterable[FleetResource], new: Iterable[FleetResource]) -> None:
-        self._before = {ResourceKey(each.kind, each.key): each for each in old}
-        self._after = {ResourceKey(each.kind, each.key): each for each in new}
-        self._effects: dict[ResourceKey, Mapping[str, tuple[FieldEffect, ...]]] = {}
+        self._before = {(each.kind, each.key): each for each in old}
+        self._after = {(each.kind, each.key): each for each in new}
+        self._effects: dict[_ResourceKey, Mapping[str, tuple[FieldEffect, ...]]] = {}
 
     def changes(self) -> Iterator[ResourceChange]:
         """Yield every changed resource: created and changed ones, then deleted ones."""
@@ -56,7 +68,7 @@ class _Comparison:
             own = resource_title(*key)  # its parts depend on each other
             effects = (effect for part in self._effects_of(key).values() for effect in part)
             if fields := _unique(effect for effect in effects if effect.input or effect.path != own):
-                what = _strongest_change(fields)
+                what = _KIND_OF_EFFECT.get(strongest_effect(field.does for field in fields), ChangeKind.UPDATED)
                 if resource.kind == ResourceKind.DASHBOARD and what == ChangeKind.UPDATED:
                     fields = ()  # its panels follow from the rest of the change
                 yield ResourceChange(resource.kind, resource.key, resource.pool, what, fields)
@@ -75,7 +87,7 @@ class _Comparison:
         )
         return ChangeKind.UNMANAGED if is_retained and not is_home_gone else ChangeKind.DELETED
 
-    def _effects_of(self, key: ResourceKey) -> Mapping[str, tuple[FieldEffect, ...]]:
+    def _effects_of(self, key: _ResourceKey) -> Mapping[str, tuple[FieldEffect, ...]]:
         """Return what changes of a resource that both programs have, by role."""
         if key not in self._effects:
             before, after = self._before[key], self._after[key]
@@ -126,8 +138,8 @@ class _Comparison:
         return any(effect.does == UpdateEffect.REPLACE for effect in effects)
 
 
-def _key_of(reference: Reference) -> ResourceKey:
-    return ResourceKey(ResourceKind(reference.kind), reference.key)
+def _key_of(reference: Reference) -> _ResourceKey:
+    return ResourceKind(reference.kind), reference.key
 
 
 def _part(role: str, registration: Registration, inputs: Mapping[str, Any], what: ChangeKind) -> FieldEffect:
@@ -153,12 +165,6 @@ def _unique(effects: Iterable[FieldEffect]) -> tuple[FieldEffect, ...]:
         if effect.does.severity > known.does.severity:
             unique[identity] = replace(known, does=effect.does)
     return tuple(unique.values())
-
-
-def _strongest_change(fields: Iterable[FieldEffect]) -> ChangeKind:
-    strongest = max((field.does for field in fields), key=lambda effect: effect.severity)
-    kinds = {UpdateEffect.REPLACE: ChangeKind.REPLACED, UpdateEffect.RECREATE: ChangeKind.RECREATED}
-    return kinds.get(strongest, ChangeKind.UPDATED)
 
 
 _SETTINGS_OF_ALERTS = ("notificationChannels", "userLabels")

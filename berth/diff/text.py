@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from berth.diagnostics import join_words
 from berth.diff.fields import FieldChange
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect, ResourceChange
 from berth.diff.rights.compare import SERVING, RightChange
-from berth.diff.values import camel_case, format_bounds, format_change, format_value
+from berth.diff.values import format_bounds, format_change, format_on_one_line
+from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
 from berth.plan.nodes import Bounds
+from berth.registration import camel_case
 from berth.resource import ResourceKind, resource_title
 from berth.text import format_range, pluralize
 
@@ -29,7 +30,7 @@ _EFFECT_NOTES = {
     UpdateEffect.NEW_NODES_ONLY: " (for new nodes only)",
     UpdateEffect.REFUSED: " (refused by Google Cloud while the cluster uses it)",
 }
-AUTHORIZED_NETWORKS = "masterAuthorizedNetworksConfig.cidrBlocks"
+_AUTHORIZED_NETWORKS = "masterAuthorizedNetworksConfig.cidrBlocks"
 """Networks that reach the control plane; None means all networks, an empty list none."""
 _FLAVOR_LIST = re.compile(r"spec\.resourceGroups\[\d+\]\.flavors")
 """The flavors of a ClusterQueue. Changed entries have their own lines: a change of the list is one of its order."""
@@ -91,6 +92,11 @@ def describe_priority_order(order: tuple[tuple[str, ...], ...]) -> str:
     return f"order of priorities: {' → '.join(' > '.join(names) for names in order)}"
 
 
+def describe_queueing(queueing: tuple[bool, ...]) -> str:
+    """Return what it means for jobs whether they wait for quota, `(before, after)`."""
+    return "jobs wait in a queue for quota" if queueing[-1] else "jobs no longer wait for quota, and none limits them"
+
+
 def describe_stop(change: StopChange) -> str:
     """Return `queue vision-train is drained: its jobs are evicted`."""
     effect = {ChangeKind.HELD: ": no new job is admitted", ChangeKind.DRAINED: ": its jobs are evicted"}.get(
@@ -120,14 +126,16 @@ def describe_reclaim(change: ReclaimChange) -> str:
 def describe_field(change: FieldChange) -> str:
     """Return the change of a field of a Kubernetes object, or that an entry is added or removed."""
     if change.before is None and _is_mapping(change.after):
-        return f"{change.path} is added: {format_value(change.after)}"
+        return f"{change.path} is added: {format_on_one_line(change.after)}"
     if change.after is None and _is_mapping(change.before):
-        return f"{change.path} is removed: {format_value(change.before)}"
+        return f"{change.path} is removed: {format_on_one_line(change.before)}"
     if _FLAVOR_LIST.fullmatch(change.path) and change.before and change.after:
         orders = (", ".join(map(str, cast("list[object]", names))) for names in (change.before, change.after))
         return f"preference order of flavors: {' → '.join(orders)}"
     if change.path.endswith(_OPTIONAL_LIMITS):
-        limits = ("unlimited" if limit is None else format_value(limit) for limit in (change.before, change.after))
+        limits = (
+            "unlimited" if limit is None else format_on_one_line(limit) for limit in (change.before, change.after)
+        )
         return f"{change.path}: {' → '.join(limits)}"
     return f"{change.path}: {format_change(change.before, change.after)}"
 
@@ -140,8 +148,8 @@ def describe_effect(field: FieldEffect) -> str:
     """Return the change of a field: `machineType g2-standard-24 → g2-standard-48`."""
     if not field.input:
         return f"{field.path} is replaced"
-    if field.input == AUTHORIZED_NETWORKS and field.does != UpdateEffect.KEPT:
-        sides = ("any address" if each is None else format_value(each) for each in (field.before, field.after))
+    if field.input == _AUTHORIZED_NETWORKS and field.does != UpdateEffect.KEPT:
+        sides = ("any address" if each is None else format_on_one_line(each) for each in (field.before, field.after))
         return f"{camel_case(field.path)} {' → '.join(sides)}"
     return f"{camel_case(field.path)} {format_change(field.before, field.after)}{_EFFECT_NOTES.get(field.does, '')}"
 
@@ -221,3 +229,41 @@ def describe_object(change: ObjectChange) -> str:
     why = f" (REPLACED, because {reason})" if change.because else ""
     worker_suffix = f" on worker {change.worker}" if change.worker else ""
     return f"{_CHANGE_SIGNS[change.what]} {change.kind} {namespace_prefix}{change.name}{worker_suffix}{why}"
+
+
+# --- a team's own stack -----------------------------------------------------------------------------------------------
+
+
+def describe_workload(change: WorkloadChange) -> str:
+    """Return `workload evaluation (Job evaluation) is REPLACED: it stops, and starts again from its queue`."""
+    name = f"{change.workload} ({change.kind} {change.name})"
+    more = {
+        ChangeKind.REPLACED: ": it stops, and starts again from its queue",
+        ChangeKind.DELETED: ": it stops if it runs",
+    }.get(change.what, "")
+    return f"workload {name} is {EMPHASIZED.get(change.what, change.what)}{more}"
+
+
+def workload_details(change: WorkloadChange) -> Iterator[str]:
+    """Yield why it is replaced, its queue, and its requests."""
+    if change.because:
+        yield f"because {join_words(list(change.because))} cannot change"
+    before, after = change.queue
+    if before != after or change.what not in (ChangeKind.CHANGED, ChangeKind.REPLACED):
+        yield f"in queue {' → '.join(each for each in (before, after) if each is not None) or '–'}"
+    for request in change.asks:
+        least, most = sorted((request.amount.before, request.amount.after))
+        if request.amount.delta:
+            number = f"{request.amount.before} → {request.amount.after}" if least else str(most)
+            verb = "requested" if change.what == ChangeKind.DELETED else "requests"
+            yield f"{verb} {number} {request.resource} in total"
+
+
+def describe_files(change: FilesChange) -> str:
+    """Return `config evaluation is changed; read by evaluation, whose running pods see the change`."""
+    sentence = f"{change.kind} {change.name} is {EMPHASIZED.get(change.what, change.what)}"
+    if not change.workloads:
+        return f"{sentence}; no workload reads it"
+    readers = join_words(list(change.workloads))
+    sees = change.kind == CONFIG and change.what == ChangeKind.CHANGED
+    return f"{sentence}; read by {readers}" + (", whose running pods see the change" if sees else "")

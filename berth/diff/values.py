@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from berth.plan.nodes import Bounds
+from berth.registration import camel_case
 from berth.text import format_range
 
 _LONG_TEXT = 120
@@ -28,23 +28,19 @@ def format_bounds(bounds: tuple[Bounds, Bounds]) -> str:
 def format_change(before: object, after: object) -> str:
     """Return `4 → 8`; equal ends of long texts are shortened, never the difference."""
     if not isinstance(before, str) or not isinstance(after, str):
-        return f"{format_value(before)} → {format_value(after)}"
-    start, end = _common_lengths(before, after)
+        return f"{format_on_one_line(before)} → {format_on_one_line(after)}"
+    start = end = 0
+    if max(len(before), len(after)) > _LONG_TEXT:
+        start = _common_prefix(before, after)
+        end = min(_common_prefix(before[::-1], after[::-1]), min(len(before), len(after)) - start)
+        start, end = max(0, start - _CONTEXT_CHARS), max(0, end - _CONTEXT_CHARS)
     return " → ".join(
-        f"{'…' if start else ''}{format_value(text[start : len(text) - end])}{'…' if end else ''}"
+        f"{'…' if start else ''}{format_on_one_line(text[start : len(text) - end])}{'…' if end else ''}"
         for text in (before, after)
     )
 
 
-def _common_lengths(before: str, after: str) -> tuple[int, int]:
-    """Return the number of equal characters to omit at the beginning and the end of two texts."""
-    start = _common_prefix(before, after)
-    end = min(_common_prefix(before[::-1], after[::-1]), min(len(before), len(after)) - start)
-    cut = (max(0, length - _CONTEXT_CHARS) for length in (start, end))
-    return (0, 0) if max(len(before), len(after)) <= _LONG_TEXT else (next(cut), next(cut))
-
-
-def format_value(what: object) -> str:
+def format_on_one_line(what: object) -> str:
     """Return a value on one line; `–` for none."""
     if what is None or what in ((), [], {}, ""):
         return "–"
@@ -53,14 +49,14 @@ def format_value(what: object) -> str:
     if isinstance(what, bool):
         return str(what).lower()
     if isinstance(what, Struct):
-        return format_value(
+        return format_on_one_line(
             {camel_case(name): inner for name, inner in asdict(what).items() if inner not in (None, (), {})}
         )
     if isinstance(what, Mapping):
         entries = cast("Mapping[str, object]", what).items()
-        return "{" + ", ".join(f"{key}: {format_value(inner)}" for key, inner in entries) + "}"
+        return "{" + ", ".join(f"{key}: {format_on_one_line(inner)}" for key, inner in entries) + "}"
     if isinstance(what, (list, tuple)):
-        return "[" + ", ".join(map(format_value, cast("Sequence[object]", what))) + "]"
+        return "[" + ", ".join(map(format_on_one_line, cast("Sequence[object]", what))) + "]"
     return " ".join(str(what).split())
 
 
@@ -68,13 +64,3 @@ def _common_prefix(one: str, other: str) -> int:
     """Return the length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def camel_case(path: str) -> str:
-    """Return `machine_type` in the stack file's spelling, `machineType`."""
-    return re.sub(r"_([a-z0-9])", lambda match: match.group(1).upper(), path)
-
-
-def format_queueing(queueing: tuple[bool, ...]) -> str:
-    """Return what it means for jobs whether they wait for quota, `(before, after)`."""
-    return "jobs wait in a queue for quota" if queueing[-1] else "jobs no longer wait for quota, and none limits them"

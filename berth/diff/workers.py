@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from berth.diff.entitlements import CountChange
+from berth.diff.entitlements import CountChange, QuotaKey, compare_counts
 from berth.diff.kinds import ChangeKind
 from berth.plan.fleet import FleetPlan, WorkerPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
@@ -42,22 +42,21 @@ class WorkerChange(Struct, frozen=True):
     shares: tuple[QueueShareChange, ...]
 
 
-def compare_workers(old: FleetPlan, new: FleetPlan) -> tuple[WorkerChange, ...]:
-    """Return every worker whose machines or shares change, by name."""
+def compare_workers(old: FleetPlan, new: FleetPlan) -> Iterator[WorkerChange]:
+    """Yield every worker whose machines or shares change, by name."""
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    changes: list[WorkerChange] = []
     for name in sorted(before.keys() | after.keys()):
-        old_worker, new_worker = before.get(name), after.get(name)
-        plans = old_worker and old_worker.plan, new_worker and new_worker.plan
-        change = WorkerChange(
-            name,
-            _kind_of_change(old_worker, new_worker),
-            tuple(_compare_flavors(*plans)),
-            tuple(_compare_shares(*plans)),
-        )
-        if change.what != ChangeKind.CHANGED or change.flavors or change.shares:
-            changes.append(change)
-    return tuple(changes)
+        sides = before.get(name), after.get(name)
+        what = _kind_of_change(*sides)
+        flavors = sorted(compare_counts(*map(_flavor_counts, sides)))
+        shares = sorted(compare_counts(*map(_worker_guarantees, sides)))
+        if what != ChangeKind.CHANGED or flavors or shares:
+            yield WorkerChange(
+                name,
+                what,
+                tuple(WorkerFlavorChange(*key, *counts) for key, counts in flavors),
+                tuple(QueueShareChange(*key, *counts) for key, counts in shares),
+            )
 
 
 def _kind_of_change(old: WorkerPlan | None, new: WorkerPlan | None) -> ChangeKind:
@@ -68,32 +67,20 @@ def _kind_of_change(old: WorkerPlan | None, new: WorkerPlan | None) -> ChangeKin
     return ChangeKind.CHANGED if old.way == new.way else ChangeKind.REPLACED
 
 
-def _compare_flavors(old: FleetPlan | None, new: FleetPlan | None) -> Iterator[WorkerFlavorChange]:
-    before, after = (
-        {(f.name, f.noun): (f.capacity.max, f.promised) for f in plan.flavors} if plan else {} for plan in (old, new)
-    )
-    for key in sorted(before.keys() | after.keys()):
-        old_counts, new_counts = before.get(key, (0, 0)), after.get(key, (0, 0))
-        if old_counts != new_counts:
-            yield WorkerFlavorChange(
-                *key, CountChange(old_counts[0], new_counts[0]), CountChange(old_counts[1], new_counts[1])
-            )
+def _flavor_counts(worker: WorkerPlan | None) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return the capacity and the guarantees by flavor and noun of the accelerators."""
+    flavors = worker.plan.flavors if worker else ()
+    return {(flavor.name, flavor.noun): (flavor.capacity.max, flavor.promised) for flavor in flavors}
 
 
-def _compare_shares(old: FleetPlan | None, new: FleetPlan | None) -> Iterator[QueueShareChange]:
-    before, after = (_worker_guarantees(plan) if plan else {} for plan in (old, new))
-    for key in sorted(before.keys() | after.keys()):
-        step = CountChange(before.get(key, 0), after.get(key, 0))
-        if step.delta:
-            yield QueueShareChange(*key, step)
-
-
-def _worker_guarantees(plan: FleetPlan) -> dict[tuple[str, str, str], int]:
+def _worker_guarantees(worker: WorkerPlan | None) -> dict[QuotaKey, tuple[int]]:
     """Return the guarantees by queue, flavor and noun of the accelerators."""
-    resources = {flavor.name: flavor.resource for flavor in plan.flavors}
-    nouns = {flavor.name: flavor.noun for flavor in plan.flavors}
+    if worker is None:
+        return {}
+    resources = {flavor.name: flavor.resource for flavor in worker.plan.flavors}
+    nouns = {flavor.name: flavor.noun for flavor in worker.plan.flavors}
     return {
-        (queue.name, flavor, nouns[flavor]): quota.nominal
-        for queue in plan.cluster_queues
+        (queue.name, flavor, nouns[flavor]): (quota.nominal,)
+        for queue in worker.plan.cluster_queues
         for flavor, quota in accelerator_quotas(queue, resources)
     }

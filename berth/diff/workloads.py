@@ -81,6 +81,7 @@ def _compare_workload(key: str, old_workload: WorkloadPlan | None, new_workload:
         [] if each is None else manifests.workload_manifests(each) for each in (old_workload, new_workload)
     )
     object_changes = compare_manifests(*(dict(_keyed_manifest(m, key) for m in side) for side in (before, after)))
+    old_total, new_total = _total_accelerators(old_workload), _total_accelerators(new_workload)
     shown = (after or before)[-1]
     main_changes = [change for change in object_changes if change.kind == shown["kind"]]
     because = tuple(dict.fromkeys(path for change in object_changes for path in change.because))
@@ -98,21 +99,16 @@ def _compare_workload(key: str, old_workload: WorkloadPlan | None, new_workload:
         name=str(cast("Mapping[str, object]", shown["metadata"])["name"]),
         what=what,
         queue=(_local_queue(old_workload), _local_queue(new_workload)),
-        asks=tuple(_compare_resources(old_workload, new_workload)),
+        asks=tuple(
+            WorkloadResources(each, CountChange(old_total.get(each, 0), new_total.get(each, 0)))
+            for each in sorted(old_total.keys() | new_total.keys())
+        ),
         because=because,
     )
 
 
 def _local_queue(plan: WorkloadPlan | None) -> str | None:
     return None if plan is None or isinstance(plan, ProvisioningRequestPlan) else plan.submission.queue
-
-
-def _compare_resources(
-    old_workload: WorkloadPlan | None, new_workload: WorkloadPlan | None
-) -> Iterator[WorkloadResources]:
-    before, after = _total_accelerators(old_workload), _total_accelerators(new_workload)
-    for resource in sorted(before.keys() | after.keys()):
-        yield WorkloadResources(resource, CountChange(before.get(resource, 0), after.get(resource, 0)))
 
 
 def _total_accelerators(plan: WorkloadPlan | None) -> dict[str, int]:
@@ -126,25 +122,13 @@ def _total_accelerators(plan: WorkloadPlan | None) -> dict[str, int]:
 def compare_files(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[FilesChange]:
     """Yield every changed entry of `config`, then of `secrets`, by name."""
     for kind in (CONFIG, SECRETS):
-        before, after = _entries_by_name(kind, old), _entries_by_name(kind, new)
+        before, after = (
+            {each.name: each for each in (plan.configs if kind == CONFIG else plan.secrets)} for plan in (old, new)
+        )
         for name in sorted(before.keys() | after.keys()):
-            if before.get(name) != after.get(name):
-                what = (
-                    ChangeKind.ADDED
-                    if name not in before
-                    else ChangeKind.DELETED
-                    if name not in after
-                    else ChangeKind.CHANGED
-                )
-                yield FilesChange(
-                    kind, name, what, _reading_workloads(kind, name, old if what == ChangeKind.DELETED else new)
-                )
-
-
-def _entries_by_name(kind: str, plan: TeamStackPlan) -> dict[str, object]:
-    return {each.name: each for each in (plan.configs if kind == CONFIG else plan.secrets)}
-
-
-def _reading_workloads(kind: str, name: str, plan: TeamStackPlan) -> tuple[str, ...]:
-    pods = {key: workload.pod for key, workload in plan.workloads.items()}
-    return tuple(sorted(key for key, pod in pods.items() if name in (pod.configs if kind == CONFIG else pod.secrets)))
+            if before.get(name) == after.get(name):
+                continue
+            what = ChangeKind.CHANGED if name in after else ChangeKind.DELETED
+            pods = {key: each.pod for key, each in (new if name in after else old).workloads.items()}
+            readers = (key for key, pod in pods.items() if name in (pod.configs if kind == CONFIG else pod.secrets))
+            yield FilesChange(kind, name, what if name in before else ChangeKind.ADDED, tuple(sorted(readers)))

@@ -45,12 +45,15 @@ def cluster(
     subnetwork: object,
     node_service_account: object,
     manager_range: object | None = None,
+    range_names: tuple[str, str] | None = None,
 ) -> Registration:
     """Return a regional cluster, Standard or Autopilot.
 
     `network` and `subnetwork` are paths or IDs, `node_service_account` is an email address. `manager_range` is the
-    range with the reserved address of the MultiKueue manager's NAT, for a plan with `manager_access`.
+    range with the reserved address of the MultiKueue manager's NAT, for a plan with `manager_access`. `range_names` are
+    the secondary ranges for pods and services of a subnet that the plan does not know.
     """
+    pod_range, service_range = range_names or (plan.network.pod_range_name, plan.network.service_range_name)
     arguments = {
         "name": plan.name,
         "project": plan.project,
@@ -62,8 +65,8 @@ def cluster(
         "subnetwork": subnetwork,
         "networking_mode": "VPC_NATIVE",
         "ip_allocation_policy": {
-            "cluster_secondary_range_name": plan.network.pod_range_name,
-            "services_secondary_range_name": plan.network.service_range_name,
+            "cluster_secondary_range_name": pod_range,
+            "services_secondary_range_name": service_range,
         },
         **control_plane(plan.control_plane, manager_range),
         "maintenance_policy": maintenance_policy(plan.maintenance),

@@ -15,6 +15,12 @@ def control_plane(plan: ControlPlanePlan, manager_range: object | None = None) -
 
     `manager_range` is authorized beside the networks of the plan, if the plan has `manager_access`.
     """
+    endpoints = None
+    if plan.dns_endpoint is not None or not plan.ip_endpoint:
+        # The IP endpoints are also set where they are on: the provider keeps a block that is left out, so they stayed
+        # off. The DNS endpoint is open or closed to callers outside Google.
+        dns = None if plan.dns_endpoint is None else {"allow_external_traffic": plan.dns_endpoint}
+        endpoints = {"dns_endpoint_config": dns, "ip_endpoints_config": {"enabled": plan.ip_endpoint}}
     return {
         # Explicitly for a public cluster too: if the block were omitted, the provider would keep its old values and
         # nodes would stay private. A range that is not set does not change.
@@ -23,20 +29,9 @@ def control_plane(plan: ControlPlanePlan, manager_range: object | None = None) -
             "enable_private_endpoint": not plan.public_endpoint,
             "master_ipv4_cidr_block": plan.ip_range,
         },
-        "control_plane_endpoints_config": _endpoints(plan),
+        "control_plane_endpoints_config": endpoints,
         "master_authorized_networks_config": _authorized_networks(plan, manager_range),
     }
-
-
-def _endpoints(plan: ControlPlanePlan) -> dict[str, Any] | None:
-    """Return the DNS endpoint, open or closed to callers outside Google, and whether there are IP endpoints.
-
-    The IP endpoints are also set where they are on: the provider keeps a block that is left out, so they stayed off.
-    """
-    if plan.dns_endpoint is None and plan.ip_endpoint:
-        return None
-    dns = None if plan.dns_endpoint is None else {"allow_external_traffic": plan.dns_endpoint}
-    return {"dns_endpoint_config": dns, "ip_endpoints_config": {"enabled": plan.ip_endpoint}}
 
 
 def _authorized_networks(plan: ControlPlanePlan, manager_range: object | None) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from berth.google.monitoring import alert_policy, dashboard
 from berth.google.network import webhook_firewall
 from berth.google.node_pool import node_pool
 from berth.google.reservation import reservation
-from berth.google.services import services
+from berth.google.services import enabled_service
 from berth.google.team_identity import cluster_viewers
 from berth.google.workload_policy import workload_policy
 from berth.manifests.releases import kubernetes_provider, release
@@ -32,7 +32,7 @@ from berth.registration import Reference, Registration, camel_case
 from berth.resource import IN_WORKER, FleetResource, ResourceKind
 
 
-def registrations(plan: FleetPlan) -> Iterator[FleetResource]:
+def google_resources(plan: FleetPlan) -> Iterator[FleetResource]:
     """Yield every resource of a fleet that is not a Kubernetes object, the cluster first; then those of its workers.
 
     A worker that somebody else made has none. Names and keys of a worker's resources begin with `<worker>/`.
@@ -129,7 +129,9 @@ class _ClusterResources:
             yield self._resource(ResourceKind.NODE_IDENTITY, "nodes", make)
         for api in sorted(fleet.services) if isinstance(plan, ClusterPlan) else ():
             role = api.removesuffix(".googleapis.com")
-            yield self._resource(ResourceKind.SERVICE, api, partial(_service, api, plan.project), "services", role)
+            yield self._resource(
+                ResourceKind.SERVICE, api, partial(enabled_service, api, plan.project), "services", role
+            )
         for each in fleet.reservations:
             yield self._resource(ResourceKind.RESERVATION, each.key, partial(reservation, each), role="reservation")
         for each in fleet.future_reservations:
@@ -267,7 +269,3 @@ class _ClusterResources:
     def _node_account(self, plan: ServiceAccountPlan, output: str = "account.email") -> Reference:
         value = plan.email if output == "account.email" else f"serviceAccount:{plan.email}"
         return self._reference(ResourceKind.NODE_IDENTITY, "nodes", output, value)
-
-
-def _service(api: str, project: str) -> Registration:
-    return services([api], project)[api]

@@ -17,7 +17,7 @@ _DEFAULT_ZONES: Final = 3
 
 _SLICE_FIELDS: Final = ("placementPolicy", "nodeConfig.machineType", "nodeLocations")
 """Fields of a slice that are immutable. The provider has no update of a topology: it would show the change forever and
-try to resize the slice, which GKE refuses."""
+try to resize the slice, which GKE refuses. The first is one of every pool with a placement."""
 
 _CREATION_FIELDS: Final = (
     *("nodeConfig.serviceAccount", "nodeConfig.oauthScopes", "nodeConfig.diskType", "nodeConfig.gvnic"),
@@ -50,6 +50,7 @@ def node_pool(
     that the plan has by name.
     """
     settings, surge = plan.settings, plan.settings.surge
+    immutable = _SLICE_FIELDS if plan.slice_topology is not None else _SLICE_FIELDS[:1] if plan.placement else ()
     return Registration(
         type="gcp:container/nodePool:NodePool",
         arguments=without_none(
@@ -78,17 +79,10 @@ def node_pool(
         protect=plan.protect,
         # The name is fixed, and there are no accelerators for a second pool.
         delete_before_replace=True,
-        replace_on_changes=_replace_on_changes(plan),
+        replace_on_changes=immutable,
         ignore_changes=_ignore_changes(plan),
         timeout=_TIMEOUT,
     )
-
-
-def _replace_on_changes(plan: NodePoolPlan) -> tuple[str, ...]:
-    """Return fields that the provider shows as an update but does not update, so that it would show them forever."""
-    if plan.slice_topology is not None:
-        return _SLICE_FIELDS
-    return _SLICE_FIELDS[:1] if plan.placement is not None else ()
 
 
 def _ignore_changes(plan: NodePoolPlan) -> tuple[str, ...]:

@@ -88,21 +88,18 @@ def node_pool_table(plan: AckFleetPlan) -> Table:
 
 def _tree_table(root: QuotaNodePlan) -> Table:
     resources = list(root.minimum)
-    rows = [
-        [
-            "  " * depth + node.name,
-            *(_range(resource, node) for resource in resources),
-            "–" if node.max_jobs is None else str(node.max_jobs),
-            join_words(list(node.namespaces)) if node.namespaces else "–",
-        ]
-        for depth, node in root.walk()
-    ]
+    rows: list[list[str]] = []
+    for depth, node in root.walk():
+        ends = [[quantity(each, bound[each]) for bound in (node.minimum, node.maximum)] for each in resources]
+        rows.append(
+            [
+                "  " * depth + node.name,
+                *(least if least == most else f"{least}–{most}" for least, most in ends),
+                "–" if node.max_jobs is None else str(node.max_jobs),
+                join_words(list(node.namespaces)) or "–",
+            ]
+        )
     return Table("Quota tree (min–max)", ("node", *resources, "max jobs", "namespaces"), rows)
-
-
-def _range(resource: str, node: QuotaNodePlan) -> str:
-    least, most = quantity(resource, node.minimum[resource]), quantity(resource, node.maximum[resource])
-    return least if least == most else f"{least}–{most}"
 
 
 def job_placement(plan: AckFleetPlan) -> Iterator[str]:

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Severity, closest_match
 from berth.planner.context import PlanningContext
+from berth.spec.fleet import FleetSpec
 from berth.spec.model import to_camel
-from berth.spec.parse import parse_part
+from berth.spec.parse import Parsed, parse_part
 
 
 def part_context(
@@ -27,8 +28,7 @@ def part_context(
     `path` is where its arguments are in the sections. Keys with `known_problems`, whose paths are those of arguments,
     are set aside.
     """
-    placed = [each if each.path[0] in sections else replace(each, path=(*path, *each.path)) for each in known_problems]
-    parsed = parse_part(sections, placed)
+    parsed = parsed_part(sections, path, known_problems)
     assert parsed.spec is not None
     context = PlanningContext(
         name,
@@ -37,8 +37,15 @@ def part_context(
         named_reservations=named_reservations or {},
         cluster_of_others=cluster_of_others,
     )
-    context.problems.entries += [*placed, *parsed.problems]
+    context.problems.entries += parsed.problems
     return context
+
+
+def parsed_part(sections: Mapping[str, Any], path: FieldPath, known_problems: Sequence[Problem]) -> Parsed[FleetSpec]:
+    """Return the parsed sections with all problems, the `known_problems` of the arguments first."""
+    placed = [each if each.path[0] in sections else replace(each, path=(*path, *each.path)) for each in known_problems]
+    parsed = parse_part(sections, placed)
+    return replace(parsed, problems=(*placed, *parsed.problems))
 
 
 def part_problems(problems: Iterable[Problem], path: FieldPath) -> tuple[Problem, ...]:

@@ -82,7 +82,7 @@ def _plan(
     context: PlanningContext,
 ) -> tuple[tuple[NodePoolPlan, ...], tuple[WorkloadPolicyPlan, ...], Mapping[str, str]]:
     context.check_region()
-    planned = pools.plan_pools(context, {})
+    planned = pools.derive_pools(context, {})
     for pool in planned.values():
         _check_needs_nothing_inside(context, pool)
     flavors = plan_flavors(context, planned)

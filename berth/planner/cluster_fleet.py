@@ -42,7 +42,7 @@ def plan_machines(context: PlanningContext) -> ClusterMachines:
     context.check_region()
     reserved_machines = reservations.reserved_machines(context)
     classes = compute_classes.plan_classes(context)
-    planned_pools = pools.plan_pools(context, classes)
+    planned_pools = pools.derive_pools(context, classes)
     demands = pools.reservation_demands(planned_pools)
     reservations.check_reservations(context, reserved_machines, demands)
     planned_flavors = flavors.plan_flavors(context, planned_pools)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.google.fleet import registrations
+from berth.google.fleet import google_resources
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.nodes import Bounds
@@ -48,7 +48,7 @@ class ResourceCount(Struct, frozen=True, kw_only=True):
 def resource_counts(plan: FleetPlan) -> Iterator[ResourceCount]:
     """Everything but machines of the cluster that a plan makes."""
     counts = Counter[tuple[str, str, str]]()
-    for resource in (r for r in registrations(replace(plan, workers=())) if r.kind not in _UNCOUNTED):
+    for resource in (r for r in google_resources(replace(plan, workers=())) if r.kind not in _UNCOUNTED):
         node_pool = resource.key if resource.kind == ResourceKind.NODE_POOL else ""
         for made in resource.registrations().values():
             number = _zone_count(plan, made) if made.type == _NODE_POOL else 1

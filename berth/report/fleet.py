@@ -89,12 +89,9 @@ def team_tables(plan: QueueingPlan) -> tuple[Table, ...]:
     rows: dict[str, list[Sequence[Cell]]] = {}
     for row in whole.rows:
         rows.setdefault(cohorts.get(str(row[0])) or "", []).append(row)
-    return tuple(
-        replace(whole, title=_cohort_title(cohort, rows[cohort]), rows=rows[cohort], folded=True)
-        for cohort in sorted(rows, key=lambda name: (not name, name))
-    )
-
-
-def _cohort_title(cohort: str, rows: Sequence[Sequence[Cell]]) -> str:
-    teams = pluralize(len({row[0] for row in rows}), "team")
-    return f"{f'Cohort {cohort}' if cohort else 'Without a cohort'}: {teams}"
+    tables: list[Table] = []
+    for cohort in sorted(rows, key=lambda name: (not name, name)):
+        teams = pluralize(len({row[0] for row in rows[cohort]}), "team")
+        title = f"{f'Cohort {cohort}' if cohort else 'Without a cohort'}: {teams}"
+        tables.append(replace(whole, title=title, rows=rows[cohort], folded=True))
+    return tuple(tables)

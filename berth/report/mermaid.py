@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from berth.report.tree import COHORT, TreeBox
 
@@ -12,16 +12,9 @@ _ENTITIES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;"}
 
 def tree_mermaid(boxes: Sequence[TreeBox]) -> str:
     """Return the flowchart, from left to right; cohorts are rounded boxes, queues are rectangles."""
-    return "\n".join(["flowchart LR", *_nodes(boxes), *_edges(boxes)]) + "\n"
-
-
-def _nodes(boxes: Sequence[TreeBox]) -> Iterator[str]:
+    lines = ["flowchart LR"]
     for number, box in enumerate(boxes):
         label = "<br/>".join("".join(_ENTITIES.get(c, c) for c in line) for line in box.lines)
-        yield f'  n{number}("{label}")' if box.kind == COHORT else f'  n{number}["{label}"]'
-
-
-def _edges(boxes: Sequence[TreeBox]) -> Iterator[str]:
-    for number, box in enumerate(boxes):
-        if box.parent is not None:
-            yield f"  n{box.parent} --- n{number}"
+        lines.append(f'  n{number}("{label}")' if box.kind == COHORT else f'  n{number}["{label}"]')
+    lines += (f"  n{box.parent} --- n{number}" for number, box in enumerate(boxes) if box.parent is not None)
+    return "\n".join(lines) + "\n"

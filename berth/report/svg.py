@@ -111,11 +111,9 @@ def _box_group(placed: PlacedBox) -> str:
         f'<rect x="{placed.x:.1f}" y="{placed.y:.1f}" width="{placed.width:.1f}" '
         f'height="{placed.height:.1f}" rx="{round_}"/>'
     )
-    lines = "".join(_text_line(placed, number, text) for number, text in enumerate(placed.box.lines))
+    lines = ""
+    for number, text in enumerate(placed.box.lines):
+        name = "" if number else ' class="name"'
+        x, y = placed.x + _PADDING, placed.y + _PADDING + _LINE_HEIGHT * number + 13
+        lines += f'<text x="{x:.1f}" y="{y:.1f}"{name}>{escape(text)}</text>'
     return f'<g class="{placed.box.kind}">{rect}{lines}</g>'
-
-
-def _text_line(placed: PlacedBox, number: int, text: str) -> str:
-    name = "" if number else ' class="name"'
-    x, y = placed.x + _PADDING, placed.y + _PADDING + _LINE_HEIGHT * number + 13
-    return f'<text x="{x:.1f}" y="{y:.1f}"{name}>{escape(text)}</text>'

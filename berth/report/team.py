@@ -53,17 +53,11 @@ def team_boxes(plan: TeamStackPlan, platform: FleetPlan) -> tuple[TreeBox, ...]:
         new_index[index] = len(result)
         parent = None if box.parent is None else new_index[box.parent]
         result.append(TreeBox(box.kind, box.name, box.quotas, parent, box.depth))
-        if box.kind != "cohort":
-            local_queue_names = {local_queue for local_queue, queue in queue_of.items() if queue == box.name}
-            result += _workload_boxes(plan, local_queue_names, new_index[index], box.depth + 1)
+        for key, workload in plan.workloads.items() if box.kind != "cohort" else ():
+            kind, name, queue = workload_object(workload)
+            if queue is not None and queue_of.get(queue) == box.name:
+                result.append(TreeBox(WORKLOAD, key, (), new_index[index], box.depth + 1, (f"{kind} {name}",)))
     return tuple(result)
-
-
-def _workload_boxes(plan: TeamStackPlan, local_queue_names: set[str], parent: int, depth: int) -> Iterator[TreeBox]:
-    for key, workload in plan.workloads.items():
-        kind, name, queue = workload_object(workload)
-        if queue in local_queue_names:
-            yield TreeBox(WORKLOAD, key, (), parent, depth, (f"{kind} {name}",))
 
 
 def _team_figures(plan: TeamStackPlan) -> Iterator[KeyFigure]:

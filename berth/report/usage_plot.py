@@ -62,7 +62,11 @@ def usage_svg(view: UsageView) -> str:
     """Return the picture, in light or dark colors; its description has the highest use of each row."""
     left = _MARGIN + _LETTER_WIDTH * max(len(label) for row in view.rows for label in _labels(row)) + _MARGIN
     width, height = left + _WIDTH + _MARGIN, _ROW * len(view.rows) + 2 * _MARGIN
-    description = "; ".join(_description(row) for row in view.rows)
+    description = "; ".join(
+        f"{row.team} used up to {max((value for _, value in row.points), default=0.0):g} {row.noun} of {row.flavor}, "
+        f"{row.guaranteed:g} are guaranteed"
+        for row in view.rows
+    )
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="usage-plot" role="img" aria-labelledby="usage-plot-title" '
         f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">',
@@ -77,11 +81,6 @@ def usage_svg(view: UsageView) -> str:
 
 def _labels(row: UsageRow) -> tuple[str, str]:
     return f"{row.team}: {row.flavor}", f"{row.guaranteed:g} guaranteed, scale {row.highest:g}"
-
-
-def _description(row: UsageRow) -> str:
-    most = max((value for _, value in row.points), default=0.0)
-    return f"{row.team} used up to {most:g} {row.noun} of {row.flavor}, {row.guaranteed:g} are guaranteed"
 
 
 def _row_group(view: UsageView, row: UsageRow, number: int, left: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -45,17 +45,3 @@ def concepts() -> tuple[Concept, ...]:
 def concepts_by_loss() -> Mapping[str, Concept]:
     """Return the rows by their loss."""
     return {row.loss: row for row in concepts() if row.loss is not None}
-
-
-def markdown_table() -> Iterator[str]:
-    """Yield the table as lines of Markdown."""
-    yield "| concept | Kueue on GKE | ACK One fleet | not supported by |"
-    yield "| --- | --- | --- | --- |"
-    for row in concepts():
-        yield f"| {row.concept} | {row.kueue} | {row.ack} | {_unsupported_cell(row)} |"
-
-
-def _unsupported_cell(row: Concept) -> str:
-    if row.loss is not None and row.lost_on is not None:
-        return f"{DISPLAY_NAMES[row.lost_on]}: `{row.loss}`"
-    return f"{DISPLAY_NAMES[row.refused_on]} refuses {row.refused}" if row.refused_on else ""

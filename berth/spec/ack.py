@@ -167,8 +167,8 @@ class AckSpec(Model):
     """The ACK One fleet."""
 
 
-class AckFleetSpec(AnyFleetSpec):
-    """A fleet on Alibaba Cloud; queues and teams have the same schema as in any fleet."""
+class AckMachines(Model):
+    """The machines of a fleet on Alibaba Cloud."""
 
     placeholders: ClassVar[Mapping[str, object]] = {
         "ack": {
@@ -182,6 +182,11 @@ class AckFleetSpec(AnyFleetSpec):
 
     ack: AckSpec
     """The machines on Alibaba Cloud."""
+
+
+class AckFleetSpec(AckMachines, AnyFleetSpec):
+    """A fleet on Alibaba Cloud; queues and teams have the same schema as in any fleet."""
+
     allow_replacement: Section[str, Reason] = Field(default_factory=dict)
     """Protected resources that may be replaced, each with a reason: `<member>/<node pool>`, `clusters.<member>`,
     `clusterQueues.<name>` or `fleet`."""

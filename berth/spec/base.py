@@ -65,10 +65,6 @@ def default_field(model: type[M], **values: int) -> M:
     return Field(default_factory=cache(lambda: model.model_construct(**values)), json_schema_extra={"default": values})
 
 
-def _null_is_empty(value: Any) -> Any:
-    return {} if value is None else value
-
-
 class Text:
     """Metadata of a string type that must match `pattern` in full; `what` completes the sentence "'x' is not …"."""
 
@@ -114,7 +110,7 @@ class NullIsEmpty:
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
         """Replace an empty value by an empty mapping."""
-        schema = core_schema.no_info_before_validator_function(_null_is_empty, inner())
+        schema = core_schema.no_info_before_validator_function(lambda value: {} if value is None else value, inner())
         return with_json_schema(schema, self._json_schema)
 
     def _json_schema(self, core: Any, generate: Handler) -> Any:
@@ -147,13 +143,25 @@ EMPTY_TEXT: Final = "berth_empty"
 """Type of the error for blank text. Its message proposes an example, which depends on the key."""
 
 
-def _non_empty(value: str) -> str:
-    if not value.strip():
-        raise PydanticCustomError(EMPTY_TEXT, "is empty")
-    return value
+class NotBlank:
+    """Metadata of text that is not blank; `error` is raised for blank text."""
+
+    def __init__(self, error: PydanticCustomError) -> None:
+        self.error = error
+
+    def check(self, value: str) -> str:
+        """Return the value; raise the error if it is blank."""
+        if not value.strip():
+            raise self.error
+        return value
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Add the check of the text to the schema."""
+        schema = core_schema.no_info_after_validator_function(self.check, inner())
+        return with_json_schema(schema, lambda core, generate: {"type": "string", "pattern": r"\S"})
 
 
-NonEmptyText = Annotated[str, AfterValidator(_non_empty), JsonSchema({"type": "string", "pattern": r"\S"})]
+NonEmptyText = Annotated[str, NotBlank(PydanticCustomError(EMPTY_TEXT, "is empty"))]
 """Text that is not blank."""
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"

@@ -49,6 +49,31 @@ _FRAME: dict[str, Any] = {
 `parse` requires them."""
 
 
+class FleetMachines(Model):
+    """Where a fleet on GKE is, its cluster and its machines."""
+
+    project: ProjectId | None = None
+    """Google Cloud project ID, not the number. Required, unless the cluster is an existing one."""
+    project_number: ProjectNumber | None = None
+    """Number of the project, in quotes. Needed for direct grants to teams."""
+    region: Region | None = None
+    """Region of the cluster, such as `us-central1`. Required as `project` is."""
+    accept_region: bool = False
+    """Accept a region, or zones of the cluster, that are newer than Berth's table."""
+    labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
+    """Google Cloud labels of the cluster."""
+    cluster: Entry[ClusterSpec] = default_field(ClusterSpec)
+    """The GKE cluster, or an existing cluster."""
+    reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
+    """Reservations of machines by key."""
+    pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
+    """Pools of machines by name."""
+    compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
+    """Compute classes by name: ways to get nodes, tried in order."""
+    workers: Section[WorkerName, WorkerSpec] = Field(default_factory=dict, max_length=20)
+    """Clusters by name that run the jobs of this one's queues (MultiKueue)."""
+
+
 class AnyFleetSpec(Model):
     """Keys of a fleet on any cloud: the queues, and the teams that use them.
 
@@ -80,33 +105,13 @@ class AnyFleetSpec(Model):
     """Unsupported settings that you accept to lose on this backend (docs/backends.md)."""
 
 
-class FleetSpec(AnyFleetSpec):
+class FleetSpec(FleetMachines, AnyFleetSpec):
     """A fleet of accelerators on GKE, and the Kueue queues of its teams."""
 
     model_config: ClassVar[Mapping[str, Any]] = {**Model.model_config, "json_schema_extra": _FRAME}
     placeholders: ClassVar[Mapping[str, object]] = {"project": "unknown-project", "region": "us-central1"}
     machine_sections: ClassVar[tuple[str, ...]] = ("workers",)
 
-    project: ProjectId | None = None
-    """Google Cloud project ID, not the number. Required, unless the cluster is an existing one."""
-    project_number: ProjectNumber | None = None
-    """Number of the project, in quotes. Needed for direct grants to teams."""
-    region: Region | None = None
-    """Region of the cluster, such as `us-central1`. Required as `project` is."""
-    accept_region: bool = False
-    """Accept a region, or zones of the cluster, that are newer than Berth's table."""
-    labels: Section[CloudLabelKey, CloudLabelValue] = Field(default_factory=dict)
-    """Google Cloud labels of the cluster."""
-    cluster: Entry[ClusterSpec] = default_field(ClusterSpec)
-    """The GKE cluster, or an existing cluster."""
-    reservations: Section[DnsLabel, ReservationSpec] = Field(default_factory=dict)
-    """Reservations of machines by key."""
-    pools: Section[PoolName, PoolSpec] = Field(default_factory=dict)
-    """Pools of machines by name."""
-    compute_classes: Section[ClassName, ComputeClassSpec] = Field(default_factory=dict)
-    """Compute classes by name: ways to get nodes, tried in order."""
-    workers: Section[WorkerName, WorkerSpec] = Field(default_factory=dict, max_length=20)
-    """Clusters by name that run the jobs of this one's queues (MultiKueue)."""
     kueue: Entry[KueueSpec] = default_field(KueueSpec)
     """Kueue, and its own Configuration."""
     jobset: Entry[ControllerSpec] = default_field(ControllerSpec)

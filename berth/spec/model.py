@@ -118,7 +118,13 @@ class Model:
 
     def __init_subclass__(cls) -> None:
         annotations = inspect.get_annotations(cls)
-        own = {name: _take_field(cls, name) for name, text in annotations.items() if not text.startswith("ClassVar")}
+        own: dict[str, FieldInfo] = {}
+        for name in (name for name, text in annotations.items() if not text.startswith("ClassVar")):
+            default: Any = cls.__dict__.get(name, _REQUIRED)
+            if default is not _REQUIRED:
+                delattr(cls, name)  # instances have values of the same name
+            field = default if isinstance(default, FieldInfo) else FieldInfo(default, None, {})
+            own[name] = field.declared_in(cls, name)
         checks = tuple(each for each in vars(cls).values() if hasattr(each, _CHECK_MARK))
         bases = [base for base in cls.__bases__ if issubclass(base, Model)]
         cls.model_fields = {name: field for base in bases for name, field in base.model_fields.items()} | own
@@ -214,14 +220,6 @@ def _model_schema(cls: type[Model]) -> CoreSchema:
     if hook := getattr(cls, "__get_pydantic_json_schema__", None):
         return cast("CoreSchema", {**schema, "metadata": {"pydantic_js_functions": [hook]}})
     return schema
-
-
-def _take_field(cls: type[Model], name: str) -> FieldInfo:
-    """Remove a field from the class and return it, because instances have values of the same name."""
-    default: Any = cls.__dict__.get(name, _REQUIRED)
-    if default is not _REQUIRED:
-        delattr(cls, name)
-    return (default if isinstance(default, FieldInfo) else FieldInfo(default, None, {})).declared_in(cls, name)
 
 
 def _instance(cls: type[Any], values: dict[str, Any], written: set[str]) -> Any:

@@ -50,11 +50,6 @@ def _expand_alert(value: Any) -> Any:
     return {"enabled": value}
 
 
-def _expand_alerts(value: Any) -> Any:
-    """Return a mapping for `false`, which disables all alerts."""
-    return None if value is False else {} if value is True or value is None else value
-
-
 AlertField = Annotated[AlertSpec, BeforeValidator(_expand_alert, json_schema_input_type=bool | AlertSpec)]
 
 
@@ -100,7 +95,7 @@ class MonitoringSpec(Model):
     """Create dashboards for queues and teams, capacity, GPUs and TPU slices, as far as the fleet has them."""
     alerts: Annotated[
         dict[str, AlertField] | None,
-        BeforeValidator(_expand_alerts),
+        BeforeValidator(lambda value: None if value is False else {} if value is True or value is None else value),
         JsonSchema({"type": ["object", "boolean", "null"]}),
     ] = Field(default_factory=dict)
     """`{<alert>: {limit, for}}` changes an alert, `{<alert>: false}` disables it, `false` disables all

@@ -88,10 +88,7 @@ def warn_exposure(claims: FleetQuotaClaims, problems: Problems) -> None:
     cluster = claims.plan.cluster
     if not isinstance(cluster, ClusterPlan):
         return
-    control = cluster.control_plane
-    if control.ip_endpoint and control.public_endpoint and control.authorized_networks is None:
-        message = "the control plane is open to every address; write authorizedNetworks, or publicEndpoint: false"
-        problems.warning("open-control-plane", ("cluster", "controlPlane"), message)
+    warn_open_control_plane(cluster, problems)
     long_jobs = [p.name for p in claims.plan.pools if p.hosts_per_slice and p.hosts_per_slice > 1]
     if long_jobs and not (cluster.maintenance and cluster.maintenance.exclusions):
         message = (
@@ -99,3 +96,11 @@ def warn_exposure(claims: FleetQuotaClaims, problems: Problems) -> None:
             "write maintenance.exclusions"
         )
         problems.warning("no-maintenance-exclusion", ("cluster", "maintenance"), message)
+
+
+def warn_open_control_plane(cluster: ClusterPlan, problems: Problems) -> None:
+    """Warn of a control plane that answers every address."""
+    control = cluster.control_plane
+    if control.ip_endpoint and control.public_endpoint and control.authorized_networks is None:
+        message = "the control plane is open to every address; write authorizedNetworks, or publicEndpoint: false"
+        problems.warning("open-control-plane", ("cluster", "controlPlane"), message)

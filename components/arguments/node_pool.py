@@ -57,6 +57,8 @@ class NodePoolArgs(ComponentArguments):
     """MIG partition size, such as `1g.10gb`."""
     gpu_sharing: Mapping[str, Any] | None = None
     """Share each GPU between containers; quota counts what jobs can request."""
+    image_type: Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"] | None = None
+    """Image of the nodes. A change recreates them one by one. By default GKE's, COS_CONTAINERD."""
     labels: Mapping[str, str] | None = None
     """Additional labels of the nodes; the flavor selects them."""
     local_ssd: Mapping[str, Any] | None = None

@@ -8,27 +8,31 @@ import pulumi
 import pulumi_gcp as gcp
 
 from berth.google.network import nat, nat_address, router, subnetwork, vpc
+from berth.parts.cluster import plan_network
 from berth.plan.gke import NetworkPlan
 
+from ..arguments.network import NetworkArgs
 from ..options import resource_options
 
 
 class Network(pulumi.ComponentResource):
-    """A VPC with one subnet for nodes, pods and services, and NAT if the plan has it.
+    """A VPC with one subnet for nodes, pods and services, and NAT unless its arguments have none.
 
     Owns these and nothing on them: the cluster, its firewall rules and the control plane's range are GKE's. `network`
-    and `subnetwork` are their ids, `nat_address` the address that NAT uses, where the plan reserves one.
+    and `subnetwork` are their ids, `nat_address` the address that NAT uses, where the plan reserves one. A fleet passes
+    its plan instead of arguments.
     """
 
     def __init__(
         self,
         name: str,
-        plan: NetworkPlan,
+        args: NetworkArgs | NetworkPlan,
         *,
         depends_on: Sequence[pulumi.Resource] = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Network", name, None, opts)
+        plan = args if isinstance(args, NetworkPlan) else self._planned(name, args)
         vpc_made = vpc(plan)
         created = gcp.compute.Network(
             f"{name}-vpc", **vpc_made.arguments, opts=resource_options(vpc_made, self, depends_on)
@@ -42,6 +46,13 @@ class Network(pulumi.ComponentResource):
         if plan.nat:
             self._nat(name, plan)
         self.register_outputs({"network": self.network, "subnetwork": self.subnetwork})
+
+    def _planned(self, name: str, args: NetworkArgs) -> NetworkPlan:
+        given = args.given()
+        part = plan_network(name, given.plain, given.problems)
+        args.check(self, name, part.problems)
+        assert part.plan is not None
+        return part.plan
 
     def _nat(self, name: str, plan: NetworkPlan) -> None:
         made = router(plan, self.network)

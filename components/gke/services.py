@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pulumi
 import pulumi_gcp as gcp
 
-from berth.google.services import services
+from berth.google.services import enabled_service
 
 from ..options import resource_options
 
@@ -27,12 +27,10 @@ class Services(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:gke:Services", name, None, opts)
-        self.enabled = {
-            api: gcp.projects.Service(
-                f"{name}-{api.removesuffix('.googleapis.com')}",
-                **made.arguments,
-                opts=resource_options(made, self),
+        self.enabled: dict[str, pulumi.Resource] = {}
+        for api in sorted(apis):
+            made = enabled_service(api, project)
+            self.enabled[api] = gcp.projects.Service(
+                f"{name}-{api.removesuffix('.googleapis.com')}", **made.arguments, opts=resource_options(made, self)
             )
-            for api, made in services(apis, project).items()
-        }
         self.register_outputs({"services": list(self.enabled)})

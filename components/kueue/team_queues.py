@@ -7,17 +7,20 @@ from collections.abc import Mapping, Sequence
 import pulumi
 
 from berth.manifests.kueue import cluster_queue, local_queue
+from berth.parts.queues import plan_queues
 from berth.plan.kueue import ClusterQueuePlan
 
+from ..arguments.team_queues import TeamQueuesArgs
 from ..kubernetes import KubernetesObject, cluster_options
 
 
 class TeamQueues(pulumi.ComponentResource):
-    """Every ClusterQueue of a cluster with its LocalQueues.
+    """The ClusterQueues of a team, as its arguments say, with their LocalQueues.
 
-    There is one component for all: a component is a resource too, and one per queue would add a third to their cost.
-    Names of queues start with `prefix`, by default the component's name and a dash. `namespaces` maps the name of a
-    namespace to the Namespace's output, on which its local queues depend; other namespaces already exist. `flavors` and
+    `cluster_queues` and `local_queues` are their names. A fleet passes the plans of all its queues instead: a component
+    is a resource too, and one per queue would add a third to their cost. Names of resources start with `prefix`, by
+    default the component's name and a dash. `namespaces` maps the name of a namespace to the Namespace's output, on
+    which its local queues depend; other namespaces already exist. `flavors` and
     `checks` map name → object: a queue depends on those that it uses, because Kueue does not delete them before the
     queue. Local queues are created after their cluster queue and deleted before it.
     """
@@ -25,7 +28,7 @@ class TeamQueues(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        plan: Sequence[ClusterQueuePlan],
+        args: TeamQueuesArgs | Sequence[ClusterQueuePlan],
         *,
         prefix: str | None = None,
         namespaces: Mapping[str, pulumi.Input[str]] | None = None,
@@ -36,13 +39,24 @@ class TeamQueues(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
+        plan = self._planned(name, args) if isinstance(args, TeamQueuesArgs) else args
+        if isinstance(args, TeamQueuesArgs) and (namespace := args.given().live.get("namespace")) is not None:
+            namespaces = {each.namespace: namespace for queue in plan for each in queue.local_queues}
         self._cluster, self._namespaces = cluster, namespaces or {}
         names = f"{name}-" if prefix is None else prefix
         for each in plan:
             references = _referenced(each, flavors or {}, checks or {})
             queue = self._cluster_queue(f"{names}{each.name}", each, [*served_by, *references])
             self._local_queues(f"{names}{each.name}", each, queue)
+        self.cluster_queues = [each.name for each in plan]
+        self.local_queues = sorted({local.name for each in plan for local in each.local_queues})
         self.register_outputs({"clusterQueues": [each.name for each in plan]})
+
+    def _planned(self, name: str, args: TeamQueuesArgs) -> Sequence[ClusterQueuePlan]:
+        given = args.given()
+        part = plan_queues(name, given.plain, given.problems)
+        args.check(self, name, part.problems)
+        return part.cluster_queues
 
     def _cluster_queue(
         self, name: str, plan: ClusterQueuePlan, served_by: Sequence[pulumi.Resource]

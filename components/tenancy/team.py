@@ -9,32 +9,48 @@ import pulumi_gcp as gcp
 
 from berth.google.team_identity import team_account, team_account_users, team_grants
 from berth.manifests import tenancy
+from berth.parts.team import plan_team
 from berth.plan.teams import NamespacePlan, TeamPlan
 
+from ..arguments.team import TeamArgs
 from ..kubernetes import KubernetesObject, cluster_options
 from ..options import resource_options
+from .access import Access
 
 
 class Team(pulumi.ComponentResource):
     """A team's namespaces with their isolation, its Kubernetes service accounts, and their grants in the project.
 
-    Owns namespaces that the plan marks as owned, access of people to them, and the identity. Does not own the team's
+    Owns namespaces that are not existing ones, access of people to them, and the identity. Does not own the team's
     local queues (`TeamQueues` creates them in `namespaces`), its buckets and secrets, or other bindings on these.
     `namespaces` maps name → output of an owned namespace. Without a project, the team has no identity in Google Cloud;
     without a cluster resource, its objects are deleted one by one.
+
+    With arguments, also the cluster roles of its people's rights, unless `create_roles` is off. A fleet passes the plan
+    of a team instead, and makes the roles once.
     """
 
     def __init__(
         self,
         name: str,
-        plan: TeamPlan,
+        args: TeamArgs | TeamPlan,
         *,
-        project: str | None,
-        cluster: pulumi.Resource | None,
+        project: str | None = None,
+        cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:tenancy:Team", name, None, opts)
         self._cluster = cluster
+        if isinstance(args, TeamArgs):
+            given = args.given()
+            part = plan_team(name, given.plain, given.problems)
+            args.check(self, name, part.problems)
+            project, (plan,) = given.plain.get("project"), part.teams
+            if part.access is not None and given.plain.get("createRoles", True):
+                below = pulumi.ResourceOptions(parent=self)
+                Access(f"{name}-access", part.access, project=project, cluster=cluster, opts=below)
+        else:
+            plan = args
         options = cluster_options(self, cluster=cluster)
         self.namespaces: Mapping[str, pulumi.Output[str]] = {
             place.name: self._namespace(name, plan, place, options) for place in plan.namespaces if place.owned

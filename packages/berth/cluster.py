@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import pulumi
 
+from berth.parts.cluster import plan_cluster_with_machines
 from berth.plan.gke import ClusterPlan
-from packages.berth.arguments import read_arguments, warn
-from packages.berth.partial import plan_part
+from packages.berth.arguments import read_arguments, refuse, warn
 from packages.berth.scopes import scope_below
 from stacks.machines import create_machines
-
-_OF_FLEET: Final = ("project", "projectNumber", "region", "acceptRegion", "labels", "protect")
 
 
 class Cluster(pulumi.ComponentResource):
@@ -21,9 +19,8 @@ class Cluster(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         arguments = read_arguments("Cluster", args)
-        settings = {"name": name, **arguments.of_model(*_OF_FLEET)}
-        fleet = {key: value for key, value in arguments.plain.items() if key in _OF_FLEET} | {"cluster": settings}
-        plan, problems = plan_part(arguments, name, fleet, part=("cluster",))
+        plan, problems = plan_cluster_with_machines(name, arguments.plain, arguments.problems)
+        refuse(arguments, name, problems)
         assert isinstance(plan.cluster, ClusterPlan)
         super().__init__("berth:index:Cluster", name, None, opts)
         warn(self, problems)

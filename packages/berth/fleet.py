@@ -9,7 +9,7 @@ import pulumi
 
 from berth import outputs
 from berth.backends.interface import backend_of
-from berth.cli.plan.fleet import as_json
+from berth.cli.plan.fleet import fleet_plan_as_json
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation, evaluate_values
 from berth.plan.existing import ExistingClusterPlan
@@ -36,7 +36,7 @@ class Fleet(pulumi.ComponentResource):
         super().__init__("berth:index:Fleet", name, None, opts)
         warn(self, evaluation.warnings)
         scope = scope_below(self, name, arguments)
-        composed = platform.compose(plan, scope)
+        composed = platform.compose_fleet(plan, scope)
         self.outputs = _outputs(evaluation, plan, composed)
         self.register_outputs(dict(self.outputs))
 
@@ -82,7 +82,7 @@ def _outputs(evaluation: Evaluation, plan: FleetPlan, fleet: platform.ComposedFl
         "clusters": {each.plan.cluster.name: _cluster(each) for each in fleet.connections},
         "namespaces": namespaces,
         "queues": {team.name: sorted({each.name for each in team.local_queues}) for team in plan.teams},
-        "plan": as_json(evaluation),
+        "plan": fleet_plan_as_json(evaluation),
         "platform": outputs.platform_output(plan, own.name),
         **{key: value for key, value in optional.items() if value is not None},
     }

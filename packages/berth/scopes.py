@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
+from berth.names import MAX_CLUSTER_NAME, shorten
 from packages.berth.arguments import Arguments
 from stacks.scope import Scope
 
@@ -17,3 +18,8 @@ def scope_below(component: pulumi.ComponentResource, name: str, arguments: Argum
         kubernetes=component.get_provider("kubernetes:index:Provider"),
         kubeconfig=arguments.live.get("kubeconfig"),
     )
+
+
+def own_cluster_provider(scope: Scope, name: str) -> pulumi.ProviderResource:
+    """Return the provider of the cluster of a component: a change of the identifier would replace everything in it."""
+    return scope.existing_cluster_provider(shorten(name, MAX_CLUSTER_NAME))

@@ -7,14 +7,13 @@ from typing import Any
 
 import pulumi
 
-from berth.plan.fleet import FleetPlan
+from berth.parts.queues import QueuesPart, plan_queues
 from components.kueue.admission_checks import AdmissionChecks
 from components.kueue.flavors import Flavors
 from components.kueue.team_queues import TeamQueues as KueueTeamQueues
 from components.kueue.topologies import Topologies
-from packages.berth.arguments import Arguments, read_arguments, warn
-from packages.berth.partial import plan_part
-from packages.berth.scopes import scope_below
+from packages.berth.arguments import read_arguments, refuse, warn
+from packages.berth.scopes import own_cluster_provider, scope_below
 
 
 class TeamQueues(pulumi.ComponentResource):
@@ -22,48 +21,35 @@ class TeamQueues(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         arguments = read_arguments("TeamQueues", args)
-        team = str(arguments.plain.get("team", name))
-        plan, problems = plan_part(arguments, name, _fleet(arguments, team), part=("teams", team))
+        part = plan_queues(name, arguments.plain, arguments.problems)
+        refuse(arguments, name, part.problems)
         super().__init__("berth:index:TeamQueues", name, None, opts)
-        warn(self, problems)
+        warn(self, part.problems)
         scope = scope_below(self, name, arguments)
-        in_cluster = scope.options(scope.existing_cluster_provider(plan.cluster.name))
+        in_cluster = scope.options(own_cluster_provider(scope, name))
         created: Mapping[str, Any] = {}
         if arguments.plain.get("createFlavors", True):
-            created = _flavors(plan, name, in_cluster)
+            created = _flavors(part, name, in_cluster)
         namespace = arguments.live.get("namespace")
-        KueueTeamQueues(
+        queues = KueueTeamQueues(
             f"{name}-queues",
-            plan.cluster_queues,
-            namespaces={} if namespace is None else {team: namespace},
+            part.cluster_queues,
+            namespaces={} if namespace is None else {arguments.plain["team"]: namespace},
             opts=in_cluster,
             **created,
         )
         self.outputs: Mapping[str, pulumi.Input[Any]] = {
-            "clusterQueues": [each.name for each in plan.cluster_queues],
-            "localQueues": sorted({local.name for each in plan.cluster_queues for local in each.local_queues}),
+            "clusterQueues": queues.cluster_queues,
+            "localQueues": queues.local_queues,
         }
         self.register_outputs(dict(self.outputs))
 
 
-def _fleet(arguments: Arguments, team: str) -> Mapping[str, Any]:
-    """Return a fleet on an existing cluster that has the team and its queues alone."""
-    plain = arguments.plain
-    described = {key: plain[key] for key in ("pools", "flavors", "priorities", "protect") if key in plain}
-    cohort = {"cohort": plain["cohort"]} if "cohort" in plain else {}
-    return {
-        **described,
-        "cluster": {"existing": {"context": "unused"}},
-        "cohorts": {plain["cohort"]: {}} if cohort else {},
-        "teams": {team: {**cohort, "queues": plain.get("queues")}},
-    }
-
-
-def _flavors(plan: FleetPlan, name: str, opts: pulumi.ResourceOptions) -> Mapping[str, Any]:
+def _flavors(part: QueuesPart, name: str, opts: pulumi.ResourceOptions) -> Mapping[str, Any]:
     """Create the flavors with their topologies and admission checks; return those that queues name."""
-    topologies = Topologies(f"{name}-topologies", plan.topologies, opts=opts).objects if plan.topologies else None
-    flavors = Flavors(f"{name}-flavors", plan.flavors, opts=opts, topologies=topologies).objects
-    if not plan.admission_checks:
+    topologies = Topologies(f"{name}-topologies", part.topologies, opts=opts).objects if part.topologies else None
+    flavors = Flavors(f"{name}-flavors", part.flavors, opts=opts, topologies=topologies).objects
+    if not part.admission_checks:
         return {"flavors": flavors}
-    checks = AdmissionChecks(f"{name}-admission-checks", plan.admission_checks, plan.provisioning_configs, opts=opts)
+    checks = AdmissionChecks(f"{name}-admission-checks", part.admission_checks, part.provisioning_configs, opts=opts)
     return {"flavors": flavors, "checks": checks.objects}

@@ -80,7 +80,7 @@ def test_shared_parts_of_objects_are_written_once(managed: FleetPlan, monkeypatc
     monkeypatch.setattr(documents, "_text", counted)
     for cache in (documents._scalar, documents._header, documents._list):
         cache.cache_clear()
-    output.write(managed, out := io.StringIO())
+    output.write_objects(managed, out := io.StringIO())
     assert out.getvalue() == alone
     assert max(written.values()) <= 3, "at the most once for each depth at which it stands"
     assert written.total() < alone.count("\n---\n")

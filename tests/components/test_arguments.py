@@ -7,19 +7,32 @@ from typing import Any, cast
 
 import pulumi
 import pulumi_gcp as gcp
+import pulumi_kubernetes as kubernetes
 import pytest
 from pulumi.output import Unknown
 
 from berth.engine import Preview, ProgramError
 from berth.engine import record_program as run_offline
 from berth.evaluate import evaluate_values
+from berth.google.cluster import cluster as google_cluster
 from berth.google.node_pool import node_pool
+from berth.plan.gke import ClusterPlan
 from berth.registration import provider_inputs
 from components.arguments.base import ComponentArguments
+from components.arguments.cluster import ClusterArgs
+from components.arguments.flavors import FlavorsArgs
+from components.arguments.network import NetworkArgs
 from components.arguments.node_pool import NodePoolArgs
 from components.arguments.reservation import ReservationArgs
+from components.arguments.team import TeamArgs
+from components.arguments.team_queues import TeamQueuesArgs
+from components.gke.cluster import Cluster
+from components.gke.network import Network
 from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation
+from components.kueue.flavors import Flavors
+from components.kueue.team_queues import TeamQueues
+from components.tenancy.team import Team
 from tests.engine import UNKNOWN
 
 ZONE = "us-central1-a"
@@ -183,9 +196,168 @@ def test_a_fault_of_the_plan_is_a_line(arguments: Mapping[str, Any], line: str) 
     assert any(each.startswith(line) for each in lines), lines
 
 
+# --- clusters, queues and teams ---------------------------------------------------------------------------------------
+
+
+def test_a_cluster_in_a_network_is_that_of_a_stack_file() -> None:
+    """But for the account of its nodes and the labels, all inputs are those that a fleet registers."""
+
+    def build(opts: pulumi.ResourceOptions) -> None:
+        network = Network("lab", NetworkArgs(region="us-central1", pod_cidr_block="10.64.0.0/16"), opts=opts)
+        cluster = Cluster(
+            "lab",
+            ClusterArgs(
+                project="acme-ml",
+                region="us-central1",
+                network=network.network,
+                subnetwork=network.subnetwork,
+                node_service_account="nodes@acme-ml.iam.gserviceaccount.com",
+                release_channel="rapid",
+                control_plane={"gcp_public_cidrs_access": True, "cidr_block": "172.16.0.32/28"},
+            ),
+            opts=opts,
+        )
+        pulumi.export("kubeconfig", cluster.kubeconfig)
+
+    result = registered(build)
+    made = {each.name: each for each in result.resources if each.type.startswith("gcp:")}
+    assert made.keys() == {"lab-vpc", "lab-subnet", "lab-router", "lab-nat", "lab-cluster"}
+    control_plane = {"gcpPublicCidrsAccess": True, "cidrBlock": "172.16.0.32/28"}
+    settings = {"releaseChannel": "rapid", "controlPlane": control_plane}
+    written = {"project": "acme-ml", "region": "us-central1", "cluster": settings}
+    plan = evaluate_values("lab", written).fleet_plan
+    assert plan is not None and isinstance(plan.cluster, ClusterPlan)
+    theirs = provider_inputs(
+        google_cluster(
+            plan.cluster,
+            network="of the Network",
+            subnetwork="of the Network",
+            node_service_account="nodes@acme-ml.iam.gserviceaccount.com",
+        ).arguments
+    )
+    mine = made["lab-cluster"].inputs
+    assert {key: mine[key] for key in mine if key not in ("network", "subnetwork")} == {
+        key: theirs[key] for key in theirs if key not in ("network", "subnetwork")
+    }
+    assert made["lab-subnet"].inputs["secondaryIpRanges"] == [
+        {"rangeName": "pods", "ipCidrRange": "10.64.0.0/16"},
+        {"rangeName": "services", "ipCidrRange": "10.44.0.0/20"},
+    ]
+    assert [each.text for each in result.messages] == [
+        "control_plane: the control plane is open to every address; write authorized_networks, or "
+        "public_endpoint: false [open-control-plane]"
+    ]
+
+
+def test_a_cluster_in_a_subnet_of_others_names_its_ranges() -> None:
+    arguments = ClusterArgs(
+        project="acme-ml",
+        region="us-central1",
+        network="projects/net/global/networks/shared",
+        subnetwork="projects/net/regions/us-central1/subnetworks/ml",
+        node_service_account="nodes@acme-ml.iam.gserviceaccount.com",
+        pod_range_name="ml-pods",
+        service_range_name="ml-services",
+    )
+    result = registered(lambda opts: Cluster("lab", arguments, opts=opts))
+    (cluster,) = [each.inputs for each in result.resources if each.type == "gcp:container/cluster:Cluster"]
+    # With a range of its own the control plane would need a firewall rule in the network of others.
+    assert "masterIpv4CidrBlock" not in cast("Mapping[str, Any]", cluster["privateClusterConfig"])
+    assert cluster["ipAllocationPolicy"] == {
+        "clusterSecondaryRangeName": "ml-pods",
+        "servicesSecondaryRangeName": "ml-services",
+    }
+
+
+DESCRIBED: Mapping[str, Any] = {
+    "v5e": {"machine_type": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 3, "capacity": {"reservation": "held"}}
+}
+
+
+def inside(build: Callable[[pulumi.ResourceOptions], object]) -> dict[str, Any]:
+    """The Kubernetes objects that a program registers in a cluster, by name."""
+
+    def program() -> None:
+        build(pulumi.ResourceOptions(providers=[kubernetes.Provider("theirs"), gcp.Provider("google")]))
+
+    resources = run_offline(program, project="mine", stack="dev", config={}, preview=False).resources
+    return {each.name: each.inputs for each in resources if each.custom and not each.type.startswith("pulumi:")}
+
+
+def test_flavors_select_and_tolerate_the_nodes_of_a_pool_of_the_same_description() -> None:
+    objects = inside(lambda opts: Flavors("flavors", FlavorsArgs(pools=DESCRIBED), opts=opts))
+    arguments = NodePoolArgs(**SLICES, cluster="c", reservation="held")
+    pool = pools(registered(lambda opts: NodePool("v5e", arguments, opts=opts)))
+    (taint,) = pool["v5e-1-pool"]["nodeConfig"]["taints"]
+    spec = objects["flavors-v5e"]["spec"]
+    assert spec["nodeLabels"]["cloud.google.com/reservation-name"] == "held"
+    assert (taint["key"], taint["value"]) in {(each["key"], each.get("value")) for each in spec["tolerations"]}
+
+
+def test_queues_of_a_team() -> None:
+    def build(opts: pulumi.ResourceOptions) -> None:
+        flavors = Flavors("flavors", FlavorsArgs(pools=DESCRIBED), opts=opts)
+        train = {"flavors": [{"pool": "v5e", "guaranteed": "2 slices"}], "queueing_strategy": "StrictFIFO"}
+        arguments = TeamQueuesArgs(
+            team="vision",
+            cohort="research",
+            namespace=pulumi.Output.from_input("theirs"),
+            pools=DESCRIBED,
+            queues={"train": train},
+        )
+        TeamQueues("queues", arguments, flavors=flavors.objects, opts=opts)
+
+    objects = inside(build)
+    queue = objects["queues-vision-train-cluster-queue"]["spec"]
+    assert (queue["cohortName"], queue["queueingStrategy"]) == ("research", "StrictFIFO")
+    assert objects["queues-vision-train-local-queue/vision/train"]["metadata"]["namespace"] == "theirs"
+
+
+def test_queues_that_promise_more_than_the_pools_have_are_refused() -> None:
+    queues = {"train": {"flavors": [{"pool": "v5e", "guaranteed": "4 slices"}]}}
+    arguments = TeamQueuesArgs(team="vision", pools=DESCRIBED, queues=queues)
+    _, line = refused(lambda opts: TeamQueues("queues", arguments, opts=opts))
+    assert line.startswith("queues.train.flavors[0].guaranteed: ")
+
+
+def test_a_team_with_its_roles() -> None:
+    arguments = TeamArgs(groups=["vision@acme.example"], namespace={"name": "vision-jobs"})
+    objects = inside(lambda opts: Team("vision", arguments, opts=opts))
+    assert objects["vision-namespace"]["metadata"]["name"] == "vision-jobs"
+    assert any(name.startswith("vision-access-") for name in objects)
+    without = TeamArgs(groups=["vision@acme.example"], create_roles=False)
+    assert not any("-access-" in name for name in inside(lambda opts: Team("vision", without, opts=opts)))
+
+
+def test_grants_of_a_team_need_a_project() -> None:
+    arguments = TeamArgs(identity={"roles": ["roles/storage.objectViewer"]})
+    _, line = refused(lambda opts: Team("vision", arguments, opts=opts))
+    assert line == "project: is missing; identity.roles grants permissions in a project [missing-key]"
+
+
+@pytest.mark.parametrize(
+    ("component", "arguments", "line"),
+    [
+        (Cluster, ClusterArgs, "release_chanel: unknown argument; did you mean 'release_channel'? [unknown-key]"),
+        (Network, NetworkArgs, "pod_cidr_blok: unknown argument; did you mean 'pod_cidr_block'? [unknown-key]"),
+        (Reservation, ReservationArgs, "machinetype: unknown argument; did you mean 'machine_type'? [unknown-key]"),
+        (Flavors, FlavorsArgs, "pool: unknown argument; did you mean 'pools'? [unknown-key]"),
+        (TeamQueues, TeamQueuesArgs, "namespac: unknown argument; did you mean 'namespace'? [unknown-key]"),
+        (Team, TeamArgs, "namespacs: unknown argument; did you mean 'namespaces'? [unknown-key]"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_a_misspelt_argument_is_one_line(component: Any, arguments: Any, line: str) -> None:
+    given: dict[str, Any] = {line.partition(":")[0]: "x"}
+    assert line in refused(lambda opts: component("lab", arguments(**given), opts=opts))
+
+
+CLASSES = (NodePoolArgs, ReservationArgs, ClusterArgs, NetworkArgs, FlavorsArgs, TeamQueuesArgs, TeamArgs)
+
+
 def test_every_class_of_arguments_reads_its_fields() -> None:
     """A class without fields, or with types that are not read as live, would let an output into the plan."""
-    for arguments in (NodePoolArgs, ReservationArgs):
+    for arguments in CLASSES:
         assert issubclass(arguments, ComponentArguments) and arguments.types()
     assert [key for key, kind in NodePoolArgs.types().items() if kind.startswith("pulumi.Input")] == [
         "cluster",

@@ -1,11 +1,13 @@
-"""The program on docs/components.md runs, and makes what the page says."""
+"""The programs on docs/components.md run, and make what the page says.
+
+`tests/wheel` runs those that use the installed components where these are installed.
+"""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, cast
@@ -13,20 +15,24 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from berth.engine import ProgramError
 from berth.engine import record_program as run_offline
 from berth.spec.model import to_camel
+from components.arguments.node_pool import NodePoolArgs
+from components.gke.node_pool import NodePool
 from packages.berth.provider import COMPONENTS
 from tests.engine import Run, both_modes, broken_rules, run
 from tests.stack_files import ROOT
 
 MANAGED = {"app.kubernetes.io/managed-by": "berth"}
 PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
+PAGES = [file.read_text(encoding="utf-8") for file in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))]
 
 
 @cache
 def program(preview: bool = False) -> Run:
     """Return the page's program, run by the in-process engine."""
-    (code,) = [each for each in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "Controllers" in each]
+    code = block("python", "TeamQueues(").replace("berth_components", "components")
     return run(lambda: exec(compile(code, "docs/components.md", "exec"), {"__name__": "__main__"}), preview)
 
 
@@ -36,28 +42,28 @@ def test_the_program_makes_these_resources_and_no_others(preview: bool) -> None:
     custom = {each.name: each.type.rpartition(":")[2] for each in made.resources if each.custom}
     assert custom == {
         "google": "gcp",
-        "nodes-account": "Account",
-        "nodes-container.defaultNodeServiceAccount": "IAMMember",
+        "nodes": "IAMMember",
         "network-vpc": "Network",
         "network-subnet": "Subnetwork",
         "network-router": "Router",
         "network-nat": "RouterNat",
-        "cluster-cluster": "Cluster",
+        "lab-cluster": "Cluster",
         "system-pool": "NodePool",
         "l4-pool": "NodePool",
-        "lab": "kubernetes",
+        "kubernetes": "kubernetes",
         "vision": "Namespace",
-        "controllers-kueue": "Release",
+        "kueue": "Release",
         "flavors-l4": "ResourceFlavor",
-        "queues-vision-cluster-queue": "ClusterQueue",
-        "queues-vision-local-queue/vision/train": "LocalQueue",
+        "queues-vision-train-cluster-queue": "ClusterQueue",
+        "queues-vision-train-local-queue/vision/train": "LocalQueue",
     }
 
 
 @both_modes
 def test_the_program_keeps_the_rules_of_components(preview: bool) -> None:
-    """The namespace is the page's own resource, and so in no component."""
-    assert [line for line in broken_rules(program(preview)) if "::vision: " not in line] == []
+    """The account, the namespace and Kueue are the page's own resources, and so in no component."""
+    own = ("::nodes: ", "::vision: ", "::kueue: ")
+    assert [line for line in broken_rules(program(preview)) if not any(each in line for each in own)] == []
 
 
 def test_the_cluster_has_the_safe_defaults_and_the_pool_what_it_was_given() -> None:
@@ -66,7 +72,11 @@ def test_the_cluster_has_the_safe_defaults_and_the_pool_what_it_was_given() -> N
     assert (cluster["deletionProtection"], cluster["project"]) == (True, "acme-ml")
     assert cast("Mapping[str, Any]", cluster["privateClusterConfig"])["enablePrivateNodes"] is True
     pool = made.only_resource("NodePool", "l4-pool")
-    assert pool.inputs["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 4}
+    assert pool.inputs["autoscaling"] == {
+        "totalMinNodeCount": 0,
+        "totalMaxNodeCount": 4,
+        "locationPolicy": "ANY",
+    }
     assert pool.inputs["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
     assert cast("Mapping[str, Any]", pool.inputs["nodeConfig"])["guestAccelerators"] == [
         {"type": "nvidia-l4", "count": 1, "gpuDriverInstallationConfig": {"gpuDriverVersion": "LATEST"}}
@@ -77,17 +87,24 @@ def test_the_queue_has_four_gpus_and_is_deleted_before_its_flavor() -> None:
     made = program()
     queue = made.only_resource("ClusterQueue")
     (group,) = cast("Mapping[str, Any]", queue.inputs["spec"])["resourceGroups"]
-    assert group == {
-        "coveredResources": ["nvidia.com/gpu"],
-        "flavors": [{"name": "l4", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "4"}]}],
+    assert group["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu"]
+    (flavor,) = group["flavors"]
+    assert {each["name"]: each["nominalQuota"] for each in flavor["resources"]} == {
+        "cpu": "32",
+        "memory": "128Gi",
+        "nvidia.com/gpu": "4",
     }
     assert made.only_resource("ResourceFlavor").urn in queue.dependencies
     assert made.only_resource("Release").urn in queue.dependencies
     local_queue = made.only_resource("LocalQueue").inputs
-    assert local_queue["metadata"] == {"name": "train", "namespace": "vision", "labels": MANAGED}
+    assert local_queue["metadata"] == {
+        "name": "train",
+        "namespace": "vision",
+        "labels": MANAGED | {"berth.dev/team": "vision"},
+    }
 
 
-@pytest.mark.parametrize("provider", ["google", "lab"])
+@pytest.mark.parametrize("provider", ["google", "kubernetes"])
 def test_a_child_has_the_provider_of_its_cloud(provider: str) -> None:
     made = program()
     urn = next(each.urn for each in made.resources if each.name == provider)
@@ -151,13 +168,36 @@ def leaves(value: Any) -> list[Any]:
     return [leaf for each in cast("list[Any]", value) for leaf in leaves(each)] if isinstance(value, list) else [value]
 
 
-def test_the_version_on_the_page_is_the_projects() -> None:
-    version = json.loads((ROOT / "packages" / "berth" / "schema.json").read_text(encoding="utf-8"))["version"]
-    assert set(re.findall(r"berth@v([0-9.]+)/packages", PAGE)) == {version}
+def test_a_commit_is_pinned_and_no_tag_is_named() -> None:
+    """A tag that does not exist is what a reader copies. Pulumi splits a source at its last @."""
+    sources = {each for page in PAGES for each in re.findall(r"[\w:/.+]+/acme/[\w/.]*@\w+(?:\.\w+)*", page)}
+    assert sources and {each.rpartition("@")[2] for each in sources} == {"COMMIT"}
+    assert [line for page in PAGES for line in re.findall(r".*(?:berth|packages)@v[0-9].*", page)] == []
 
 
-def test_the_package_is_added_by_a_path_that_ends_in_the_released_version() -> None:
-    """Pulumi splits a source at its last @; the rest must be a version."""
-    sources = re.findall(r"https://github\.com/\S+/packages/\S+|https://github\.com/\S+@\S+", PAGE)
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert set(sources) == {f"https://github.com/acme/berth/packages/berth@v{version}"}
+# --- arguments on the page --------------------------------------------------------------------------------------------
+
+
+def test_the_parts_in_typescript_have_arguments_of_the_package() -> None:
+    """Every name is an argument of its component, and every required one is there."""
+    resources = json.loads((ROOT / "packages" / "berth" / "schema.json").read_text(encoding="utf-8"))["resources"]
+    parts = re.findall(r"new berth\.(\w+)\(\"[\w-]+\", \{(.*?)\}\)", block("typescript", "held.name"), re.DOTALL)
+    assert [kind for kind, _ in parts] == ["Reservation", "NodePool"]
+    for kind, text in parts:
+        written = set(re.findall(r"(?:^|[{,])\s*(\w+)(?=[:,])", re.sub(r"//.*|\"[^\"]*\"", "", text), re.MULTILINE))
+        component = resources[f"berth:index:{kind}"]
+        assert written <= component["inputProperties"].keys(), kind
+        assert set(component["requiredInputs"]) <= written, kind
+
+
+def test_the_faults_on_the_page_are_what_is_printed() -> None:
+    """Those of the package and those of the classes in Python."""
+    shown = re.findall(r"(?m)^  (\w+: .*\[[a-z-]+\])$", PAGE)
+    assert "machine_typ: unknown argument; did you mean 'machine_type'? [unknown-key]" in shown
+
+    def build() -> None:
+        NodePool("v5e", NodePoolArgs(machine_typ="ct5lp-hightpu-4t", slices="3", cluster="c", zone="us-central1-a"))  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+    with pytest.raises(ProgramError) as caught:
+        run_offline(build, project="training", stack="dev", config={})
+    assert set(str(caught.value.__cause__).splitlines()[1:]) <= set(shown)

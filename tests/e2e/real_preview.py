@@ -26,7 +26,7 @@ import yaml
 from google.protobuf.json_format import ParseDict
 from pulumi.runtime.proto import resource_pb2
 
-from berth.cli.preview.tree import as_json
+from berth.cli.preview.tree import preview_as_json
 from berth.engine import Preview, Recorder
 from tests.e2e.support.comparison import Comparison, Real, compared, report
 from tests.e2e.support.elsewhere import provide
@@ -105,7 +105,7 @@ def replayed(log: Path, project: str, stack: str) -> tuple[dict[str, dict[str, A
             outputs = resource_pb2.RegisterResourceOutputsRequest()
             recorder.RegisterResourceOutputs(ParseDict(entry["request"], outputs, ignore_unknown_fields=True))
     made = Preview(project=project, stack=stack, resources=tuple(recorder.recorded.values()), exports={}, messages=())
-    resources: Any = as_json(made)["resources"]
+    resources: Any = preview_as_json(made)["resources"]
     return {one["urn"]: one for one in resources}, agree
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
+import yaml
 
 from tests.packages.plugin import UNKNOWN_TEXT, Constructed, Plugin, is_secret, output_value, running_plugin
 from tests.packages.test_components import POOL_ARGS, SMALL, without_codes
@@ -115,3 +116,22 @@ def test_a_refused_component_leaves_the_plugin_running(plugin: Plugin) -> None:
 
 
 RESERVED = {"project": "acme-ml", "machineType": "g2-standard-24", "zone": "us-central1-a", "count": 4}
+
+
+MISSPELT = {
+    "typescript": {"machineTyp": "g2-standard-24", "zone": "us-central1-a", "nodes": 4.0, "cluster": "theirs"},
+    "yaml": yaml.safe_load("""
+        machineTyp: g2-standard-24
+        zone: us-central1-a
+        nodes: 4
+        cluster: ${cluster.name}
+    """),
+}
+"""The properties of a program as they arrive: numbers of TypeScript are floats, and a cast lets any name through."""
+
+
+@pytest.mark.parametrize("language", MISSPELT)
+def test_a_misspelt_argument_is_one_line_in_every_language(plugin: Plugin, language: str) -> None:
+    """Python's classes are in tests/components/test_arguments.py."""
+    inputs = {**MISSPELT[language], "cluster": output_value(UNKNOWN_TEXT, HELD)}
+    assert refused(plugin, "NodePool", inputs) == ["machineTyp: unknown key 'machineTyp'; did you mean 'machineType'?"]

@@ -102,7 +102,7 @@ def test_the_plan_as_json_has_the_documented_keys(stack: str) -> None:
     section = PAGE.partition("## The plan as JSON")[2]
     rows = re.findall(r"^\| (`.+?) \| (.*) \|$", section, re.MULTILINE)
     documented = {key: re.findall(r"`(\w+)`", words) for row, words in rows for key in re.findall(r"`(\w+)`", row)}
-    result = ack_plan.as_json(evaluation(stack))
+    result = ack_plan.ack_plan_as_json(evaluation(stack))
     assert list(result) == list(documented)
     nested = {"fleet": result["fleet"], "members": result["members"][0], "flavors": result["flavors"][0]}
     nested |= {

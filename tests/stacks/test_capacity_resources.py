@@ -10,7 +10,7 @@ import pytest
 
 from berth.planner import plan_fleet
 from berth.spec.parse import parse_fleet
-from stacks.platform import build
+from stacks.platform import build_platform
 from tests.engine import run
 from tests.small_fleets import ZONE, faults, fleet_with
 from tests.small_fleets import plan as small_plan
@@ -37,7 +37,7 @@ def _node_pools(fleet: str) -> list[dict[str, Any]]:
     """The same for a fleet as JSON, whose program is run once for all tests."""
     document = plan_fleet("dev", parse_fleet(json.loads(fleet)))
     assert document is not None and [p.line() for p in document.problems if p.severity == "fault"] == []
-    done = run(lambda: build(document.plan))
+    done = run(lambda: build_platform(document.plan))
     return [
         dict(one.inputs)
         for one in done.resources_of("NodePool")

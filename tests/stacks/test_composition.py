@@ -8,7 +8,7 @@ from typing import Any
 from berth.engine import RecordedResource
 from berth.engine.answers import NAT_ADDRESS
 from berth.plan.gke import ClusterPlan
-from stacks.platform import build
+from stacks.platform import build_platform
 from tests.engine import run
 from tests.small_fleets import REMOVED, fleet_with
 from tests.small_fleets import plan as small_plan
@@ -141,5 +141,5 @@ def test_joined_names_stay_distinct() -> None:
     result = small_plan(
         fleet_with({"teams": {"ml-vision": {}, "vision": {}}, "clusterQueues": queues, "cohorts": REMOVED})
     )
-    done = run(lambda: build(result))
+    done = run(lambda: build_platform(result))
     assert len(done.resources_of("LocalQueue")) == 2

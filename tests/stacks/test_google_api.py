@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from berth.evaluate import evaluate_stack
-from stacks.platform import build
+from stacks.platform import build_platform
 from tests.engine import run
 from tests.google_api import provider_names, violations
 from tests.stack_files import GKE_STACKS, ROOT, every_stack, resources
@@ -26,7 +26,7 @@ def test_each_resource_matches_its_api_description(stack: str) -> None:
 def test_each_resource_of_a_full_fleet_matches_its_api_description(stack: str) -> None:
     plan = evaluate_stack(f"Pulumi.{stack}.yaml", FULL_FLEETS).fleet_plan
     assert plan is not None
-    google = [one for one in run(lambda: build(plan)).resources if one.type.startswith("gcp:")]
+    google = [one for one in run(lambda: build_platform(plan)).resources if one.type.startswith("gcp:")]
     assert len(google) > 10
     assert {one.name: violation for one in google if (violation := violations(one.type, one.inputs))} == {}
 

@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.cli.render.nodes import NODE_POOL, simulated_nodes
-from berth.diff.guard.classify import classify_urn
+from berth.diff.guard.allowances import GuardedAction
+from berth.diff.guard.classify import lost_resource
+from berth.diff.guard.preview_file import PreviewStep
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
 from tests.stack_files import ALL_STACKS, GKE_STACKS, plan, plan_json, rendered, resources
@@ -174,6 +176,7 @@ def test_a_pool_that_is_replaced_in_place_keeps_its_names(project: Path) -> None
 def test_the_guard_finds_the_pool_of_a_slice_that_the_plan_has_no_longer(placement: dict[str, str]) -> None:
     urn = "urn:pulumi:lab::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::v5e-9-pool"
     inputs = {"name": "nodepool9", "placementPolicy": placement}
-    found = classify_urn(urn, inputs, plan("existing-gke"))
+    step = PreviewStep("delete", urn, {"inputs": inputs})
+    found = lost_resource(step, GuardedAction.DELETE, plan("existing-gke"))
     assert found is not None
     assert (found.name, found.key, found.whole) == ("v5e", "v5e", False)

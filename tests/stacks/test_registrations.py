@@ -29,7 +29,9 @@ def enumerated(plan: FleetPlan | AckFleetPlan) -> dict[tuple[str, str], Registra
     """(type, name in the program) → its registration, without connections to existing clusters."""
     made: dict[tuple[str, str], Registration] = {}
     resources = (
-        on_google_cloud.registrations(plan) if isinstance(plan, FleetPlan) else on_alibaba_cloud.registrations(plan)
+        on_google_cloud.google_resources(plan)
+        if isinstance(plan, FleetPlan)
+        else on_alibaba_cloud.alibaba_resources(plan)
     )
     for resource in resources:
         for role, registration in resource.registrations().items():

@@ -208,7 +208,7 @@ def test_berth_render_prints_what_the_program_registers(stack: str) -> None:
 def manifests_of(planned: FleetPlan) -> list[Any]:
     """What `berth render` prints of one cluster, without the manager's credentials, which only a deployed stack has."""
     stream = io.StringIO()
-    output.write(replace(planned, workers=()), stream)
+    output.write_objects(replace(planned, workers=()), stream)
     return list(yaml.load_all(stream.getvalue(), LOADER))
 
 

@@ -73,10 +73,20 @@ def python(installed: Path, *words: str, cwd: Path) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
-def program() -> str:
-    """The program on docs/components.md that uses the installed components."""
-    (code,) = [each for each in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "StackReference" in each]
+def program(containing: str) -> str:
+    """The program on docs/components.md that contains a text."""
+    (code,) = [each for each in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if containing in each]
     return code
+
+
+def recorded(installed: Path, folder: Path, code: str) -> dict[str, Any]:
+    """What a program registers, run outside the checkout on the in-process engine, which the wheel has."""
+    (folder / "program.py").write_text(code, encoding="utf-8")
+    done = python(installed, "-c", RUN, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    made: dict[str, Any] = json.loads(done.stdout)
+    assert made["places"] == [str(installed / "berth"), str(installed / "berth_components")]
+    return made
 
 
 def test_the_wheel_has_two_packages_and_the_command(wheel: Path) -> None:
@@ -89,13 +99,9 @@ def test_the_wheel_has_two_packages_and_the_command(wheel: Path) -> None:
 
 
 def test_a_program_of_25_lines_makes_a_pool_of_slices_in_a_cluster_of_others(installed: Path, tmp_path: Path) -> None:
-    """It runs on the in-process engine, which the wheel has, and outside the checkout."""
-    assert len(program().splitlines()) <= 25
-    (tmp_path / "program.py").write_text(program(), encoding="utf-8")
-    done = python(installed, "-c", RUN, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    made: dict[str, Any] = json.loads(done.stdout)
-    assert made["places"] == [str(installed / "berth"), str(installed / "berth_components")]
+    code = program("StackReference")
+    assert len(code.splitlines()) <= 25
+    made = recorded(installed, tmp_path, code)
     by_name = {name: (kind, parent, inputs) for kind, name, parent, inputs, _ in made["resources"]}
     assert [name for name, (kind, *_) in by_name.items() if kind.startswith("gcp:")] == [
         "held-request",
@@ -114,6 +120,12 @@ def test_a_program_of_25_lines_makes_a_pool_of_slices_in_a_cluster_of_others(ins
     dependencies = next(each[4] for each in made["resources"] if each[1] == "v5e-3-pool")
     assert any(urn.endswith("::held-request") for urn in dependencies)
     assert made["exports"]["nodeLabels"]["cloud.google.com/gke-tpu-topology"] == "2x4"
+
+
+def test_a_program_with_a_cluster_and_queues_runs_too(installed: Path, tmp_path: Path) -> None:
+    made = recorded(installed, tmp_path, program("TeamQueues("))
+    kinds = {kind for kind, *_ in made["resources"]}
+    assert {"berth:gke:Cluster", "berth:gke:NodePool", "berth:kueue:Flavors", "berth:kueue:TeamQueues"} <= kinds
 
 
 def test_the_installed_command_checks_a_stack_file(installed: Path, tmp_path: Path) -> None:

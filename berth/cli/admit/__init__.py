@@ -15,7 +15,7 @@ from berth.document import Block, Note
 EPILOG = "Example: berth admit stacks/scenarios/multislice.yaml"
 
 
-def command(
+def admit_command(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
@@ -52,9 +52,9 @@ def command(
             value: object = answers
             document: list[Block] = [Note(text.splitlines())]
         else:
-            result = simulate.run(arguments or (), live or (), project_root())
+            result = simulate.simulate_arguments(arguments or (), live or (), project_root())
             value, document, problems = (
-                output.as_json(result),
+                output.simulation_as_json(result),
                 list(output.simulation_document(result)),
                 result.problems,
             )

@@ -39,16 +39,19 @@ def lint_submissions(submissions: Iterable[tuple[FleetPlan, Sequence[ManifestDoc
         faults=tuple(
             each for finding in findings for each in finding.named_problems() if each.severity == Severity.FAULT
         ),
-        notices=tuple(_notices(findings)),
+        notices=tuple(
+            Problem(
+                Severity.WARNING,
+                "no-queue",
+                (),
+                f"{finding.object_name} uses no quota, so it is not simulated",
+                finding.location,
+            )
+            for finding in findings
+            if finding.kind == PROVISIONING_REQUEST and not finding.faults
+        ),
         files=frozenset(finding.file for finding in findings),
     )
-
-
-def _notices(findings: Iterable[Finding]) -> Iterator[Problem]:
-    for finding in findings:
-        if finding.kind == PROVISIONING_REQUEST and not finding.faults:
-            message = f"{finding.object_name} uses no quota, so it is not simulated"
-            yield Problem(Severity.WARNING, "no-queue", (), message, finding.location)
 
 
 def as_differences(own: Iterable[Problem], other: Collection[Problem], stack: str) -> Iterator[Problem]:

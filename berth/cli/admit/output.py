@@ -10,7 +10,7 @@ from berth.cli.admit.simulate import SimulationResult
 from berth.cli.arguments import problem_as_json
 from berth.document import Block, Note, Table
 from berth.simulator.as_json import comparison_to_json, run_to_json
-from berth.simulator.compare import JobDifference, compare_runs
+from berth.simulator.compare import compare_runs
 from berth.simulator.scenario import StepKind
 from berth.simulator.story import JobOutcome, JobStatus, SimulationRun, StepResult
 from berth.simulator.text import MANAGER_NOTICE, NOT_MODELLED, RunFormatter, status_text
@@ -25,7 +25,7 @@ def simulation_document(result: SimulationResult) -> Iterator[Block]:
     if len(result.stories) == 2:
         yield from _differences(*result.stories)
     for story in result.stories if len(result.stories) == 1 else ():
-        rows = [row for moment in story.steps for row in lines(moment, RunFormatter(story, moment))]
+        rows = [row for moment in story.steps for row in step_rows(moment, RunFormatter(story, moment))]
         yield Table("", ("step", "job", "queue", "status", ""), rows)
         yield Note([totals(story)])
         if rows:
@@ -37,7 +37,7 @@ def limitations(story: SimulationRun) -> list[str]:
     return [NOT_MODELLED, *([MANAGER_NOTICE] if story.fleet.setup.workers else [])]
 
 
-def lines(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
+def step_rows(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ...]]:
     """Yield a step as rows of the table: number, job, queue, status and details."""
     number = str(moment.number)
     if moment.kind not in (StepKind.SUBMIT, StepKind.FINISH, StepKind.PROVISIONED):
@@ -76,30 +76,21 @@ def _differences(old: SimulationRun, new: SimulationRun) -> Iterator[Block]:
         yield Note([f"Every job has the same result under {names[0]} and {names[1]}."])
         return
     texts = RunFormatter(old), RunFormatter(new)
-    rows = [
-        (
-            str(d.step_number),
-            texts[0].job_name(d.job),
-            _queue_name(d, texts),
-            _outcome_text(d.old, texts[0]),
-            _outcome_text(d.new, texts[1]),
-        )
-        for d in changes
-    ]
+    rows: list[tuple[str, ...]] = []
+    for change in changes:
+        row, own_texts = (change.new, texts[1]) if change.new else (change.old, texts[0])
+        queue = own_texts.queue_name(row.queue) if row else ""
+        results = _outcome_text(change.old, texts[0]), _outcome_text(change.new, texts[1])
+        rows.append((str(change.step_number), texts[0].job_name(change.job), queue, *results))
     yield Table("", ("step", "job", "queue", *names), rows)
     yield Note(limitations(old))
-
-
-def _queue_name(difference: JobDifference, texts: tuple[RunFormatter, RunFormatter]) -> str:
-    row = difference.new or difference.old
-    return (texts[1] if difference.new else texts[0]).queue_name(row.queue) if row else ""
 
 
 def _outcome_text(row: JobOutcome | None, texts: RunFormatter) -> str:
     return f"{status_text(row.status)}: {texts.describe_outcome(row)}".removesuffix(": ") if row else "–"
 
 
-def as_json(result: SimulationResult) -> dict[str, Any]:
+def simulation_as_json(result: SimulationResult) -> dict[str, Any]:
     """Return a run, or the differences between two runs, as JSON values (docs/admission.md)."""
     problems = [problem_as_json(each) for each in result.problems]
     if not result.stories:

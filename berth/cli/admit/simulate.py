@@ -40,13 +40,16 @@ class SimulationResult(Struct, frozen=True):
         return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
-def run(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> SimulationResult:
+def simulate_arguments(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> SimulationResult:
     """Simulate jobs. `arguments` are one or two stacks, then manifests, folders of manifests, or scenarios.
 
     No stack is needed if a scenario names one. `live` are files with the output of kubectl, the initial state; such a
     file is also recognized among the arguments, by its content.
     """
-    return run_stacks(*_split_arguments(arguments, root), live, root)
+    stacks = 0  # the leading ones, at most two
+    while stacks < min(2, len(arguments)) and _is_stack(arguments[stacks], root):
+        stacks += 1
+    return run_stacks(arguments[:stacks], arguments[stacks:], live, root)
 
 
 def run_stacks(
@@ -66,7 +69,9 @@ def run_stacks(
     stories = [simulation.simulate() for simulation in simulations] if not _has_faults(problems) else []
     problems += _collect_problems(simulations)
     if not _has_faults(problems):
-        problems += manifests.without_jobs(_files_with_jobs(manifests.documents, simulations))
+        scenarios = {document.file for document in job_documents if is_scenario(document)}
+        checked = {document.file for document in states}.union(*(each.files_with_jobs for each in simulations))
+        problems += manifests.without_jobs(checked | scenarios)
     if not (jobs or live or _has_faults(problems)):
         problems.append(
             Problem(Severity.FAULT, "no-jobs", (), f"no jobs to simulate; write berth admit {stacks[0]} JOBS...")
@@ -85,11 +90,6 @@ def _collect_problems(simulations: Sequence[_Simulation]) -> Iterator[Problem]:
             yield from as_differences(simulation.manifest_faults, others[0], simulation.stack)
         else:
             yield from simulation.manifest_faults
-
-
-def _files_with_jobs(documents: Iterable[ManifestDocument], simulations: Iterable[_Simulation]) -> set[str]:
-    read = {each.file for each in documents if is_scenario(each) or is_cluster_state(each)}
-    return read.union(*(simulation.files_with_jobs for simulation in simulations))
 
 
 class _Simulation:
@@ -130,16 +130,16 @@ class _Simulation:
 
     def _check_manifests(self, steps: ScenarioReader) -> None:
         """Collect the faults of `berth lint`; it also has those of reading jobs, which are used only without others."""
-        linted = lint_submissions((self._plan_of(each.fleet), each.documents) for each in steps.submissions)
+        linted = lint_submissions(
+            (next(plan for fleet, plan in self._plans if fleet is each.fleet), each.documents)
+            for each in steps.submissions
+        )
         self.files_with_jobs = linted.files
         read_faults = tuple(each for each in steps.manifest_problems if each.severity == Severity.FAULT)
         self.manifest_faults = linted.faults or read_faults
         if all(each.code in NEVER_ADMITTED for each in self.manifest_faults):
             warnings = [each for each in steps.manifest_problems if each.severity != Severity.FAULT]
             self.problems += [*linted.notices, *(replace(each, path=()) for each in warnings)]
-
-    def _plan_of(self, fleet: SimulatedFleet) -> FleetPlan:
-        return next(plan for simulated, plan in self._plans if simulated is fleet)
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
         evaluation = require_offer(evaluate_stack(stack, self.root))
@@ -155,14 +155,6 @@ class _Simulation:
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
-
-
-def _split_arguments(arguments: Sequence[str], root: pathlib.Path) -> tuple[list[str], list[str]]:
-    """Return the leading stacks, at most two, and the remaining arguments."""
-    stack_count = 0
-    while stack_count < min(2, len(arguments)) and _is_stack(arguments[stack_count], root):
-        stack_count += 1
-    return list(arguments[:stack_count]), list(arguments[stack_count:])
 
 
 def _is_stack(argument: str, root: pathlib.Path) -> bool:

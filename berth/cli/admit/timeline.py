@@ -19,7 +19,7 @@ def story_timeline(story: SimulationRun) -> Timeline:
     """Return a lane for each job, in order of arrival, and the table of `berth admit`."""
     numbers = [moment.number for moment in story.steps]
     first, end = min(numbers, default=0), max(numbers, default=-1) + 1
-    rows = [list(row) for moment in story.steps for row in output.lines(moment, RunFormatter(story, moment))]
+    rows = [list(row) for moment in story.steps for row in output.step_rows(moment, RunFormatter(story, moment))]
     head = ("step", "job", "queue", "status", "details")
     return Timeline(
         lanes=tuple(_lanes(story, end)),

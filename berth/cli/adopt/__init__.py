@@ -13,7 +13,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; wri
 EPILOG = "Example: berth adopt prod cluster.json node-pools.json objects.json"
 
 
-def command(
+def adopt_command(
     name: Name,
     files: Annotated[
         list[pathlib.Path],
@@ -47,12 +47,12 @@ def command(
     if errors := stack_name_errors(name):
         raise typer.BadParameter("; ".join(errors))
     try:
-        result = verb.run(name, files, folder, inside, keep_cluster=keep_cluster)
-        verb.write(result, folder)
+        result = verb.adopt_cluster(name, files, folder, inside, keep_cluster=keep_cluster)
+        verb.write_adopted_files(result, folder)
     except (verb.InvalidInventory, ProgramError, OSError) as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    for line in verb.lines(result):
+    for line in verb.adoption_lines(result):
         typer.echo(line)
     if result.faults:
         typer.echo(

@@ -39,7 +39,7 @@ class AdoptionResult(Struct, frozen=True):
     faults: tuple[Problem, ...]
 
 
-def run(
+def adopt_cluster(
     stack: str,
     answer_files: Sequence[pathlib.Path],
     root: pathlib.Path,
@@ -61,14 +61,16 @@ def run(
     if evaluation.faults or evaluation.fleet_plan is None:
         return AdoptionResult(output_files, adopted.not_adopted, evaluation.faults)
     # Without preview, names that one resource takes from another are known.
-    resources = preview.run(evaluation, root, preview=False).resources
+    resources = preview.run_stack_program(evaluation, root, preview=False).resources
     with _reporting_bad_input():
         files_by_provider = import_files(resources, inventory, evaluation.fleet_plan)
     for provider, content in files_by_provider.items():
         output_files[f"{stack}.{provider}.import.json"] = json.dumps(content, indent=2) + "\n"
     with _reporting_bad_input():
-        changes = [
-            *_not_told(first_update_changes(inventory, evaluation.fleet_plan), adopted.not_adopted),
+        told = {each.subject for each in adopted.not_adopted}
+        first_changes = first_update_changes(inventory, evaluation.fleet_plan)
+        changes = [  # without the objects that stay and have a line already
+            *(each for each in first_changes if each.fate != Fate.LEFT or each.subject not in told),
             *configuration_changes(inventory, evaluation.fleet_plan),
             *other_rights(inventory, evaluation.fleet_plan),
             *display_name_changes(inventory, resources),
@@ -77,12 +79,6 @@ def run(
     return AdoptionResult(
         output_files, (*adopted.not_adopted, *changes, *not_imported(resources, files_by_provider)), ()
     )
-
-
-def _not_told(changes: Sequence[NotAdopted], told: Sequence[NotAdopted]) -> Iterator[NotAdopted]:
-    """Yield the changes without objects that stay and have a line already."""
-    subjects = {each.subject for each in told}
-    yield from (each for each in changes if each.fate != Fate.LEFT or each.subject not in subjects)
 
 
 def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, AdoptedFleet, Evaluation]:
@@ -97,19 +93,15 @@ def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, Adopt
     if not isinstance(evaluation.fleet_plan, FleetPlan):
         return stack_file, adopted, evaluation
     with _reporting_bad_input():
-        completed = _complete(adopted, inventory, stack, evaluation.fleet_plan)
+        plan, completed = evaluation.fleet_plan, adopted
+        if keys := configuration_keys(inventory, plan):
+            completed = with_kueue_keys(completed, keys)
+        if absent := absent_alerts(inventory, stack, plan.monitoring) if plan.monitoring else []:
+            completed = without_alerts(completed, absent)
         if completed != adopted:
             adopted, stack_file = completed, render_stack_file(completed)
             evaluation = drain.evaluate_drained(stack_file, stack)
     return stack_file, adopted, evaluation
-
-
-def _complete(adopted: AdoptedFleet, inventory: ClusterInventory, stack: str, plan: FleetPlan) -> AdoptedFleet:
-    """Return the fleet with what is only known from its plan: alerts that are off, and Kueue's own settings."""
-    if keys := configuration_keys(inventory, plan):
-        adopted = with_kueue_keys(adopted, keys)
-    absent = absent_alerts(inventory, stack, plan.monitoring) if plan.monitoring else []
-    return without_alerts(adopted, absent) if absent else adopted
 
 
 @contextlib.contextmanager
@@ -141,7 +133,7 @@ def _read_texts(answer_files: Sequence[pathlib.Path]) -> dict[str, str]:
     return texts
 
 
-def write(result: AdoptionResult, folder: pathlib.Path) -> None:
+def write_adopted_files(result: AdoptionResult, folder: pathlib.Path) -> None:
     """Write the files. Raises InvalidInventory, and writes none, if one of them exists."""
     if existing := [name for name in result.output_files if (folder / name).exists()]:
         raise InvalidInventory(
@@ -151,7 +143,7 @@ def write(result: AdoptionResult, folder: pathlib.Path) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def lines(result: AdoptionResult) -> Iterator[str]:
+def adoption_lines(result: AdoptionResult) -> Iterator[str]:
     """Yield a line for each file written, and one for each part of the cluster that is not adopted."""
     for name, content in result.output_files.items():
         entries = json.loads(content)["resources"] if name.endswith(".json") else ()

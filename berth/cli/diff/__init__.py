@@ -37,7 +37,7 @@ OutputFormat = Literal["text", "markdown", "json"]
 EPILOG = "Example: berth diff dev --since main --format markdown"
 
 
-def command(
+def diff_command(
     old: Annotated[
         str,
         typer.Argument(

@@ -13,7 +13,7 @@ from berth.cost.changes import compare_costs
 from berth.cost.fleet import FleetCost
 from berth.diff.compare import Changes
 from berth.diff.headline import headline
-from berth.diff.values import camel_case
+from berth.registration import camel_case
 
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""

@@ -46,7 +46,7 @@ Platform = Annotated[
 EPILOG = "Example: berth init prod --project acme-ml-prod --region us-central1 --team vision"
 
 
-def command(
+def init_command(
     name: Name,
     source: From = "multislice",
     project: Project = None,

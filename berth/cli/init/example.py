@@ -57,31 +57,22 @@ def load_example(name: str, root: pathlib.Path) -> ExampleStack:
     )
     evaluation = evaluate_stack(str(file or name), root)
     if file is None and any(problem.code == "no-file" and not problem.place for problem in evaluation.faults):
-        raise ExampleError(_no_example_message(name, root))
+        examples = sorted({each.stem for folder in (root, BERTH_ROOT) for each in (folder / EXAMPLES).glob("*.yaml")})
+        stacks = sorted(f.name.removeprefix("Pulumi.").removesuffix(".yaml") for f in root.glob("Pulumi.*.yaml"))
+        known = f"examples: {', '.join(examples)}" + (f"; stacks: {', '.join(stacks)}" if stacks else "")
+        hint = did_you_mean(name, [*examples, *stacks]) or f"; {known}"
+        raise ExampleError(f"no example and no stack '{name}'{hint}")
     if evaluation.file is None or evaluation.file.file is None or evaluation.faults:
         raise ExampleError("\n".join(problem.line() for problem in evaluation.faults))
     display_path = f"{EXAMPLES}/{name}.yaml" if file else locate(name, root).display_path
-    text = re.sub(_ENCRYPTION_KEYS, "", evaluation.file.file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    if any(_is_encrypted(value) for value in evaluation.file.config.values()):
+    # The encryption of a stack file is that of its own stack.
+    encryption = r"^(encryptionsalt|encryptedkey|secretsprovider):.*\n?"
+    text = re.sub(encryption, "", evaluation.file.file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if any(isinstance(value, Mapping) and "secure" in value for value in evaluation.file.config.values()):
         raise ExampleError(
             f"{display_path}: has encrypted values, which only its own stack can decrypt; choose another example"
         )
     return ExampleStack(display_path, text, evaluation)
-
-
-def _no_example_message(name: str, root: pathlib.Path) -> str:
-    examples = sorted({f.stem for folder in (root, BERTH_ROOT) for f in (folder / EXAMPLES).glob("*.yaml")})
-    stacks = sorted(f.name.removeprefix("Pulumi.").removesuffix(".yaml") for f in root.glob("Pulumi.*.yaml"))
-    known = f"examples: {', '.join(examples)}" + (f"; stacks: {', '.join(stacks)}" if stacks else "")
-    return f"no example and no stack '{name}'{did_you_mean(name, [*examples, *stacks]) or f'; {known}'}"
-
-
-_ENCRYPTION_KEYS = r"^(encryptionsalt|encryptedkey|secretsprovider):.*\n?"
-"""Lines of a stack file that hold the encryption of its own stack."""
-
-
-def _is_encrypted(value: object) -> bool:
-    return isinstance(value, Mapping) and "secure" in value
 
 
 def region_of(location: str) -> str:

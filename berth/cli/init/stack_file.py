@@ -82,11 +82,13 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
         editor = _without_teams(editor, keeps_roles)
     if keeps_roles:
         editor = with_team_roles(editor, example.evaluation, teams)
-    head, body = _split_header(editor.texts[file])
+    head, body = re.split(r"^(?=[^#])", editor.texts[file], maxsplit=1, flags=re.MULTILINE)
+    head = re.sub(r"# yaml-language-server:.*\n", "", head)
     if teams:
         head = f"# From {example.display_path}, with teams of its own.\n"
+        first_key = re.search(r"^ *berth:fleet:.*\n(?:\s*(?:#.*)?\n)*( +)", body, re.MULTILINE)
         new_teams = (roles_text if keeps_roles else teams_text)(example.evaluation, teams)
-        body = f"{body.rstrip()}\n\n{indent(new_teams, _indentation(body))}"
+        body = f"{body.rstrip()}\n\n{indent(new_teams, first_key[1] if first_key else ' ' * 4)}"
         written_teams = cast("Mapping[str, object]", YamlEditor(name, file, {file: body}).value_at(("teams",)) or {})
         if tuple(written_teams) != tuple(teams):
             raise ExampleError(
@@ -117,28 +119,13 @@ def _with_zones(example: ExampleStack, zones: Sequence[str]) -> str:
         return example.text
     new = {old: zones[min(at, len(zones) - 1)] for at, old in enumerate(example.zones)}
     text = re.sub(rf"(?<![\w-])({'|'.join(new)})(?![\w-])", lambda match: new[match[1]], example.text)
-    return re.sub(r"(zones: \[)([^\]]*)\]", lambda match: f"{match[1]}{_without_duplicates(match[2])}]", text)
-
-
-def _without_duplicates(items: str) -> str:
-    return ", ".join(dict.fromkeys(re.split(r",\s*", items)))
+    items = re.compile(r",\s*")
+    return re.sub(r"(?<=zones: \[)[^\]]*(?=\])", lambda match: ", ".join(dict.fromkeys(items.split(match[0]))), text)
 
 
 def _scalar(value: str) -> str:
     """Return text as a YAML scalar that parses to the same text."""
     return yaml.safe_dump(value, width=10_000).splitlines()[0]
-
-
-def _split_header(text: str) -> tuple[str, str]:
-    """Return a file's leading comments, without the line for the language server, and the rest."""
-    head, body = re.split(r"^(?=[^#])", text, maxsplit=1, flags=re.MULTILINE)
-    return re.sub(r"# yaml-language-server:.*\n", "", head), body
-
-
-def _indentation(body: str) -> str:
-    """Return the indentation of the fleet's keys."""
-    match = re.search(r"^ *berth:fleet:.*\n(?:\s*(?:#.*)?\n)*( +)", body, re.MULTILINE)
-    return match[1] if match else " " * 4
 
 
 def _without_teams(editor: YamlEditor, keeps_roles: bool) -> YamlEditor:

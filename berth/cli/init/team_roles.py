@@ -82,20 +82,18 @@ def _entry_shares(evaluation: Evaluation, teams: int) -> Iterator[tuple[FieldPat
     """Yield each entry with what one of the teams gets of it; `total` and `remainder` are those of the flavor."""
     plan = evaluation.fleet_plan
     assert plan is not None
-    entries = {path: (entry, _flavor_name(plan, entry)) for path, entry in _entries(evaluation).items()}
-    guaranteed = {path: _guaranteed(evaluation, path, flavor) for path, (_, flavor) in entries.items()}
-    for path, (_, name) in entries.items():
+    flavor_of_pool = {pool.name: pool.flavor for pool in plan.pools}
+    names = {
+        path: str(entry["flavor"]) if "flavor" in entry else flavor_of_pool[entry["pool"]]
+        for path, entry in _entries(evaluation).items()
+    }
+    guaranteed = {path: _guaranteed(evaluation, path, flavor) for path, flavor in names.items()}
+    for path, name in names.items():
         flavor = next(each for each in plan.flavors if each.name == name)
         whole = flavor_share(evaluation, flavor, teams)
-        of_flavor = sum(guaranteed[other] for other, (_, each) in entries.items() if each == name)
+        of_flavor = sum(guaranteed[other] for other, each in names.items() if each == name)
         own = whole.total * guaranteed[path] // of_flavor // teams if of_flavor else 0
         yield path, replace(whole, own=own)
-
-
-def _flavor_name(plan: FleetPlan, entry: Mapping[str, Any]) -> str:
-    if "flavor" in entry:
-        return str(entry["flavor"])
-    return next(pool.flavor for pool in plan.pools if pool.name == entry["pool"])
 
 
 def _guaranteed(evaluation: Evaluation, path: FieldPath, flavor: str) -> int:

@@ -13,7 +13,7 @@ from berth.evaluate import evaluate_stack
 EPILOG = "Example: berth plan dev --json | jq .teams"
 
 
-def command(
+def plan_command(
     stack: StackArgument, as_json: JsonOption = False, prices: costs.PricesFile = None, everything: AllOption = False
 ) -> None:
     """Show what a stack creates and what each team gets.

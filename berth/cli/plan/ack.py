@@ -11,7 +11,7 @@ from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, Propagatio
 from berth.plan.teams import TeamPlan
 
 
-def as_json(evaluation: Evaluation) -> dict[str, Any]:
+def ack_plan_as_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the plan and its problems as JSON values (docs/backends.md)."""
     plan = evaluation.plan if isinstance(evaluation.plan, AckFleetPlan) else None
     assert plan is not None

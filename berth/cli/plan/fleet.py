@@ -20,10 +20,10 @@ from berth.plan.teams import TeamPlan
 from berth.planner.queueing.quota_tree import QuotaTree, largest_jobs
 
 
-def as_json(evaluation: Evaluation, cost: FleetCost | None = None) -> dict[str, Any]:
+def fleet_plan_as_json(evaluation: Evaluation, cost: FleetCost | None = None) -> dict[str, Any]:
     """Return the plan, its problems and its cost, if given, as JSON values; without a plan, lists are empty."""
     plan = evaluation.fleet_plan
-    priced = {"cost": costs.as_json(cost)} if cost else {}
+    priced = {"cost": costs.cost_as_json(cost)} if cost else {}
     clusters = [plan, *(worker.plan for worker in plan.workers if worker.made_here)] if plan else []
     return {
         "stack": evaluation.stack,

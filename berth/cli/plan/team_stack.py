@@ -14,7 +14,7 @@ VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
 
 
-def as_json(evaluation: Evaluation) -> dict[str, Any]:
+def team_plan_as_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the plan and its problems as JSON values; without a plan, values are empty."""
     plan = evaluation.plan if isinstance(evaluation.plan, TeamStackPlan) else None
     return {

@@ -12,7 +12,7 @@ from berth.cli.arguments import EXIT_FAULTS, JsonOption, StackArgument, evaluate
 EPILOG = "Example: berth preview dev --inputs | less"
 
 
-def command(
+def preview_command(
     stack: StackArgument,
     as_json: JsonOption = False,
     inputs: Annotated[bool, typer.Option("--inputs", help="Also show the inputs of every resource.")] = False,
@@ -27,8 +27,8 @@ def command(
 
     try:
         with terminal.progress("running the program"):
-            result = verb.run(evaluation, project_root())
+            result = verb.run_stack_program(evaluation, project_root())
     except ProgramError as error:
         typer.echo(f"{error}", err=True)
         raise typer.Exit(EXIT_FAULTS) from None
-    typer.echo(format_json(verb.as_json(result)) if as_json else verb.tree(result, inputs))
+    typer.echo(format_json(verb.preview_as_json(result)) if as_json else verb.tree(result, inputs))

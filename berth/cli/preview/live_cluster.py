@@ -19,28 +19,20 @@ def answer_function(plan: FleetPlan | None, token: str, arguments: Mapping[str, 
         raise RuntimeError(
             f"'{token}' needs the provider, which is not available offline; put the value in the plan ({arguments})"
         )
-    return {**arguments, **_identity(cluster), **_settings(cluster)}
-
-
-def _identity(plan: ExistingGkeClusterPlan) -> Mapping[str, object]:
+    limits = cluster.auto_provisioning.limits if cluster.auto_provisioning else ()
+    dns = {"allowExternalTraffic": True, "endpoint": f"{cluster.name}.gke.example"}
+    confidential = {"enabled": True, "confidentialInstanceType": cluster.confidential_nodes}
     return {
-        "id": f"projects/{plan.project}/locations/{plan.location}/clusters/{plan.name}",
+        **arguments,
+        "id": f"projects/{cluster.project}/locations/{cluster.location}/clusters/{cluster.name}",
         "endpoint": _ENDPOINT,
         "masterAuths": [{"clusterCaCertificate": _AUTHORITY}],
-        "masterVersion": f"{plan.version or '99.0'}.99-gke.99",
-    }
-
-
-def _settings(plan: ExistingGkeClusterPlan) -> Mapping[str, object]:
-    limits = plan.auto_provisioning.limits if plan.auto_provisioning else ()
-    dns = {"allowExternalTraffic": True, "endpoint": f"{plan.name}.gke.example"}
-    confidential = {"enabled": True, "confidentialInstanceType": plan.confidential_nodes}
-    return {
-        "enableAutopilot": plan.mode == "autopilot",
-        "datapathProvider": f"{(plan.datapath or 'advanced').upper()}_DATAPATH",
-        "nodeLocations": list(plan.zones),
-        "releaseChannels": [{"channel": plan.release_channel or "REGULAR"}],
-        "workloadIdentityConfigs": [{"workloadPool": plan.workload_pool}],
+        "masterVersion": f"{cluster.version or '99.0'}.99-gke.99",
+        "enableAutopilot": cluster.mode == "autopilot",
+        "datapathProvider": f"{(cluster.datapath or 'advanced').upper()}_DATAPATH",
+        "nodeLocations": list(cluster.zones),
+        "releaseChannels": [{"channel": cluster.release_channel or "REGULAR"}],
+        "workloadIdentityConfigs": [{"workloadPool": cluster.workload_pool}],
         "clusterAutoscalings": [
             {
                 "enabled": bool(limits),
@@ -51,16 +43,16 @@ def _settings(plan: ExistingGkeClusterPlan) -> Mapping[str, object]:
         ],
         "ipAllocationPolicies": [
             {
-                "clusterSecondaryRangeName": plan.pod_range_name or "pods",
-                "servicesSecondaryRangeName": plan.service_range_name or "services",
-                "servicesIpv4CidrBlock": plan.service_range or "10.96.0.0/12",
+                "clusterSecondaryRangeName": cluster.pod_range_name or "pods",
+                "servicesSecondaryRangeName": cluster.service_range_name or "services",
+                "servicesIpv4CidrBlock": cluster.service_range or "10.96.0.0/12",
             }
         ],
-        "confidentialNodes": [confidential] if plan.confidential_nodes else [],
-        "authenticatorGroupsConfigs": [{"securityGroup": plan.security_group}] if plan.security_group else [],
+        "confidentialNodes": [confidential] if cluster.confidential_nodes else [],
+        "authenticatorGroupsConfigs": [{"securityGroup": cluster.security_group}] if cluster.security_group else [],
         "secretManagerConfigs": [{"enabled": True}],
         "monitoringConfigs": [{"managedPrometheuses": [{"enabled": True}]}],
         "enableMultiNetworking": True,
         "controlPlaneEndpointsConfigs": [{"dnsEndpointConfigs": [dns]}],
-        "servicesIpv4Cidr": plan.service_range or "10.96.0.0/12",
+        "servicesIpv4Cidr": cluster.service_range or "10.96.0.0/12",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -22,24 +22,16 @@ from berth.evaluate import Evaluation
 
 _MAX_TEXT = 200
 """Maximum length of a string in the tree; the JSON has the whole string."""
+_BOLD, _DIM, _YELLOW = 1, 2, 33
+_PROVIDER = "pulumi:providers:"
 
 
-class _Style(Struct, frozen=True):
-    """Terminal styles, or none."""
-
-    enabled: bool
-
-    def dim(self, text: str) -> str:
-        return f"\x1b[2m{text}\x1b[0m" if self.enabled and text else text
-
-    def bold(self, text: str) -> str:
-        return f"\x1b[1m{text}\x1b[0m" if self.enabled else text
-
-    def highlight(self, text: str) -> str:
-        return f"\x1b[33m{text}\x1b[0m" if self.enabled and text else text
+def _styled(text: str, style: int, enabled: bool) -> str:
+    """Return text in a style of terminals."""
+    return f"\x1b[{style}m{text}\x1b[0m" if enabled and text else text
 
 
-def run(evaluation: Evaluation, root: Path, *, preview: bool = True) -> Preview:
+def run_stack_program(evaluation: Evaluation, root: Path, *, preview: bool = True) -> Preview:
     """Run the Pulumi program with the config of a stack without faults. Raises ProgramError if the program fails.
 
     With `preview` False it runs as in `pulumi up`, with invented values for outputs that only a cloud knows.
@@ -77,51 +69,47 @@ def tree(preview: Preview, inputs: bool, colour: bool | None = None) -> str:
     Siblings are sorted by type and name. A provider is named where its package has more than one. `inputs` adds every
     input, one line each. `colour` None colours only on a terminal (and never with NO_COLOR set).
     """
-    style = _Style(is_coloured(sys.stdout) if colour is None else colour)
-    parts = [_forest(preview, inputs, style), _exports(preview), _warnings(preview), _counts(preview.resources, style)]
-    return "\n\n".join("\n".join(part) for part in parts if part)
-
-
-def _forest(preview: Preview, inputs: bool, style: _Style) -> list[str]:
-    """Return the lines of the stack, and of default providers if the program uses them, with all their children."""
+    coloured = is_coloured(sys.stdout) if colour is None else colour
     children: dict[str | None, list[RecordedResource]] = defaultdict(list)
     for resource in sorted(preview.resources, key=lambda r: (r.type, r.name)):
         children[resource.parent].append(resource)
-    printer = _TreePrinter(children, _ambiguous(preview.resources), inputs, style)
-    return [line for top in children[None] for line in printer.lines(top, "", "")]
+    providers = Counter(
+        each.type.removeprefix(_PROVIDER) for each in preview.resources if each.type.startswith(_PROVIDER)
+    )
+    several = frozenset(package for package, count in providers.items() if count > 1)
+    printer = _TreePrinter(children, several, inputs, coloured)
+    exports = [f"  {path} = {value}" for path, value in _leaves((), preview.exports)]
+    parts = [
+        [line for top in children[None] for line in printer.lines(top, "", "")],
+        ["exports", *exports] if exports else [],
+        [f"{message.severity}: {message.text}" for message in preview.messages if message.severity != "info"],
+        _counts(preview.resources, coloured),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 class _TreePrinter(Struct, frozen=True):
-    """The context in which lines of the tree are written."""
+    """The context in which lines are written; resources of a package with `several` providers name theirs."""
 
     children: Mapping[str | None, Sequence[RecordedResource]]
-    ambiguous: frozenset[str]
+    several: frozenset[str]
     inputs: bool
-    style: _Style
+    coloured: bool
 
     def lines(self, resource: RecordedResource, indent: str, child_indent: str) -> Iterator[str]:
         """Yield the resource after `indent`, and its children after `child_indent`."""
         children = self.children.get(resource.urn, ())
-        yield indent + self._line(resource)
+        options = ", ".join(_options(resource, resource.type.split(":", 1)[0] in self.several))
+        kind, marks = _styled(resource.type, _DIM, self.coloured), _styled(options, _YELLOW, self.coloured)
+        yield indent + "  ".join(filter(None, [resource.name, kind, marks]))
         detail_indent = child_indent + ("│  " if children else "   ")
-        yield from (self.style.dim(detail_indent + line) for line in (_details(resource) if self.inputs else ()))
+        for line in _details(resource) if self.inputs else ():
+            yield _styled(detail_indent + line, _DIM, self.coloured)
         for child in children:
             last = child is children[-1]
             yield from self.lines(
                 child, child_indent + ("└─ " if last else "├─ "), child_indent + ("   " if last else "│  ")
             )
-
-    def _line(self, resource: RecordedResource) -> str:
-        options = ", ".join(_options(resource, resource.type.split(":", 1)[0] in self.ambiguous))
-        return "  ".join(filter(None, [resource.name, self.style.dim(resource.type), self.style.highlight(options)]))
-
-
-def _ambiguous(resources: Iterable[RecordedResource]) -> frozenset[str]:
-    """Return packages with more than one provider, so that their resources must name it."""
-    counts = Counter(
-        resource.type.rsplit(":", 1)[1] for resource in resources if resource.type.startswith("pulumi:providers:")
-    )
-    return frozenset(package for package, count in counts.items() if count > 1)
 
 
 def _options(resource: RecordedResource, name_provider: bool) -> Iterator[str]:
@@ -173,50 +161,35 @@ def _details(resource: RecordedResource) -> Iterator[str]:
 
 
 def _leaves(path: tuple[str | int, ...], value: object) -> Iterator[tuple[str, str]]:
-    """Yield every scalar or empty collection in a value, with its path."""
-    items = _items(value)
-    if not items and path:
-        yield format_path(path), _format_scalar(value)
+    """Yield every scalar or empty collection in a value as JSON, with its path.
+
+    A marker has no quotes, and a long string is truncated, with its length.
+    """
+    items: list[tuple[str | int, object]] = []
+    if isinstance(value, Mapping):
+        items = list(cast(Mapping[str | int, object], value).items())
+    elif isinstance(value, list):
+        items = list(enumerate(cast(list[object], value)))
     for key, item in items:
         yield from _leaves((*path, key), item)
+    if path and isinstance(value, Marker):
+        yield format_path(path), value
+    elif path and not items:
+        text = json.dumps(value, ensure_ascii=False)
+        cut = f"{text[:_MAX_TEXT]}… ({len(text)} characters)"
+        yield format_path(path), text if len(text) <= _MAX_TEXT else cut
 
 
-def _items(value: object) -> list[tuple[str | int, object]]:
-    """Return the items of a collection, by key or index; none for a scalar."""
-    if isinstance(value, Mapping):
-        return list(cast(Mapping[str | int, object], value).items())
-    return list(enumerate(cast(list[object], value))) if isinstance(value, list) else []
-
-
-def _format_scalar(value: object) -> str:
-    """Return a scalar as JSON, and a marker without quotes; a long string is truncated, with its length."""
-    if isinstance(value, Marker):
-        return value
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}… ({len(text)} characters)"
-
-
-def _exports(preview: Preview) -> list[str]:
-    """Return the stack's outputs."""
-    lines = [f"  {path} = {value}" for path, value in _leaves((), preview.exports)]
-    return ["exports", *lines] if lines else []
-
-
-def _warnings(preview: Preview) -> list[str]:
-    """Return warnings of the SDK, Python or the program."""
-    return [f"{m.severity}: {m.text}" for m in preview.messages if m.severity != "info"]
-
-
-def _counts(resources: Sequence[RecordedResource], style: _Style) -> list[str]:
+def _counts(resources: Sequence[RecordedResource], coloured: bool) -> list[str]:
     """Return the number of resources of each type, most frequent first, and the total without the stack itself."""
     counted = [resource for resource in resources if resource.type != "pulumi:pulumi:Stack"]
     types = sorted(Counter(resource.type for resource in counted).items(), key=lambda item: (-item[1], item[0]))
     components, protected = sum(not resource.custom for resource in counted), sum(one.protect for one in counted)
     total = f"{len(counted)} resources ({components} of them components), {protected} protected"
-    return [*(f"{count:5}  {kind}" for kind, count in types), style.bold(total)]
+    return [*(f"{count:5}  {kind}" for kind, count in types), _styled(total, _BOLD, coloured)]
 
 
-def as_json(preview: Preview) -> dict[str, object]:
+def preview_as_json(preview: Preview) -> dict[str, object]:
     """Return the preview as JSON values: resources sorted by URN, with all keys, spelled as in Pulumi."""
     return {
         "project": preview.project,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 EPILOG = "Example: berth quota dev --json"
 
 
-def command(
+def quota_command(
     stack: StackArgument,
     have: Annotated[
         list[pathlib.Path] | None,

@@ -148,6 +148,7 @@ def _rank(comparison: QuotaComparison) -> tuple[int, str]:
 def _row(comparison: QuotaComparison) -> list[str]:
     required, limit = comparison.required, comparison.limit
     usage = limit.usage if limit else None
+    moved = f" (used instead of {', '.join(comparison.moved)}, which is 0)" if comparison.moved else ""
     return [
         required.metric.name,
         required.location,
@@ -155,13 +156,8 @@ def _row(comparison: QuotaComparison) -> list[str]:
         "–" if limit is None else "unlimited" if limit.limit == UNLIMITED else str(limit.limit),
         "–" if usage is None else str(usage),
         required.metric.unit,
-        _verdict(comparison),
+        _result(comparison) + moved,
     ]
-
-
-def _verdict(comparison: QuotaComparison) -> str:
-    moved = f" (used instead of {', '.join(comparison.moved)}, which is 0)" if comparison.moved else ""
-    return _result(comparison) + moved
 
 
 def _result(comparison: QuotaComparison) -> str:

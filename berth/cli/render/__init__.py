@@ -13,7 +13,7 @@ from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit
 EPILOG = "Example: berth render dev -o manifests/"
 
 
-def command(
+def render_command(
     stack: StackArgument,
     output: Annotated[
         pathlib.Path | None,
@@ -42,7 +42,7 @@ def command(
         raise typer.BadParameter("--nodes and --reader are different outputs; write one of them")
     content = verb.Content.NODES if nodes else verb.Content.READER if reader else verb.Content.OBJECTS
     if output is None:
-        verb.write(plan, sys.stdout, content)
+        verb.write_objects(plan, sys.stdout, content)
         return
     try:
         typer.echo(f"{pluralize(verb.write_folder(plan, output, content), 'object')} in {output}", err=True)

@@ -45,7 +45,8 @@ def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str
         INSTANCE_TYPE: pool.machine_type,
         NODE_POOL: _node_pool_name(pool, number),
     }
-    labels |= _provisioning_label(pool)
+    if pool.capacity not in ("flex-start", "queued"):  # whose values of GKE's label are not documented
+        labels[PROVISIONING] = "spot" if pool.capacity == "spot" else "standard"
     if pool.resource == catalog.extended_resource("tpu"):
         labels[catalog.labels().accelerator_count] = str(pool.accelerators.max // pool.nodes.max)
     if pool.zones:
@@ -72,13 +73,6 @@ def _node_pool_name(pool: PoolPlan, number: int) -> str:
     if index < len(pool.node_pools):
         return pool.node_pools[index].name
     return f"{pool.name}-{index + 1}" if hosts > 1 else pool.name
-
-
-def _provisioning_label(pool: PoolPlan) -> dict[str, str]:
-    """Return GKE's label for spot nodes; its labels for flex-start and queued nodes are not documented."""
-    values = {"spot": "spot", "flex-start": None, "queued": None}
-    value = values.get(pool.capacity, "standard")
-    return {} if value is None else {PROVISIONING: value}
 
 
 def _node_resources(pool: PoolPlan) -> dict[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 import pathlib
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable
 from typing import IO, cast
 
 from berth.backends.interface import backend_of
@@ -30,7 +31,7 @@ class OutputNotEmpty(Exception):
     """The output folder is a file, or contains one that berth did not render; nothing was written."""
 
 
-def write(plan: StackPlan, stream: IO[str], content: Content = Content.OBJECTS) -> None:
+def write_objects(plan: StackPlan, stream: IO[str], content: Content = Content.OBJECTS) -> None:
     """Write every object to `stream` as a YAML document; with workers, a comment precedes each cluster's objects.
 
     `content` can be the simulated nodes of the fleet instead, or the ClusterRole of previews.
@@ -79,16 +80,17 @@ def _require_no_other_files(folder: pathlib.Path, is_ours: Callable[[str], bool]
 
 def _write_cluster(plan: StackPlan, folder: pathlib.Path, content: Content) -> int:
     """Write the objects of one cluster, and return the number of files."""
-    old_files = _require_no_other_files(folder, _is_rendered)
+    old_files = _require_no_other_files(folder, lambda name: re.fullmatch(r"\d{5}-.*\.yaml", name) is not None)
     folder.mkdir(parents=True, exist_ok=True)
     for file in old_files:
         file.unlink()
-    count = 0
-    for name, manifest in _numbered(_objects(plan, content)):
-        with (folder / name).open("w", encoding="utf-8") as stream:
-            stream.write(yaml_document(manifest))
-        count += 1
-    return count
+    number = 0
+    for number, manifest in enumerate(_objects(plan, content), 1):
+        metadata = cast("dict[str, str]", manifest["metadata"])
+        namespace = f"{metadata['namespace']}-" if "namespace" in metadata else ""
+        name = f"{number:05d}-{str(manifest['kind']).lower()}-{namespace}{metadata['name']}.yaml"
+        (folder / name).write_text(yaml_document(manifest), encoding="utf-8")
+    return number
 
 
 def _objects(plan: StackPlan, content: Content) -> Iterable[dict[str, object]]:
@@ -97,14 +99,3 @@ def _objects(plan: StackPlan, content: Content) -> Iterable[dict[str, object]]:
     if content is Content.READER:
         return [preview_reader(_objects(plan, Content.OBJECTS))]
     return backend_of(plan).objects(plan)
-
-
-def _numbered(manifests: Iterable[dict[str, object]]) -> Iterator[tuple[str, dict[str, object]]]:
-    for number, manifest in enumerate(manifests, 1):
-        metadata = cast("dict[str, str]", manifest["metadata"])
-        namespace_prefix = f"{metadata['namespace']}-" if "namespace" in metadata else ""
-        yield f"{number:05d}-{str(manifest['kind']).lower()}-{namespace_prefix}{metadata['name']}.yaml", manifest
-
-
-def _is_rendered(name: str) -> bool:
-    return name[:5].isdecimal() and name[5:6] == "-" and name.endswith(".yaml")

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from berth.cli import comparison
 from berth.cli import prices as costs
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, StackArgument, print_problems, project_root
-from berth.cli.output_file import Output, write_output
+from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, Output, StackArgument, print_problems, project_root, write_output
 from berth.document import Heading, Note, ProblemList
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.revisions import RevisionNotFound
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
     from berth.report.live import LiveView
     from berth.report.timeline import Timeline
     from berth.report.usage_plot import UsageView
-    from berth.report.view import ChangeSummary, ReportOrigin
+    from berth.report.view import ChangeSummary
 
 EPILOG = "Example: berth report dev --since HEAD -o report.html"
 
 
-def command(
+def report_command(
     stack: StackArgument,
     revision: Annotated[
         str | None, typer.Option("--since", metavar="REV", help="Add the changes since this branch left REV.")
@@ -67,7 +66,9 @@ def command(
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
     from berth.cost.fleet import fleet_cost
+    from berth.loader.revisions import current_commit
     from berth.report.page import render_page
+    from berth.report.view import ReportOrigin
 
     changes = (
         None if revision is None or evaluation.faults else _changes_since(stack, evaluation, revision, price_table)
@@ -77,19 +78,12 @@ def command(
     simulation = _simulate(stack, jobs, live) if jobs and not evaluation.faults else None
     timeline = None if simulation is None else _timeline(simulation, live)
     usage = _usage(evaluation, metrics) if metrics and not evaluation.faults else None
-    write_output(render_page(evaluation, fleet_cost, changes, timeline, _origin(), usage, live_section), output)
+    origin = ReportOrigin(datetime.now(UTC).date().isoformat(), version("berth"), current_commit(project_root()))
+    write_output(render_page(evaluation, fleet_cost, changes, timeline, origin, usage, live_section), output)
     if output is not None:
         print_problems(evaluation.faults)
     has_faults = evaluation.faults or (simulation is not None and simulation.faults)
     raise typer.Exit(EXIT_FAULTS if has_faults else EXIT_OK)
-
-
-def _origin() -> ReportOrigin:
-    """Return today's date, the installed version, and the commit of the project if git knows it."""
-    from berth.loader.revisions import current_commit
-    from berth.report.view import ReportOrigin
-
-    return ReportOrigin(datetime.now(UTC).date().isoformat(), version("berth"), current_commit(project_root()))
 
 
 def _live(evaluation: Evaluation, file: pathlib.Path, *, with_jobs: bool) -> LiveView:
@@ -128,7 +122,7 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
 
     if evaluation.fleet_plan is None:
         raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with metrics of Kueue", param_hint="--metrics")
-    result = answer.run(evaluation.fleet_plan, metrics, None, None, "7d")
+    result = answer.measure_usage(evaluation.fleet_plan, metrics, None, None, "7d")
     print_problems(result.problems)
     if result.report is None:
         raise typer.Exit(EXIT_FAULTS)

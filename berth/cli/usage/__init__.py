@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EPILOG = "Example: berth usage dev --queries"
 
 
-def command(
+def usage_command(
     stack: StackArgument,
     metrics: Annotated[
         list[pathlib.Path] | None,
@@ -47,13 +47,13 @@ def command(
     if queries:
         typer.echo(answer.queries_text(plan, period))
         return
-    result = answer.run(plan, metrics or [], prometheus, token_file, period)
+    result = answer.measure_usage(plan, metrics or [], prometheus, token_file, period)
     print_problems(result.problems)
     if result.report is None:
         raise typer.Exit(EXIT_FAULTS)
     match output_format:
         case "json":
-            typer.echo(format_json(tables.as_json(plan.stack, result.report)))
+            typer.echo(format_json(tables.usage_as_json(plan.stack, result.report)))
         case "csv":
             typer.echo(tables.csv_text(result.report), nl=False)
         case "text":

@@ -27,7 +27,7 @@ class UsageResult(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def run(
+def measure_usage(
     plan: FleetPlan, files: Sequence[pathlib.Path], url: str | None, token_file: pathlib.Path | None, period: str
 ) -> UsageResult:
     """Return the figures of the files, or of the Prometheus at `url` for the last `period`."""
@@ -38,7 +38,8 @@ def run(
         return UsageResult(None, tuple(problems.entries))
     report = account_usage(plan, metrics)
     known = metrics.queues() - set(report.unknown_queues)
-    unknown = _listed(report.unknown_queues)
+    more = f" and {len(report.unknown_queues) - _SHOWN} more" if len(report.unknown_queues) > _SHOWN else ""
+    unknown = f"{join_quoted(report.unknown_queues[:_SHOWN])}{more}"
     if not known:
         message = f"no cluster queue of {plan.stack} has a sample, but {unknown} have; name metrics of this fleet"
         problems.fault("other-fleet", (), message)
@@ -68,7 +69,11 @@ def _answers(
         token = None if token_file is None else read_text(token_file, str(token_file), "name a file with a token")
         if isinstance(token, Problem):
             problems.entries.append(token)
-        span = _period(period, problems)
+        span = 0
+        try:
+            span = parse_seconds(period)
+        except ValueError as error:
+            problems.fault("bad-value", ("--last",), str(error))
         if problems.has_faults():
             return []
         end = int(time.time())
@@ -76,14 +81,6 @@ def _answers(
         values = [(metric, parse_json(text, metric, _REMEDY)) for metric, text in texts]
     problems.entries += [value for _, value in values if isinstance(value, Problem)]
     return values
-
-
-def _period(period: str, problems: Problems) -> int:
-    try:
-        return parse_seconds(period)
-    except ValueError as error:
-        problems.fault("bad-value", ("--last",), str(error))
-        return 0
 
 
 def queries_text(plan: FleetPlan, period: str) -> str:
@@ -96,8 +93,3 @@ def queries_text(plan: FleetPlan, period: str) -> str:
     ]
     names = " ".join(f"--metrics {line.rpartition(' ')[2]}" for line in lines)
     return "\n".join([*lines, f"berth usage {plan.stack} {names}"])
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{join_quoted(list(names[:_SHOWN]))}{more}"

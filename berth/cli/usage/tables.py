@@ -33,7 +33,11 @@ def usage_tables(report: UsageReport) -> tuple[Table, Table]:
     """Return what each team used of each flavor, and the waiting of teams whose workloads waited or could have."""
     figures = ("guaranteed", "used", "p95", "borrowed", "lent", "idle", "can return", "lacks", "coverage")
     rows = [_row(account) for team in report.teams for account in team.flavors]
-    waiting = [_waiting_row(team) for team in report.teams if team.waiting is not None]
+    waiting = [
+        [team.team, f"{wait.average:.1f}", f"{wait.p95:.0f}", f"{wait.maximum:.0f}", f"{team.waited_hours or 0.0:.1f}"]
+        for team in report.teams
+        if (wait := team.waiting) is not None
+    ]
     return (
         Table("Team", ("team", "flavor", *figures, ""), rows, numbers=range(2, 11)),
         Table(
@@ -47,24 +51,18 @@ def usage_tables(report: UsageReport) -> tuple[Table, Table]:
 
 def period(report: UsageReport) -> str:
     """Return the period and the distance of its samples."""
-    span = f"{_time(report.start)} to {_time(report.end)} UTC ({_length(report)})"
-    return f"{span}, a sample every {report.step} s"
-
-
-def _time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _length(report: UsageReport) -> str:
+    start, end = (datetime.fromtimestamp(each, UTC).strftime("%Y-%m-%d %H:%M") for each in (report.start, report.end))
     hours = (report.end - report.start) / 3600
-    return f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"  # two days
+    length = f"{hours / 24:.1f} days" if hours >= 48 else f"{hours:.1f} hours"  # two days
+    return f"{start} to {end} UTC ({length}), a sample every {report.step} s"
 
 
 def _row(account: FlavorAccount) -> list[str]:
     if account.used is None:
         unknown = ["–"] * 7
         return [account.team, account.flavor.name, str(account.guaranteed), *unknown, "0%", account.flavor.noun]
-    averages = [account.used.average, account.used.p95, *_averages(account.borrowed, account.lent, account.idle)]
+    others = (account.borrowed, account.lent, account.idle)
+    averages = [account.used.average, account.used.p95, *(each.average if each else 0.0 for each in others)]
     return [
         account.team,
         account.flavor.name,
@@ -75,16 +73,6 @@ def _row(account: FlavorAccount) -> list[str]:
         f"{account.coverage:.0%}",
         account.flavor.noun,
     ]
-
-
-def _averages(*figures: Figures | None) -> list[float]:
-    return [0.0 if each is None else each.average for each in figures]
-
-
-def _waiting_row(team: TeamAccount) -> list[str]:
-    assert team.waiting is not None
-    waiting, hours = team.waiting, team.waited_hours or 0.0
-    return [team.team, f"{waiting.average:.1f}", f"{waiting.p95:.0f}", f"{waiting.maximum:.0f}", f"{hours:.1f}"]
 
 
 def sentences(report: UsageReport) -> Iterator[str]:
@@ -107,7 +95,7 @@ def sentences(report: UsageReport) -> Iterator[str]:
 # --- for machines -----------------------------------------------------------------------------------------------------
 
 
-def as_json(stack: str, report: UsageReport) -> dict[str, Any]:
+def usage_as_json(stack: str, report: UsageReport) -> dict[str, Any]:
     """Return the figures as data; figures are null where there is no sample."""
     return {
         "version": VERSION,

@@ -18,7 +18,7 @@ from berth.cli.workload import options
 EPILOG = "Example: berth workload dev vision train --slices 2 --image IMAGE -- python train.py"
 
 
-def command(
+def workload_command(
     stack: StackArgument,
     team: options.Team,
     queue: options.Queue,
@@ -53,11 +53,11 @@ def command(
     evaluation = evaluate_or_exit(stack, needs="jobs")
     from berth.cli.workload import generate as verb
 
-    result = verb.run(evaluation, team, queue, given_options)
+    result = verb.generate_workload(evaluation, team, queue, given_options)
     if as_json:
-        typer.echo(format_json(verb.as_json(result)))
+        typer.echo(format_json(verb.workload_as_json(result)))
     else:
         print_problems(result.problems)
         if not result.faults:
-            typer.echo(verb.text(result))
+            typer.echo(verb.workload_text(result))
     raise typer.Exit(EXIT_FAULTS if result.faults else EXIT_OK)

@@ -21,7 +21,7 @@ from berth.workloads.result import WorkloadResult
 _EXAMPLES = {"cpu": "4 or 500m", "memory": "16Gi"}
 
 
-def run(evaluation: Evaluation, team: str, queue: str, options: Mapping[str, Any]) -> WorkloadResult:
+def generate_workload(evaluation: Evaluation, team: str, queue: str, options: Mapping[str, Any]) -> WorkloadResult:
     """Return the workload for a team's queue, named as in the stack file or as in the cluster.
 
     `options` are the fields of `WorkloadOptions`, with cpu, memory and the run duration as typed text.
@@ -75,13 +75,13 @@ def _option_fault(problems: Problems, option: str, value: str, message: str) -> 
     problems.fault("bad-value", (f"--{option}",), f"'{value}' {message}")
 
 
-def text(result: WorkloadResult) -> str:
+def workload_text(result: WorkloadResult) -> str:
     """Return the objects as YAML, with comments above them."""
     notes = "".join(f"# {note}\n" for note in result.notes)
     return (notes + "".join(map(yaml_document, result.objects))).rstrip("\n")
 
 
-def as_json(result: WorkloadResult) -> dict[str, Any]:
+def workload_as_json(result: WorkloadResult) -> dict[str, Any]:
     """Return the result as JSON values."""
     return {
         "objects": list(result.objects),

@@ -1,14 +1,15 @@
-"""Allowances of a stack file: whether a change is allowed, and which allowances are unused."""
+"""Protected resources, and the allowances of a stack file: whether a change is allowed, and which are unused."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
 from berth.plan.allowances import AllowancesPlan
+from berth.resource import ResourceKind
 
 
 class GuardedAction(StrEnum):
@@ -44,23 +45,18 @@ class IdleAllowance(Struct, frozen=True):
 
 
 def unused_allowances(
-    section_prefix: str, old: AllowancesPlan | None, new: AllowancesPlan, used: Container[tuple[str, str]]
+    section_prefix: str, old: AllowancesPlan | None, new: AllowancesPlan, used: set[tuple[str, str]]
 ) -> Iterator[IdleAllowance]:
-    """Yield allowances that are not in `used` (action and key); `where` is the prefix of their section."""
-    for key in sorted(new.replacement):
-        if (GuardedAction.REPLACE, key) not in used:
-            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[GuardedAction.REPLACE], key, new.replacement[key])
-    for key in sorted(new.deletion):
-        if (GuardedAction.DELETE, key) not in used and old is not None and key in old.deletion:
-            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[GuardedAction.DELETE], key, new.deletion[key])
-    for key in sorted(new.change):
-        if not used_change(key, used):
-            yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[GuardedAction.REFUSE], key, new.change[key])
-
-
-def used_change(key: str, used: Container[tuple[str, str]]) -> bool:
-    """Return whether a guarded update in place has this key."""
-    return (GuardedAction.UNPROTECT, key) in used or (GuardedAction.REFUSE, key) in used
+    """Yield allowances that are not in `used` (action and key); `section_prefix` is what their sections begin with."""
+    deletions = {key: why for key, why in new.deletion.items() if old is not None and key in old.deletion}
+    for actions, reasons in (
+        ((GuardedAction.REPLACE,), new.replacement),
+        ((GuardedAction.DELETE,), deletions),
+        ((GuardedAction.UNPROTECT, GuardedAction.REFUSE), new.change),
+    ):
+        for key in sorted(reasons):
+            if not used.intersection((action, key) for action in actions):
+                yield IdleAllowance(section_prefix + ALLOWANCE_SECTION[actions[0]], key, reasons[key])
 
 
 def allowance_reason(action: GuardedAction, key: str, allowances: AllowancesPlan) -> str | None:
@@ -72,3 +68,45 @@ def allowance_reason(action: GuardedAction, key: str, allowances: AllowancesPlan
     if not allowances.protect:
         return UNPROTECTED
     return (allowances.replacement if action == GuardedAction.REPLACE else allowances.deletion).get(key)
+
+
+# --- protected resources ----------------------------------------------------------------------------------------------
+
+
+class ProtectedKind(Struct, frozen=True):
+    """A kind of protected resource.
+
+    Its Pulumi name is `name_prefix`, the key and `name_suffix`; `allowance_format` is its name in an allowance, made of
+    its `key` or its `pool`.
+    """
+
+    kind: ResourceKind
+    type_token: str
+    name_suffix: str
+    allowance_format: str
+    name_prefix: str = ""
+
+    def resource_key(self, name: str) -> str:
+        """Return the key of a resource named `name`."""
+        return name.removeprefix(self.name_prefix).removesuffix(self.name_suffix)
+
+    def allowance_key(self, key: str, pool: str | None = None) -> str:
+        """Return the name in an allowance: `cluster`, `v5e`, `reservations.l4`."""
+        return self.allowance_format.format(key=key, pool=pool)
+
+
+_GKE_KINDS: Final = (
+    ProtectedKind(ResourceKind.CLUSTER, "gcp:container/cluster:Cluster", "-cluster", "{key}"),
+    ProtectedKind(ResourceKind.NODE_POOL, "gcp:container/nodePool:NodePool", "-pool", "{pool}"),
+    ProtectedKind(
+        ResourceKind.RESERVATION, "gcp:compute/reservation:Reservation", "-reservation", "reservations.{key}"
+    ),
+    ProtectedKind(
+        ResourceKind.FUTURE_RESERVATION,
+        "gcp:compute/futureReservation:FutureReservation",
+        "-request",
+        "reservations.{key}",
+    ),
+)
+PROTECTED_ON_GKE: Final = {each.kind: each for each in _GKE_KINDS}
+PROTECTED_BY_TYPE: Final = {each.type_token: each for each in _GKE_KINDS}

@@ -7,23 +7,32 @@ cannot distinguish the two: an allowance to replace does not allow a deletion, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, IdleAllowance, allowance_reason, unused_allowances
-from berth.diff.guard.protected import PROTECTED_ON_GKE
-from berth.diff.kinds import ChangeKind
+from berth.diff.guard.allowances import (
+    CLUSTER_KEY,
+    PROTECTED_ON_GKE,
+    GuardedAction,
+    IdleAllowance,
+    ProtectedKind,
+    allowance_reason,
+    unused_allowances,
+)
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect, ResourceChange, in_worker
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, WorkerPlan
-from berth.plan.kueue import ClusterQueuePlan, FlavorPlan
+from berth.plan.kueue import ClusterQueuePlan
+from berth.plan.teams import QueueingPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from berth.resource import IN_WORKER, ResourceKind
 
 QUEUE_DRAINED = "the queue is drained"
+_QUEUES = "clusterQueues."
+"""The beginning of the keys of queues in allowances."""
 
 
 class GuardedChange(Struct, frozen=True):
@@ -49,19 +58,24 @@ class GuardedChange(Struct, frozen=True):
     worker: str | None = None
 
 
-def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceChange]) -> tuple[GuardedChange, ...]:
-    """Return every loss of a protected resource between two plans, allowed or not.
+def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceChange]) -> Iterator[GuardedChange]:
+    """Yield every loss of a protected resource between two plans, allowed or not.
 
     `changed` is the result of `compare_resources`.
     """
     own_changes = [change for change in changed if IN_WORKER not in change.key]
-    cluster_changes = list(_guarded_in_cluster(own_changes, old, new, (old.allowances, new.allowances)))
-    result = [*cluster_changes, *_guarded_queues(old, new), *_queues_of_cluster(old, cluster_changes)]
+    losses = list(_lost_resources(own_changes, old, new))
+    yield from (*losses, *removed_queues(old, new), *_queues_of_cluster(old, losses))
     if any(change.kind == ResourceKind.CONNECTION and change.what == ChangeKind.REPLACED for change in own_changes):
-        result += _moved_queues(old, new)
+        # The queues of an existing cluster that another one replaces; each needs its own allowance.
+        kept = {queue.name for queue in new.cluster_queues}
+        for guarded in _replaced_queues(old):
+            if guarded.name in kept:
+                key = f"clusterQueues.{guarded.name}"
+                yield replace(guarded, key=key, allowed=allowance_reason(GuardedAction.REPLACE, key, old.allowances))
     for worker in old.workers:
-        result += [_with_worker(worker.name, guarded) for guarded in _in_one_worker(worker, new, changed)]
-    return tuple(result)
+        for guarded in _in_one_worker(worker, new, changed):
+            yield replace(guarded, name=f"{worker.name}{IN_WORKER}{guarded.name}", worker=worker.name)
 
 
 def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[ResourceChange]) -> Iterator[GuardedChange]:
@@ -69,24 +83,19 @@ def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[Resourc
     old, new_worker = worker.plan, next((each for each in new.workers if each.name == worker.name), None)
     after = new_worker and new_worker.plan
     worker_changes = [each for each in map(in_worker, changed) if each is not None and each[0] == worker.name]
-    allowances = old.allowances, after.allowances if after else AllowancesPlan()
-    resource_guards = list(_guarded_in_cluster([change for _, change in worker_changes], old, after, allowances))
-    yield from resource_guards
+    losses = list(_lost_resources([change for _, change in worker_changes], old, after))
+    yield from losses
     if new_worker is not None and new_worker.way != worker.way:
         reason = allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, old.allowances)
         yield from (replace(guarded, allowed=reason) for guarded in _replaced_queues(old))
     elif after is not None:
         kept = {queue.name for queue in new.cluster_queues}
-        yield from (guarded for guarded in _guarded_queues(old, after) if guarded.name in kept)
-        yield from _queues_of_cluster(old, resource_guards)
+        yield from (guarded for guarded in removed_queues(old, after) if guarded.name in kept)
+        yield from _queues_of_cluster(old, losses)
     elif not worker.made_here:  # queues of a worker that is created here are deleted with its cluster
         reason = allowance_reason(GuardedAction.DELETE, CLUSTER_KEY, old.allowances)
-        for guarded in _guarded_queues(old, None):
+        for guarded in removed_queues(old, None):
             yield replace(guarded, key=CLUSTER_KEY, allowed=reason or guarded.allowed)
-
-
-def _with_worker(worker: str, guarded: GuardedChange) -> GuardedChange:
-    return replace(guarded, name=f"{worker}{IN_WORKER}{guarded.name}", worker=worker)
 
 
 def worker_plan(plan: FleetPlan, worker: str) -> FleetPlan | None:
@@ -96,62 +105,51 @@ def worker_plan(plan: FleetPlan, worker: str) -> FleetPlan | None:
 
 def idle_allowances(
     old: FleetPlan, new: FleetPlan, guarded_changes: Iterable[GuardedChange]
-) -> tuple[IdleAllowance, ...]:
+) -> Iterator[IdleAllowance]:
     """Yield allowances of the new file that are not needed: those of the fleet, then those of its workers.
 
     An allowance to delete is deployed one change before the deletion, so it is unused only from the second change on.
+    Allowances for queues in workers are those of the fleet.
     """
-    used = {
-        (guarded.worker if not _is_fleet_allowance(guarded.key) else None, guarded.action, guarded.key)
-        for guarded in guarded_changes
-    }
-    result = list(
-        unused_allowances(
-            "", old.allowances, new.allowances, {(action, key) for worker, action, key in used if not worker}
-        )
-    )
+    used: dict[str | None, set[tuple[str, str]]] = {}
+    for guarded in guarded_changes:
+        worker = None if guarded.key.startswith(_QUEUES) else guarded.worker
+        used.setdefault(worker, set()).add((guarded.action, guarded.key))
+    yield from unused_allowances("", old.allowances, new.allowances, used.get(None, set()))
     for worker in new.workers:
         before = worker_plan(old, worker.name)
-        used_in_worker = {(action, key) for name, action, key in used if name == worker.name}
-        worker_allowances = unused_allowances(
-            f"workers.{worker.name}.", before and before.allowances, worker.plan.allowances, used_in_worker
+        section = f"workers.{worker.name}."
+        idle = unused_allowances(
+            section, before and before.allowances, worker.plan.allowances, used.get(worker.name, set())
         )
-        result += [each for each in worker_allowances if not _is_fleet_allowance(each.key)]
-    return tuple(result)
+        yield from (each for each in idle if not each.key.startswith(_QUEUES))
 
 
-def _is_fleet_allowance(key: str) -> bool:
-    """Return whether an allowance of the fleet also applies inside workers, as those of queues do."""
-    return key.startswith("clusterQueues.")
-
-
-def _guarded_in_cluster(
-    changed: Iterable[ResourceChange],
-    old: FleetPlan,
-    new: FleetPlan | None,
-    allowances: tuple[AllowancesPlan, AllowancesPlan],
+def _lost_resources(
+    changed: Iterable[ResourceChange], old: FleetPlan, new: FleetPlan | None
 ) -> Iterator[GuardedChange]:
-    """Yield the losses in one cluster; `allowances` are those of the old and of the new stack file."""
+    """Yield the replaced or deleted resources of one cluster; `new` is None if it is deleted."""
     kept = {pool.name for pool in new.own_pools} if new else set[str]()
-    return guarded_resources(changed, _allowance_key, kept, allowances, node_pool_names(old))
+    allowances = old.allowances, new.allowances if new else AllowancesPlan()
+    return lost_resources(changed, PROTECTED_ON_GKE, kept, allowances, names_by_key(old))
 
 
-def guarded_resources(
+def lost_resources(
     changed: Iterable[ResourceChange],
-    key_of: Callable[[ResourceChange], str | None],
+    protected: Mapping[ResourceKind, ProtectedKind],
     kept: Collection[str],
     allowances: tuple[AllowancesPlan, AllowancesPlan],
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, str],
 ) -> Iterator[GuardedChange]:
-    """Yield the replaced or deleted resources that have a key for an allowance.
+    """Yield the replaced or deleted resources of `protected` kinds.
 
     `kept` are the pools after the change, `allowances` those of the old and of the new stack file, `names` the
     names of node pools by key, where they differ.
     """
     grouped: dict[tuple[str, GuardedAction], list[ResourceChange]] = {}
     for change in changed:
-        key = key_of(change)
-        if key is not None and change.what in (ChangeKind.REPLACED, ChangeKind.DELETED):
+        if change.kind in protected and change.what in (ChangeKind.REPLACED, ChangeKind.DELETED):
+            key = protected[change.kind].allowance_key(change.key, change.pool)
             action = GuardedAction.REPLACE if change.what == ChangeKind.REPLACED else GuardedAction.DELETE
             grouped.setdefault((key, action), []).append(change)
     for (key, action), parts in grouped.items():
@@ -164,52 +162,37 @@ def guarded_resources(
             action=action,
             because=because,
             first=first,
-            parts=tuple((names or {}).get(part.key, part.key) for part in parts if part.pool),
+            parts=tuple(names.get(part.key, part.key) for part in parts if part.pool),
             whole=action == GuardedAction.REPLACE or parts[0].pool not in kept,
             allowed=allowance_reason(action, key, allowances[0 if first else 1]),
         )
 
 
-def node_pool_names(plan: FleetPlan) -> Mapping[str, str]:
+def names_by_key(plan: FleetPlan) -> Mapping[str, str]:
     """Return the names in GKE of a plan's node pools, by the keys that they have in the program."""
     return {each.key: each.name for pool in plan.own_pools for each in pool.node_pools}
 
 
-def _allowance_key(change: ResourceChange) -> str | None:
-    protected_kind = PROTECTED_ON_GKE.get(change.kind)
-    return protected_kind and protected_kind.allowance_key(change.key, change.pool)
-
-
-def _guarded_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[GuardedChange]:
-    """Yield the removed queues that had a guarantee."""
-    for queue, guaranteed_flavors in removed_guarantees(
-        old.flavors, old.cluster_queues, new.cluster_queues if new else ()
-    ):
-        key = f"clusterQueues.{queue.name}"
-        reason = allowance_reason(GuardedAction.DELETE, key, old.allowances) or (
-            QUEUE_DRAINED if _is_drained(queue) else None
-        )
-        yield GuardedChange(
-            ResourceKind.QUEUE,
-            queue.name,
-            key,
-            GuardedAction.DELETE,
-            flavors=guaranteed_flavors,
-            first=True,
-            allowed=reason,
-        )
-
-
 def removed_guarantees(
-    flavors: Iterable[FlavorPlan], old: Iterable[ClusterQueuePlan], new: Iterable[ClusterQueuePlan]
+    old: QueueingPlan, new: QueueingPlan | None
 ) -> Iterator[tuple[ClusterQueuePlan, tuple[str, ...]]]:
     """Yield the removed queues that had a guarantee, each with the flavors that it guaranteed."""
-    kept = {queue.name for queue in new}
-    resources = {f.name: f.resource for f in flavors}
-    for queue in old:
-        guaranteed_flavors = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
-        if queue.name not in kept and guaranteed_flavors:
-            yield queue, guaranteed_flavors
+    kept = {queue.name for queue in new.cluster_queues} if new else set[str]()
+    resources = {flavor.name: flavor.resource for flavor in old.flavors}
+    for queue in old.cluster_queues:
+        flavors = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
+        if queue.name not in kept and flavors:
+            yield queue, flavors
+
+
+def removed_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[GuardedChange]:
+    """Yield the removed queues that had a guarantee."""
+    for queue, flavors in removed_guarantees(old, new):
+        key, action = f"clusterQueues.{queue.name}", GuardedAction.DELETE
+        reason = allowance_reason(action, key, old.allowances)
+        if reason is None and queue.stop_policy == "HoldAndDrain":
+            reason = QUEUE_DRAINED
+        yield GuardedChange(ResourceKind.QUEUE, queue.name, key, action, flavors=flavors, first=True, allowed=reason)
 
 
 def _queues_of_cluster(old: FleetPlan, guarded_changes: Iterable[GuardedChange]) -> Iterator[GuardedChange]:
@@ -229,26 +212,12 @@ def _replaced_queues(old: FleetPlan) -> Iterator[GuardedChange]:
     cluster_effect = FieldEffect(CLUSTER_KEY, "", None, None, UpdateEffect.REPLACE)
     for queue in old.cluster_queues:
         if queue.protect:
-            quota_flavors = tuple(entry.flavor for entry in queue.flavors)
             yield GuardedChange(
                 ResourceKind.QUEUE,
                 queue.name,
                 CLUSTER_KEY,
                 GuardedAction.REPLACE,
                 (cluster_effect,),
-                flavors=quota_flavors,
+                flavors=tuple(entry.flavor for entry in queue.flavors),
                 first=True,
             )
-
-
-def _moved_queues(old: FleetPlan, new: FleetPlan) -> Iterator[GuardedChange]:
-    """Yield the queues of an existing cluster that another one replaces; each needs its own allowance."""
-    kept = {queue.name for queue in new.cluster_queues}
-    for guarded in _replaced_queues(old):
-        if guarded.name in kept:
-            key = f"clusterQueues.{guarded.name}"
-            yield replace(guarded, key=key, allowed=allowance_reason(GuardedAction.REPLACE, key, old.allowances))
-
-
-def _is_drained(queue: ClusterQueuePlan) -> bool:
-    return queue.stop_policy == "HoldAndDrain"

@@ -1,4 +1,4 @@
-"""Classification of Pulumi resources: which protected resource a URN and inputs belong to."""
+"""Classification of the steps of a preview: which protected resource each belongs to."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from berth.diff.guard.allowances import CLUSTER_KEY
-from berth.diff.guard.changes import node_pool_names, worker_plan
-from berth.diff.guard.protected import PROTECTED_BY_TYPE, GuardedResource
+from berth.diff.guard.allowances import CLUSTER_KEY, PROTECTED_BY_TYPE, GuardedAction
+from berth.diff.guard.changes import GuardedChange, names_by_key, worker_plan
+from berth.diff.guard.preview_file import PreviewStep
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 from berth.planner.machines.pools import SYSTEM
@@ -19,23 +19,16 @@ from berth.resource import IN_WORKER, ResourceKind
 _SLICE_NAME = re.compile(r".+-\d+x\d+(x\d+)?-\d+")
 
 
-def classify_urn(urn: str, inputs: Mapping[str, Any], plan: FleetPlan) -> GuardedResource | None:
-    """Classify a resource by its URN; None if it is not protected."""
-    type_token, name = type_and_name(urn)
-    worker, slash, own_name = name.partition(IN_WORKER)
+def lost_resource(step: PreviewStep, action: GuardedAction, plan: FleetPlan) -> GuardedChange | None:
+    """Return the loss of the resource of a step, without what allows it; None if the resource is not protected."""
+    worker, slash, own_name = step.name.partition(IN_WORKER)
     if not slash:
-        return _classify_in_cluster(type_token, name, inputs, plan)
-    resource = _classify_in_cluster(type_token, own_name, inputs, plan_of_worker(plan, worker))
-    if resource is None:
+        return _lost_in_cluster(step, step.name, action, plan)
+    change = _lost_in_cluster(step, own_name, action, plan_of_worker(plan, worker))
+    if change is None:
         return None
-    key = resource.key if resource.kind != ResourceKind.QUEUE or worker_plan(plan, worker) else CLUSTER_KEY
-    return replace(resource, name=f"{worker}{IN_WORKER}{resource.name}", key=key, worker=worker)
-
-
-def type_and_name(urn: str) -> tuple[str, str]:
-    """Return the type of a resource, and its name in the program."""
-    types, _, name = urn.rpartition("::")
-    return types.rpartition("::")[2].rpartition("$")[2], name
+    key = change.key if change.kind != ResourceKind.QUEUE or worker_plan(plan, worker) else CLUSTER_KEY
+    return replace(change, name=f"{worker}{IN_WORKER}{change.name}", key=key, worker=worker)
 
 
 def plan_of_worker(plan: FleetPlan, name: str) -> FleetPlan:
@@ -43,30 +36,25 @@ def plan_of_worker(plan: FleetPlan, name: str) -> FleetPlan:
     return worker_plan(plan, name) or replace(plan, pools=(), cluster_queues=(), allowances=AllowancesPlan())
 
 
-def _classify_in_cluster(
-    type_token: str, name: str, inputs: Mapping[str, Any], plan: FleetPlan
-) -> GuardedResource | None:
-    if type_token.endswith(":ClusterQueue"):
-        return _guarded_queue(name.removesuffix("-cluster-queue"), inputs)
-    protected_kind = PROTECTED_BY_TYPE.get(type_token)
+def _lost_in_cluster(step: PreviewStep, name: str, action: GuardedAction, plan: FleetPlan) -> GuardedChange | None:
+    """Return the loss of a resource of one cluster, in which `name` is its name."""
+    inputs = step.inputs[0]
+    if step.type.endswith(":ClusterQueue"):
+        return _lost_queue(name.removesuffix("-cluster-queue"), inputs, action)
+    protected_kind = PROTECTED_BY_TYPE.get(step.type)
     if protected_kind is None:
         return None
     key = protected_kind.resource_key(name)
     if protected_kind.kind != ResourceKind.NODE_POOL:
-        return GuardedResource(protected_kind.kind, key, protected_kind.allowance_key(key))
-    pool = _pool_name(key, inputs, plan)
-    kept = any(each.name == pool for each in plan.own_pools)
-    allowance = protected_kind.allowance_key(key, pool)
+        return GuardedChange(protected_kind.kind, key, protected_kind.allowance_key(key), action)
     if key == SYSTEM:
         return None
-    return GuardedResource(
-        ResourceKind.POOL, pool, allowance, node_pools=(_node_pool_name(key, inputs, plan),), whole=not kept
-    )
-
-
-def _node_pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
-    """Return the name in GKE of a node pool; its key, if Pulumi reports only the URN and the plan no longer has it."""
-    return str(inputs.get("name") or node_pool_names(plan).get(key, key))
+    pool = _pool_name(key, inputs, plan)
+    # Without inputs and in no plan, the key is all that is known of the name in GKE.
+    node_pool = str(inputs.get("name") or names_by_key(plan).get(key, key))
+    kept = any(each.name == pool for each in plan.own_pools)
+    allowance = protected_kind.allowance_key(key, pool)
+    return GuardedChange(ResourceKind.POOL, pool, allowance, action, parts=(node_pool,), whole=not kept)
 
 
 def _pool_name(key: str, inputs: Mapping[str, Any], plan: FleetPlan) -> str:
@@ -98,7 +86,7 @@ def _is_slice(pool_key: str, key: str, inputs: Mapping[str, Any], plan: FleetPla
     )
 
 
-def _guarded_queue(name: str, inputs: Mapping[str, Any]) -> GuardedResource | None:
+def _lost_queue(name: str, inputs: Mapping[str, Any], action: GuardedAction) -> GuardedChange | None:
     """Return a queue with the flavors that it guarantees. Without inputs, Pulumi refused it, so it has a guarantee."""
     groups: Iterable[Mapping[str, Any]] = inputs.get("spec", {}).get("resourceGroups") or ()
     guaranteed_flavors = tuple(
@@ -107,8 +95,6 @@ def _guarded_queue(name: str, inputs: Mapping[str, Any]) -> GuardedResource | No
         for flavor in group.get("flavors") or ()
         if any(str(each.get("nominalQuota", "0")) != "0" for each in flavor["resources"])
     )
-    return (
-        GuardedResource(ResourceKind.QUEUE, name, f"clusterQueues.{name}", flavors=guaranteed_flavors)
-        if guaranteed_flavors or not inputs
-        else None
-    )
+    if inputs and not guaranteed_flavors:
+        return None
+    return GuardedChange(ResourceKind.QUEUE, name, f"clusterQueues.{name}", action, flavors=guaranteed_flavors)

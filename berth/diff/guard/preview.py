@@ -7,24 +7,22 @@ resources during the preview: the step may then be missing, and an error names t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
-from berth.diff.guard.preview_file import REPLACING_OPS, EnginePreview
+from berth.diff.guard.preview_file import EnginePreview, PreviewStep
 from berth.diff.guard.preview_rules import PreviewRules
 from berth.diff.guard.preview_scope import unfinished_program
-from berth.diff.guard.protected import GuardedResource
-from berth.diff.guard.settings import switched_off
+from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect
+from berth.plan.allowances import AllowancesPlan
 from berth.resource import ResourceKind
 
-_ACTION_OF_OP = {**dict.fromkeys(REPLACING_OPS, GuardedAction.REPLACE), "delete": GuardedAction.DELETE}
 _PROTECT_ERROR = re.compile(
     r'unable to replace resource "(?P<urn>[^"]+)"(?: as part of replacing "(?P<below>[^"]+)")?'
     r'|resource "(?P<deleted>[^"]+)" cannot be deleted'
@@ -64,48 +62,46 @@ def find_losses(preview: EnginePreview, rules: PreviewRules) -> GuardReport:
 
     A resource that was protected by hand is an error of the preview.
     """
-    messages = preview.errors
-    refused = {error.urn: error for message in messages for error in _protect_errors(message)}
-    steps = [(step, action) for step in preview.steps if (action := _step_action(step))]
-    known = {str(step["urn"]) for step, _ in steps}
-    changes = [
-        *switched_off(_loses_protection(preview.steps), rules.allowances_of(None)),
-        *rules.losses(preview.steps),
-        *(_guarded_change(str(step["urn"]), action, step, rules, refused) for step, action in steps),
-        *(_guarded_change(urn, error.action, {}, rules, refused) for urn, error in refused.items() if urn not in known),
+    refused = {error.urn: error for message in preview.errors for error in _protect_errors(message)}
+    reported = {urn for urn, error in refused.items() if rules.lost_resource(PreviewStep("", urn), error.action)}
+    errors = [
+        message.strip()
+        for message in preview.errors
+        if message.strip().removeprefix("error: ") not in _SUMMARY_MESSAGES
+        and not any(error.urn in reported for error in _protect_errors(message))
     ]
-    reported_urns = {urn for urn in refused if rules.classify(urn, {}) is not None}
-    errors = tuple(
-        m.strip()
-        for m in messages
-        if not (_is_summary(m) or any(error.urn in reported_urns for error in _protect_errors(m)))
+    errors += (message.strip() for message in unfinished_program(preview, rules.least_resources))
+    return GuardReport(tuple(_merged(_losses(preview.steps, rules, refused))), tuple(errors))
+
+
+def _losses(
+    steps: Sequence[PreviewStep], rules: PreviewRules, refused: Mapping[str, ProtectError]
+) -> Iterator[GuardedChange]:
+    was_protected = any(
+        step.old and step.new and step.old.get("protect") and not step.new.get("protect") for step in steps
     )
-    errors += tuple(message.strip() for message in unfinished_program(preview, rules.least_resources))
-    return GuardReport(tuple(_merged(change for change in changes if change is not None)), errors)
+    yield from rules.other_losses(steps, was_protected)
+    acting = [(step, action) for step in steps if (action := step.action)]
+    listed = {step.urn for step, _ in acting}
+    acting += [(PreviewStep("", urn), error.action) for urn, error in refused.items() if urn not in listed]
+    for step, action in acting:
+        change, error = rules.lost_resource(step, action), refused.get(step.urn)
+        if change is not None:
+            first = error.was_protected if error else action == GuardedAction.DELETE
+            allowed = None if error else _allowed(change, step, rules.allowances_of(change.worker))
+            yield replace(change, because=tuple(_replace_reasons(step)), first=first, allowed=allowed)
 
 
-def _loses_protection(steps: Iterable[Mapping[str, Any]]) -> bool:
-    states = ((_state(step, "oldState"), _state(step, "newState")) for step in steps)
-    return any(bool(old.get("protect")) and bool(new) and not new.get("protect") for old, new in states)
-
-
-def _state(step: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    return step.get(key) or {}
-
-
-def _step_action(step: Mapping[str, Any]) -> GuardedAction | None:
-    """Return the effect of a step on the old resource, None if it remains; a node pool that moves zones is replaced."""
-    if step.get("op") == "update":
-        before, after = _node_zones(step.get("oldState")), _node_zones(step.get("newState"))
-        return GuardedAction.REPLACE if before and after and before.isdisjoint(after) else None
-    return _ACTION_OF_OP.get(str(step.get("op")))
-
-
-def _node_zones(state: Mapping[str, Any] | None) -> set[str]:
-    """Return the zones of a node pool; none for another resource."""
-    inputs: Mapping[str, Any] = (state or {}).get("inputs") or {}
-    locations: list[str] = inputs.get("nodeLocations") or []
-    return set(locations)
+def _allowed(change: GuardedChange, step: PreviewStep, allowances: AllowancesPlan) -> str | None:
+    """Return why a loss that Pulumi does not refuse is allowed, None if it is not."""
+    if change.action == GuardedAction.DELETE:
+        if step.inputs[0].get("spec", {}).get("stopPolicy") == "HoldAndDrain":
+            return QUEUE_DRAINED
+        return None if (step.old or {}).get("protect") else WAS_UNPROTECTED
+    reason = allowance_reason(GuardedAction.REPLACE, change.key, allowances)
+    if reason is None and change.kind == ResourceKind.QUEUE:  # it is inside the cluster
+        return allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, allowances)
+    return reason
 
 
 def _protect_errors(message: str) -> Iterator[ProtectError]:
@@ -117,66 +113,19 @@ def _protect_errors(message: str) -> Iterator[ProtectError]:
             yield ProtectError(match["deleted"], GuardedAction.DELETE, True)
 
 
-def _is_summary(message: str) -> bool:
-    return message.strip().removeprefix("error: ") in _SUMMARY_MESSAGES
+def _replace_reasons(step: PreviewStep) -> Iterator[FieldEffect]:
+    """Yield the inputs that replace a resource: as exactly as the provider tells it, else the top-level inputs.
 
-
-def _guarded_change(
-    urn: str, action: GuardedAction, step: Mapping[str, Any], rules: PreviewRules, refused: Mapping[str, ProtectError]
-) -> GuardedChange | None:
-    """Return the guarded change of a step, or None if its resource is not protected."""
-    old: Mapping[str, Any] = step.get("oldState") or {}
-    inputs: Mapping[str, Any] = old.get("inputs") or {}
-    resource = rules.classify(urn, inputs)
-    if resource is None:
-        return None
-    first = refused[urn].was_protected if urn in refused else action == GuardedAction.DELETE
-    change = _change_of_resource(resource, action, first, tuple(_replace_reasons(step)))
-    if urn in refused:
-        return change
-    if action == GuardedAction.REPLACE:
-        allowances = rules.allowances_of(change.worker)
-        inside = (
-            allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, allowances)
-            if change.kind == ResourceKind.QUEUE
-            else None
-        )
-        return replace(change, allowed=allowance_reason(GuardedAction.REPLACE, change.key, allowances) or inside)
-    if inputs.get("spec", {}).get("stopPolicy") == "HoldAndDrain":
-        return replace(change, allowed=QUEUE_DRAINED)
-    return replace(change, allowed=None if old.get("protect") else WAS_UNPROTECTED)
-
-
-def _change_of_resource(
-    resource: GuardedResource, action: GuardedAction, first: bool, because: tuple[FieldEffect, ...]
-) -> GuardedChange:
-    return GuardedChange(
-        kind=resource.kind,
-        name=resource.name,
-        key=resource.key,
-        action=action,
-        because=because,
-        parts=resource.node_pools,
-        whole=resource.whole,
-        flavors=resource.flavors,
-        first=first,
-        worker=resource.worker,
-    )
-
-
-def _replace_reasons(step: Mapping[str, Any]) -> Iterator[FieldEffect]:
-    """Yield the inputs that replace a resource: as exactly as the provider tells it, else the top-level inputs."""
-    details: Mapping[str, Mapping[str, Any]] = step.get("detailedDiff") or {}
+    A field that the program does not set, and the provider computes, changes because another one does.
+    """
     exact = [
-        path for path, each in details.items() if str(each.get("kind") or each.get("diffKind")) in _REPLACING_KINDS
+        path
+        for path, each in (step.details or {}).items()
+        if str(each.get("kind") or each.get("diffKind")) in _REPLACING_KINDS
+        and any(_has_path(inputs, path) for inputs in step.inputs)
     ]
-    for reason in sorted(path for path in exact if _is_input(path, step)) or step.get("replaceReasons") or ():
-        yield FieldEffect(str(reason), str(reason), None, None, UpdateEffect.REPLACE)
-
-
-def _is_input(path: str, step: Mapping[str, Any]) -> bool:
-    """Return whether the program sets a field; one that the provider computes changes because another one does."""
-    return any(_has_path(_state(step, key).get("inputs"), path) for key in ("oldState", "newState"))
+    for reason in map(str, sorted(exact) or step.reasons or ()):
+        yield FieldEffect(reason, reason, None, None, UpdateEffect.REPLACE)
 
 
 def _has_path(inputs: object, path: str) -> bool:

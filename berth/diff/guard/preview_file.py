@@ -11,10 +11,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from msgspec import Struct
+
+from berth.diff.guard.allowances import GuardedAction
 
 REPLACING_OPS: Final = ("replace", "create-replacement", "delete-replaced", "import-replacement")
 HARMLESS_OPS: Final = (
@@ -74,14 +76,54 @@ def refusing_odd_shapes() -> Generator[None]:
         raise PreviewFormatError(f"a value in it is of another type ({message})") from error
 
 
+class PreviewStep(Struct, frozen=True):
+    """The operation of a preview on one resource, with the resource's state before (`old`) and after (`new`).
+
+    `details` are the changed fields by path, `reasons` the inputs that replace the resource; None if the engine does
+    not say.
+    """
+
+    op: str
+    urn: str
+    old: Mapping[str, Any] | None = None
+    new: Mapping[str, Any] | None = None
+    details: Mapping[str, Mapping[str, Any]] | None = None
+    reasons: Sequence[object] | None = None
+
+    @property
+    def type(self) -> str:
+        """The provider's type token of the resource."""
+        return self.urn.rpartition("::")[0].rpartition("::")[2].rpartition("$")[2]
+
+    @property
+    def name(self) -> str:
+        """The name of the resource in the program."""
+        return self.urn.rpartition("::")[2]
+
+    @property
+    def inputs(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """The inputs before and after; empty where the resource does not exist or the engine does not print them."""
+        return (self.old or {}).get("inputs") or {}, (self.new or {}).get("inputs") or {}
+
+    @property
+    def action(self) -> GuardedAction | None:
+        """What happens to the old resource, None if it remains; a node pool that moves to other zones is replaced."""
+        if self.op == "update":
+            before, after = (set[str](inputs.get("nodeLocations") or ()) for inputs in self.inputs)
+            return GuardedAction.REPLACE if before and after and before.isdisjoint(after) else None
+        if self.op in REPLACING_OPS:
+            return GuardedAction.REPLACE
+        return GuardedAction.DELETE if self.op == "delete" else None
+
+
 class EnginePreview(Struct, frozen=True):
-    """The steps of a preview, with `op`, `urn`, `oldState` and `newState` of each, and the messages of its errors.
+    """The steps of a preview, and the messages of its errors.
 
     `printed` is what the program wrote on stderr, `registered` the number of resources that it registered; None where
     the engine does not say.
     """
 
-    steps: tuple[Record, ...]
+    steps: tuple[PreviewStep, ...]
     errors: tuple[str, ...]
     printed: tuple[str, ...] = ()
     registered: int | None = None
@@ -124,7 +166,17 @@ def read_preview(document: object) -> EnginePreview:
     if not isinstance(document, Mapping) or ("steps" not in document and "diagnostics" not in document):
         raise PreviewFormatError("it must be an object with steps")
     values = cast("Mapping[str, Any]", document)
-    steps = _read_records(values, "steps", "op", "urn")
+    steps = [
+        PreviewStep(
+            each["op"],
+            each["urn"],
+            each.get("oldState"),
+            each.get("newState"),
+            each.get("detailedDiff"),
+            each.get("replaceReasons"),
+        )
+        for each in _read_records(values, "steps", "op", "urn")
+    ]
     diagnostics = _read_records(values, "diagnostics")
     errors, printed = (_messages(diagnostics, severity) for severity in ("error", "info#err"))
     return _checked(steps, errors, printed, values.get("changeSummary"))
@@ -147,12 +199,12 @@ def _messages(diagnostics: Iterable[Record], severity: str) -> list[str]:
     ]
 
 
-def _checked(steps: list[Record], errors: list[str], printed: list[str], counts: object) -> EnginePreview:
+def _checked(steps: list[PreviewStep], errors: list[str], printed: list[str], counts: object) -> EnginePreview:
     """Return the preview. Raises PreviewFormatError for an unknown operation, or one that only the summary counts."""
     known_ops = {*REPLACING_OPS, *HARMLESS_OPS, "delete"}
-    if unknown := sorted({str(step["op"]) for step in steps} - known_ops):
+    ops = {step.op for step in steps}
+    if unknown := sorted(ops - known_ops):
         raise PreviewFormatError(f"this version of Berth does not know the operation '{unknown[0]}'", is_unknown=True)
-    ops = {str(step["op"]) for step in steps}
     summary: Mapping[str, object] = cast("Mapping[str, object]", counts) if isinstance(counts, Mapping) else {}
     for op, count in summary.items():
         is_listed = bool(ops.intersection(REPLACING_OPS)) if op in REPLACING_OPS else op in ops
@@ -160,13 +212,9 @@ def _checked(steps: list[Record], errors: list[str], printed: list[str], counts:
             raise PreviewFormatError(f"its summary counts {count} × {op}, but its steps have none")
     if not steps and not errors and not summary and not printed:
         raise PreviewFormatError("it has no steps, no summary and no error")
-    return EnginePreview(tuple(steps), tuple(errors), tuple(printed), _registered(summary))
-
-
-def _registered(summary: Mapping[str, object]) -> int | None:
-    """How many resources a program registered: all that the summary counts and that are not deleted."""
-    counts = [count for op, count in summary.items() if not op.startswith(("delete", "discard"))]
-    return sum(count for count in counts if isinstance(count, int)) if summary else None
+    remaining = [count for op, count in summary.items() if not op.startswith(("delete", "discard"))]
+    registered = sum(count for count in remaining if isinstance(count, int)) if summary else None
+    return EnginePreview(tuple(steps), tuple(errors), tuple(printed), registered)
 
 
 # --- the stream of events ---------------------------------------------------------------------------------------------
@@ -184,7 +232,7 @@ def _preview_of_events(events: list[Record]) -> EnginePreview:
     return _checked(list(_event_steps(events)), errors, printed, summaries[-1].get("resourceChanges"))
 
 
-def _event_steps(events: Iterable[Record]) -> Iterator[Record]:
+def _event_steps(events: Iterable[Record]) -> Iterator[PreviewStep]:
     for event in events:
         if "resourcePreEvent" not in event:
             continue
@@ -195,11 +243,11 @@ def _event_steps(events: Iterable[Record]) -> Iterator[Record]:
         fields = cast("Record", metadata)
         if not all(isinstance(fields.get(text), str) for text in ("op", "urn")):
             raise PreviewFormatError("a resource event has no op or urn")
-        yield {
-            "op": fields["op"],
-            "urn": fields["urn"],
-            "oldState": fields.get("old"),
-            "newState": fields.get("new"),
-            "replaceReasons": fields.get("keys"),
-            "detailedDiff": fields.get("detailedDiff"),
-        }
+        yield PreviewStep(
+            fields["op"],
+            fields["urn"],
+            fields.get("old"),
+            fields.get("new"),
+            fields.get("detailedDiff"),
+            fields.get("keys"),
+        )

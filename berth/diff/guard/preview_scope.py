@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from berth.diff.guard.preview_file import EnginePreview, PreviewFormatError
 from berth.text import pluralize
@@ -20,23 +19,18 @@ def require_stack(preview: EnginePreview, stack: str, project: str | None) -> No
 
     Raises OtherStackError, or PreviewFormatError for a URN that is none.
     """
-    for other_stack, other_project in _stacks_and_projects(preview):
+    for step in preview.steps:
+        if _URN.match(step.urn) is None:
+            raise PreviewFormatError(f"'{step.urn}' is not a URN")
+    texts = (*(step.urn for step in preview.steps), *preview.errors)
+    for match in (match for text in texts for match in _URN.finditer(text)):
+        other_stack, other_project = match["stack"], match["project"]
         if other_stack != stack or project not in (None, other_project):
             raise OtherStackError(
                 f"the preview is of stack '{other_stack}' of project '{other_project}', not of stack '{stack}' of "
                 f"project '{project or other_project}'; run `pulumi preview --stack {stack} --json` in the folder of "
                 "this project"
             )
-
-
-def _stacks_and_projects(preview: EnginePreview) -> Iterator[tuple[str, str]]:
-    for step in preview.steps:
-        match = _URN.match(step["urn"])
-        if match is None:
-            raise PreviewFormatError(f"'{step['urn']}' is not a URN")
-        yield match["stack"], match["project"]
-    for message in preview.errors:
-        yield from ((match["stack"], match["project"]) for match in _URN.finditer(message))
 
 
 def unfinished_program(preview: EnginePreview, expected: int) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from berth.diagnostics import join_words
 from berth.diff.guard.allowances import ALLOWANCE_SECTION, GuardedAction, IdleAllowance
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.values import camel_case, format_change
+from berth.diff.values import format_change
+from berth.registration import camel_case
 from berth.resource import ResourceKind, resource_title
 from berth.text import NODES_WITHOUT_ACCOUNT
 
@@ -18,10 +19,13 @@ def describe_guarded_change(change: GuardedChange) -> str:
     """Return what would be lost and why: `pool v5e would be replaced, because topology changes`."""
     if change.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE):
         return _describe_guarded_update(change)
-    name = resource_title(change.kind, change.name)
-    which = join_words(list(change.parts))
     if change.kind in _ACCOUNTS:
-        return _describe_account(change)
+        certainty = "may run" if change.kind == ResourceKind.NODE_IDENTITY else "run"
+        return (
+            f"service account {change.name} would be {_PAST_PARTICIPLE[change.action]}, and nodes of {_pools(change)} "
+            f"{certainty} as it: {NODES_WITHOUT_ACCOUNT}"
+        )
+    name, which = resource_title(change.kind, change.name), join_words(list(change.parts))
     if change.kind == ResourceKind.QUEUE:
         flavors_suffix = (
             f" of {join_words(list(change.flavors))}" if change.flavors else ""
@@ -44,14 +48,6 @@ def _reasons(change: GuardedChange) -> str:
     replaced = [*dict.fromkeys(f.path for f in change.because if not f.input)]
     verb = "is" if len(replaced) == 1 else "are"
     return " and ".join([*changed, *([f"{join_words(replaced)} {verb} replaced"] if replaced else [])])
-
-
-def _describe_account(change: GuardedChange) -> str:
-    certainty = "may run" if change.kind == ResourceKind.NODE_IDENTITY else "run"
-    return (
-        f"service account {change.name} would be {_PAST_PARTICIPLE[change.action]}, and nodes of {_pools(change)} "
-        f"{certainty} as it: {NODES_WITHOUT_ACCOUNT}"
-    )
 
 
 def _describe_guarded_update(change: GuardedChange) -> str:

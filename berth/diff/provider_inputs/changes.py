@@ -8,16 +8,17 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from berth.diff.fields import FieldChange, compare_fields
+from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import (
     InputRules,
     UpdateEffect,
     effect_of_input,
     input_rules,
     is_within,
+    strongest_effect,
     without_indexes,
     word_for_input,
 )
-from berth.diff.resources import FieldEffect
 from berth.registration import Registration
 
 Inputs = Mapping[str, Any]
@@ -31,14 +32,14 @@ def compare_registrations(
     `replacing` are inputs, without list indexes, that refer to a replaced resource: their values are not compared.
     Left out are inputs that the program asks Pulumi to ignore.
     """
-    inputs = _InputComparison(new[0], input_rules(new[0].type))
+    inputs = InputComparison(new[0], input_rules(new[0].type))
     changes = (c for c in compare_fields(old[1], new[1]) if not is_within(without_indexes(c.path), replacing))
     effects = [effect for change in changes for effect in inputs.effects(change)]
     effects = list(_told_by_one_input(effects, inputs.rules, old[1], new[1]))
     return (*effects, *_option_effects(old, new, inputs))
 
 
-class _InputComparison:
+class InputComparison:
     """What changed inputs do to one resource, by the table and by the options of its registration."""
 
     def __init__(self, registration: Registration, rules: InputRules) -> None:
@@ -86,7 +87,7 @@ def _told_by_one_input(
             yield effect
         elif block not in told:
             told.add(block)
-            strongest = max((e.does for e in effects if is_within(e.input, [block])), key=lambda does: does.severity)
+            strongest = strongest_effect(each.does for each in effects if is_within(each.input, [block]))
             yield FieldEffect(word_for_input(rules, path), path, *values, strongest)
 
 
@@ -98,7 +99,7 @@ def _value_at(inputs: Inputs, path: str) -> object:
 
 
 def _option_effects(
-    old: tuple[Registration, Inputs], new: tuple[Registration, Inputs], comparison: _InputComparison
+    old: tuple[Registration, Inputs], new: tuple[Registration, Inputs], comparison: InputComparison
 ) -> Iterator[FieldEffect]:
     """Yield the protection, and inputs that are ignored on one side only.
 
@@ -107,14 +108,15 @@ def _option_effects(
     if old[0].protect != new[0].protect:
         yield FieldEffect("protect", "protect", old[0].protect, new[0].protect, UpdateEffect.UPDATE)
     before, after = (
-        [path for path in each[0].ignore_changes if path not in other[0].ignore_changes and _is_set(path, old, new)]
+        [
+            path
+            for path in each[0].ignore_changes
+            if path not in other[0].ignore_changes and all(_value_at(side[1], path) is not None for side in (old, new))
+        ]
         for each, other in ((old, new), (new, old))
     )
     if before or after:
-        does = (comparison.does(FieldChange(path, None, _value_at(new[1], path))) for path in before)
-        strongest = max(does, key=lambda each: each.severity, default=UpdateEffect.UPDATE)
+        strongest = strongest_effect(
+            comparison.does(FieldChange(path, None, _value_at(new[1], path))) for path in before
+        )
         yield FieldEffect("ignoreChanges", "ignoreChanges", before or None, after or None, strongest)
-
-
-def _is_set(path: str, *sides: tuple[Registration, Inputs]) -> bool:
-    return all(_value_at(inputs, path) is not None for _, inputs in sides)

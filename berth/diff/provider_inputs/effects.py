@@ -54,7 +54,14 @@ _SEVERITY = {
     UpdateEffect.REPLACE: 5,
 }
 
+
+def strongest_effect(effects: Iterable[UpdateEffect]) -> UpdateEffect:
+    """Return the most disruptive effect; an update in place for none."""
+    return max(effects, key=lambda effect: effect.severity, default=UpdateEffect.UPDATE)
+
+
 _FOLDER = pathlib.Path(__file__).parent
+_load_once = cache(load_table)
 _INDEX = re.compile(r"\[[^\]]*\]")
 
 
@@ -74,6 +81,21 @@ class InputRule(Struct, frozen=True):
     word: str | None = None
     shown: str | None = None
 
+    def effect_of(self, change: FieldChange) -> UpdateEffect | None:
+        """Return what a change of this input does, None for what the block around it does."""
+        before, after = cast("Any", change.before), cast("Any", change.after)
+        if self.kept and after is None:
+            return UpdateEffect.KEPT
+        if self.moved and before and after and set(before).isdisjoint(after):
+            return self.moved
+        if self.begun and before is None and after:
+            return self.begun
+        if self.wider and isinstance(before, str) and isinstance(after, str):
+            old, new = cast("Any", ip_network(before)), ip_network(after)
+            if old.version == new.version and old.subnet_of(new):
+                return self.wider
+        return self.does
+
 
 InputRules = Mapping[str, InputRule]
 """Path of an input without list indexes → its row."""
@@ -86,7 +108,8 @@ def input_rules(resource_type: str) -> InputRules:
     A row of effects.yaml says more than the provider's mark on the same input, and replaces it. A type that no
     table has is an error, because its inputs could force a replacement.
     """
-    replaces, keeps, rows = (_tables()[name].get(resource_type) for name in _TABLES)
+    files = (_FOLDER / f"{name}.yaml" for name in ("replaces", "keeps", "effects"))
+    replaces, keeps, rows = (_load_once(file).get(resource_type) for file in files)
     if replaces is None and rows is None:
         raise KeyError(resource_type)
     rules = {path: InputRule(does=UpdateEffect.REPLACE) for path in replaces or ()}
@@ -97,14 +120,6 @@ def input_rules(resource_type: str) -> InputRules:
     for path in keeps or ():
         rules[path] = replace(rules.get(path, InputRule()), kept=True)
     return rules
-
-
-_TABLES = ("replaces", "keeps", "effects")
-
-
-@cache
-def _tables() -> Mapping[str, Mapping[str, Any]]:
-    return {name: load_table(_FOLDER / f"{name}.yaml") for name in _TABLES}
 
 
 def without_indexes(path: str) -> str:
@@ -120,21 +135,11 @@ def is_within(path: str, blocks: Iterable[str]) -> bool:
 def effect_of_input(rules: InputRules, change: FieldChange) -> UpdateEffect:
     """Return what the change of an input does: by its own row, or by the nearest one around it."""
     path = without_indexes(change.path)
-    own = rules.get(path)
-    if own is not None:
-        if own.kept and change.after is None:
-            return UpdateEffect.KEPT
-        if own.moved and _is_disjoint(change):
-            return own.moved
-        if own.begun and change.before is None and change.after:
-            return own.begun
-        if own.wider and _is_widened(change):
-            return own.wider
-    while path:
-        if (rule := rules.get(path)) is not None and rule.does is not None:
-            return rule.does
+    does = rules[path].effect_of(change) if path in rules else None
+    while does is None and path:
         path = path.rpartition(".")[0]
-    return UpdateEffect.UPDATE
+        does = rules[path].does if path in rules else None
+    return does or UpdateEffect.UPDATE
 
 
 def word_for_input(rules: InputRules, path: str) -> str:
@@ -146,15 +151,3 @@ def word_for_input(rules: InputRules, path: str) -> str:
             return (rule.word + path[end:]).removeprefix(".") or path
         end = max(path.rfind(".", 0, end), path.rfind("[", 0, end), 0)
     return path
-
-
-def _is_disjoint(change: FieldChange) -> bool:
-    before, after = (set(cast("list[str]", each or ())) for each in (change.before, change.after))
-    return bool(before and after) and before.isdisjoint(after)
-
-
-def _is_widened(change: FieldChange) -> bool:
-    if not isinstance(change.before, str) or not isinstance(change.after, str):
-        return False
-    before, after = ip_network(change.before), ip_network(change.after)
-    return before.version == after.version and before.subnet_of(cast("Any", after))

@@ -16,8 +16,8 @@ from berth.catalog.google_roles import google_roles
 from berth.diff.kinds import ChangeKind
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
-from berth.plan.gke import AuthorizedNetwork, ClusterPlan
-from berth.plan.teams import IdentityPlan, IsolationPlan, QueueingPlan, TeamPlan
+from berth.plan.gke import ClusterPlan
+from berth.plan.teams import QueueingPlan, TeamPlan
 
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 _FLEET, OF_CLUSTER, _NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
@@ -82,43 +82,53 @@ class _Level(Struct, frozen=True):
     text: str
 
 
+_Rights = Mapping[RightKey, _Level | Mapping[str, str]]
+"""A level, or what is granted, by owner and right."""
+
+
 def compare_rights(old: FleetPlan, new: FleetPlan) -> tuple[RightChange, ...]:
     """Return every changed right, those that allow more first; teams have their new names."""
     workers = {worker.name for worker in old.workers} & {worker.name for worker in new.workers}
-    grants = _compare_grants(_grants(old, workers), _grants(new, workers))
-    levels = _compare_levels(_levels(old, workers), _levels(new, workers))
-    return _of_kept_teams(old, new, (*grants, *levels, *_compare_alerts(old, new)))
+    before, after = ({**_grants(plan), **_levels(plan, workers)} for plan in (old, new))
+    return _in_order(old, new, (*_compare_monitoring(old, new), *_compare_by_owner(before, after)))
 
 
 def compare_team_rights(old: QueueingPlan, new: QueueingPlan) -> tuple[RightChange, ...]:
     """Return every changed right of teams, those that allow more first."""
-    before, after = (_by_owner(_granted_to_teams(plan)) for plan in (old, new))
-    levels = _compare_levels(_team_levels(old), _team_levels(new))
-    return _of_kept_teams(old, new, (*_compare_grants(before, after), *levels))
+    before, after = ({**_by_owner(_granted_to_teams(plan)), **_team_levels(plan)} for plan in (old, new))
+    return _in_order(old, new, _compare_by_owner(before, after))
 
 
-def _of_kept_teams(old: QueueingPlan, new: QueueingPlan, changes: Iterable[RightChange]) -> tuple[RightChange, ...]:
-    """Return the changes in order, without the egress of added and removed teams."""
+def _in_order(old: QueueingPlan, new: QueueingPlan, changes: Iterable[RightChange]) -> tuple[RightChange, ...]:
+    """Return the changes, without the egress of added and removed teams."""
     kept_teams = {f"team {team.name}" for team in new.teams} & {f"team {team.name}" for team in old.teams}
-    shown = [change for change in changes if change.right != EGRESS or change.owner in kept_teams]
+    shown = (change for change in changes if change.right != EGRESS or change.owner in kept_teams)
     return tuple(sorted(shown, key=lambda change: (not change.is_loud, change.owner, change.right)))
 
 
-def _compare_grants(
-    old: Mapping[RightKey, Mapping[str, str]], new: Mapping[RightKey, Mapping[str, str]]
-) -> Iterator[RightChange]:
-    for key in dict.fromkeys((*old, *new)):
-        before, after = old.get(key, {}), new.get(key, {})
-        for name in dict.fromkeys((*before, *after)):
-            old_value, new_value = before.get(name), after.get(name)
-            if old_value != new_value:
-                what = _kind_of_change(key[1], old_value, new_value)
-                yield RightChange(*key, what, old_value, new_value, _effect(key[1], name))
+def _compare_by_owner(before: _Rights, after: _Rights) -> Iterator[RightChange]:
+    for key in dict.fromkeys((*before, *after)):
+        old_right, new_right = before.get(key), after.get(key)
+        if isinstance(new_right, _Level):
+            yield from _compare_level(key, old_right, new_right)
+        elif not isinstance(old_right, _Level):
+            yield from _compare_grants(key, old_right or {}, new_right or {})
 
 
-def _effect(right: str, role: str) -> str | None:
-    """What a role gives in the whole project."""
-    return google_roles().effect(role) if right == ROLE else None
+def _compare_grants(key: RightKey, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RightChange]:
+    for name in dict.fromkeys((*before, *after)):
+        old_value, new_value = before.get(name), after.get(name)
+        if old_value != new_value:
+            gives = google_roles().effect(name) if key[1] == ROLE else None
+            yield RightChange(*key, _kind_of_change(key[1], old_value, new_value), old_value, new_value, gives)
+
+
+def _compare_level(key: RightKey, before: _Level | Mapping[str, str] | None, after: _Level) -> Iterator[RightChange]:
+    """Compare levels. A new level is reported only if it does not isolate; a removed one is not reported."""
+    if isinstance(before, _Level) and before != after:
+        yield RightChange(*key, _direction(after.rank - before.rank), before.text, after.text)
+    elif before is None and after.text in _OPEN:
+        yield RightChange(*key, ChangeKind.ADDED, None, after.text)
 
 
 def _kind_of_change(right: str, before: str | None, after: str | None) -> ChangeKind:
@@ -127,10 +137,8 @@ def _kind_of_change(right: str, before: str | None, after: str | None) -> Change
     if right == "bucket":
         ranks = [_BUCKET_ROLES.index(role) for v in (before, after) if (role := v.rpartition(" ")[2]) in _BUCKET_ROLES]
         return ChangeKind.CHANGED if len(ranks) < 2 else _direction(ranks[1] - ranks[0])
-    return _range_change(before, after) if right == AUTHORIZED_NETWORK else ChangeKind.CHANGED
-
-
-def _range_change(before: str, after: str) -> ChangeKind:
+    if right != AUTHORIZED_NETWORK:
+        return ChangeKind.CHANGED
     old, new = (cast("Any", ip_network(value.rpartition(" ")[2])) for value in (before, after))
     if old.version != new.version:
         return ChangeKind.CHANGED
@@ -139,54 +147,39 @@ def _range_change(before: str, after: str) -> ChangeKind:
     )
 
 
-def _compare_levels(old: Mapping[RightKey, _Level], new: Mapping[RightKey, _Level]) -> Iterator[RightChange]:
-    """Compare levels. A new level is reported only if it does not isolate; a removed one is not reported."""
-    for key, after in new.items():
-        before = old.get(key)
-        if before is None:
-            if after.text in _OPEN:
-                yield RightChange(*key, ChangeKind.ADDED, None, after.text)
-        elif before != after:
-            yield RightChange(*key, _direction(after.rank - before.rank), before.text, after.text)
-
-
 def _direction(delta: int) -> ChangeKind:
     return ChangeKind.WIDENED if delta > 0 else ChangeKind.NARROWED if delta < 0 else ChangeKind.CHANGED
 
 
-def _compare_alerts(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
-    before, after = (plan.monitoring.alert_keys if plan.monitoring else () for plan in (old, new))
-    if before and not after:
-        yield RightChange("monitoring", ALERTS, ChangeKind.REMOVED, str(len(before)), "0")
+def _compare_monitoring(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
+    """Compare alerts and notification channels. A new alert is not reported."""
+    before, after = (plan.monitoring for plan in (old, new))
+    alerts, channels = (before.alert_keys, before.channels) if before else ((), ())
+    new_alerts, new_channels = (after.alert_keys, after.channels) if after else ((), ())
+    owner = "monitoring"
+    if alerts and not new_alerts:
+        yield RightChange(owner, ALERTS, ChangeKind.REMOVED, str(len(alerts)), "0")
         return
-    yield from (
-        RightChange("monitoring", ALERT, ChangeKind.REMOVED, name, None) for name in before if name not in after
-    )
-    channels = [plan.monitoring.channels if plan.monitoring else () for plan in (old, new)]
-    yield from (
-        RightChange("monitoring", CHANNEL, ChangeKind.REMOVED, c, None) for c in channels[0] if c not in channels[1]
-    )
-    yield from (
-        RightChange("monitoring", CHANNEL, ChangeKind.ADDED, None, c) for c in channels[1] if c not in channels[0]
-    )
+    yield from (RightChange(owner, ALERT, ChangeKind.REMOVED, key, None) for key in alerts if key not in new_alerts)
+    yield from (RightChange(owner, CHANNEL, ChangeKind.REMOVED, c, None) for c in channels if c not in new_channels)
+    yield from (RightChange(owner, CHANNEL, ChangeKind.ADDED, None, c) for c in new_channels if c not in channels)
 
 
-# --- grants by name ---------------------------------------------------------------------------------------------------
+# --- the rights of a plan ---------------------------------------------------------------------------------------------
 
 
-def _grants(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, dict[str, str]]:
-    """Return (owner, right) → values by name; owners in the clusters of `workers` are `worker/owner`."""
-    grants = _by_owner((*_granted_to_teams(plan), *_granted(plan)), prefix)
+def _grants(plan: FleetPlan) -> dict[RightKey, dict[str, str]]:
+    """Return (owner, right) → values by name; those of a worker are told instead of the fleet's own."""
+    grants = _by_owner((*_granted_to_teams(plan), *_granted(plan)))
     for worker in plan.workers:
-        own = _grants(worker.plan, f"{worker.name}/")
-        grants |= {key: value for key, value in own.items() if "/team " not in key[0]}
+        grants |= _grants(worker.plan)
     return grants
 
 
-def _by_owner(granted: Iterable[_Grant], prefix: str = "") -> dict[RightKey, dict[str, str]]:
+def _by_owner(granted: Iterable[_Grant]) -> dict[RightKey, dict[str, str]]:
     grants: dict[RightKey, dict[str, str]] = {}
     for owner, right, values in granted:
-        grants.setdefault((prefix + owner, right), {}).update(values)
+        grants.setdefault((owner, right), {}).update(values)
     return grants
 
 
@@ -216,21 +209,19 @@ def _team_grants(team: TeamPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
     yield "group", _named(team.groups)
     yield "service type", _named(team.isolation.service_types)
     yield SERVING, _named(each.name for each in team.namespaces if each.serving)
-    yield from _identity_grants(team.identity) if team.identity else ()
-    yield EGRESS, {f"{e.cidr} {e.ports}": _describe_egress(e.cidr, e.ports) for e in team.isolation.egress or ()}
-
-
-def _describe_egress(cidr: str, ports: Iterable[int]) -> str:
-    numbers = ", ".join(map(str, ports))
-    return f"to {cidr}" + (f", TCP {numbers}" if numbers else "")
-
-
-def _identity_grants(identity: IdentityPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
-    account = identity.impersonates
-    yield ROLE, _named((*identity.roles, *(account.roles if account else ())))
-    yield "bucket", {bucket: f"{bucket} {role}" for bucket, role in identity.buckets.items()}
-    yield "secret", {f"{s.project}/{s.secret}": f"{s.project}/{s.secret}" for s in identity.secrets}
-    yield "impersonation of", _named((account.email,) if account else ())
+    yield (
+        EGRESS,
+        {
+            f"{e.cidr} {e.ports}": f"to {e.cidr}" + (f", TCP {', '.join(map(str, e.ports))}" if e.ports else "")
+            for e in team.isolation.egress or ()
+        },
+    )
+    if (identity := team.identity) is not None:
+        account = identity.impersonates
+        yield ROLE, _named((*identity.roles, *(account.roles if account else ())))
+        yield "bucket", {bucket: f"{bucket} {role}" for bucket, role in identity.buckets.items()}
+        yield "secret", {f"{s.project}/{s.secret}": f"{s.project}/{s.secret}" for s in identity.secrets}
+        yield "impersonation of", _named((account.email,) if account else ())
 
 
 def _named(values: Iterable[str | None]) -> dict[str, str]:
@@ -248,11 +239,9 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
     if control_plane.authorized_networks is None:
         return {"": ANY_ADDRESS}
     manager = {_MANAGER: _MANAGER} if control_plane.manager_access else {}
-    return manager | {each.name or each.cidr: _describe_network(each) for each in control_plane.authorized_networks}
-
-
-def _describe_network(network: AuthorizedNetwork) -> str:
-    return f"{network.name} {network.cidr}".strip()
+    return manager | {
+        each.name or each.cidr: f"{each.name} {each.cidr}".strip() for each in control_plane.authorized_networks
+    }
 
 
 # --- ordered rights ---------------------------------------------------------------------------------------------------
@@ -265,7 +254,8 @@ def _team_levels(plan: QueueingPlan, prefix: str = "") -> dict[RightKey, _Level]
 def _levels(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level]:
     levels = _team_levels(plan, prefix)
     if isinstance(plan.cluster, ClusterPlan):
-        levels |= {(prefix + owner, right): _switch(is_on) for owner, right, is_on in _cluster_switches(plan.cluster)}
+        for owner, right, is_on in _cluster_switches(plan.cluster):
+            levels[prefix + owner, right] = _Level(int(is_on), "on" if is_on else "off")
     for worker in plan.workers:
         if worker.name in workers:
             own = _levels(worker.plan, (), f"{worker.name}/")
@@ -276,15 +266,11 @@ def _levels(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict
 def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:
     if not any(namespace.owned for namespace in team.namespaces):
         return
-    isolation: IsolationPlan = team.isolation
+    isolation = team.isolation
     exemptions = " with exemptions" if isolation.host_access and isolation.pod_security == "baseline" else ""
     level = isolation.pod_security + exemptions
     yield "Pod Security", _Level(_POD_SECURITY_LEVELS.index(level), level)
     yield "network", _Level(0, "closed") if isolation.egress is not None else _Level(1, "open")
-
-
-def _switch(is_on: bool) -> _Level:
-    return _Level(int(is_on), "on" if is_on else "off")
 
 
 def _cluster_switches(cluster: ClusterPlan) -> Iterator[tuple[str, str, bool]]:

@@ -8,9 +8,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from berth.diff.guard.changes import worker_plan
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect, is_within
-from berth.diff.resources import ResourceChange
 from berth.diff.rights.compare import (
     AUTHORIZED_NETWORK,
     CONTROL_PLANE,
@@ -44,13 +43,13 @@ def with_kept_rights(
     kept = {
         right for change in changed if change.what != ChangeKind.REPLACED for right in _kept_rights(change, old, new)
     }
-    marked = (_marked(right) if (right.owner, right.right) in kept else right for right in rights)
-    result = [right for right in marked if right is not None]
+    result: list[RightChange] = []
+    for right in rights:
+        if (right.owner, right.right) not in kept:
+            result.append(right)
+        elif right.before is not None and not right.is_loud:
+            result.append(replace(right, what=ChangeKind.KEPT, after=None))
     return tuple(sorted(result, key=lambda right: (not right.is_loud, right.owner, right.right)))
-
-
-def _marked(right: RightChange) -> RightChange | None:
-    return replace(right, what=ChangeKind.KEPT, after=None) if right.before is not None and not right.is_loud else None
 
 
 def _kept_rights(change: ResourceChange, old: FleetPlan, new: FleetPlan) -> Iterator[RightKey]:

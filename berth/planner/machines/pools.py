@@ -87,7 +87,7 @@ def _capacity_taint(kind: str) -> Taint:
     return Taint(key=CAPACITY_TAINT, value=kind, effect="NoSchedule")
 
 
-def plan_pools(context: PlanningContext, classes: Mapping[str, PlannedClass]) -> dict[str, PlannedPool]:
+def derive_pools(context: PlanningContext, classes: Mapping[str, PlannedClass]) -> dict[str, PlannedPool]:
     """Return every pool of the spec without faults, by name."""
     check_former_names(context, ("pools",), context.spec.pools)
     planned_pools = (_pool(context, name, spec, classes) for name, spec in sorted(context.spec.pools.items()))

@@ -10,11 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from berth import catalog
-from berth.diagnostics import Severity
+from berth.diagnostics import join_or
 from berth.rules.gke.gpu import device_violations
 from berth.rules.gke.networks import network_violations
 from berth.rules.gke.placement import placement_violations
-from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, SettingKey, Violations
+from berth.rules.gke.pool_request import (
+    MODEL_LABELS,
+    GkeViolation,
+    PoolRequest,
+    SettingKey,
+    Violations,
+    gke_fault,
+    gke_warning,
+)
 from berth.rules.gke.reservations import reservation_violations
 from berth.spec.machines.pools import NodeSettings
 from berth.text import format_duration
@@ -31,29 +39,32 @@ def pool_violations(request: PoolRequest) -> tuple[GkeViolation, ...]:
 def _check_availability(request: PoolRequest) -> Violations:
     provisioning, machine = request.machine.provisioning, request.machine.name
     key: SettingKey = "reservation" if request.provisioning_model == "reservation-any" else "capacity"
-    known_models = _join_or(tuple(MODEL_LABELS[model] for model in provisioning.offered_models))
+    known_models = join_or([MODEL_LABELS[model] for model in provisioning.offered_models])
     if provisioning.availability(request.provisioning_model) == "refused":
-        message = (
+        yield gke_fault(
+            "capacity-not-offered",
+            key,
             f"'{machine}' is not available with '{MODEL_LABELS[request.provisioning_model]}' capacity; "
-            f"write {known_models}"
+            f"write {known_models}",
         )
-        yield GkeViolation(code="capacity-not-offered", key=key, message=message)
     elif provisioning.availability(request.provisioning_model) == "doubtful":
-        message = (
+        yield gke_warning(
+            "capacity-doubtful",
+            key,
             f"'{machine}' is not documented with '{MODEL_LABELS[request.provisioning_model]}' capacity: "
-            f"{provisioning.doubts}; write {known_models}, or ask Google"
+            f"{provisioning.doubts}; write {known_models}, or ask Google",
         )
-        yield GkeViolation(code="capacity-doubtful", key=key, message=message, severity=Severity.WARNING)
 
 
 def _check_size(request: PoolRequest) -> Violations:
     min_nodes, max_nodes = request.nodes.min, request.nodes.max
     if min_nodes > max_nodes:
-        message = (
+        yield gke_fault(
+            "bad-size",
+            request.size_key,
             f"the minimum of '{min_nodes}' nodes is above the maximum of {max_nodes}; write a min of at most "
-            f"{max_nodes}"
+            f"{max_nodes}",
         )
-        yield GkeViolation(code="bad-size", key=request.size_key, message=message)
 
 
 # --- flex-start and queued provisioning -------------------------------------------------------------------------------
@@ -64,8 +75,19 @@ def _check_dws(request: PoolRequest) -> Violations:
     if not request.uses_dws:
         return
     yield from _check_scale_from_zero(request)
-    yield from _check_node_management(request)
-    yield from _check_dws_zones(request)
+    yield from _check_request_size(request)
+    if request.settings.surge:
+        message = f"surge upgrades have no effect with '{request.capacity}' capacity, whose nodes expire"
+        yield gke_warning("dws-upgrade", "surge", f"{message}; remove surge")
+    zones = request.zones
+    if request.shape and not request.multi_host and zones and request.nodes.max % len(zones):
+        # DWS limits TPU pools per zone (GKE docs: DWS).
+        message = f"'{request.nodes.max}' slices do not divide evenly by {len(zones)} zones, and {request.capacity}"
+        yield gke_fault(
+            "dws-tpu-zones",
+            "slices",
+            f"{message} limits TPU pools per zone; write a multiple of {len(zones)}, or one zone",
+        )
 
 
 def _check_scale_from_zero(request: PoolRequest) -> Violations:
@@ -75,12 +97,15 @@ def _check_scale_from_zero(request: PoolRequest) -> Violations:
             f"a fixed number of {max_nodes} nodes" if not request.autoscaled else f"a minimum of '{min_nodes}' nodes"
         )
         message = f"{problem} is impossible with '{request.capacity}' capacity, which scales from zero"
-        remedy = f"write {{min: 0, max: {_slices_or_nodes(request, max_nodes) or 1}}}"
-        yield GkeViolation(code="dws-static", key=request.size_key, message=f"{message}; {remedy}")
+        size = max_nodes // request.shape.hosts if request.shape else max_nodes
+        remedy = f"write {{min: 0, max: {size or 1}}}"
+        yield gke_fault("dws-static", request.size_key, f"{message}; {remedy}")
     if not max_nodes:
-        message = f"'{request.capacity}' capacity with a maximum of '0' never has a node; write a max of 1 or more"
-        yield GkeViolation(code="dws-static", key=request.size_key, message=message)
-    yield from _check_request_size(request)
+        yield gke_fault(
+            "dws-static",
+            request.size_key,
+            f"'{request.capacity}' capacity with a maximum of '0' never has a node; write a max of 1 or more",
+        )
 
 
 def _check_request_size(request: PoolRequest) -> Violations:
@@ -92,20 +117,13 @@ def _check_request_size(request: PoolRequest) -> Violations:
         message = (
             f"'{request.shape.topology}' has {request.shape.hosts} hosts, but a queued request has at most {limit}"
         )
-        yield GkeViolation(code="queued-request", key="topology", message=f"{message}; write a smaller topology")
+        yield gke_fault("queued-request", "topology", f"{message}; write a smaller topology")
     elif not request.shape:
-        message = (
+        yield gke_warning(
+            "queued-request",
+            "nodes",
             f"'{request.nodes.max}' nodes are more than the {limit} that one queued job may request; "
-            f"keep each job at {limit} nodes or fewer"
-        )
-        yield GkeViolation(code="queued-request", key="nodes", message=message, severity=Severity.WARNING)
-
-
-def _check_node_management(request: PoolRequest) -> Violations:
-    if request.settings.surge:
-        message = f"surge upgrades have no effect with '{request.capacity}' capacity, whose nodes expire"
-        yield GkeViolation(
-            code="dws-upgrade", key="surge", message=f"{message}; remove surge", severity=Severity.WARNING
+            f"keep each job at {limit} nodes or fewer",
         )
 
 
@@ -115,24 +133,11 @@ def _check_surge(request: PoolRequest) -> Violations:
         return
     if request.multi_host:
         message = "'surge' has no effect on slices of several hosts: GKE recreates a whole slice at a time"
-        yield GkeViolation(
-            code="slice-surge", key="surge", message=f"{message}; remove surge", severity=Severity.WARNING
-        )
+        yield gke_warning("slice-surge", "surge", f"{message}; remove surge")
     elif request.provisioning_model == "reservation-specific" and request.settings.surge.max_surge:
         message = f"'{request.settings.surge.max_surge}' surge nodes wait until the reservation has an unused machine"
         remedy = "write maxSurge: 0 and maxUnavailable: 1, or reserve more machines than the pool uses"
-        yield GkeViolation(
-            code="reserved-surge", key="surge", message=f"{message}; {remedy}", severity=Severity.WARNING
-        )
-
-
-def _check_dws_zones(request: PoolRequest) -> Violations:
-    """The maximum of a TPU pool divides evenly by its zones, because DWS limits TPU pools per zone (GKE docs: DWS)."""
-    zones = request.zones
-    if request.shape and not request.multi_host and zones and request.nodes.max % len(zones):
-        message = f"'{request.nodes.max}' slices do not divide evenly by {len(zones)} zones, and {request.capacity}"
-        message = f"{message} limits TPU pools per zone; write a multiple of {len(zones)}, or one zone"
-        yield GkeViolation(code="dws-tpu-zones", key="slices", message=message)
+        yield gke_warning("reserved-surge", "surge", f"{message}; {remedy}")
 
 
 def _check_max_run(request: PoolRequest) -> Violations:
@@ -141,8 +146,11 @@ def _check_max_run(request: PoolRequest) -> Violations:
         return
     if not limits.min_run_seconds <= seconds <= limits.max_run_seconds:
         bounds = f"{format_duration(limits.min_run_seconds)} to {format_duration(limits.max_run_seconds)}"
-        message = f"'{format_duration(seconds)}' is outside the range {bounds}; write a duration in this range"
-        yield GkeViolation(code="max-run", key="maxRunDuration", message=message)
+        yield gke_fault(
+            "max-run",
+            "maxRunDuration",
+            f"'{format_duration(seconds)}' is outside the range {bounds}; write a duration in this range",
+        )
 
 
 # --- pools that GKE creates -------------------------------------------------------------------------------------------
@@ -155,26 +163,21 @@ def _check_made_by_gke(request: PoolRequest) -> Violations:
     provisioner = "Autopilot" if request.cluster.autopilot else "auto-provisioning"
     if request.autoscaled and request.nodes.min:
         message = f"a minimum of '{request.nodes.min}' nodes is impossible with {provisioner}, which removes idle pools"
-        yield GkeViolation(code="gke-minimum", key=request.size_key, message=f"{message}; write min: 0")
+        yield gke_fault("gke-minimum", request.size_key, f"{message}; write min: 0")
     if request.machine.kind == catalog.CPU:
-        yield _made_without_accelerators(request, provisioner)
+        # GKE chooses the machine type of a node without accelerators, so that no flavor can count its cores.
+        remedy = "use a Standard cluster" if request.cluster.autopilot else "remove autoProvisioned"
+        message = f"{provisioner} does not create '{request.machine.name}' nodes for jobs: it chooses the machine type"
+        yield gke_fault("gke-cpu", "machineType", f"{message} itself; {remedy}")
     if not request.compute_class:
         yield from _check_unsupported_keys(request, provisioner)
     yield from _check_explicit_only(request, provisioner)
     if request.cluster.autopilot and request.capacity == "queued":
-        message = "'queued' capacity is not documented on Autopilot; write flex-start, which is"
-        yield GkeViolation(code="autopilot-queued", key="capacity", message=message, severity=Severity.WARNING)
-
-
-def _made_without_accelerators(request: PoolRequest, provisioner: str) -> GkeViolation:
-    """Say that GKE chooses the machine type of a node without accelerators, so that no flavor can count its cores."""
-    remedy = "use a Standard cluster" if request.cluster.autopilot else "remove autoProvisioned"
-    return GkeViolation(
-        code="gke-cpu",
-        key="machineType",
-        message=f"{provisioner} does not create '{request.machine.name}' nodes for jobs: it chooses the machine type "
-        f"itself; {remedy}",
-    )
+        yield gke_warning(
+            "autopilot-queued",
+            "capacity",
+            "'queued' capacity is not documented on Autopilot; write flex-start, which is",
+        )
 
 
 _SETTINGS_ON_NODES_OF_GKE = {"compact_placement", "topology_aware", "gpu_sharing", "gpu_partition", "pod_range_name"}
@@ -188,22 +191,24 @@ def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violation
             continue
         if getattr(request.settings, name) is not None:
             message = f"'{field.alias}' cannot be set on a pool whose nodes {provisioner} creates; remove {field.alias}"
-            yield GkeViolation(code="gke-setting", key=field.alias, message=f"{message}{other}")
+            yield gke_fault("gke-setting", field.alias, f"{message}{other}")
 
 
 def _check_explicit_only(request: PoolRequest, provisioner: str) -> Violations:
     machine = request.machine
     if machine.explicit_only and not request.compute_class:
-        message = (
-            f"{provisioner} creates '{machine.name}' only for a job or a ComputeClass that names it; name it there"
+        yield gke_warning(
+            "explicit-only",
+            "machineType",
+            f"{provisioner} creates '{machine.name}' only for a job or a ComputeClass that names it; name it there",
         )
-        yield GkeViolation(code="explicit-only", key="machineType", message=message, severity=Severity.WARNING)
     if machine.domain_topology:
-        message = (
+        yield gke_warning(
+            "gke-domain",
+            "autoProvisioned",
             f"'{machine.name}' needs its own workload policy, which {provisioner} is not documented to create; "
-            "remove autoProvisioned"
+            "remove autoProvisioned",
         )
-        yield GkeViolation(code="gke-domain", key="autoProvisioned", message=message, severity=Severity.WARNING)
 
 
 _RULES = (
@@ -245,12 +250,3 @@ def capacity_notes(request: PoolRequest) -> tuple[str, ...]:
     if request.multi_host and not request.uses_dws:
         lines.append("a node upgrade recreates whole slices; a maintenance exclusion postpones it")
     return tuple(lines)
-
-
-def _slices_or_nodes(request: PoolRequest, nodes: int) -> int:
-    """Return nodes in the unit of the stack file: slices for a TPU pool, else nodes."""
-    return nodes // request.shape.hosts if request.shape else nodes
-
-
-def _join_or(words: tuple[str, ...]) -> str:
-    return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)

@@ -10,9 +10,7 @@ from msgspec import Struct
 from berth import catalog
 from berth.catalog import Machine
 from berth.diagnostics import Severity
-from berth.rules.gke.pool_request import GkeViolation, PoolRequest, SettingKey, Violations
-
-_DRIVER_LABELS = {"default": "default", "latest": "latest", "disabled": "autoinstall-disabled"}
+from berth.rules.gke.pool_request import GkeViolation, PoolRequest, SettingKey, Violations, gke_fault, gke_warning
 
 
 class GpuCounts(Struct, frozen=True):
@@ -49,12 +47,6 @@ def gpu_labels(request: PoolRequest) -> dict[str, str]:
     return labels
 
 
-def driver_label(request: PoolRequest) -> dict[str, str]:
-    """Return GKE's label for its driver version; separate from `gpu_labels` because flavors rarely differ in it."""
-    driver = _DRIVER_LABELS[request.settings.driver_version] if request.machine.kind == "gpu" else None
-    return {catalog.labels().gpu_driver_version: driver} if driver else {}
-
-
 # --- local SSDs -------------------------------------------------------------------------------------------------------
 
 
@@ -71,21 +63,19 @@ def local_ssd_error(machine: Machine, count: int) -> str | None:
     return f"{machine.name} cannot have '{count}' local SSDs; {remedy}"
 
 
-def _check_local_ssds(request: PoolRequest) -> Violations:
-    message = None if request.local_ssds is None else local_ssd_error(request.machine, request.local_ssds)
-    if message:
-        yield GkeViolation(code="local-ssds", key="localSsd", message=message)
-
-
 # --- rules ------------------------------------------------------------------------------------------------------------
 
 
 def device_violations(request: PoolRequest) -> Violations:
     """Yield what is wrong with the GPU and disk settings of a pool."""
-    yield from _check_local_ssds(request)
+    local_ssds = request.local_ssds
+    if local_ssds is not None and (message := local_ssd_error(request.machine, local_ssds)):
+        yield gke_fault("local-ssds", "localSsd", message)
     yield from _check_confidential(request)
     if request.machine.kind == "gpu":
-        yield from _check_driver(request)
+        if request.driver_version == "disabled" and request.cluster.dcgm and not request.made_by_gke:
+            message = "'disabled' means no DCGM metrics of these GPUs, because the metrics need GKE's driver"
+            yield gke_warning("driver-dcgm", "driverVersion", f"{message}; write default or latest")
         yield from _check_partition(request)
         yield from _check_sharing(request)
         return
@@ -97,19 +87,21 @@ def device_violations(request: PoolRequest) -> Violations:
     for key, value in gpu_settings:
         if value is not None:
             has = "TPUs" if request.machine.kind == "tpu" else "no GPUs"
-            message = f"'{request.machine.name}' has {has}, and {key} is a setting of GPUs; remove {key}"
-            yield GkeViolation(code="gpu-only", key=key, message=message)
+            yield gke_fault(
+                "gpu-only", key, f"'{request.machine.name}' has {has}, and {key} is a setting of GPUs; remove {key}"
+            )
 
 
 def _check_confidential(request: PoolRequest) -> Violations:
     machine, written = request.machine, request.settings.confidential_nodes
     kind = written or request.cluster.confidential
     if written and request.cluster.confidential not in (None, written):
-        message = (
+        yield gke_fault(
+            "confidential",
+            "confidentialNodes",
             f"'{written}' differs from the cluster's {request.cluster.confidential}; remove "
-            "confidentialNodes from the pool"
+            "confidentialNodes from the pool",
         )
-        yield GkeViolation(code="confidential", key="confidentialNodes", message=message)
     if kind is None or kind in machine.confidential:
         return
     machine_names = [m.name for m in catalog.machines().values() if kind in m.confidential]
@@ -126,35 +118,28 @@ def _check_confidential(request: PoolRequest) -> Violations:
     )
 
 
-def _check_driver(request: PoolRequest) -> Violations:
-    if request.driver_version == "disabled" and request.cluster.dcgm and not request.made_by_gke:
-        message = "'disabled' means no DCGM metrics of these GPUs, because the metrics need GKE's driver"
-        yield GkeViolation(
-            code="driver-dcgm",
-            key="driverVersion",
-            message=f"{message}; write default or latest",
-            severity=Severity.WARNING,
-        )
-
-
 def _check_partition(request: PoolRequest) -> Violations:
     partition = request.settings.gpu_partition
     if partition is None:
         return
     sizes = catalog.mig_partitions(request.machine.accelerator)
     if not sizes:
-        message = f"'{request.machine.accelerator}' cannot be partitioned; remove gpuPartition"
-        yield GkeViolation(code="partition", key="gpuPartition", message=message)
-    elif partition not in sizes:
-        message = f"'{partition}' is not a partition of {request.machine.accelerator}; write one of {', '.join(sizes)}"
-        yield GkeViolation(code="partition", key="gpuPartition", message=message)
-    elif request.machine.fraction > 1:
-        message = (
-            f"'{partition}' is not documented for {request.machine.name}, which has "
-            f"1/{request.machine.fraction} "
-            "of a GPU; remove gpuPartition"
+        yield gke_fault(
+            "partition", "gpuPartition", f"'{request.machine.accelerator}' cannot be partitioned; remove gpuPartition"
         )
-        yield GkeViolation(code="partition-fraction", key="gpuPartition", message=message, severity=Severity.WARNING)
+    elif partition not in sizes:
+        yield gke_fault(
+            "partition",
+            "gpuPartition",
+            f"'{partition}' is not a partition of {request.machine.accelerator}; write one of {', '.join(sizes)}",
+        )
+    elif request.machine.fraction > 1:
+        yield gke_warning(
+            "partition-fraction",
+            "gpuPartition",
+            f"'{partition}' is not documented for {request.machine.name}, which has 1/{request.machine.fraction} of a "
+            "GPU; remove gpuPartition",
+        )
 
 
 def _check_sharing(request: PoolRequest) -> Violations:
@@ -163,20 +148,23 @@ def _check_sharing(request: PoolRequest) -> Violations:
         return
     min_clients, max_clients = limits.min_shared_clients, limits.max_shared_clients
     if not min_clients <= sharing.max_shared_clients <= max_clients:
-        message = (
+        yield gke_fault(
+            "shared-clients",
+            "gpuSharing",
             f"'{sharing.max_shared_clients}' clients of one GPU are not possible; write a number from {min_clients} to "
-            f"{max_clients}"
+            f"{max_clients}",
         )
-        yield GkeViolation(code="shared-clients", key="gpuSharing", message=message)
-    yield from _check_mps(request, sharing.strategy)
-
-
-def _check_mps(request: PoolRequest, strategy: str) -> Violations:
-    if strategy != "mps":
+    if sharing.strategy != "mps":
         return
     if partition := request.settings.gpu_partition:
-        message = f"'MPS' is not documented together with a partition ('{partition}'); write time-sharing"
-        yield GkeViolation(code="mps-partition", key="gpuSharing", message=message, severity=Severity.WARNING)
+        yield gke_warning(
+            "mps-partition",
+            "gpuSharing",
+            f"'MPS' is not documented together with a partition ('{partition}'); write time-sharing",
+        )
     if request.cluster.autopilot:
-        message = "'MPS' is documented for Standard clusters, and this cluster is Autopilot; write time-sharing"
-        yield GkeViolation(code="mps-autopilot", key="gpuSharing", message=message, severity=Severity.WARNING)
+        yield gke_warning(
+            "mps-autopilot",
+            "gpuSharing",
+            "'MPS' is documented for Standard clusters, and this cluster is Autopilot; write time-sharing",
+        )

@@ -7,7 +7,6 @@ less: "maintenance policy would go longer than 32d without 48h maintenance avail
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from typing import Final
 
@@ -35,15 +34,10 @@ def is_too_narrow(start: str, end: str, recurrence: str) -> bool:
     if (rule := _parsed(recurrence)) is None:
         return False
     begins = [first + timedelta(days=n) for n in range(_TRIED) if _recurs(rule, first.date(), n)]
-    return any(wait > PERIOD for wait in _waits(begins, length))
-
-
-def _waits(begins: list[datetime], length: timedelta) -> Iterator[timedelta]:
-    """Yield the time from the end of each window until the windows after it add up to what GKE needs."""
-    windows = -(-NEEDED // length)
+    windows = -(-NEEDED // length)  # that add up to what GKE needs, the last of them in part
     rest = NEEDED - (windows - 1) * length
-    for index in range(len(begins) - windows):
-        yield begins[index + windows] + rest - (begins[index] + length)
+    waits = (begins[n + windows] + rest - (begins[n] + length) for n in range(len(begins) - windows))
+    return any(wait > PERIOD for wait in waits)
 
 
 def _parsed(recurrence: str) -> dict[str, str] | None:

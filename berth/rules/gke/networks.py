@@ -5,8 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth import catalog
-from berth.diagnostics import Severity
-from berth.rules.gke.pool_request import GkeViolation, PoolRequest, Violations
+from berth.rules.gke.pool_request import PoolRequest, Violations, gke_fault, gke_warning
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 
@@ -72,25 +71,37 @@ def network_violations(request: PoolRequest) -> Violations:
 def _check_dranet(request: PoolRequest) -> Violations:
     machine = request.machine
     if machine.accelerator_network_profile is None:
-        message = f"'dranet' is not available for {machine.name}; {_network_remedy(request)}"
-        yield GkeViolation(code="dranet-not-offered", key="networking", message=message)
+        yield gke_fault(
+            "dranet-not-offered",
+            "networking",
+            f"'dranet' is not available for {machine.name}; {_network_remedy(request)}",
+        )
     elif not machine.dranet:
-        message = f"'dranet' is documented only for machines newer than {machine.name}; {_network_remedy(request)}"
-        yield GkeViolation(code="dranet-doubtful", key="networking", message=message, severity=Severity.WARNING)
+        yield gke_warning(
+            "dranet-doubtful",
+            "networking",
+            f"'dranet' is documented only for machines newer than {machine.name}; {_network_remedy(request)}",
+        )
 
 
 def _check_gpudirect(request: PoolRequest) -> Violations:
     machine = request.machine
     if not machine.additional_networks:
         remedy = "write dranet" if machine.dranet else "remove networking"
-        message = f"'gpudirect' (additional networks) is not available for {machine.name}; {remedy}"
-        yield GkeViolation(code="gpudirect-not-offered", key="networking", message=message)
+        yield gke_fault(
+            "gpudirect-not-offered",
+            "networking",
+            f"'gpudirect' (additional networks) is not available for {machine.name}; {remedy}",
+        )
         return
     zones = request.zones
     if network_needs(request).rdma_subnetworks and not request.made_by_gke and len(zones) != 1:
         zones_text = f"the pool names {len(zones)} ({', '.join(zones)})" if zones else "the pool names none"
-        message = f"'gpudirect' of {machine.name} needs one zone, but {zones_text}; write a pool for each zone"
-        yield GkeViolation(code="network-zone", key="zones", message=message)
+        yield gke_fault(
+            "network-zone",
+            "zones",
+            f"'gpudirect' of {machine.name} needs one zone, but {zones_text}; write a pool for each zone",
+        )
 
 
 def _network_remedy(request: PoolRequest) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth import catalog
-from berth.diagnostics import Severity
-from berth.rules.gke.pool_request import MODEL_LABELS, GkeViolation, PoolRequest, Violations
+from berth.rules.gke.pool_request import MODEL_LABELS, PoolRequest, Violations, gke_fault, gke_warning
 from berth.spec.machines.node_system import SurgeSpec
 
 
@@ -86,52 +85,65 @@ def placement_violations(request: PoolRequest) -> Violations:
 def _check_topology_aware(request: PoolRequest) -> Violations:
     """Kueue places jobs on nodes that already exist, by their labels (Kueue docs: topology-aware scheduling)."""
     if not request.machine.topology_levels:
-        message = f"nodes of '{request.machine.name}' have no topology labels; remove topologyAware"
-        yield GkeViolation(code="topology-levels", key="topologyAware", message=message)
+        yield gke_fault(
+            "topology-levels",
+            "topologyAware",
+            f"nodes of '{request.machine.name}' have no topology labels; remove topologyAware",
+        )
     elif request.autoscaled and request.capacity != "queued":
-        message = (
+        yield gke_warning(
+            "topology-from-zero",
+            "topologyAware",
             f"with topologyAware, Kueue places jobs only on existing nodes (at least {request.nodes.min}), so GKE "
             f"never creates the other {request.nodes.max - request.nodes.min} for a job; write a fixed number of "
-            f"{'slices' if request.shape else 'nodes'}, or capacity: queued"
+            f"{'slices' if request.shape else 'nodes'}, or capacity: queued",
         )
-        yield GkeViolation(code="topology-from-zero", key="topologyAware", message=message, severity=Severity.WARNING)
 
 
 def _check_slices(request: PoolRequest) -> Violations:
     shape = request.shape
     assert shape is not None
     if request.settings.compact_placement and not shape.multi_host:
-        message = f"'compact' has no effect on {shape.topology}, a slice of one host; remove compactPlacement"
-        yield GkeViolation(code="compact-single-host", key="placement", message=message)
+        yield gke_fault(
+            "compact-single-host",
+            "placement",
+            f"'compact' has no effect on {shape.topology}, a slice of one host; remove compactPlacement",
+        )
     if shape.multi_host and not request.made_by_gke and len(request.zones) != 1:
-        message = f"a slice of {shape.hosts} hosts is in exactly one zone, {_zones_text(request)}; {_one_zone(request)}"
-        yield GkeViolation(code="slice-zone", key="zones", message=message)
+        yield gke_fault(
+            "slice-zone",
+            "zones",
+            f"a slice of {shape.hosts} hosts is in exactly one zone, {_zones_text(request)}; {_one_zone(request)}",
+        )
 
 
 def _check_domain(request: PoolRequest) -> Violations:
     """An NVLink domain is upgraded as a whole, without spare nodes."""
     machine, surge = request.machine, request.settings.surge
     if not request.made_by_gke and len(request.zones) != 1:
-        message = (
+        yield gke_fault(
+            "compact-zones",
+            "zones",
             f"the nodes of a {machine.domain_topology} domain are in one zone, {_zones_text(request)}; "
-            f"{_one_zone(request)}"
+            f"{_one_zone(request)}",
         )
-        yield GkeViolation(code="compact-zones", key="zones", message=message)
     if request.nodes.max > machine.domain_nodes:
-        message = (
+        yield gke_warning(
+            "domain-nodes",
+            "nodes",
             f"'{request.nodes.max}' nodes are more than the {machine.domain_nodes} "
             f"of a {machine.domain_topology} domain "
-            f"of {machine.name}; write a pool for each domain"
+            f"of {machine.name}; write a pool for each domain",
         )
-        yield GkeViolation(code="domain-nodes", key="nodes", message=message, severity=Severity.WARNING)
     required = domain_surge(request)
     if surge and surge != required and not request.made_by_gke:
-        message = (
+        yield gke_fault(
+            "domain-upgrade",
+            "surge",
             f"'{_surge_text(surge)}' is impossible with a {machine.domain_topology} domain of {machine.name}, "
             "which is "
-            f"upgraded as a whole; remove surge, which is {_surge_text(required)} by default"
+            f"upgraded as a whole; remove surge, which is {_surge_text(required)} by default",
         )
-        yield GkeViolation(code="domain-upgrade", key="surge", message=message)
 
 
 def domain_surge(request: PoolRequest) -> SurgeSpec:
@@ -142,16 +154,20 @@ def domain_surge(request: PoolRequest) -> SurgeSpec:
 def _check_compact(request: PoolRequest) -> Violations:
     machine = request.machine
     if not machine.compact_max_nodes:
-        message = f"'compact' placement is not available for {machine.name}; remove compactPlacement"
-        yield GkeViolation(code="compact-not-offered", key="placement", message=message)
+        yield gke_fault(
+            "compact-not-offered",
+            "placement",
+            f"'compact' placement is not available for {machine.name}; remove compactPlacement",
+        )
         return
     if request.provisioning_model not in machine.provisioning.compact:
-        message = (
+        yield gke_fault(
+            "compact-capacity",
+            "placement",
             f"'compact' placement of {machine.name} is not available with {request.capacity} capacity; "
             "remove compactPlacement, or write a capacity that has it: "
-            f"{', '.join(MODEL_LABELS[model] for model in machine.provisioning.compact)}"
+            f"{', '.join(MODEL_LABELS[model] for model in machine.provisioning.compact)}",
         )
-        yield GkeViolation(code="compact-capacity", key="placement", message=message)
     yield from _check_compact_pool(request)
 
 
@@ -159,18 +175,20 @@ def _check_compact_pool(request: PoolRequest) -> Violations:
     """One zone, no more nodes than the family's limit."""
     limit = request.machine.compact_max_nodes
     if not request.made_by_gke and len(request.zones) != 1:
-        message = (
+        yield gke_fault(
+            "compact-zones",
+            "zones",
             f"'compact' placement needs exactly one zone, {_zones_text(request)}; "
-            f"{_one_zone(request)}, or remove compactPlacement"
+            f"{_one_zone(request)}, or remove compactPlacement",
         )
-        yield GkeViolation(code="compact-zones", key="zones", message=message)
     if request.nodes.max > limit:
-        message = (
+        yield gke_fault(
+            "compact-nodes",
+            "nodes",
             f"'{request.nodes.max}' nodes are more than the maximum of {limit} for "
             f"compact placement of {request.machine.name}; "
-            f"write at most {limit}, or several pools"
+            f"write at most {limit}, or several pools",
         )
-        yield GkeViolation(code="compact-nodes", key="nodes", message=message)
 
 
 def _surge_text(surge: SurgeSpec) -> str:

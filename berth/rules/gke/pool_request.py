@@ -49,6 +49,16 @@ class GkeViolation(Struct, frozen=True, kw_only=True):
 Violations = Iterator[GkeViolation]
 
 
+def gke_fault(code: str, key: SettingKey, message: str) -> GkeViolation:
+    """Return a violation that GKE refuses."""
+    return GkeViolation(code=code, key=key, message=message)
+
+
+def gke_warning(code: str, key: SettingKey, message: str) -> GkeViolation:
+    """Return a violation that GKE may refuse, or that has no effect."""
+    return GkeViolation(code=code, key=key, message=message, severity=Severity.WARNING)
+
+
 class ReservationRequest(Struct, frozen=True, kw_only=True):
     """The reservation that a pool uses.
 

@@ -6,28 +6,26 @@ The dates are data (`releases.yaml`). They are compared with the date of the tab
 from __future__ import annotations
 
 from berth.catalog import end_of_support, minor_of, parse_version, releases
-from berth.rules.gke.pool_request import GkeViolation, Severity
+from berth.rules.gke.pool_request import GkeViolation, gke_warning
 
 
 def release_violation(version: str, channel: str) -> GkeViolation | None:
     """Return a warning for a version with which GKE may refuse to create a cluster; None for any other."""
-    numbers = parse_version(version)
     if ended := end_of_support(version, channel):
         remedy = f'write "{releases().newest}", or remove version to use the channel default'
         if channel != "extended" and end_of_support(version, "extended") is None:
             remedy = f"{remedy}; or write releaseChannel: extended, which still supports this version"
-        message = f"GKE's {_support(channel)} of '{version}' ended on or before {ended}; {remedy}"
-        return GkeViolation(code="version-unsupported", key="version", message=message, severity=Severity.WARNING)
-    if len(numbers) == _EXACT:
+        support = "extended support" if channel == "extended" else "standard support"
+        return gke_warning(
+            "version-unsupported", "version", f"GKE's {support} of '{version}' ended on or before {ended}; {remedy}"
+        )
+    if len(parse_version(version)) == _EXACT:
         message = f"'{version}' is one exact patch, which GKE offers for some weeks and then refuses for new clusters"
-        message = f'{message}; write "{minor_of(version)}", which means its newest patch'
-        return GkeViolation(code="version-exact", key="version", message=message, severity=Severity.WARNING)
+        return gke_warning(
+            "version-exact", "version", f'{message}; write "{minor_of(version)}", which means its newest patch'
+        )
     return None
 
 
 _EXACT = 4
 """Parts of a version that names a patch and a GKE build, such as 1.34.1-gke.1829001."""
-
-
-def _support(channel: str) -> str:
-    return "extended support" if channel == "extended" else "standard support"

@@ -12,9 +12,16 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.catalog import Machine
-from berth.diagnostics import Severity
 from berth.plan.capacity import reservation_path
-from berth.rules.gke.pool_request import GkeViolation, PoolRequest, ReservationRequest, SettingKey, Violations
+from berth.rules.gke.pool_request import (
+    GkeViolation,
+    PoolRequest,
+    ReservationRequest,
+    SettingKey,
+    Violations,
+    gke_fault,
+    gke_warning,
+)
 
 AFFINITY_KEY = "compute.googleapis.com/reservation-name"
 """Key of the affinity to a reservation by name."""
@@ -71,54 +78,44 @@ def reservation_violations(request: PoolRequest) -> Violations:
     reservation = request.reservation
     if reservation is None:
         return
-    yield from _check_form(request, reservation)
-    yield from _check_delivery(request, reservation)
-    yield from _check_kind(request, reservation)
-
-
-def _check_form(request: PoolRequest, reservation: ReservationRequest) -> Violations:
     if not reservation.is_specific and request.cluster.autopilot:
-        yield _violation(
-            "autopilot-reservation", "Autopilot does not use 'any' reservation; write a reservation's name"
+        yield gke_fault(
+            "autopilot-reservation",
+            "reservation",
+            "Autopilot does not use 'any' reservation; write a reservation's name",
         )
-
-
-def _check_delivery(request: PoolRequest, reservation: ReservationRequest) -> Violations:
-    """A reservation that does not exist yet keeps no minimum of nodes."""
-    if reservation.begins and request.nodes.min:
+    if reservation.begins and request.nodes.min:  # what does not exist yet keeps no minimum of nodes
         hosts = request.shape.hosts if request.shape else 1
-        message = (
+        yield gke_fault(
+            "reservation-not-active",
+            request.size_key,
             f"a minimum of '{request.nodes.min // hosts}' {request.size_key} is impossible: "
             f"{_display_name(reservation)} has machines only from "
-            f"{reservation.begins} to {reservation.ends}; write {{min: 0, max: {request.nodes.max // hosts}}}"
+            f"{reservation.begins} to {reservation.ends}; write {{min: 0, max: {request.nodes.max // hosts}}}",
         )
-        yield GkeViolation(code="reservation-not-active", key=request.size_key, message=message)
+    yield from _check_kind(request, reservation)
 
 
 def _check_kind(request: PoolRequest, reservation: ReservationRequest) -> Violations:
     provisioning, machine = request.machine.provisioning, request.machine
     if reservation.block and provisioning.reservations != "dense":
         message = f"block '{reservation.block}': blocks are not documented for reservations of {machine.name}"
-        yield _violation(
-            "reservation-block", f"{message}; remove block unless Google gave you one", severity=Severity.WARNING
-        )
+        yield gke_warning("reservation-block", "reservation", f"{message}; remove block unless Google gave you one")
     if reservation.form == "own" and provisioning.reservations == "aggregate" and not reservation.begins:
         message = (
             f"{_display_name(reservation)} would be created by Berth, but {machine.name} is usually reserved through"
         )
         message = f"{message} Google's sales or a future reservation; write existing: true for such a reservation"
-        yield _violation("own-tpu-reservation", message, severity=Severity.WARNING)
+        yield gke_warning("own-tpu-reservation", "reservation", message)
     if reservation.project and request.made_by_gke and (request.settings.compact_placement or request.multi_host):
         message = (
             f"{_display_name(reservation)} is shared, and auto-provisioning cannot combine a shared reservation with a"
         )
-        yield _violation(
-            "shared-placement", f"{message} placement policy; remove autoProvisioned, or remove compactPlacement"
+        yield gke_fault(
+            "shared-placement",
+            "reservation",
+            f"{message} placement policy; remove autoProvisioned, or remove compactPlacement",
         )
-
-
-def _violation(code: str, message: str, *, severity: Severity = Severity.FAULT) -> GkeViolation:
-    return GkeViolation(code=code, key="reservation", message=message, severity=severity)
 
 
 def _display_name(reservation: ReservationRequest) -> str:
@@ -147,11 +144,12 @@ def reservation_mismatches(reservation: DeclaredReservation, request: PoolReques
         yield from _field_mismatches(reservation, request)
     for zone in request.zones:
         if zone != reservation.zone:
-            message = (
+            yield gke_fault(
+                "reservation-mismatch",
+                "zones",
                 f"reservation '{reservation.name}' is in {reservation.zone}, "
-                f"but this pool is in '{zone}'; write {reservation.zone}"
+                f"but this pool is in '{zone}'; write {reservation.zone}",
             )
-            yield GkeViolation(code="reservation-mismatch", key="zones", message=message)
 
 
 def _field_mismatches(reservation: DeclaredReservation, request: PoolRequest) -> Iterator[GkeViolation]:
@@ -173,11 +171,12 @@ def _field_mismatches(reservation: DeclaredReservation, request: PoolRequest) ->
 def _mismatch(
     reservation: DeclaredReservation, key: SettingKey, noun: str, reserved_value: str, requested_value: str
 ) -> GkeViolation:
-    message = (
+    return gke_fault(
+        "reservation-mismatch",
+        key,
         f"reservation '{reservation.name}' has {noun} '{reserved_value}', but "
-        f"this pool has '{requested_value}'; write the same {key} in both"
+        f"this pool has '{requested_value}'; write the same {key} in both",
     )
-    return GkeViolation(code="reservation-mismatch", key=key, message=message)
 
 
 def overuse_violation(reservation: DeclaredReservation, pools: Mapping[str, int]) -> GkeViolation | None:
@@ -186,11 +185,12 @@ def overuse_violation(reservation: DeclaredReservation, pools: Mapping[str, int]
     if requested <= reservation.count:
         return None
     pools_text = ", ".join(f"{pool} {count}" for pool, count in pools.items())
-    message = (
+    return gke_fault(
+        "reservation-overused",
+        "count",
         f"'{reservation.count}' machines are reserved, but pools may use "
-        f"{requested} ({pools_text}); write count: {requested}, or reduce the pools"
+        f"{requested} ({pools_text}); write count: {requested}, or reduce the pools",
     )
-    return GkeViolation(code="reservation-overused", key="count", message=message)
 
 
 def _accelerators_text(machine: Machine) -> str:
@@ -207,15 +207,19 @@ def _local_ssds_text(machine: Machine, count: int | None) -> str:
 def window_violations(start: datetime, end: datetime, *, calendar: bool) -> Iterator[GkeViolation]:
     """Yield what is wrong with the time window of a future reservation; a `calendar` one has a maximum length."""
     if end <= start:
-        message = f"'{end:{_TIME_FORMAT}}' is not after the start, {start:{_TIME_FORMAT}}; write a later end"
-        yield GkeViolation(code="reservation-window", key="end", message=message)
+        yield gke_fault(
+            "reservation-window",
+            "end",
+            f"'{end:{_TIME_FORMAT}}' is not after the start, {start:{_TIME_FORMAT}}; write a later end",
+        )
     elif calendar and end - start > timedelta(days=MAX_CALENDAR_DAYS):
         days = (end - start) / timedelta(days=1)
-        message = (
+        yield gke_fault(
+            "reservation-window",
+            "end",
             f"'{days:g}' days are more than the maximum of {MAX_CALENDAR_DAYS} for a calendar reservation; write an "
-            "earlier end"
+            "earlier end",
         )
-        yield GkeViolation(code="reservation-window", key="end", message=message)
 
 
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"

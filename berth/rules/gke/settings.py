@@ -21,7 +21,8 @@ class NodePoolSettings(Struct, frozen=True, kw_only=True):
 
     Exactly one of `nodes_per_zone` (static), `per_zone` and `total` (autoscaled) is set. `max_run_duration` is in the
     provider's format ("3600s"); on queued nodes each job sets its own. `request_parameters` apply to every queued
-    request. `labels` are those that GKE does not add by itself.
+    request (GKE docs: queued provisioning), without the run duration: Kueue would delete and recreate the request of a
+    job that sets another one. `labels` are those that GKE does not add by itself.
     """
 
     spot: bool
@@ -43,7 +44,7 @@ def node_pool_settings(request: PoolRequest, nodes: Bounds, *, flex_start_known:
 
     `flex_start_known` False: the cluster is older than flex-start, so a queued pool sets only queued provisioning.
     """
-    queued = request.capacity == "queued"
+    queued, shape = request.capacity == "queued", request.shape
     max_run_duration = None if request.node_run_seconds is None else f"{request.node_run_seconds}s"
     node_counts = _node_counts(request, nodes)
     return NodePoolSettings(
@@ -56,7 +57,7 @@ def node_pool_settings(request: PoolRequest, nodes: Bounds, *, flex_start_known:
         total=node_counts.total,
         location_policy=None if node_counts.fixed is not None else "ANY",
         max_run_duration=max_run_duration,
-        request_parameters=_request_parameters(request),
+        request_parameters=(("tpu-topology", shape.topology),) if queued and shape and request.multi_host else (),
         auto_repair=not request.uses_dws,
         labels=((catalog.labels().queued, "true"),) if queued else (),
     )
@@ -78,33 +79,19 @@ def _node_counts(request: PoolRequest, nodes: Bounds) -> _NodeCounts:
     return _NodeCounts(fixed=nodes.max // zones)
 
 
-def _request_parameters(request: PoolRequest) -> tuple[tuple[str, str], ...]:
-    """Return the parameters of the ProvisioningRequestConfig (GKE docs: queued provisioning), as text.
-
-    They do not include the run duration: Kueue would delete and recreate the request of a job that sets another one.
-    """
-    if request.capacity != "queued" or not request.shape or not request.multi_host:
-        return ()
-    return (("tpu-topology", request.shape.topology),)
-
-
 def upgrade_surge(request: PoolRequest) -> SurgeSpec | None:
-    """Return how a pool is upgraded; None for DWS: GKE chooses its strategy, which the provider cannot express."""
+    """Return how a pool is upgraded; None for DWS: GKE chooses its strategy, which the provider cannot express.
+
+    By default one node at a time: in place if no extra machine can exist, else with a surge node. A slice has no room
+    for an extra machine, because its hosts are wired together (GKE recreates the whole slice in any case). Neither has
+    a pool that fills its reservation: a surge node would wait forever.
+    """
     if request.uses_dws:
         return None
-    return (
-        domain_surge(request) if request.machine.domain_topology else request.settings.surge or _default_surge(request)
-    )
-
-
-def _default_surge(request: PoolRequest) -> SurgeSpec:
-    """Return an upgrade of one node at a time: in place if no extra machine can exist, else with a surge node.
-
-    A slice has no room for an extra machine, because its hosts are wired together (GKE recreates the whole slice in any
-    case). Neither has a pool that fills its reservation: a surge node would wait forever.
-    """
+    if request.machine.domain_topology:
+        return domain_surge(request)
     in_place = request.multi_host or reservation_affinity(request).type == "SPECIFIC_RESERVATION"
-    return DRAIN_FIRST if in_place else SURGE_ONE
+    return request.settings.surge or (DRAIN_FIRST if in_place else SURGE_ONE)
 
 
 def capacity_labels(request: PoolRequest) -> dict[str, str]:

@@ -84,7 +84,10 @@ def _missing_feature(need: FeatureNeed, version: str | None, channel: str) -> It
         return
     order: VersionOrder = "unknown" if version is None else compare_version(version, first_with_feature)
     if order == "newer" and version is not None:
-        yield from _missing_by_later_source(need, feature, version, channel)
+        later = _first_for_variant(feature.later, need)
+        if later and compare_version(version, later) == "older":
+            message = f"{feature.says} needs GKE {later} according to a newer source, but the cluster has '{version}'"
+            yield _build_missing(need, Severity.WARNING, f"{message}; {_remedy(later, channel)}", later)
     elif order == "older":
         is_doubtful = feature.confidence == "recalled"
         verb = "probably needs" if is_doubtful else "needs"
@@ -105,15 +108,6 @@ def _missing_feature(need: FeatureNeed, version: str | None, channel: str) -> It
             f"{assumption}: Berth assumes GKE {first_with_feature} or later, which {feature.says} needs",
             first_with_feature,
         )
-
-
-def _missing_by_later_source(
-    need: FeatureNeed, feature: Feature, version: str, channel: str
-) -> Iterator[MissingFeature]:
-    later = _first_for_variant(feature.later, need)
-    if later and compare_version(version, later) == "older":
-        message = f"{feature.says} needs GKE {later} according to a newer source, but the cluster has '{version}'"
-        yield _build_missing(need, Severity.WARNING, f"{message}; {_remedy(later, channel)}", later)
 
 
 def _remedy(since: str, channel: str) -> str:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from berth import catalog
 from berth.catalog import ListedZones, Machine
-from berth.diagnostics import Severity
-from berth.rules.gke.pool_request import GkeViolation, PoolRequest
+from berth.rules.gke.pool_request import GkeViolation, PoolRequest, gke_warning
 
 _MAX_ZONES = 8
 """Maximum number of zones that a message lists."""
@@ -50,7 +49,12 @@ def zone_violation(
     candidates = zones or catalog.zones_in(region, listed.all)
     doubtful = [zone for zone in candidates if zone in listed.undocumented]
     is_doubtful = doubtful if zones and not one_is_enough else len(doubtful) == len(candidates)
-    return _undocumented(machine, listed, doubtful) if is_doubtful else None
+    if not is_doubtful:
+        return None
+    what = f"Google's API lists {display_name(machine)} in {_quoted(doubtful)}, but Google's documentation does not"
+    return gke_warning(
+        "zone-undocumented", "zones", f"{what}; {_alternatives(listed, catalog.region_of_zone(doubtful[0]))}"
+    )
 
 
 def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *, dws: bool) -> GkeViolation:
@@ -58,19 +62,11 @@ def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *
     region = place if place in catalog.zone_table().regions else catalog.region_of_zone(place)
     flex_start = dws and listed is not catalog.listed_zones(machine)
     what = f"{'flex-start of ' if flex_start else ''}{display_name(machine)}"
-    message = f"Google does not list {what} in {_quoted(missing)}; {_alternatives(listed, region)}"
-    return GkeViolation(
-        code="flex-start-zone" if flex_start else "zone-not-listed",
-        key="zones",
-        message=message,
-        severity=Severity.WARNING,
+    return gke_warning(
+        "flex-start-zone" if flex_start else "zone-not-listed",
+        "zones",
+        f"Google does not list {what} in {_quoted(missing)}; {_alternatives(listed, region)}",
     )
-
-
-def _undocumented(machine: Machine, listed: ListedZones, doubtful: Sequence[str]) -> GkeViolation:
-    what = f"Google's API lists {display_name(machine)} in {_quoted(doubtful)}, but Google's documentation does not"
-    message = f"{what}; {_alternatives(listed, catalog.region_of_zone(doubtful[0]))}"
-    return GkeViolation(code="zone-undocumented", key="zones", message=message, severity=Severity.WARNING)
 
 
 def _alternatives(listed: ListedZones, region: str) -> str:

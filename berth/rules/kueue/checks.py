@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from berth.diagnostics import FieldPath, format_value
 from berth.names import is_dns_label
@@ -22,8 +22,8 @@ from berth.rules.kueue.rule import (
 )
 
 
-def _name(plan: AdmissionCheckPlan) -> Iterator[FieldError]:
-    yield from check_subdomain(("name",), plan.name, "an admission check")
+def _name_of(noun: str) -> Callable[[AdmissionCheckPlan | ProvisioningConfigPlan], Iterator[FieldError]]:
+    return lambda plan: check_subdomain(("name",), plan.name, noun)
 
 
 def _parameters_name(plan: AdmissionCheckPlan) -> Iterator[FieldError]:
@@ -37,19 +37,15 @@ def _parameters_name(plan: AdmissionCheckPlan) -> Iterator[FieldError]:
 
 
 ADMISSION_CHECKS: tuple[Rule[AdmissionCheckPlan], ...] = (
-    Rule("bad-name", "Kubernetes: names of custom resources", _name),
+    Rule("bad-name", "Kubernetes: names of custom resources", _name_of("an admission check")),
     Rule("bad-parameters-name", "CRD AdmissionCheck: parameters.name pattern, maxLength", _parameters_name),
 )
-
-
-def _provisioning_name(plan: ProvisioningConfigPlan) -> Iterator[FieldError]:
-    yield from check_subdomain(("name",), plan.name, "a provisioning config")
 
 
 def _managed_resources(plan: ProvisioningConfigPlan) -> Iterator[FieldError]:
     path: FieldPath = ("managedResources",)
     count = len(plan.managed_resources)
-    yield from check_max_items(path, count, bounds.MANAGED_RESOURCES, "managed resources", "name fewer")
+    yield from check_max_items(path, count, bounds.MANAGED_RESOURCES, "managed resources")
     yield from check_unique(path, plan.managed_resources, "managed resource")
     for index, resource in enumerate(plan.managed_resources):
         yield from check_label_key((*path, index), resource, "resource name")
@@ -73,7 +69,7 @@ def _retry(plan: ProvisioningConfigPlan) -> Iterator[FieldError]:
 
 
 PROVISIONING_CONFIGS: tuple[Rule[ProvisioningConfigPlan], ...] = (
-    Rule("bad-name", "Kubernetes: names of custom resources", _provisioning_name),
+    Rule("bad-name", "Kubernetes: names of custom resources", _name_of("a provisioning config")),
     Rule("bad-managed-resources", "CRD ProvisioningRequestConfig: managedResources maxItems, set", _managed_resources),
     Rule("bad-retry", "CRD ProvisioningRequestConfig: retryStrategy int32; below zero has no meaning", _retry),
 )

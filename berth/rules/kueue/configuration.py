@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from berth.diagnostics import FieldPath, did_you_mean, format_value
+from berth.diagnostics import FieldPath, did_you_mean, format_value, join_or
 from berth.names import is_label_key, is_label_value
 from berth.plan.configuration import ConfigurationPlan, CustomLabelPlan, DeviceMappingPlan, ExpressionPlan, SelectorPlan
 from berth.plan.kueue import KUEUE_NAMESPACE
@@ -19,7 +19,6 @@ from berth.rules.kueue.rule import (
     check_max_items,
     check_range,
     check_unique,
-    join_or,
 )
 
 _NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
@@ -60,7 +59,7 @@ def _requeuing(plan: ConfigurationPlan) -> Iterator[FieldError]:
 
 def _preemption_strategies(plan: ConfigurationPlan) -> Iterator[FieldError]:
     if plan.fair_sharing is not None and plan.fair_sharing not in bounds.PREEMPTION_STRATEGIES:
-        allowed = join_or(tuple(f"[{', '.join(each)}]" for each in bounds.PREEMPTION_STRATEGIES))
+        allowed = join_or(f"[{', '.join(each)}]" for each in bounds.PREEMPTION_STRATEGIES)
         message = f"'[{', '.join(plan.fair_sharing)}]' is not a list of strategies that Kueue supports; write {allowed}"
         yield ("fairSharing", "preemptionStrategies"), message
 
@@ -102,7 +101,7 @@ def _transformations(plan: ConfigurationPlan) -> Iterator[FieldError]:
 
 def _device_mappings(plan: ConfigurationPlan) -> Iterator[FieldError]:
     path: FieldPath = ("resources", "deviceClassMappings")
-    yield from check_max_items(path, len(plan.device_mappings), bounds.DEVICE_MAPPINGS, "mappings", "name fewer")
+    yield from check_max_items(path, len(plan.device_mappings), bounds.DEVICE_MAPPINGS, "mappings")
     yield from check_unique(path, [each.name for each in plan.device_mappings], "resource")
     resource_of: dict[str, str] = {}
     for index, mapping in enumerate(plan.device_mappings):
@@ -118,7 +117,7 @@ def _device_mappings(plan: ConfigurationPlan) -> Iterator[FieldError]:
 def _device_mapping(path: FieldPath, plan: DeviceMappingPlan) -> Iterator[FieldError]:
     if not plan.device_classes:
         yield path, f"'{format_value(plan.name)}' has no device class; write at least one"
-    yield from check_max_items(path, len(plan.device_classes), bounds.DEVICE_CLASSES, "device classes", "name fewer")
+    yield from check_max_items(path, len(plan.device_classes), bounds.DEVICE_CLASSES, "device classes")
     yield from check_unique(path, plan.device_classes, "device class")
     for name in (plan.name, *plan.device_classes):
         if not is_label_key(name) or len(name) > bounds.DEVICE_NAME_LENGTH:
@@ -217,7 +216,7 @@ def _local_queue_selector(plan: ConfigurationPlan) -> Iterator[FieldError]:
 
 def _custom_labels(plan: ConfigurationPlan) -> Iterator[FieldError]:
     labels, path = plan.metrics.custom_labels, ("metrics", "customLabels")
-    yield from check_max_items(path, len(labels), bounds.CUSTOM_LABELS, "labels", "name fewer")
+    yield from check_max_items(path, len(labels), bounds.CUSTOM_LABELS, "labels")
     yield from check_unique(path, [each.name for each in labels], "label")
     for kind, count in sorted(Counter(each.source_kind for each in labels).items()):
         if (limit := bounds.CUSTOM_LABELS_BY_KIND.get(kind)) is None:
@@ -226,7 +225,7 @@ def _custom_labels(plan: ConfigurationPlan) -> Iterator[FieldError]:
             )
             yield path, message
         else:
-            yield from check_max_items(path, count, limit, f"labels of one kind, {kind},", "name fewer")
+            yield from check_max_items(path, count, limit, f"labels of one kind, {kind},")
 
 
 def _custom_label_syntax(plan: ConfigurationPlan) -> Iterator[FieldError]:
@@ -248,7 +247,7 @@ def _tracked_values(path: FieldPath, plan: CustomLabelPlan) -> Iterator[FieldErr
         message = f"'{name}' is a label of workloads, which can have any number of values; list some in trackedValues"
         yield path, message
     limit = bounds.WORKLOAD_TRACKED_VALUES if is_workload else bounds.TRACKED_VALUES
-    yield from check_max_items(path, len(plan.tracked), limit, "values to track", "name fewer")
+    yield from check_max_items(path, len(plan.tracked), limit, "values to track")
     yield from check_unique(path, plan.tracked, "value")
 
 

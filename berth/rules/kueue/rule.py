@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from berth.diagnostics import FieldPath, Severity, did_you_mean, format_value, join_words
+from berth.diagnostics import FieldPath, Severity, did_you_mean, format_value, join_or
 from berth.names import MAX_SUBDOMAIN, is_label_key, is_subdomain
 
 T = TypeVar("T")
@@ -57,10 +57,10 @@ def find_violations(rules: Iterable[Rule[T]], ref: ObjectRef, plan: T) -> Iterat
             yield KueueViolation(rule.severity, rule.code, ref, path, message)
 
 
-def check_max_items(path: FieldPath, count: int, limit: int, noun: str, remedy: str) -> Iterator[FieldError]:
+def check_max_items(path: FieldPath, count: int, limit: int, noun: str) -> Iterator[FieldError]:
     """Yield an error if there are more items than Kueue accepts."""
     if count > limit:
-        yield path, f"'{count}' {noun} are more than Kueue's maximum of {limit}; {remedy}"
+        yield path, f"'{count}' {noun} are more than Kueue's maximum of {limit}; name fewer"
 
 
 def check_unique(path: FieldPath, names: Iterable[str], noun: str) -> Iterator[FieldError]:
@@ -81,11 +81,6 @@ def check_enum(path: FieldPath, value: str | None, allowed: tuple[str, ...]) -> 
             f"{suggestion.lstrip('; ') or f'write {join_or(allowed)}'}"
         )
         yield path, message
-
-
-def join_or(words: tuple[str, ...]) -> str:
-    """Return `a, b or c`."""
-    return join_words([*words]).replace(" and ", " or ")
 
 
 def check_subdomain(path: FieldPath, name: str, noun: str) -> Iterator[FieldError]:

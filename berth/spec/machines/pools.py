@@ -9,9 +9,9 @@ from berth.spec.amounts import Bytes, CountField
 from berth.spec.base import (
     ConfidentialType,
     DnsName,
-    JsonSchema,
     MachineType,
     Model,
+    NotBlank,
     Section,
     Sequence,
     Text,
@@ -19,7 +19,6 @@ from berth.spec.base import (
     Zones,
     validation_fault,
 )
-from berth.spec.core import AfterValidator
 from berth.spec.machines.capacity import Capacity, CapacityField
 from berth.spec.machines.node_system import NodeSystemSpec, SurgeSpec
 from berth.spec.machines.reservations import AcceleratorSpec
@@ -67,13 +66,7 @@ NodePoolPattern = Annotated[
 Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a slice topology such as 2x4 or 4x4x8")]
 
 
-def _check_reason(value: str) -> str:
-    if not value.strip():
-        raise validation_fault("missing-key", "is empty; write the reason")
-    return value
-
-
-Reason = Annotated[str, AfterValidator(_check_reason), JsonSchema({"type": "string", "pattern": r"\S"})]
+Reason = Annotated[str, NotBlank(validation_fault("missing-key", "is empty; write the reason"))]
 """Reason for accepting something that Berth refuses by default."""
 
 

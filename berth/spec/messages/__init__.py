@@ -96,18 +96,14 @@ def _expected_text(value: Any, path: FieldPath, rule: Text | None) -> tuple[str,
         return _NAMED[str(path[-1])], ""
     quoted = str(value).lower() if isinstance(value, bool) else str(value)
     if rule is not None and (isinstance(value, (list, dict)) or not rule.matches(quoted)):
-        return rule.what, _one_text(value, path, rule)
+        items = cast("list[object]", value) if isinstance(value, list) else list[object]()
+        if len(items) == 1 and isinstance(items[0], str) and rule.matches(items[0]):
+            return rule.what, f"; write {items[0]}"  # the item instead of the list
+        is_missing = value is None and rule.matches(example(path))
+        return rule.what, f"; write {_written_example(path)}" if is_missing else ""
     if isinstance(value, float):
         return "text", "; put quotes around it, and keep every digit"
     return "text", f'; quote it: "{quoted}"' if isinstance(value, int) else ""
-
-
-def _one_text(value: Any, path: FieldPath, rule: Text) -> str:
-    """Return the remedy for no text, or for a list of one: the example of the key, or the item."""
-    items = cast("list[object]", value) if isinstance(value, list) else list[object]()
-    if len(items) == 1 and isinstance(items[0], str) and rule.matches(items[0]):
-        return f"; write {items[0]}"
-    return f"; write {_written_example(path)}" if value is None and rule.matches(example(path)) else ""
 
 
 def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:

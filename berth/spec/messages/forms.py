@@ -69,8 +69,11 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
     value, noun, annotation = error["input"], COLLECTION_NOUNS[error["type"]], annotation_at(path, root)
     if noun == "a mapping" and (form := _named_entries(value, annotation, path)):
         return f"; write {form}"
-    if noun == "a list" and (form := _one_mapping(value, path, root)):
-        return f"; write {form}"
+    entries = cast("dict[object, object]", error["input"] if isinstance(error["input"], dict) else {})
+    if noun == "a list" and entries:  # the one item, written without brackets
+        form = f"[{format_value(entries)}]"
+        if {str(key) for key in entries} <= {*allowed_keys((*path, 0), root)} and "..." not in form:
+            return f"; write {form}"
     # The example for `path`, or for the list that contains it, if it has the required type.
     form = example(path)[1:-1] if isinstance(path[-1], int) else example(path)
     form = form if form.startswith("[{" if noun == "a list" else "{") else _minimal_form(annotation, path)
@@ -80,13 +83,6 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
         return f"; write [{format_value(', '.join(value.split()))}]"
     keys = allowed_keys(path, root)
     return f"; its keys are {', '.join(keys)}" if keys else ""
-
-
-def _one_mapping(value: Any, path: FieldPath, root: type[Model]) -> str:
-    """Return a list of the one item that is written without brackets; "" if the list does not take such an item."""
-    entries = cast("dict[object, object]", value) if isinstance(value, dict) else dict[object, object]()
-    keys, form = set(map(str, entries)), f"[{format_value(entries)}]"
-    return form if keys and keys <= set(allowed_keys((*path, 0), root)) and "..." not in form else ""
 
 
 def _named_entries(value: object, annotation: Any, path: FieldPath) -> str:

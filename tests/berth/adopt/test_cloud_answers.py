@@ -54,7 +54,7 @@ def lines(found: Any) -> list[str]:
 
 
 def ids(evaluation: Evaluation, here: ClusterInventory) -> set[str]:
-    registered = list(preview.run(evaluation, ROOT, preview=False).resources)
+    registered = list(preview.run_stack_program(evaluation, ROOT, preview=False).resources)
     assert evaluation.fleet_plan is not None
     imported = import_files(registered, here, evaluation.fleet_plan)
     return {entry["id"] for content in imported.values() for entry in content["resources"] if "id" in entry}
@@ -268,7 +268,7 @@ def alert(answers: Answers, key: str) -> dict[str, Any]:
 
 def told(stack: str, *edits: Edit) -> list[str]:
     _, _, evaluation, here = adopted(stack, *edits)
-    registered = list(preview.run(evaluation, ROOT, preview=False).resources)
+    registered = list(preview.run_stack_program(evaluation, ROOT, preview=False).resources)
     return lines([*display_name_changes(here, registered), *monitoring_changes(here, registered)])
 
 

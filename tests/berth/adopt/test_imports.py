@@ -30,7 +30,7 @@ def _made(stack: str) -> tuple[ClusterInventory, list[RecordedResource], dict[st
     here = read_inventory(files(plan(stack)))
     _, _, evaluation = adopt_inventory(here, stack)
     assert evaluation.fleet_plan is not None
-    registered = list(preview.run(evaluation, ROOT, preview=False).resources)
+    registered = list(preview.run_stack_program(evaluation, ROOT, preview=False).resources)
     return here, registered, import_files(registered, here, evaluation.fleet_plan)
 
 

@@ -179,10 +179,10 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         [
             f"Pulumi.bad.yaml:3: error: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, "
             "digits and '-' [bad-value]",
-            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of protect, """
-            "flavors, priorities, cohorts, teams, teamFiles, teamDefaults, clusterQueues, acceptLoss, project, "
+            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of project, """
             "projectNumber, region, acceptRegion, labels, cluster, reservations, pools, computeClasses, workers, "
-            "kueue, jobset, monitoring, platform, allowReplacement, allowDeletion, allowChange [unknown-key]",
+            "protect, flavors, priorities, cohorts, teams, teamFiles, teamDefaults, clusterQueues, acceptLoss, kueue, "
+            "jobset, monitoring, platform, allowReplacement, allowDeletion, allowChange [unknown-key]",
         ],
     ),
     "more labels than Google Cloud takes": (

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.plan.fleet import as_json
+from berth.cli.plan.fleet import fleet_plan_as_json
 from berth.cli.render import output as render_verb
 from berth.document.text import render_text
 from berth.evaluate import Evaluation, evaluate_config, evaluate_stack
@@ -126,9 +126,9 @@ def answers_in_words(evaluation: Evaluation) -> None:
         assert len(line) < 2000, line
     assert len(set(evaluation.problems)) == len(evaluation.problems), "said twice"
     render_text(fleet_document(evaluation))
-    json.dumps(as_json(evaluation))
+    json.dumps(fleet_plan_as_json(evaluation))
     if evaluation.plan is not None and not evaluation.faults:
-        render_verb.write(evaluation.plan, io.StringIO())
+        render_verb.write_objects(evaluation.plan, io.StringIO())
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import json
 
 import pulumi
 
-from berth.cli.preview.tree import as_json, tree
+from berth.cli.preview.tree import preview_as_json, tree
 from berth.engine import Preview, record_program
 
 Options = pulumi.ResourceOptions
@@ -91,7 +91,7 @@ def test_colour_changes_nothing_but_colour() -> None:
 
 
 def test_the_json_is_complete_and_in_a_fixed_order() -> None:
-    document = json.loads(json.dumps(as_json(made())))
+    document = json.loads(json.dumps(preview_as_json(made())))
     assert [document["project"], document["stack"]] == ["berth", "dev"]
     assert [one["name"] for one in document["resources"]] == ["a-pool", "b-pool", "a", "b", "cloud-0", "berth-dev"]
     pool = document["resources"][1]

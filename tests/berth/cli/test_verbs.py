@@ -26,24 +26,23 @@ verbs = pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_is_a_module_with_a_command_and_an_example(verb: str) -> None:
     module = importlib.import_module(f"berth.cli.{verb}")
     assert module.EPILOG.startswith(f"Example: berth {verb}")
-    assert inspect.getdoc(module.command)
+    assert inspect.getdoc(getattr(module, f"{verb}_command"))
 
 
 @verbs
 def test_the_table_has_the_first_line_of_each_help(verb: str) -> None:
     """Help reads the table, so that it imports no verb."""
-    command = importlib.import_module(f"berth.cli.{verb}").command
+    command = getattr(importlib.import_module(f"berth.cli.{verb}"), f"{verb}_command")
     assert (inspect.getdoc(command) or "").splitlines()[0] == VERBS[verb]
 
 
 def test_every_command_of_the_folder_is_in_the_table() -> None:
-    """A module with a `command` that is missing in the table could not be run."""
+    """A module with a command that is missing in the table could not be run."""
     folder = ROOT / "berth" / "cli"
     files = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
+    names = ((file.parent if file.name == "__init__.py" else file).stem for file in files)
     commands = {
-        (file.parent if file.name == "__init__.py" else file).stem
-        for file in files
-        if "\ndef command(" in file.read_text(encoding="utf-8")
+        name for name, file in zip(names, files, strict=True) if f"\ndef {name}_command(" in file.read_text("utf-8")
     }
     assert commands == set(VERBS)
 

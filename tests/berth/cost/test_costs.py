@@ -52,7 +52,7 @@ def table(prices: dict[tuple[str, str], str]) -> Prices:
 
 def as_printed(stack: str, prices: dict[tuple[str, str], str]) -> dict[str, Any]:
     """`cost` as the plan's JSON has it."""
-    return json.loads(json.dumps(costs.as_json(fleet_cost(plan(stack), table(prices)))))
+    return json.loads(json.dumps(costs.cost_as_json(fleet_cost(plan(stack), table(prices)))))
 
 
 def almost(amount: Decimal) -> Any:

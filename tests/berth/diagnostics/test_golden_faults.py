@@ -16,7 +16,7 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.explain import text
+from berth.cli.explain import explanation_text
 from berth.diagnostics import Problem
 from berth.diagnostics.explanations import EXAMPLES, Explanation, explanations
 from berth.evaluate import evaluate_stack
@@ -175,7 +175,7 @@ def test_every_code_is_once_on_the_page() -> None:
 def test_explain_prints_cause_remedy_and_example() -> None:
     result = CliRunner().invoke(app, ["explain", "[overcommitted]"])
     each = explanations()["overcommitted"]
-    assert (result.exit_code, result.stdout) == (0, f"{text(each)}\n")
+    assert (result.exit_code, result.stdout) == (0, f"{explanation_text(each)}\n")
     words = " ".join(result.stdout.split())
     assert each.example is not None and each.example.edit and each.example.line.endswith("[overcommitted]")
     assert all(" ".join(part.split()) in words for part in (each.cause, each.remedy, each.example.line))
@@ -184,7 +184,7 @@ def test_explain_prints_cause_remedy_and_example() -> None:
 @pytest.mark.parametrize("code", explanations())
 def test_every_code_can_be_explained(code: str) -> None:
     each = explanations()[code]
-    paragraphs = text(each).split("\n\n")
+    paragraphs = explanation_text(each).split("\n\n")
     assert paragraphs[0].startswith(f"{code}: ") and len(paragraphs) == (4 if each.example else 3)
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from berth.alibaba import fleet as alibaba_fleet
 from berth.backends.interface import compare
-from berth.cli.plan.fleet import as_json
+from berth.cli.plan.fleet import fleet_plan_as_json
 from berth.diff.entitlements import CountChange
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind
@@ -129,7 +129,7 @@ def _queues(edit: str | None) -> list[dict[str, Any]]:
     """Return the cluster queues of `berth plan --json`."""
     with TemporaryDirectory() as folder:
         write(Path(folder), edited(edit) if edit else BASE)
-        return as_json(evaluate_stack("dev", Path(folder)))["clusterQueues"]
+        return fleet_plan_as_json(evaluate_stack("dev", Path(folder)))["clusterQueues"]
 
 
 def _nominal(edit: str | None, by: str) -> Counter[tuple[str, str]]:
@@ -190,10 +190,10 @@ KEEPS: Final[Mapping[str, list[str]]] = load_table(TABLES / "keeps.yaml")
 
 
 def _registered_types() -> set[str]:
-    on_google = (each for stack in GKE_STACKS for each in google_fleet.registrations(plan_of(stack)))
+    on_google = (each for stack in GKE_STACKS for each in google_fleet.google_resources(plan_of(stack)))
     fleets = (evaluation(stack).plan for stack in ACK_STACKS)
     on_alibaba = (
-        each for fleet in fleets if isinstance(fleet, AckFleetPlan) for each in alibaba_fleet.registrations(fleet)
+        each for fleet in fleets if isinstance(fleet, AckFleetPlan) for each in alibaba_fleet.alibaba_resources(fleet)
     )
     return {made.type for each in (*on_google, *on_alibaba) for made in each.registrations().values()}
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from berth.diff.values import format_change, format_value
+from berth.diff.values import format_change, format_on_one_line
 
 
 def test_a_long_list_is_shown_to_its_last_entry() -> None:
     roles = [f"roles/number.{number}" for number in range(40)] + ["roles/owner"]
-    assert format_value(roles).endswith("roles/owner]")
+    assert format_on_one_line(roles).endswith("roles/owner]")
     assert format_change(roles[:-1], roles).endswith("roles/number.39, roles/owner]")
 
 

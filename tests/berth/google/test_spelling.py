@@ -38,9 +38,9 @@ def registrations() -> tuple[Registration, ...]:
     made: list[Registration] = []
     for plan in (each.plan for each in evaluations()):
         if isinstance(plan, FleetPlan):
-            made += (one for each in on_google_cloud.registrations(plan) for one in each.registrations().values())
+            made += (one for each in on_google_cloud.google_resources(plan) for one in each.registrations().values())
         elif isinstance(plan, AckFleetPlan):
-            made += (one for each in on_alibaba_cloud.registrations(plan) for one in each.registrations().values())
+            made += (one for each in on_alibaba_cloud.alibaba_resources(plan) for one in each.registrations().values())
     return tuple(made)
 
 

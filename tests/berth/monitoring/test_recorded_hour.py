@@ -48,7 +48,7 @@ def accounts(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
     """What `berth usage` says of the hour, by team and flavor."""
     file = tmp_path_factory.mktemp("hour") / "usage.json"
     file.write_text(json.dumps(recorded.answer(USAGE, NOMINAL, PENDING)), encoding="utf-8")
-    result = answer.run(fleet(), [file], None, None, "1h")
+    result = answer.measure_usage(fleet(), [file], None, None, "1h")
     assert [problem.line() for problem in result.problems] == []
     assert result.report is not None
     assert (result.report.start, result.report.end) == (recorded.START + recorded.STEP, recorded.END)

@@ -159,8 +159,8 @@ def test_a_timeline_starts_from_the_cluster_and_says_so(folder: pathlib.Path) ->
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("{", "state.json: is not JSON: Expecting property name"),
-        ('{"kind": "Node"}', "state.json: kind: 'Node' is not one of Workload, ClusterQueue"),
+        ("{", "state.json: error: is not JSON: Expecting property name"),
+        ('{"kind": "Node"}', "state.json: error: kind: 'Node' is not one of Workload, ClusterQueue"),
     ],
 )
 def test_files_not_printed_by_kubectl_are_rejected(folder: pathlib.Path, text: str, line: str) -> None:

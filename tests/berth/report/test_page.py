@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.cli.admit.simulate import run
+from berth.cli.admit.simulate import simulate_arguments
 from berth.cli.admit.timeline import story_timeline
 from berth.diagnostics import format_path
 from berth.document import Table
@@ -365,7 +365,7 @@ def test_a_page_shows_admitted_jobs_and_their_steps(tmp_path: Path) -> None:
     """A row of the table for each line of `berth admit`, and a lane for each job."""
     jobs = tmp_path / "jobs.yaml"
     jobs.write_text(SCENARIO.replace("stack: dev\n", ""), encoding="utf-8")
-    answer = run([str(GKE_STACKS["dev"]), str(jobs)], (), ROOT)
+    answer = simulate_arguments([str(GKE_STACKS["dev"]), str(jobs)], (), ROOT)
     document = as_json.run_to_json(answer.stories[0])
     done = berth("report", str(GKE_STACKS["dev"]), "--jobs", str(jobs))
     assert done.exit_code == 0

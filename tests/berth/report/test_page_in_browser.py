@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from berth.backends.interface import backend_of
-from berth.cli.admit.simulate import run
+from berth.cli.admit.simulate import simulate_arguments
 from berth.cli.admit.timeline import story_timeline
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
@@ -169,7 +169,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         written[stack] = folder / f"{stack}.html"
         priced = fleet_cost(plan(stack), Prices("prices.yaml", "USD", {})) if stack in GKE_STACKS else None
         timeline = (
-            story_timeline(run([str(ALL_STACKS[stack]), *JOBS[stack]], (), ROOT).stories[0]) if stack in JOBS else None
+            story_timeline(simulate_arguments([str(ALL_STACKS[stack]), *JOBS[stack]], (), ROOT).stories[0])
+            if stack in JOBS
+            else None
         )
         written[stack].write_text(render_page(evaluation(stack), priced, changed, timeline), encoding="utf-8")
     return written
@@ -317,7 +319,7 @@ def test_bars_are_drawn_to_scale(browser: Any, files: dict[str, Path], stack: st
 
 def test_jobs_are_drawn_for_their_admitted_steps(browser: Any, files: dict[str, Path]) -> None:
     """Against the decisions themselves: from the step that admits a job to the one that it loses its place in."""
-    story = run([str(ALL_STACKS["batch-platform"]), *JOBS["batch-platform"]], (), ROOT).stories[0]
+    story = simulate_arguments([str(ALL_STACKS["batch-platform"]), *JOBS["batch-platform"]], (), ROOT).stories[0]
     inside: dict[str, int] = {}
     since: dict[str, int] = {}
     for moment in story.steps:

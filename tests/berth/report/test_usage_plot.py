@@ -68,7 +68,7 @@ def test_the_page_draws_every_sample_of_the_hour(tmp_path: pathlib.Path) -> None
     """The area of the bars is the sum of the samples, row by row."""
     fleet = evaluate_stack(str(recorded.STACK_FILE), recorded.FOLDER)
     assert fleet.fleet_plan is not None
-    report = answer.run(fleet.fleet_plan, [hour(tmp_path)], None, None, "1h").report
+    report = answer.measure_usage(fleet.fleet_plan, [hour(tmp_path)], None, None, "1h").report
     assert report is not None
     view = usage_view(report)
     per_second = 640 / (view.end - view.start + view.step)

@@ -51,7 +51,7 @@ def _step(step: str) -> str:
 
 def table(folder: pathlib.Path, *arguments: str, live: tuple[pathlib.Path, ...] = ()) -> list[str]:
     """Return the printed rows, with single spaces."""
-    answer = simulate.run(list(arguments), list(live), folder)
+    answer = simulate.simulate_arguments(list(arguments), list(live), folder)
     assert answer.faults == ()
     head, *rows = shown(answer).split("\n\n")[0].splitlines()
     assert head.split()[0] == "step"
@@ -76,7 +76,7 @@ def test_the_owner_preempts_a_borrower_and_every_row_has_a_reason(folder: pathli
 def test_the_table_in_the_docs_is_the_output(folder: pathlib.Path) -> None:
     """docs/admission.md begins with this table."""
     scenario(folder, "slice3 vision/train 3", "slice1 speech/train 1", "slice2 vision/train 2")
-    answer = simulate.run(["scenario.yaml"], [], folder)
+    answer = simulate.simulate_arguments(["scenario.yaml"], [], folder)
     page = (ROOT / "docs" / "admission.md").read_text(encoding="utf-8")
     assert f"```\n{shown(answer).split(chr(10) * 2)[0]}\n```" in page
 
@@ -153,7 +153,7 @@ def test_jobs_with_one_name_are_named_by_namespace(folder: pathlib.Path) -> None
     ]
     (folder / "jobs.yaml").write_text("\n---\n".join(json.dumps(each) for each in jobs), encoding="utf-8")
     (folder / "more.yaml").write_text("steps:\n- finish: train\n", encoding="utf-8")
-    result = simulate.run(["stack.yaml", "jobs.yaml", "more.yaml"], [], folder)
+    result = simulate.simulate_arguments(["stack.yaml", "jobs.yaml", "more.yaml"], [], folder)
     assert [line_without_code(problem) for problem in result.faults] == [
         "more.yaml:2: steps[0].finish: 'train' is ambiguous; write one of speech/train, vision/train"
     ]
@@ -189,7 +189,9 @@ def test_a_step_can_change_the_stack(folder: pathlib.Path) -> None:
 
 def test_the_json_has_the_printed_steps(folder: pathlib.Path) -> None:
     scenario(folder, "a vision/train 3", "b speech/train 1")
-    document: dict[str, Any] = json.loads(json.dumps(output.as_json(simulate.run(["scenario.yaml"], [], folder))))
+    document: dict[str, Any] = json.loads(
+        json.dumps(output.simulation_as_json(simulate.simulate_arguments(["scenario.yaml"], [], folder)))
+    )
     assert (document["version"], document["stack"]) == (1, "stack") and document["problems"] == []
     first, second = document["steps"]
     tpu = {"flavor": "v5e", "resource": "google.com/tpu"}
@@ -213,7 +215,7 @@ def test_an_admission_check_holds_a_job_until_it_succeeds(tmp_path: pathlib.Path
     )
     file = tmp_path / "scenario.yaml"
     file.write_text(text, encoding="utf-8")
-    (each,) = simulate.run([str(file)], [], ROOT).stories
+    (each,) = simulate.simulate_arguments([str(file)], [], ROOT).stories
     assert [[(row.job, row.status) for row in moment.outcomes] for moment in each.steps] == [
         [("a", "reserved")],
         [("b", "admitted")],
@@ -309,7 +311,7 @@ def test_stopped_queues_finished_and_inactive_workloads_are_as_in_the_cluster(fo
 
 def test_workloads_of_unknown_queues_are_a_warning(folder: pathlib.Path) -> None:
     live = printed(folder, workload("x", "robotics", 1, 1), workload("y", "robotics", 1, 1, reserved=1))
-    answer = simulate.run(["stack.yaml"], list(live), folder)
+    answer = simulate.simulate_arguments(["stack.yaml"], list(live), folder)
     assert [line_without_code(problem) for problem in answer.problems] == [
         f"live.json: warning: items[{index}]: workload 'robotics/job-{name}-1a2b3': {queue} "
         "does not belong to this stack"
@@ -353,7 +355,7 @@ def lines(result: simulate.SimulationResult) -> list[str]:
 
 def test_a_job_that_kueue_never_admits_is_a_fault_and_in_the_table(folder: pathlib.Path) -> None:
     (folder / "jobs.yaml").write_text(f"{job('big', 8)}\n---\n{job('fits', 2)}", encoding="utf-8")
-    result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
+    result = simulate.simulate_arguments(["stack.yaml", "jobs.yaml"], [], folder)
     assert lines(result) == [
         "jobs.yaml:1:253: Job/big: requests 4 slices of 2x4, 32 v5e chips in vision/train, whose ceiling is 24 of v5e: "
         "it can never be admitted; the largest that fits is 3 slices"
@@ -366,7 +368,7 @@ def test_a_job_that_kueue_never_admits_is_a_fault_and_in_the_table(folder: pathl
 
 def test_a_job_that_no_node_can_run_ends_the_simulation(folder: pathlib.Path) -> None:
     (folder / "jobs.yaml").write_text(f"{job('wide', 2, 8)}\n---\n{job('fits', 2)}", encoding="utf-8")
-    result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
+    result = simulate.simulate_arguments(["stack.yaml", "jobs.yaml"], [], folder)
     assert (result.stories, len(result.faults)) == ((), 1)
     assert "a pod requests 8 v5e chips, but a node of ct5lp-hightpu-4t has 4" in lines(result)[0]
 
@@ -376,13 +378,13 @@ def test_a_fault_on_one_of_two_stacks_is_a_difference(folder: pathlib.Path) -> N
     text = (folder / "stack.yaml").read_text(encoding="utf-8")
     (folder / "new.yaml").write_text(text.replace("borrow: 2 slices", "borrow: 1 slice"), encoding="utf-8")
     (folder / "jobs.yaml").write_text(job("a", 6), encoding="utf-8")
-    result = simulate.run(["stack.yaml", "new.yaml", "jobs.yaml"], [], folder)
+    result = simulate.simulate_arguments(["stack.yaml", "new.yaml", "jobs.yaml"], [], folder)
     (line,) = lines(result)
     assert line.startswith("jobs.yaml:1:251: warning: Job/a: requests 3 slices of 2x4, 24 v5e chips in vision/train")
     assert line.endswith("the largest that fits is 2 slices (with new.yaml)")
     assert (result.faults, len(result.stories)) == ((), 2)
     (folder / "jobs.yaml").write_text(job("a", 2, 8), encoding="utf-8")
-    result = simulate.run(["stack.yaml", "new.yaml", "jobs.yaml"], [], folder)
+    result = simulate.simulate_arguments(["stack.yaml", "new.yaml", "jobs.yaml"], [], folder)
     assert (len(result.faults), len(result.problems), result.stories) == (1, 1, ())
 
 
@@ -392,15 +394,15 @@ def test_manifests_of_a_step_are_checked_on_the_stack_of_that_step(folder: pathl
     (folder / "two.yaml").write_text(job("two", 4), encoding="utf-8")
     steps = "stack: stack.yaml\nsteps:\n- submit: two.yaml\n- finish: two\n"
     (folder / "scenario.yaml").write_text(steps, encoding="utf-8")
-    assert lines(simulate.run(["scenario.yaml"], [], folder)) == []
+    assert lines(simulate.simulate_arguments(["scenario.yaml"], [], folder)) == []
     (folder / "scenario.yaml").write_text(f"{steps}- change: new.yaml\n- submit: two.yaml\n", encoding="utf-8")
-    (line,) = lines(simulate.run(["scenario.yaml"], [], folder))
+    (line,) = lines(simulate.simulate_arguments(["scenario.yaml"], [], folder))
     assert "whose ceiling is 8 of v5e" in line
 
 
 def test_a_kind_that_is_not_simulated_is_a_warning(folder: pathlib.Path) -> None:
     (folder / "jobs.yaml").write_text(f"{job('flow', 1, kind='PipelineRun')}\n---\n{job('a', 2)}", encoding="utf-8")
-    result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
+    result = simulate.simulate_arguments(["stack.yaml", "jobs.yaml"], [], folder)
     assert lines(result) == [
         "jobs.yaml:1: warning: the pods of a PipelineRun are not known, so PipelineRun 'flow' is not simulated; write "
         "the job's pods and requests in a scenario file"
@@ -411,7 +413,7 @@ def test_a_kind_that_is_not_simulated_is_a_warning(folder: pathlib.Path) -> None
 def test_a_run_without_a_job_is_reported(folder: pathlib.Path) -> None:
     """Not that every job is finished."""
     (folder / "jobs.yaml").write_text(job("flow", 1, kind="PipelineRun"), encoding="utf-8")
-    result = simulate.run(["stack.yaml", "jobs.yaml"], [], folder)
+    result = simulate.simulate_arguments(["stack.yaml", "jobs.yaml"], [], folder)
     assert [each.code for each in result.problems] == ["unknown-kind"]
     assert shown(result) == "There is no job to simulate."
 
@@ -423,15 +425,15 @@ def test_a_folder_of_json_is_read_and_settings_of_programs_are_not(folder: pathl
     (folder / "jobs" / "kustomization.yaml").write_text("kind: Kustomization\nresources: [a.yaml]\n", encoding="utf-8")
     (folder / "jobs" / "template.yaml").write_text("spec: {containers: [{name: a}]}\n", encoding="utf-8")
     assert table(folder, "stack.yaml", "jobs") == ["1 a vision/train admitted v5e 8"]
-    assert lines(simulate.run(["stack.yaml", "jobs"], [], folder)) == [
+    assert lines(simulate.simulate_arguments(["stack.yaml", "jobs"], [], folder)) == [
         "jobs/template.yaml:1: warning: is not a Kubernetes object, which has an apiVersion and a kind; it is left out"
     ]
-    assert lines(simulate.run(["stack.yaml", "jobs/template.yaml"], [], folder)) == [
+    assert lines(simulate.simulate_arguments(["stack.yaml", "jobs/template.yaml"], [], folder)) == [
         "jobs/template.yaml:1: 'kind' is missing; write it"
     ]
     (folder / "jobs" / "job.json").unlink()
     (folder / "jobs" / "template.yaml").unlink()
-    result = simulate.run(["stack.yaml", "jobs"], [], folder)
+    result = simulate.simulate_arguments(["stack.yaml", "jobs"], [], folder)
     assert lines(result) == [
         "jobs/kustomization.yaml: contains no job, no other object with pods and no ProvisioningRequest"
     ]

@@ -40,7 +40,7 @@ def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.P
 
 def complaints(folder: pathlib.Path, *arguments: str) -> list[str]:
     """The lines of the faults."""
-    answer = simulate.run(list(arguments), [], folder)
+    answer = simulate.simulate_arguments(list(arguments), [], folder)
     assert bool(answer.faults) == (answer.stories == ())
     return [line_without_code(problem) for problem in answer.faults]
 
@@ -106,11 +106,11 @@ def test_the_faults_of_a_stack_have_the_usual_format(folder: pathlib.Path) -> No
 )
 def test_files_not_printed_by_kubectl_are_rejected(folder: pathlib.Path, text: str, line: str) -> None:
     (folder / "live.json").write_text(text, encoding="utf-8")
-    result = simulate.run(["stack.yaml"], [folder / "live.json"], folder)
+    result = simulate.simulate_arguments(["stack.yaml"], [folder / "live.json"], folder)
     assert [
         line_without_code(problem).removesuffix("; write it with kubectl get … -o json") for problem in result.faults
     ] == [line]
-    missing = simulate.run(["stack.yaml"], [folder / "nowhere.json"], folder)
+    missing = simulate.simulate_arguments(["stack.yaml"], [folder / "nowhere.json"], folder)
     assert [line_without_code(problem) for problem in missing.faults] == ["no file 'nowhere.json'"]
 
 

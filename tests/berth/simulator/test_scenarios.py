@@ -23,7 +23,7 @@ def shown(answer: simulate.SimulationResult) -> str:
 
 def simulated(name: str, *before: str) -> simulate.SimulationResult:
     """What `berth admit` makes of a scenario."""
-    answer = simulate.run([*before, f"stacks/scenarios/{name}.yaml"], [], ROOT)
+    answer = simulate.simulate_arguments([*before, f"stacks/scenarios/{name}.yaml"], [], ROOT)
     assert answer.faults == ()
     return answer
 
@@ -123,7 +123,7 @@ def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
 def test_two_stacks_are_compared_job_by_job() -> None:
     old, new = "stacks/scenarios/hotswap-32.stack.yaml", "stacks/examples/hotswap.yaml"
     answer = simulated("hotswap-32", old, new)
-    (difference,) = output.as_json(answer)["differences"]
+    (difference,) = output.simulation_as_json(answer)["differences"]
     assert (difference["step"], difference["job"]) == (2, "low-jax-trillium")
     assert (difference["old"]["status"], difference["new"]["status"]) == (JobStatus.PREEMPTED, JobStatus.ADMITTED)
     assert shown(answer).splitlines()[1].split()[:2] == ["2", "low-jax-trillium"]

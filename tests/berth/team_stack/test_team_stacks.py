@@ -147,7 +147,7 @@ def test_golden_of_a_team_stack(stack: str) -> None:
     assert_golden(rendered(stack), GOLDEN / stack / "manifests.yaml")
     assert_golden(render_text(team_stack_document(evaluation(stack))) + "\n", GOLDEN / stack / "plan.txt")
     assert_golden(
-        preview.tree(preview.run(evaluation(stack), ROOT), inputs=False, colour=False) + "\n",
+        preview.tree(preview.run_stack_program(evaluation(stack), ROOT), inputs=False, colour=False) + "\n",
         GOLDEN / stack / "tree.txt",
     )
 
@@ -266,7 +266,7 @@ def test_the_platform_exports_exactly_what_teams_need() -> None:
 
 @every_team_stack
 def test_rights_are_listed_for_every_kind_that_is_made(stack: str) -> None:
-    result = team_stack.as_json(evaluation(stack))
+    result = team_stack.team_plan_as_json(evaluation(stack))
     listed = {(p["apiGroup"], kind) for p in result["permissions"] for kind in p["resources"]}
     plurals = {"ConfigMap": "configmaps", "Job": "jobs", "Service": "services"}
     plurals |= {"SecretProviderClass": "secretproviderclasses"}

@@ -64,7 +64,7 @@ def saved(folder: pathlib.Path, result: object, name: str = "usage.json") -> pat
 
 
 def report(fleet: FleetPlan, *files: pathlib.Path) -> UsageReport:
-    result = answer.run(fleet, list(files), None, None, "1h")
+    result = answer.measure_usage(fleet, list(files), None, None, "1h")
     assert [problem.line() for problem in result.problems] == []
     assert result.report is not None
     return result.report
@@ -382,7 +382,7 @@ def test_prometheus_is_queried_with_the_token(prometheus: tuple[str, list[str]],
     url, tokens = prometheus
     token = tmp_path / "token"
     token.write_text("secret\n", encoding="utf-8")
-    from_server = answer.run(plan("dev"), [], url, token, "1h")
+    from_server = answer.measure_usage(plan("dev"), [], url, token, "1h")
     assert tokens == ["Bearer secret"] * 3
     assert from_server.report == report(plan("dev"), saved(tmp_path, matrix(hour(plan("dev")))))
 

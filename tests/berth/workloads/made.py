@@ -11,7 +11,7 @@ from tests.stack_files import evaluation
 
 def answer(stack: str, team: str, queue: str, **options: Any) -> WorkloadResult:
     """What `berth workload` answers."""
-    return workload.run(evaluation(stack), team, queue, options)
+    return workload.generate_workload(evaluation(stack), team, queue, options)
 
 
 def objects(stack: str, team: str, queue: str, **options: Any) -> list[dict[str, Any]]:

@@ -74,7 +74,9 @@ def _needed_options(kind: str) -> dict[str, Any]:
 def written(folder: pathlib.Path, manifests: list[dict[str, Any]]) -> pathlib.Path:
     """Return a file with them, as the command prints it."""
     file = folder / "workload.yaml"
-    file.write_text(workload.text(workload.WorkloadResult(tuple(manifests), ("a note",), ())) + "\n", encoding="utf-8")
+    file.write_text(
+        workload.workload_text(workload.WorkloadResult(tuple(manifests), ("a note",), ())) + "\n", encoding="utf-8"
+    )
     return file
 
 
@@ -84,7 +86,7 @@ def test_printed_workloads_pass_lint(stack: str, team: str, queue: str, tmp_path
     made = fitting(stack, team, queue)
     assert "jobset" in made
     for kind, manifests in made.items():
-        result = lint.run(evaluation(stack), [str(written(tmp_path, manifests))], None, tmp_path)
+        result = lint.lint_files(evaluation(stack), [str(written(tmp_path, manifests))], None, tmp_path)
         assert not result.has_faults
         (finding,) = result.findings
         assert finding.admission
@@ -232,4 +234,4 @@ def test_every_kind_has_a_queue_that_admits_it() -> None:
 def test_the_json_is_what_kubectl_takes() -> None:
     """The same objects as data."""
     made = answer("dev", "vision", "train", slices=2)
-    assert json.loads(json.dumps(workload.as_json(made)))["objects"] == [dict(each) for each in made.objects]
+    assert json.loads(json.dumps(workload.workload_as_json(made)))["objects"] == [dict(each) for each in made.objects]

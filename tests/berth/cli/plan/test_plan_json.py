@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from berth.cli.plan.fleet import as_json
+from berth.cli.plan.fleet import fleet_plan_as_json
 from berth.evaluate import evaluate_stack
 from tests.stack_files import GKE_STACKS, ROOT, every_stack, plan_json
 
@@ -275,7 +275,7 @@ def broken(stack: str, old: str, new: str, folder: Path) -> dict[str, Any]:
     file = folder / f"Pulumi.{stack}.yaml"
     file.write_text(text.replace(old, new), encoding="utf-8")
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
-    return json.loads(json.dumps(as_json(evaluate_stack(stack, folder))))
+    return json.loads(json.dumps(fleet_plan_as_json(evaluate_stack(stack, folder))))
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,9 @@ from berth.alibaba import fleet as alibaba_fleet
 from berth.backends.table import StackPlan
 from berth.diff.compare import Changes
 from berth.diff.fields import FieldChange, compare_fields
-from berth.diff.kinds import ChangeKind
+from berth.diff.kinds import ChangeKind, FieldEffect
 from berth.diff.pools import PoolChange
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.resources import FieldEffect
 from berth.engine import RecordedResource
 from berth.google import fleet as google_fleet
 from berth.plan.ack import AckFleetPlan
@@ -155,9 +154,9 @@ Named = Mapping[tuple[str, str], tuple[Address, bool]]
 def named_resources(plan: StackPlan) -> Named:
     """Everything in the cloud that a stack registers, with its name in the diff."""
     resources = (
-        google_fleet.registrations(plan)
+        google_fleet.google_resources(plan)
         if isinstance(plan, FleetPlan)
-        else alibaba_fleet.registrations(plan)
+        else alibaba_fleet.alibaba_resources(plan)
         if isinstance(plan, AckFleetPlan)
         else ()
     )

@@ -22,7 +22,7 @@ from berth.plan.installers import RDMA_ARM64_IMAGE, RDMA_IMAGE
 from berth.plan.node_settings import SURGE_ONE, NodeNetworkPlan
 from berth.plan.nodes import Bounds
 from berth.spec.machines.pools import LocalSsdSpec
-from stacks.platform import build
+from stacks.platform import build_platform
 from tests.engine import PREFIXED_TYPES, Run, both_modes, broken_rules, run
 from tests.small_fleets import (
     REMOVED,
@@ -88,7 +88,7 @@ def registered(fleet: dict[str, Any], preview: bool = False) -> Run:
 @cache
 def _registered(fleet: str, preview: bool) -> Run:
     document = plan(json.loads(fleet))
-    return run(lambda: build(document), preview)
+    return run(lambda: build_platform(document), preview)
 
 
 def node_pool(done: Run, name: str) -> Mapping[str, Any]:

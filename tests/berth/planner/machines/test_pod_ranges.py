@@ -44,7 +44,7 @@ def test_the_provider_gets_the_range_and_makes_none(tmp_path: Any) -> None:
     file.write_text(text.replace("        slices: 3\n", "        slices: 3\n        podRangeName: more-pods\n"))
     evaluation = evaluate_stack(str(file), tmp_path)
     assert [fault.line() for fault in evaluation.faults] == []
-    registered = preview.run(evaluation, ROOT, preview=False).resources
+    registered = preview.run_stack_program(evaluation, ROOT, preview=False).resources
     networks = {
         r.inputs["name"]: r.inputs.get("networkConfig")
         for r in registered

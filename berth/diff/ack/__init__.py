@@ -1,1 +1,0 @@
-"""Comparison of fleets on Alibaba Cloud, and the losses in their previews."""

@@ -1,0 +1,89 @@
+"""Guarded updates in place: protection that is switched off, and updates that Google Cloud refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
+from berth.diff.guard.changes import GuardedChange
+from berth.diff.guard.preview_file import PreviewStep
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
+from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
+from berth.plan.allowances import AllowancesPlan
+from berth.resource import IN_WORKER, ResourceKind
+
+_DELETION_PROTECTION: Final = "deletionProtection"
+_PROTECT: Final = "protect"
+"""The key of the allowance that switches the protection of the whole stack off, and its name in the stack file."""
+_CLUSTER_TYPE: Final = "gcp:container/cluster:Cluster"
+_SUBNET_TYPE: Final = "gcp:compute/subnetwork:Subnetwork"
+_RANGES: Final = "secondaryIpRanges"
+
+
+def guarded_updates(
+    was_protected: bool,
+    new: AllowancesPlan,
+    changed: Iterable[ResourceChange],
+    of_workers: Mapping[str, AllowancesPlan] = MappingProxyType({}),
+) -> Iterator[GuardedChange]:
+    """Yield updates that switch protection off or will fail; `allowChange` in the new stack file allows them.
+
+    `was_protected` is whether the stack was protected before, `changed` are its resources, in a diff or a preview.
+    `new` and `of_workers` are the allowances of the new stack file.
+    """
+    if was_protected and not new.protect:
+        allowed = new.change.get(_PROTECT)
+        yield GuardedChange(ResourceKind.PROTECTION, _PROTECT, _PROTECT, GuardedAction.UNPROTECT, allowed=allowed)
+    for change in changed:
+        worker, own_change = in_worker(change) or (None, change)
+        allowances = of_workers.get(worker) if worker else new
+        if allowances is not None and change.what != ChangeKind.REPLACED:
+            for each in _guarded_fields(own_change, allowances):
+                yield replace(each, name=f"{worker}{IN_WORKER}{each.name}", worker=worker) if worker else each
+
+
+def _guarded_fields(change: ResourceChange, allowances: AllowancesPlan) -> Iterator[GuardedChange]:
+    refused = tuple(field for field in change.fields if field.does == UpdateEffect.REFUSED)
+    if refused:
+        is_pool = change.kind == ResourceKind.NODE_POOL
+        name = (change.pool if is_pool else change.key) or change.key
+        kind = ResourceKind.POOL if is_pool else change.kind
+        yield GuardedChange(kind, name, name, GuardedAction.REFUSE, refused, allowed=allowances.change.get(name))
+    for field in change.fields:
+        if change.kind == ResourceKind.CLUSTER and field.input == _DELETION_PROTECTION and not field.after:
+            allowed, key = allowances.change.get(CLUSTER_KEY), CLUSTER_KEY
+            yield GuardedChange(change.kind, key, key, GuardedAction.UNPROTECT, (field,), allowed=allowed)
+
+
+def updated_resources(steps: Iterable[PreviewStep]) -> Iterator[ResourceChange]:
+    """Yield the clusters of a preview that lose their deletion protection, and the networks whose ranges change.
+
+    The engine calls a changed range of pods or services an update, and Google Cloud refuses it.
+    """
+    network = ResourceKind.NETWORK.value
+    for step in steps:
+        before, after = step.inputs
+        protection = before.get(_DELETION_PROTECTION), after.get(_DELETION_PROTECTION)
+        if step.type == _CLUSTER_TYPE and protection[0] is True and protection[1] is False:
+            field = FieldEffect(_DELETION_PROTECTION, _DELETION_PROTECTION, *protection, UpdateEffect.UPDATE)
+            key = step.name.removesuffix("-cluster")
+            yield ResourceChange(ResourceKind.CLUSTER, key, None, ChangeKind.UPDATED, (field,))
+        key = step.name.removesuffix("-subnet")
+        if step.op == "update" and step.type == _SUBNET_TYPE and key.rpartition(IN_WORKER)[2] == network:
+            ranges = tuple(_refused_ranges(before, after))
+            yield ResourceChange(ResourceKind.NETWORK, key, None, ChangeKind.UPDATED, ranges)
+
+
+def _refused_ranges(old_inputs: Mapping[str, Any], new_inputs: Mapping[str, Any]) -> Iterator[FieldEffect]:
+    before, after = (
+        {str(each["rangeName"]): str(each["ipCidrRange"]) for each in inputs.get(_RANGES) or ()}
+        for inputs in (old_inputs, new_inputs)
+    )
+    for name in before.keys() & after.keys():
+        if before[name] != after[name]:
+            word = word_for_input(input_rules(_SUBNET_TYPE), f"{_RANGES}[{name}].ipCidrRange")
+            yield FieldEffect(word, _RANGES, before[name], after[name], UpdateEffect.REFUSED)

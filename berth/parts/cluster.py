@@ -1,0 +1,85 @@
+"""Plan a GKE cluster without its network and machines, a network alone, or both with the pool of controllers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from berth.diagnostics import FieldPath, Problem, Problems
+from berth.parts.context import parsed_part, part_context, part_problems
+from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan, NetworkPlan
+from berth.planner import plan_fleet
+from berth.planner.cluster.gke import cluster_plan
+from berth.planner.cluster.vpc import network_plan
+from berth.validation.advice import warn_open_control_plane
+
+OF_FLEETS: Final = ("project", "projectNumber", "region", "acceptRegion", "labels", "protect")
+"""Arguments that are keys of a fleet beside its cluster."""
+
+
+class ClusterPart(Struct, frozen=True):
+    """A cluster in a network that exists; incomplete with a fault in `problems`."""
+
+    plan: ClusterPlan
+    problems: tuple[Problem, ...]
+
+
+class NetworkPart(Struct, frozen=True):
+    """A network that a program creates; none with a fault in `problems`."""
+
+    plan: NetworkPlan | None
+    problems: tuple[Problem, ...]
+
+
+def plan_cluster(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> ClusterPart:
+    """Plan a cluster called `name`, or as its argument says, in a network of which nothing is known.
+
+    The control plane has a range of its own only if one is written: with a range, GKE lets it reach webhooks on the
+    nodes only by a firewall rule, and whether the program may make one in that network is unknown.
+    """
+    sections, settings = _divided(name, arguments)
+    path: FieldPath = ("cluster",)
+    context = part_context(name, {**sections, "cluster": settings}, path, known_problems)
+    context.check_region()
+    plan = cluster_plan(context, {}, multi_networking=False)
+    if "cidr_block" not in context.spec.cluster.control_plane.model_fields_set:
+        plan = replace(plan, control_plane=replace(plan.control_plane, ip_range=None))
+    warn_open_control_plane(plan, context.problems)
+    return ClusterPart(plan, part_problems(context.problems.entries, path))
+
+
+def plan_network(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> NetworkPart:
+    """Plan a network called `name`, or as its argument says."""
+    sections, settings = _divided(name, arguments)
+    path: FieldPath = ("cluster", "network")
+    name = settings.pop("name")
+    context = part_context(name, {**sections, "cluster": {"network": settings}}, path, known_problems)
+    context.check_region()
+    plan = network_plan(context, name)
+    return NetworkPart(plan if isinstance(plan, NetworkPlan) else None, part_problems(context.problems.entries, path))
+
+
+def plan_cluster_with_machines(
+    name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()
+) -> tuple[FleetPlan, tuple[Problem, ...]]:
+    """Plan a cluster with its network, its node account and the node pool of its controllers."""
+    sections, settings = _divided(name, arguments)
+    path: FieldPath = ("cluster",)
+    parsed = parsed_part({**sections, "cluster": settings}, path, known_problems)
+    planned = plan_fleet(name, parsed)
+    assert planned is not None
+    problems = Problems([*parsed.problems, *planned.problems])
+    if isinstance(planned.plan.cluster, ClusterPlan):
+        warn_open_control_plane(planned.plan.cluster, problems)
+    return planned.plan, part_problems(problems.entries, path)
+
+
+def _divided(name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments that are keys of a fleet, and those of its cluster with a name."""
+    sections = {key: value for key, value in arguments.items() if key in OF_FLEETS}
+    settings = {key: value for key, value in arguments.items() if key not in OF_FLEETS}
+    return sections, {"name": name, **settings}

@@ -1,0 +1,134 @@
+"""Plan the flavors of described pools, and the queues of one team on them, in a cluster of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from berth.diagnostics import FieldPath, Problem, Problems
+from berth.parts.context import part_context, part_problems
+from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, TopologyPlan
+from berth.plan.teams import TeamPlan
+from berth.planner.context import PlanningContext
+from berth.planner.machines.pools import berth_capacity_taints, plan_pools
+from berth.planner.queueing.admission_checks import plan_checks
+from berth.planner.queueing.cohorts import plan_cohorts
+from berth.planner.queueing.flavors import FlavorGroup, flavor_plan, plan_flavors, topology_plans
+from berth.planner.queueing.priorities import plan_priorities
+from berth.planner.queueing.queues import plan_cluster_queues
+from berth.planner.queueing.quota_tree import accelerator_quotas
+from berth.rules.kueue import OBJECT_RULES
+from berth.rules.kueue.rule import find_violations
+from berth.validation import capacity, reachability, resource_rates
+from berth.validation.quota_claims import collect_claims
+
+_SECTIONS: Final = ("pools", "flavors", "priorities", "protect")
+"""Arguments that are keys of a fleet."""
+
+
+class QueuesPart(Struct, frozen=True, kw_only=True):
+    """Flavors with what they need, and the queues on them; incomplete with a fault in `problems`."""
+
+    flavors: tuple[FlavorPlan, ...]
+    topologies: tuple[TopologyPlan, ...]
+    admission_checks: tuple[AdmissionCheckPlan, ...]
+    provisioning_configs: tuple[ProvisioningConfigPlan, ...]
+    cohorts: tuple[CohortPlan, ...]
+    cluster_queues: tuple[ClusterQueuePlan, ...]
+    problems: tuple[Problem, ...]
+    teams: tuple[TeamPlan, ...] = ()
+
+
+def plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()) -> QueuesPart:
+    """Plan the flavors of `pools` and, with the argument `team`, its `queues`, which may be in a `cohort` of others.
+
+    A pool is described by the arguments of a NodePool; a reservation in its `capacity` is one of any owner, by name.
+    """
+    team = arguments.get("team")
+    path: FieldPath = ("teams", str(team)) if team is not None else ()
+    sections = {key: arguments[key] for key in _SECTIONS if key in arguments}
+    if team is not None:
+        cohort = {"cohort": arguments["cohort"]} if "cohort" in arguments else {}
+        sections["cohorts"] = {arguments["cohort"]: {}} if cohort else {}
+        sections["teams"] = {str(team): {**cohort, "queues": arguments.get("queues")}}
+    named = dict.fromkeys(_reservations(arguments.get("pools")))
+    context = part_context(
+        name,
+        sections,
+        path,
+        known_problems,
+        named_reservations={each: each for each in named},
+        cluster_of_others=True,
+    )
+    part = _plan(context)
+    _check(context, part)
+    return replace(part, problems=part_problems(context.problems.entries, path))
+
+
+def _reservations(pools: object) -> Iterator[str]:
+    """Yield the reservations that described pools name."""
+    for pool in _mapping(pools).values():
+        name = _mapping(_mapping(pool).get("capacity")).get("reservation")
+        if isinstance(name, str):
+            yield name
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _plan(context: PlanningContext) -> QueuesPart:
+    pools = plan_pools(context, {})
+    flavors = plan_flavors(context, pools)
+    queues = plan_cluster_queues(context, pools, flavors)
+    cohorts = plan_cohorts(context, queues, pools, flavors)
+    plan_priorities(context)
+    checks = plan_checks(context, flavors)
+    resources = {flavor.name: flavor.resource for flavor in flavors.values()}
+    guaranteed = dict.fromkeys(flavors, 0)
+    for owner in queues:
+        for flavor, quota in accelerator_quotas(owner, resources):
+            guaranteed[flavor] += quota.nominal
+    return QueuesPart(
+        flavors=tuple(_tolerant(flavor_plan(context, each, guaranteed[each.name]), each) for each in flavors.values()),
+        topologies=topology_plans(flavors),
+        admission_checks=checks.checks,
+        provisioning_configs=checks.provisioning_configs,
+        cohorts=cohorts,
+        cluster_queues=queues,
+        problems=(),
+    )
+
+
+def _tolerant(plan: FlavorPlan, flavor: FlavorGroup) -> FlavorPlan:
+    """Return the flavor with tolerations of the taints that a NodePool of the same description has."""
+    taints = dict.fromkeys(taint for pool in flavor.pools for taint in berth_capacity_taints(pool.spec.capacity.kind))
+    more = [taint.tolerated for taint in taints if taint.tolerated not in plan.tolerations]
+    return replace(plan, tolerations=(*plan.tolerations, *more))
+
+
+def _check(context: PlanningContext, part: QueuesPart) -> None:
+    """Report guarantees without capacity, limits that cannot be reached, and what Kueue refuses."""
+    if context.set_aside or context.incomplete:
+        return
+    problems, claims = Problems(), collect_claims(part, context.origins)
+    capacity.check_guarantees(claims, problems)
+    reachability.check_limits_reachable(claims, problems)
+    reachability.check_queues_can_admit(claims, problems)
+    resource_rates.check_resource_rates(claims, problems)
+    context.problems.entries += problems.entries
+    if context.problems.has_faults():
+        return
+    for kind, objects in (
+        ("cluster queue", part.cluster_queues),
+        ("admission check", part.admission_checks),
+        ("provisioning config", part.provisioning_configs),
+    ):
+        for each in objects:
+            for found in find_violations(OBJECT_RULES[kind], (kind, each.name), each):
+                path = (*context.origins.get(found.ref, ()), *found.path)
+                context.problems.entries.append(Problem(found.severity, found.code, path, found.message))
