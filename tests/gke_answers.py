@@ -125,7 +125,7 @@ def cluster(plan: FleetPlan) -> JSON:
 def _switches(cluster_plan: ClusterPlan) -> JSON:
     answer: JSON = {}
     for field, on in (
-        ("shieldedNodes", cluster_plan.shielded_nodes),
+        ("shieldedNodes", cluster_plan.settings.shielded_nodes),
         ("costManagementConfig", cluster_plan.cost_management),
         ("secretManagerConfig", cluster_plan.secret_manager),
     ):
@@ -157,7 +157,7 @@ def _network(plan: FleetPlan) -> JSON:
         return {"network": network.network, "subnetwork": network.subnetwork}
     path = f"projects/{plan.project}"
     more = {"enableMultiNetworking": True} if own_cluster(plan).multi_networking else {}
-    gateway = {"channel": "CHANNEL_STANDARD" if own_cluster(plan).gateway_api else "CHANNEL_DISABLED"}
+    gateway = {"channel": "CHANNEL_STANDARD" if own_cluster(plan).settings.gateway_api else "CHANNEL_DISABLED"}
     return {
         "network": f"{path}/global/networks/{network.name}",
         "subnetwork": f"{path}/regions/{network.region}/subnetworks/{network.name}",

@@ -60,10 +60,11 @@ class RestFieldTable(Struct, frozen=True):
 
 
 _PARSERS: Mapping[str, Callable[[Any], object]] = {
-    "it is": lambda value: tuple(cast("list[object]", value)) if isinstance(value, list) else value,
+    "it is": lambda value: value,
     "number": int,
     "seconds": lambda value: int(str(value).removesuffix("s")),
     "lower": lambda value: str(value).lower(),
+    "upper": lambda value: str(value).upper(),
     "opposite": lambda value: not value,
     "switch": lambda value: str(value).lower() == "true",
     "datapath": lambda value: "advanced" if value == "ADVANCED_DATAPATH" else "legacy",
@@ -97,7 +98,12 @@ def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> d
     entry: dict[str, Any] = {}
     for path, row in rest_field_table(kind).said.items():
         value = _answer(resource, path, row)
-        if row.key is None or value is None or value == row.default or (row.standard and autopilot):
+        if (
+            row.key is None
+            or value is None
+            or _in_order(value) == _in_order(row.default)
+            or (row.standard and autopilot)
+        ):
             continue
         *parents, last = row.key.split(".")
         target = entry
@@ -178,6 +184,8 @@ def _answer(resource: ApiObject, path: str, row: RestField) -> object:
 
 def _parsed(raw: object, path: str, row: RestField) -> object:
     """Return a value as the stack file has it; a word of the kernel is an enum that starts with its field's name."""
+    if isinstance(raw, list):
+        return tuple(each for each in cast("list[object]", raw) if each not in row.served)
     if row.parser != "word":
         return _PARSERS[row.parser](raw)
     word = str(raw).removeprefix(f"{_snake_case(path.rpartition('.')[2]).upper()}_")

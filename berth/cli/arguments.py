@@ -6,7 +6,7 @@ import json
 import pathlib
 import sys
 from collections.abc import Iterable
-from typing import Annotated, cast
+from typing import Annotated, NoReturn, cast
 
 import typer
 import yaml
@@ -71,8 +71,7 @@ def evaluate_or_exit(stack: str, *, needs: Need | None = "kueue") -> Evaluation:
     evaluation = evaluate_stack(stack, project_root())
     evaluation = evaluation if needs is None else require_offer(evaluation, needs)
     if evaluation.faults:
-        print_problems(evaluation.faults)
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems(evaluation.faults)
     return evaluation
 
 
@@ -83,6 +82,18 @@ def print_problems(problems: Iterable[Problem]) -> None:
         typer.echo(line, err=True)
     if len(found) > 1:
         typer.echo(count_problems(found), err=True)
+
+
+def exit_with_problems(problems: Iterable[Problem]) -> NoReturn:
+    """Print problems on stderr, and exit 1."""
+    print_problems(problems)
+    raise typer.Exit(EXIT_FAULTS)
+
+
+def exit_with_error(error: object) -> NoReturn:
+    """Print an error that has no place in a file on stderr, and exit 1."""
+    typer.echo(f"{error}", err=True)
+    raise typer.Exit(EXIT_FAULTS)
 
 
 def print_answer(document: Document, value: object = None) -> None:
@@ -111,8 +122,7 @@ def writable_project_folder() -> pathlib.Path:
     """Return the project's directory; exit 1 if there is none, because the verb writes a file into it."""
     folder = project_root()
     if not (folder / "Pulumi.yaml").is_file():
-        typer.echo("no Pulumi.yaml here or in a directory above; change to the directory of the project", err=True)
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_error("no Pulumi.yaml here or in a directory above; change to the directory of the project")
     return folder
 
 
@@ -125,6 +135,5 @@ def write_output(text: str, output: pathlib.Path | None) -> None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf-8")
     except OSError as error:
-        typer.echo(f"{output}: cannot be written: {error.strerror}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(f"{output}: cannot be written: {error.strerror}")
     typer.echo(f"{output}: written")

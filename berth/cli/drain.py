@@ -11,15 +11,7 @@ import typer
 import yaml
 from msgspec.structs import replace
 
-from berth.cli.arguments import (
-    EXIT_BLOCKED,
-    EXIT_FAULTS,
-    EXIT_OK,
-    StackArgument,
-    evaluate_or_exit,
-    print_problems,
-    write_output,
-)
+from berth.cli.arguments import EXIT_BLOCKED, EXIT_OK, StackArgument, evaluate_or_exit, exit_with_problems, write_output
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
@@ -50,8 +42,7 @@ def drain_command(
     drained_text = drained_stack_file(evaluation)
     drained = evaluate_drained(drained_text, evaluation.stack)
     if drained.faults or drained.fleet_plan is None:
-        print_problems(drained.faults)
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems(drained.faults)
     write_output(drained_text, output)
     refusals = list(destroy_refusals(drained.fleet_plan))
     for line in refusals:
@@ -127,6 +118,6 @@ def destroy_refusals(plan: FleetPlan) -> Iterator[str]:
             allowances = ", ".join(f"{name}: <why>" for name in names)
             yield f"{plan.stack}: protected from deletion: {', '.join(prefix + name for name in names)}"
             yield f"    write {prefix}allowDeletion: {{{allowances}}}, or protect: false"
-        if isinstance(cluster.cluster, ClusterPlan) and cluster.cluster.deletion_protection:
+        if isinstance(cluster.cluster, ClusterPlan) and cluster.cluster.settings.deletion_protection:
             yield f"{plan.stack}: GKE refuses to delete cluster '{cluster.cluster.name}': its deletion protection is on"
             yield f"    write {prefix}cluster.deletionProtection: false"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, Output, StackArgument, evaluate_or_exit, print_problems, write_output
+from berth.cli.arguments import Output, StackArgument, evaluate_or_exit, exit_with_problems, write_output
 from berth.diagnostics import Problem
 
 EPILOG = "Example: berth graph stacks/examples/quota-tree.yaml --format svg > tree.svg"
@@ -31,8 +31,7 @@ def graph_command(
 
     tree = backend_of(evaluation).tree(evaluation)
     if isinstance(tree, Problem):
-        print_problems([tree])
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems([tree])
     write_output(
         tree_mermaid(tree) if output_format == "mermaid" else tree_svg(tree, f"Quota tree of {evaluation.stack}"),
         output,

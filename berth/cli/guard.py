@@ -15,8 +15,9 @@ from berth.cli.arguments import (
     JsonOption,
     StackArgument,
     evaluate_or_exit,
+    exit_with_error,
+    exit_with_problems,
     print_answer,
-    print_problems,
     project_name,
 )
 from berth.cli.diff.as_json import to_json_value
@@ -56,11 +57,9 @@ def guard_command(
             require_stack(engine_preview, evaluation.stack, project_name())
             result = check_preview(engine_preview, evaluation.plan)
     except PreviewFormatError as error:
-        typer.echo(error.line(STDIN if preview == "-" else preview, evaluation.stack), err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error.line(STDIN if preview == "-" else preview, evaluation.stack))
     except OtherStackError as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error)
     report = Note(list(guard_lines(result, evaluation.stack)))
     print_answer([report], guard_as_json(result, evaluation.stack) if print_json else None)
     raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
@@ -74,8 +73,7 @@ def _read(preview: str, stack: str) -> bytes:
         remedy = f"write it with `pulumi preview --stack {stack} --json > {preview}`"
         content = read_bytes(pathlib.Path(preview), preview, remedy, remedy, MAX_ANSWER_BYTES)
     if isinstance(content, Problem):
-        print_problems([content])
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems([content])
     return content
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, print_problems
+from berth.cli.arguments import exit_with_problems
 from berth.evaluate import Evaluation
 
 if TYPE_CHECKING:  # verbs import this module for its option, and most runs have no prices
@@ -29,8 +29,7 @@ def load_prices(file: pathlib.Path | None) -> Prices | None:
 
     price_table, problems = read_prices(file)
     if price_table is None:
-        print_problems(problems)
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems(problems)
     return price_table
 
 

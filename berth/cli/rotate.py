@@ -15,6 +15,7 @@ from berth.cli.arguments import (
     JsonOption,
     StackArgument,
     evaluate_or_exit,
+    exit_with_error,
     format_json,
     project_root,
 )
@@ -57,13 +58,10 @@ def rotate_command(
     file would have a fault.
     """
     evaluation = evaluate_or_exit(stack)
-    from berth.rotate.yaml_editor import ManualEditRequired
-
     try:
         steps = rotation_steps(evaluation, pool, settings or (), in_place, project_root())
     except ManualEditRequired as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error)
     output_lines = (
         [format_json(rotation_as_json(steps, evaluation.stack, pool))]
         if print_json

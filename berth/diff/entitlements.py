@@ -196,8 +196,8 @@ def _team_states(plan: QueueingPlan) -> dict[str, str]:
     states: dict[str, str] = {}
     for team in plan.teams:
         own = stops.get(team.name, set())
-        is_stopped = team.state == "active" and own and "None" not in own
-        states[team.name] = ("held" if "Hold" in own else "drained") if is_stopped else team.state
+        is_stopped = team.settings.state == "active" and own and "None" not in own
+        states[team.name] = ("held" if "Hold" in own else "drained") if is_stopped else team.settings.state
     return states
 
 

@@ -60,7 +60,7 @@ def headline(changes: Changes) -> str:
 
 
 def _closing_parts(changes: Changes) -> Iterator[str]:
-    """Yield what is told after everything else: quiet rights, guarded updates, idle allowances, the blocked."""
+    """Yield the closing phrases: quiet rights, guarded updates, unused allowances, the number of blocked changes."""
     quiet = sum(not (right.is_loud or right.is_alert) for right in changes.rights)
     if quiet:
         yield f"{pluralize(quiet, 'right')} {'is' if quiet == 1 else 'are'} removed or narrowed"

@@ -18,6 +18,9 @@ _REPORTED_ORDER = (
 """Monitoring components in the order in which GKE returns them. The provider compares lists: another order would be a
 change in every preview after a refresh (hashicorp/terraform-provider-google#28688)."""
 
+_LOGS: Final = ("WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER")
+"""Components with logs in the order in which GKE returns them, for the same reason; it requires SYSTEM_COMPONENTS."""
+
 _INITIAL_POOL: Final = ("initialNodeCount", "nodeConfig")
 """Describe only the initial pool, which is removed: GKE reports other values afterwards, and the provider would replace
 the cluster to undo that."""
@@ -54,6 +57,7 @@ def cluster(
     the secondary ranges for pods and services of a subnet that the plan does not know.
     """
     pod_range, service_range = range_names or (plan.network.pod_range_name, plan.network.service_range_name)
+    settings = plan.settings
     arguments = {
         "name": plan.name,
         "project": plan.project,
@@ -74,10 +78,12 @@ def cluster(
             "enable_components": sorted(plan.monitoring_components, key=_REPORTED_ORDER.index),
             "managed_prometheus": {"enabled": True},
         },
-        "logging_config": {"enable_components": ["SYSTEM_COMPONENTS", "WORKLOADS"]},
-        "gateway_api_config": {"channel": "CHANNEL_STANDARD" if plan.gateway_api else "CHANNEL_DISABLED"},
+        "logging_config": {
+            "enable_components": ["SYSTEM_COMPONENTS", *(each for each in _LOGS if each in settings.logging_components)]
+        },
+        "gateway_api_config": {"channel": "CHANNEL_STANDARD" if settings.gateway_api else "CHANNEL_DISABLED"},
         "security_posture_config": {"mode": "BASIC"},
-        "fleet": None if plan.fleet_project is None else {"project": plan.fleet_project},
+        "fleet": None if settings.fleet_project is None else {"project": settings.fleet_project},
         "enable_multi_networking": plan.multi_networking or None,
         "confidential_nodes": None
         if plan.confidential_nodes is None
@@ -86,7 +92,7 @@ def cluster(
         # Without it, Kubernetes does not know the Google Groups of a person.
         "authenticator_groups_config": None if plan.security_group is None else {"security_group": plan.security_group},
         "secret_manager_config": {"enabled": True} if plan.secret_manager else None,
-        "deletion_protection": plan.deletion_protection,
+        "deletion_protection": settings.deletion_protection,
         "resource_labels": dict(sorted(plan.labels.items())),
     }
     of_mode = _autopilot if plan.mode == "autopilot" else _standard
@@ -118,7 +124,7 @@ def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
         },
         "datapath_provider": f"{plan.datapath.upper()}_DATAPATH",
         "workload_identity_config": {"workload_pool": plan.workload_pool},
-        "enable_shielded_nodes": None if plan.shielded_nodes else False,
+        "enable_shielded_nodes": None if plan.settings.shielded_nodes else False,
         "addons_config": {_DRIVERS[each]: {"enabled": each in plan.storage_drivers} for each in drivers},
         "node_pool_defaults": {"node_config_defaults": {"gcfs_config": {"enabled": plan.image_streaming}}},
         "cluster_autoscaling": standard_autoscaling(plan, service_account),

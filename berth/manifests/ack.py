@@ -12,11 +12,10 @@ from typing import Final, cast
 
 from berth.manifests.kueue import priority_class
 from berth.manifests.quantities import quantity
-from berth.manifests.tenancy import team_labels
+from berth.manifests.tenancy import team_namespace
 from berth.manifests.workloads.operators import PYTORCH_JOB_API, pytorch_job
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.ack import AckFleetPlan, PropagationPlan, QuotaNodePlan
-from berth.plan.teams import NamespacePlan, TeamPlan
 from berth.plan.workloads import PyTorchJobPlan
 
 Manifest = dict[str, object]
@@ -45,7 +44,7 @@ def ack_manifests(plan: AckFleetPlan) -> Iterator[Manifest]:
 
 def manifests_by_role(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
     """Yield role and manifest of each object; the role is its name in the Pulumi program."""
-    namespaces = [ack_namespace(team, place) for team in plan.teams for place in team.namespaces if place.owned]
+    namespaces = [team_namespace(team, place.name) for team in plan.teams for place in team.namespaces if place.owned]
     priorities = list(map(priority_class, plan.priorities))
     for each in (*namespaces, *priorities):
         yield f"{str(each['kind']).lower()}-{_name(each)}", each
@@ -55,12 +54,6 @@ def manifests_by_role(plan: AckFleetPlan) -> Iterator[tuple[str, Manifest]]:
         yield "quota-tree", quota_tree(plan.quotas)
     for policy in plan.propagations:
         yield f"propagation-{policy.namespace}", propagation(policy)
-
-
-def ack_namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
-    """Return a namespace of a team, with its labels."""
-    metadata = {"name": namespace_plan.name, "labels": team_labels(team)}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
 def quota_tree(root: QuotaNodePlan) -> Manifest:

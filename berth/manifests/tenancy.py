@@ -6,7 +6,7 @@ Access of people is in `roles`, isolation of pods in `isolation`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from berth.manifests import isolation, roles
@@ -52,10 +52,18 @@ def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
         f"{_POD_SECURITY}/enforce": enforced,
         f"{_POD_SECURITY}/warn": isolation_plan.pod_security_warning,
     }
-    metadata: Manifest = {"name": namespace_plan.name, "labels": team_labels(team) | levels}
     limits = ",".join(f"{queue}={seconds}" for queue, seconds in sorted(namespace_plan.run_limits.items()))
-    if annotations := _policy_annotations(isolation_plan) | ({RUN_DURATIONS: limits} if limits else {}):
-        metadata["annotations"] = annotations
+    annotations = _policy_annotations(isolation_plan) | ({RUN_DURATIONS: limits} if limits else {})
+    return team_namespace(team, namespace_plan.name, levels, annotations)
+
+
+def team_namespace(
+    team: TeamPlan, name: str, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None
+) -> Manifest:
+    """Return a namespace with what every object of the team has, and with labels and annotations of its own."""
+    metadata: Manifest = {"name": name, "labels": {**team_labels(team), **(labels or {})}}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 

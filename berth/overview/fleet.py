@@ -200,9 +200,17 @@ def team_table(plan: QueueingPlan, only: str | None = None) -> Table:
     for team in plan.teams if only is None else [team for team in plan.teams if team.name == only]:
         name, places = _name_with_former(team), join_words([place.name for place in team.namespaces])
         rows += [
-            [name, flavor, str(team.guaranteed.get(flavor, 0) or "–"), str(ceiling), nouns[flavor], team.state, places]
+            [
+                name,
+                flavor,
+                str(team.guaranteed.get(flavor, 0) or "–"),
+                str(ceiling),
+                nouns[flavor],
+                team.settings.state,
+                places,
+            ]
             for flavor, ceiling in team.ceiling.items()
-        ] or [[name, "–", "–", "–", "no queues", team.state, places]]
+        ] or [[name, "–", "–", "–", "no queues", team.settings.state, places]]
     head = ("team", "flavor", "guaranteed", "ceiling", "", "state", "namespaces")
     return Table("Teams", head, rows, numbers=(2, 3), once=(0,), wide=(5, 6))
 

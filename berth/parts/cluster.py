@@ -8,13 +8,14 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import FieldPath, Problem, Problems
+from berth.diagnostics import FieldPath, Problem
 from berth.parts.context import parsed_part, part_context, part_problems
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan
 from berth.planner import plan_fleet
 from berth.planner.cluster.gke import cluster_plan
 from berth.planner.cluster.vpc import network_plan
+from berth.validation import validate
 from berth.validation.advice import warn_open_control_plane
 
 OF_FLEETS: Final = ("project", "projectNumber", "region", "acceptRegion", "labels", "protect")
@@ -72,10 +73,8 @@ def plan_cluster_with_machines(
     parsed = parsed_part({**sections, "cluster": settings}, path, known_problems)
     planned = plan_fleet(name, parsed)
     assert planned is not None
-    problems = Problems([*parsed.problems, *planned.problems])
-    if isinstance(planned.plan.cluster, ClusterPlan):
-        warn_open_control_plane(planned.plan.cluster, problems)
-    return planned.plan, part_problems(problems.entries, path)
+    problems = (*parsed.problems, *planned.problems, *validate(planned))
+    return planned.plan, part_problems(problems, path)
 
 
 def _divided(name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

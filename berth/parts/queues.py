@@ -14,7 +14,7 @@ from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPl
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, TopologyPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext
-from berth.planner.machines.pools import berth_capacity_taints, plan_pools
+from berth.planner.machines.pools import berth_capacity_taints, derive_pools
 from berth.planner.queueing.admission_checks import plan_checks
 from berth.planner.queueing.cohorts import plan_cohorts
 from berth.planner.queueing.flavors import FlavorGroup, flavor_plan, plan_flavors, topology_plans
@@ -82,7 +82,7 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _plan(context: PlanningContext) -> QueuesPart:
-    pools = plan_pools(context, {})
+    pools = derive_pools(context, {})
     flavors = plan_flavors(context, pools)
     queues = plan_cluster_queues(context, pools, flavors)
     cohorts = plan_cohorts(context, queues, pools, flavors)

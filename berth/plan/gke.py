@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds, Taint
+from berth.spec.cluster import ClusterSettings
 from berth.spec.machines.pools import NodeSettings
 
 
@@ -138,14 +139,19 @@ class ServiceAccountPlan(Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...]
 
 
+NO_CLUSTER_SETTINGS: Final = ClusterSettings.model_construct()
+"""Settings of a cluster for which a stack file writes none."""
+
+
 class ClusterPlan(Struct, frozen=True, kw_only=True):
     """A regional GKE cluster. `mode` is standard or autopilot; `zones` empty lets GKE choose.
 
     Fields without a default are required. None means not set: GKE keeps its current value. `datapath` is advanced
     (Dataplane V2) or legacy, which Autopilot ignores. `confidential_nodes` (SEV,
     SEV_SNP, TDX) applies to every node, so the initial pool of GKE needs a `first_machine_type` that supports it.
-    `fleet_project` hosts the fleet that the cluster is a member of. `security_group` (gke-security-groups@<domain>)
-    contains the groups with access to the cluster; `secret_manager` is the add-on that mounts secrets.
+    `settings` are keys of the stack file that the cluster reads as they are. `security_group`
+    (gke-security-groups@<domain>) contains the groups with access to the cluster; `secret_manager` is the add-on that
+    mounts secrets.
     """
 
     name: str
@@ -154,6 +160,7 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     workload_pool: str
     network: NetworkPlan | ExistingNetworkPlan
     node_service_account: ServiceAccountPlan
+    settings: ClusterSettings = NO_CLUSTER_SETTINGS
     mode: str = "standard"
     datapath: str = "advanced"
     zones: tuple[str, ...] = ()
@@ -164,16 +171,12 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     maintenance: MaintenancePlan | None = None
     storage_drivers: tuple[str, ...] = ()
     image_streaming: bool = True
-    gateway_api: bool = False
     monitoring_components: tuple[str, ...] = ("SYSTEM_COMPONENTS",)
-    deletion_protection: bool = True
     protect: bool = False
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     multi_networking: bool = False
-    fleet_project: str | None = None
     confidential_nodes: str | None = None
     first_machine_type: str | None = None
-    shielded_nodes: bool = True
     cost_management: bool | None = None
     security_group: str | None = None
     secret_manager: bool = False

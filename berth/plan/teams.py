@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
+from berth.spec.tenancy import TeamSettings
 
 SECRETS: Final = "team-secrets"
 """Name of the SecretProviderClass in each namespace of a team, which volumes of pods refer to."""
@@ -116,17 +117,20 @@ class IsolationPlan(Struct, frozen=True, kw_only=True):
     requests_memory: int
 
 
+NO_TEAM_SETTINGS: Final = TeamSettings.model_construct()
+"""Settings of a team for which a stack file writes none."""
+
+
 class TeamPlan(Struct, frozen=True, kw_only=True):
     """A team: namespaces, identity, people and local queues.
 
-    `state` is `active`, `held` (no new job is admitted) or `drained` (no job runs). `groups` are addresses of Google
+    `settings` are keys of the stack file as they are. `groups` are addresses of Google
     groups. `guaranteed` sums the nominal quota of the team's own queues; `ceiling` is the most that all its queues can
     use together, including borrowing. Both map flavor → accelerators. `labels` are on all objects of the team.
     `formerly` is the name under which the team was created, if it was renamed.
     """
 
     name: str
-    state: str
     namespaces: tuple[NamespacePlan, ...]
     isolation: IsolationPlan
     identity: IdentityPlan | None
@@ -135,6 +139,7 @@ class TeamPlan(Struct, frozen=True, kw_only=True):
     guaranteed: Mapping[str, int]
     ceiling: Mapping[str, int]
     labels: Mapping[str, str]
+    settings: TeamSettings = NO_TEAM_SETTINGS
     formerly: str | None = None
 
     @property

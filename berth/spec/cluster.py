@@ -233,8 +233,8 @@ class MaintenanceSpec(Model):
     """Time spans without upgrades."""
 
 
-class ClusterSpec(Model):
-    """The GKE cluster of a fleet, or an existing cluster."""
+class ClusterParts(Model):
+    """What a cluster is, where it runs, and what it consists of."""
 
     existing: ExistingClusterSpec | None = None
     """An existing cluster, which Berth does not manage: any cluster by a kubeconfig, or a GKE cluster in which Berth
@@ -272,20 +272,32 @@ class ClusterSpec(Model):
     """CSI drivers that GKE installs."""
     image_streaming: bool = True
     """Start containers before their image is complete."""
-    gateway_api: bool = False
-    """Install the Gateway API."""
     multi_networking: bool = False
     """Enable several networks for pods. Always on if a pool has `networking: gpudirect`. It cannot be changed on an
     existing cluster, so write `true` to keep it after removing such pools, or to prepare a new cluster for them."""
     gpu_installers: Entry[GpuInstallersSpec] = default_field(GpuInstallersSpec)
     """Settings of the DaemonSets that prepare GPU nodes."""
-    deletion_protection: bool = True
-    """GKE's own protection from deletion, in addition to Pulumi's."""
     dns_endpoint: bool | None = None
     """Give the control plane a DNS endpoint with access by IAM, which the kubeconfig then uses."""
-    fleet_project: ProjectId | None = None
-    """Project of the GKE fleet that the cluster is a member of."""
     confidential_nodes: ConfidentialType | None = None
     """Technology that encrypts the memory of every node, including the system pool."""
+
+
+class ClusterSettings(Model):
+    """Settings of a GKE cluster that Berth creates. The plan keeps them as they are, and its arguments read them."""
+
+    gateway_api: bool = False
+    """Install the Gateway API."""
+    deletion_protection: bool = True
+    """GKE's own protection from deletion, in addition to Pulumi's."""
+    fleet_project: ProjectId | None = None
+    """Project of the GKE fleet that the cluster is a member of."""
     shielded_nodes: bool = True
     """Verify the identity of nodes."""
+    logging_components: Sequence[Literal["WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"]] = ("WORKLOADS",)
+    """Logs that GKE sends to Cloud Logging besides those of its system components: those of all pods (`WORKLOADS`),
+    and of the control plane. By default `[WORKLOADS]`."""
+
+
+class ClusterSpec(ClusterParts, ClusterSettings):
+    """The GKE cluster of a fleet, or an existing cluster."""

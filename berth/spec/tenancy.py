@@ -218,12 +218,17 @@ class DefaultRequestsSpec(Model):
     """Memory that a container requests, such as `128Mi`."""
 
 
-class TenancySpec(Model):
-    """Namespaces, people and limits of a team."""
+class TeamSettings(Model):
+    """Settings of a team. The plan keeps them as they are."""
 
     state: Literal["active", "held", "drained"] = "active"
     """State of the team's queues: `held` admits no new job, `drained` also evicts running jobs. It sets their
     `stopPolicy`."""
+
+
+class TenancySpec(TeamSettings):
+    """Namespaces, people and limits of a team."""
+
     namespace: NamespaceField = default_field(NamespaceSpec)
     """Namespace of the team: a name, or a mapping. By default the team's name."""
     namespaces: Sequence[NamespaceField] = ()

@@ -68,6 +68,7 @@ class ComponentArguments:
             *(_unknown(type(self), name) for name in self.values if name not in kinds),
             *(problem for name, value in plain.items() for problem in outputs_in(value, (to_camel(name),))),
             *wrong.values(),
+            *(problem for name in sorted(live & known.keys()) for problem in _wrong_live(name, known[name])),
             *self._missing(),
         ]
         return GivenArguments(
@@ -107,6 +108,17 @@ def _wrong_types(plain: Mapping[str, Any], kinds: Mapping[str, str]) -> Iterator
         if is_wrong and not is_output(value):
             message = f"'{format_value(value)}' has another type; write {noun}"
             yield name, Problem(Severity.FAULT, "bad-type", (to_camel(name),), message)
+
+
+def _wrong_live(name: str, value: object) -> Iterator[Problem]:
+    """Yield a fault if neither a text nor an output, such as a component in the place of its output, was given."""
+    if isinstance(value, pulumi.Resource):
+        message = f"is a {type(value).__name__}; write one of its outputs"
+    elif isinstance(value, int | float | Mapping | list | tuple):
+        message = f"'{format_value(value)}' has another type; write text, or an output"
+    else:
+        return
+    yield Problem(Severity.FAULT, "bad-type", (to_camel(name),), message)
 
 
 def _unknown(arguments: type[ComponentArguments], name: str) -> Problem:

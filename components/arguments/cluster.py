@@ -50,6 +50,9 @@ class ClusterArgs(ComponentArguments):
     """Start containers before their image is complete. Default: `true`."""
     labels: Mapping[str, str] | None = None
     """Google Cloud labels of the cluster."""
+    logging_components: Sequence[Literal["WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"]] | None = None
+    """Logs that GKE sends to Cloud Logging besides those of its system components: those of all pods (`WORKLOADS`), and
+    of the control plane. By default `[WORKLOADS]`."""
     maintenance: Mapping[str, Any] | None = None
     """When GKE may upgrade, and when not, in UTC. GKE requires 48 hours in 32 days, in windows of at least 4 hours."""
     mode: Literal["standard", "autopilot"] | None = None

@@ -17,9 +17,11 @@ import pytest
 
 import berth.plan
 from berth.evaluate import Evaluation, evaluate_stack
+from berth.spec.cluster import ClusterSettings
 from berth.spec.machines.node_system import HugepagesSpec, KubeletSpec, NodeSystemSpec, SurgeSpec
 from berth.spec.machines.pools import GpuSharingSpec, LocalSsdSpec, NodeSettings
 from berth.spec.model import Model
+from berth.spec.tenancy import TeamSettings
 from tests import stack_files
 
 FOLDER = pathlib.Path(__file__).with_name("full_fleets")
@@ -42,7 +44,7 @@ def default_of(field: msgspec.structs.FieldInfo) -> object:
 
 
 SETTINGS: tuple[type[Model], ...] = (
-    *(NodeSettings, GpuSharingSpec, LocalSsdSpec, SurgeSpec),
+    *(ClusterSettings, TeamSettings, NodeSettings, GpuSharingSpec, LocalSsdSpec, SurgeSpec),
     *(NodeSystemSpec, KubeletSpec, HugepagesSpec),
 )
 """Parts of the stack file that a plan has as they are."""

@@ -132,6 +132,20 @@ def test_a_reservation_that_begins_later_is_requested() -> None:
     assert result.resources[-1].type == "gcp:compute/futureReservation:FutureReservation"
 
 
+def test_a_component_in_the_place_of_its_output_is_a_fault() -> None:
+    def build(opts: pulumi.ResourceOptions) -> None:
+        machines: dict[str, Any] = {"machine_type": "g2-standard-24", "zone": ZONE}
+        held: Any = Reservation("held", ReservationArgs(project="acme-ml", **machines, count=1), opts=opts)
+        number: Any = 7
+        NodePool("l4", NodePoolArgs(**GPUS, cluster=number, reservation=held), opts=opts)
+
+    assert refused(build) == [
+        "NodePool 'l4' is refused:",
+        "cluster: '7' has another type; write text, or an output [bad-type]",
+        "reservation: is a Reservation; write one of its outputs [bad-type]",
+    ]
+
+
 def test_a_zonal_cluster_has_its_nodes_in_its_zone() -> None:
     pool = {key: value for key, value in GPUS.items() if key != "zone"}
     result = pools(registered(lambda opts: NodePool("l4", NodePoolArgs(**pool, cluster="c", location=ZONE), opts=opts)))

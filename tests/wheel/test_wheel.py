@@ -55,7 +55,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that has the wheel installed; its requirements are those of this environment."""
     target = tmp_path_factory.mktemp("installed")
-    run_pip("install", "--no-deps", "--no-index", "--target", str(target), str(wheel), cwd=target)
+    run_pip("install", "--no-deps", "--no-index", "--no-compile", "--target", str(target), str(wheel), cwd=target)
     return target
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, print_problems, writable_project_folder
+from berth.cli.arguments import exit_with_error, exit_with_problems, writable_project_folder
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
 EPILOG = "Example: berth adopt prod cluster.json node-pools.json objects.json"
@@ -50,13 +50,11 @@ def adopt_command(
         result = verb.adopt_cluster(name, files, folder, inside, keep_cluster=keep_cluster)
         verb.write_adopted_files(result, folder)
     except (verb.InvalidInventory, ProgramError, OSError) as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error)
     for line in verb.adoption_lines(result):
         typer.echo(line)
     if result.faults:
         typer.echo(
             "the stack file has faults; fix them, then run berth adopt again to write the import files:", err=True
         )
-        print_problems(problem.with_place("") for problem in result.faults)
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems(problem.with_place("") for problem in result.faults)

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from berth.cli import terminal
 from berth.cli.arguments import (
     EXIT_BLOCKED,
-    EXIT_FAULTS,
     EXIT_OK,
     complete_stack,
+    exit_with_error,
+    exit_with_problems,
     format_json,
     print_answer,
-    print_problems,
     project_root,
 )
 from berth.cli.comparison import StackRevision, at_merge_base, evaluate_revision, new_warnings, parse_revision
@@ -83,8 +83,7 @@ def diff_command(
         before = parse_revision(old) if revision is None else at_merge_base(old, revision, project_root())
         _print_changes(before, parse_revision(new or old), output_format, price_table, live)
     except RevisionNotFound as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error)
 
 
 def _print_changes(
@@ -106,8 +105,7 @@ def _print_changes(
     try:
         changes = replace(compare(old, new), warnings=new_warnings(*evaluations))
     except IncomparablePlans as error:
-        typer.echo(f"{before.label} and {after.label} cannot be compared: {error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(f"{before.label} and {after.label} cannot be compared: {error}")
     fleet_plans = [each.fleet_plan for each in evaluations if each.fleet_plan is not None]
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
     affected = _affected_flavors(fleet_plans, changes, live)
@@ -157,6 +155,5 @@ def _evaluate_both(before: StackRevision, after: StackRevision) -> tuple[Evaluat
         old = evaluate_revision(before, project_root(), stack_name=new.stack)
     faults = (*old.faults, *(fault for fault in new.faults if fault not in old.faults))
     if faults:
-        print_problems(faults)
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems(faults)
     return old, new

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pathlib
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import Annotated
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, print_problems, writable_project_folder
+from berth.backends.interface import backend_of
+from berth.cli.arguments import exit_with_error, exit_with_problems, print_problems, writable_project_folder
+from berth.cli.init import stack_file as verb
+from berth.cli.init.example import ExampleError, ExampleStack, load_example
+from berth.cli.init.options import InitAnswers, InitOption
 from berth.diagnostics import join_words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from berth.cli.init.example import ExampleStack
-    from berth.cli.init.options import InitAnswers, InitOption
-    from berth.evaluate import Evaluation
+from berth.diagnostics.listing import count_problems
+from berth.evaluate import Evaluation
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
 From = Annotated[
@@ -63,9 +63,6 @@ def init_command(
     queues of the example's teamDefaults if it has these. On a terminal, asks for missing values. Checks the file before
     writing it, and never overwrites a file.
     """
-    from berth.cli.init import stack_file as verb
-    from berth.cli.init.example import ExampleError, load_example
-
     places = {"project": project, "region": region, "context": context, "cluster": cluster}
     single_values = places | {"platform": platform}
     answers = {flag: (value,) for flag, value in single_values.items() if value is not None}
@@ -82,11 +79,9 @@ def init_command(
             with file.open("x", encoding="utf-8") as stream:
                 stream.write(stack_text)
     except FileExistsError:
-        typer.echo(f"{file.name} exists and is not overwritten; choose another name, or edit the file", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(f"{file.name} exists and is not overwritten; choose another name, or edit the file")
     except (ExampleError, OSError) as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error)
     _print_result(name, file.name, example, evaluation)
     for note in verb.result_notes(example, answers.get("team", ())):
         typer.echo(note)
@@ -94,8 +89,6 @@ def init_command(
 
 def _check_answers(name: str, example: ExampleStack, answers: InitAnswers) -> None:
     """Raise BadParameter for options that do not fit the example, and without a terminal for those that are missing."""
-    from berth.cli.init import stack_file as verb
-
     errors = verb.answer_errors(name, example, answers)
     if not sys.stdin.isatty() and (missing := verb.missing_flags(example, answers)):
         errors.append(f"{example.display_path} also needs {join_words(missing)}")
@@ -105,12 +98,9 @@ def _check_answers(name: str, example: ExampleStack, answers: InitAnswers) -> No
 
 def _print_result(name: str, file_name: str, example: ExampleStack, evaluation: Evaluation) -> None:
     """Print what was written and the next commands; exit 1 with the faults of a file that was not written."""
-    from berth.diagnostics.listing import count_problems
-
     if evaluation.faults:
         typer.echo(f"{file_name} is not written, because it would have faults:", err=True)
-        print_problems(problem.with_place("") for problem in evaluation.faults)
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems(problem.with_place("") for problem in evaluation.faults)
     count = count_problems(evaluation.problems)
     typer.echo(f"{file_name}: written from {example.display_path}, {count}. Next:")
     typer.echo(f"  berth plan {name}       # what it creates and what each team gets")
@@ -124,8 +114,6 @@ def _answered_stack(
 
     If the file has faults, the questions are asked again: Enter keeps an answer.
     """
-    from berth.cli.init import stack_file as verb
-
     earlier: dict[str, tuple[str, ...]] = {}
     while True:
         asked = _prompt_missing(example, answers, earlier)
@@ -143,8 +131,6 @@ def _prompt_missing(
     example: ExampleStack, answers: dict[str, tuple[str, ...]], earlier: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
     """On a terminal, add an answer for every option that is not given; one answer can make others necessary."""
-    from berth.backends.interface import backend_of
-
     backend, asked = backend_of(example.evaluation), list[str]()
     while sys.stdin.isatty() and (
         unanswered := [option for option in backend.init_options(example, answers) if option.flag not in answers]

@@ -119,7 +119,7 @@ def _cluster_queue(queue: ClusterQueuePlan) -> dict[str, Any]:
 def _team(team: TeamPlan) -> dict[str, Any]:
     return {
         "name": team.name,
-        "state": team.state,
+        "state": team.settings.state,
         "namespaces": [place.name for place in team.namespaces],
         "queues": sorted({local_queue.name for local_queue in team.local_queues}),
         "guaranteed": dict(team.guaranteed),

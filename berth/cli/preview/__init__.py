@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from berth.cli import terminal
-from berth.cli.arguments import EXIT_FAULTS, JsonOption, StackArgument, evaluate_or_exit, format_json, project_root
+from berth.cli.arguments import JsonOption, StackArgument, evaluate_or_exit, exit_with_error, format_json, project_root
 
 EPILOG = "Example: berth preview dev --inputs | less"
 
@@ -29,6 +29,5 @@ def preview_command(
         with terminal.progress("running the program"):
             result = verb.run_stack_program(evaluation, project_root())
     except ProgramError as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error)
     typer.echo(format_json(verb.preview_as_json(result)) if as_json else verb.tree(result, inputs))

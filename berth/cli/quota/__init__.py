@@ -13,8 +13,8 @@ from berth.cli.arguments import (
     JsonOption,
     StackArgument,
     evaluate_or_exit,
+    exit_with_problems,
     print_answer,
-    print_problems,
 )
 from berth.evaluate import Evaluation
 from berth.plan.fleet import FleetPlan
@@ -77,6 +77,5 @@ def _answers(plan: FleetPlan, files: list[pathlib.Path]) -> Answers:
     regions = {cluster.region for cluster in clusters if cluster.region}
     answers, problems = read_answers(files, projects, regions)
     if problems:
-        print_problems(problems)
-        raise typer.Exit(EXIT_FAULTS)
+        exit_with_problems(problems)
     return answers

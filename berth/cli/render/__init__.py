@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from berth.cli.arguments import EXIT_FAULTS, StackArgument, evaluate_or_exit
+from berth.cli.arguments import StackArgument, evaluate_or_exit, exit_with_error
 
 EPILOG = "Example: berth render dev -o manifests/"
 
@@ -47,8 +47,6 @@ def render_command(
     try:
         typer.echo(f"{pluralize(verb.write_folder(plan, output, content), 'object')} in {output}", err=True)
     except verb.OutputNotEmpty as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error)
     except OSError as error:
-        typer.echo(f"{error.filename}: cannot be written: {error.strerror}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(f"{error.filename}: cannot be written: {error.strerror}")

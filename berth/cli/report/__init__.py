@@ -12,7 +12,16 @@ from msgspec.structs import replace
 
 from berth.cli import comparison
 from berth.cli import prices as costs
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, Output, StackArgument, print_problems, project_root, write_output
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    EXIT_OK,
+    Output,
+    StackArgument,
+    exit_with_error,
+    print_problems,
+    project_root,
+    write_output,
+)
 from berth.document import Heading, Note, ProblemList
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.revisions import RevisionNotFound
@@ -142,8 +151,7 @@ def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | 
             comparison.at_merge_base(stack, revision, project_root()), project_root(), stack_name=new.stack
         )
     except RevisionNotFound as error:
-        typer.echo(f"{error}", err=True)
-        raise typer.Exit(EXIT_FAULTS) from None
+        exit_with_error(error)
     if old.faults or old.plan is None or new.plan is None:
         message = "The changes cannot be shown, because the stack had faults at that revision."
         return ChangeSummary(revision, [Heading(message), ProblemList("Faults", old.faults)])

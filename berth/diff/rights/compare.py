@@ -39,8 +39,6 @@ _BUCKET_ROLES: Final = (
 
 RightKey = tuple[str, str]
 """The owner of a right, and the right."""
-_Grant = tuple[str, str, Mapping[str, str]]
-"""The owner of a right, the right, and what is granted, by name."""
 
 
 class RightChange(Struct, frozen=True):
@@ -82,20 +80,22 @@ class _Level(Struct, frozen=True):
     text: str
 
 
+_Right = tuple[str, str, _Level | Mapping[str, str]]
+"""The owner of a right, the right, and its level or what is granted, by name."""
 _Rights = Mapping[RightKey, _Level | Mapping[str, str]]
-"""A level, or what is granted, by owner and right."""
+"""Those by owner and right."""
 
 
 def compare_rights(old: FleetPlan, new: FleetPlan) -> tuple[RightChange, ...]:
     """Return every changed right, those that allow more first; teams have their new names."""
     workers = {worker.name for worker in old.workers} & {worker.name for worker in new.workers}
-    before, after = ({**_grants(plan), **_levels(plan, workers)} for plan in (old, new))
+    before, after = (_rights(plan, workers) for plan in (old, new))
     return _in_order(old, new, (*_compare_monitoring(old, new), *_compare_by_owner(before, after)))
 
 
 def compare_team_rights(old: QueueingPlan, new: QueueingPlan) -> tuple[RightChange, ...]:
     """Return every changed right of teams, those that allow more first."""
-    before, after = ({**_by_owner(_granted_to_teams(plan)), **_team_levels(plan)} for plan in (old, new))
+    before, after = (_by_owner(_of_teams(plan)) for plan in (old, new))
     return _in_order(old, new, _compare_by_owner(before, after))
 
 
@@ -168,27 +168,36 @@ def _compare_monitoring(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]
 # --- the rights of a plan ---------------------------------------------------------------------------------------------
 
 
-def _grants(plan: FleetPlan) -> dict[RightKey, dict[str, str]]:
-    """Return (owner, right) → values by name; those of a worker are told instead of the fleet's own."""
-    grants = _by_owner((*_granted_to_teams(plan), *_granted(plan)))
+def _rights(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level | Mapping[str, str]]:
+    """Return (owner, right) → its level, or its values by name; owners in the clusters of `workers` are `worker/owner`.
+
+    A worker has the teams of its manager.
+    """
+    rights = _by_owner((*_of_teams(plan), *_of_cluster(plan)), prefix)
     for worker in plan.workers:
-        grants |= _grants(worker.plan)
-    return grants
+        if worker.name in workers:
+            own = _rights(worker.plan, (), f"{worker.name}/")
+            rights |= {key: value for key, value in own.items() if "/team " not in key[0]}
+    return rights
 
 
-def _by_owner(granted: Iterable[_Grant]) -> dict[RightKey, dict[str, str]]:
-    grants: dict[RightKey, dict[str, str]] = {}
-    for owner, right, values in granted:
-        grants.setdefault((owner, right), {}).update(values)
-    return grants
+def _by_owner(rights: Iterable[_Right], prefix: str = "") -> dict[RightKey, _Level | Mapping[str, str]]:
+    """Return (owner, right) → its level, or all its values by name."""
+    by_owner: dict[RightKey, _Level | Mapping[str, str]] = {}
+    for owner, right, value in rights:
+        known = by_owner.get((prefix + owner, right), {})
+        both = () if isinstance(value, _Level) or isinstance(known, _Level) else (*known.items(), *value.items())
+        by_owner[prefix + owner, right] = value if isinstance(value, _Level) else dict(both)
+    return by_owner
 
 
-def _granted_to_teams(plan: QueueingPlan) -> Iterator[_Grant]:
+def _of_teams(plan: QueueingPlan) -> Iterator[_Right]:
     for team in plan.teams:
-        yield from ((f"team {team.name}", right, values) for right, values in _team_grants(team))
+        for right, value in (*_team_grants(team), *_isolation(team)):
+            yield f"team {team.name}", right, value
 
 
-def _granted(plan: FleetPlan) -> Iterator[_Grant]:
+def _of_cluster(plan: FleetPlan) -> Iterator[_Right]:
     if plan.access is not None:
         yield _FLEET, "owner group", _named(plan.access.owners)
     for reservation in (*plan.reservations, *plan.future_reservations):
@@ -198,6 +207,8 @@ def _granted(plan: FleetPlan) -> Iterator[_Grant]:
     if isinstance(plan.cluster, ClusterPlan):
         yield CONTROL_PLANE, AUTHORIZED_NETWORK, _authorized_networks(plan.cluster)
         yield OF_CLUSTER, SECURITY_GROUP, _named((plan.cluster.security_group,))
+        for owner, right, is_on in _cluster_switches(plan.cluster):
+            yield owner, right, _Level(int(is_on), "on" if is_on else "off")
 
 
 def reservation_owner(key: str) -> str:
@@ -247,22 +258,6 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
 # --- ordered rights ---------------------------------------------------------------------------------------------------
 
 
-def _team_levels(plan: QueueingPlan, prefix: str = "") -> dict[RightKey, _Level]:
-    return {(f"{prefix}team {team.name}", right): level for team in plan.teams for right, level in _isolation(team)}
-
-
-def _levels(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level]:
-    levels = _team_levels(plan, prefix)
-    if isinstance(plan.cluster, ClusterPlan):
-        for owner, right, is_on in _cluster_switches(plan.cluster):
-            levels[prefix + owner, right] = _Level(int(is_on), "on" if is_on else "off")
-    for worker in plan.workers:
-        if worker.name in workers:
-            own = _levels(worker.plan, (), f"{worker.name}/")
-            levels |= {key: level for key, level in own.items() if "/team " not in key[0]}
-    return levels
-
-
 def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:
     if not any(namespace.owned for namespace in team.namespaces):
         return
@@ -282,5 +277,5 @@ def _cluster_switches(cluster: ClusterPlan) -> Iterator[tuple[str, str, bool]]:
     has_networks = control_plane.authorized_networks is not None and control_plane.ip_endpoint
     yield CONTROL_PLANE, "access from all Google Cloud addresses", control_plane.google_ranges and has_networks
     yield _NODES, "public addresses", not control_plane.private_nodes
-    yield _NODES, "start without Shielded GKE Nodes", not cluster.shielded_nodes
+    yield _NODES, "start without Shielded GKE Nodes", not cluster.settings.shielded_nodes
     yield _NODES, "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None

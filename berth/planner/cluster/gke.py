@@ -20,6 +20,7 @@ from berth.planner.machines.node_settings import default_node_network
 from berth.planner.machines.pools import SYSTEM
 from berth.planner.tenancy.access import security_group
 from berth.rules.gke.pool_request import PoolRequest
+from berth.spec.cluster import ClusterSettings
 from berth.spec.machines.pools import NodeSettings
 
 NODE_ROLES = (
@@ -76,6 +77,7 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
     _check_zones(context, ("cluster", "zones"), spec.zones)
     return ClusterPlan(
         name=name,
+        settings=spec.model_part(ClusterSettings),
         mode=spec.mode,
         datapath=spec.datapath_provider,
         project=context.project,
@@ -91,16 +93,12 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
         maintenance=maintenance_plan(context),
         storage_drivers=tuple(sorted(set(spec.storage_drivers))),
         image_streaming=spec.image_streaming,
-        gateway_api=spec.gateway_api,
         multi_networking=spec.multi_networking or multi_networking,
         monitoring_components=MONITORING,
-        deletion_protection=spec.deletion_protection,
         protect=is_protected(context, "cluster"),
         labels=resource_labels(context),
-        fleet_project=spec.fleet_project,
         confidential_nodes=spec.confidential_nodes,
         first_machine_type=spec.system_pool.machine_type if spec.confidential_nodes else None,
-        shielded_nodes=spec.shielded_nodes,
         cost_management=True,
         security_group=security_group(context),
         secret_manager=_mounts_secrets(context),

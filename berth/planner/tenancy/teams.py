@@ -17,7 +17,7 @@ from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy.identities import check_unique_accounts, team_identity
 from berth.planner.tenancy.isolation import team_isolation
 from berth.planner.tenancy.run_limits import with_run_limits
-from berth.spec.tenancy import NamespaceSpec
+from berth.spec.tenancy import NamespaceSpec, TeamSettings
 
 _SYSTEM_PREFIXES = ("kube-", "gke-managed-", "gmp-")
 """Prefixes of the names of GKE's own namespaces."""
@@ -60,7 +60,7 @@ def _team(
     return TeamPlan(
         name=name,
         formerly=spec.formerly,
-        state=spec.state,
+        settings=spec.model_part(TeamSettings),
         namespaces=with_run_limits(team_namespaces(context, name), name, queues, limits),
         isolation=team_isolation(context, name, queues, ceiling, flavors),
         identity=team_identity(context, name),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from berth.adopt.rest_fields import CLUSTER, NODE_POOL, SAME_NAMES, input_path, rest_field_table
+from berth.adopt.rest_fields import CLUSTER, NODE_POOL, SAME_NAMES, input_path, rest_field_table, stack_entry
 from berth.spec.cluster import ClusterSpec, ControlPlaneSpec
 from berth.spec.machines.node_system import HugepagesSpec
 from berth.spec.machines.pools import PoolSpec
@@ -63,3 +63,26 @@ def test_inputs_are_spelled_as_the_provider_spells_them(kind: str) -> None:
     table = rest_field_table(kind)
     paths = [*table.said, *table.missing]
     assert [path for path in paths if field_of(input_path(kind, path)) != path] == []
+
+
+ENTRIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "defaults are left out": ({"imageType": "COS_CONTAINERD", "diskSizeGb": 100}, {}),
+    "a name that both have": ({"diskSizeGb": 200}, {"diskSizeGb": 200}),
+    "an image in small letters": ({"imageType": "ubuntu_containerd"}, {"imageType": "UBUNTU_CONTAINERD"}),
+    "a number as text": (
+        {"kubeletConfig": {"podPidsLimit": "4096"}},
+        {"nodeSystemConfig": {"kubelet": {"podPidsLimit": 4096}}},
+    ),
+    "a word of the kernel": (
+        {"linuxNodeConfig": {"transparentHugepageDefrag": "TRANSPARENT_HUGEPAGE_DEFRAG_DEFER_WITH_MADVISE"}},
+        {"nodeSystemConfig": {"transparentHugepageDefrag": "defer-with-madvise"}},
+    ),
+    "a word that GKE chose": ({"linuxNodeConfig": {"cgroupMode": "CGROUP_MODE_UNSPECIFIED"}}, {}),
+}
+
+
+@pytest.mark.parametrize("claim", ENTRIES)
+def test_a_field_becomes_the_key_of_the_stack_file(claim: str) -> None:
+    config, expected = ENTRIES[claim]
+    shielded = {"shieldedInstanceConfig": {"enableSecureBoot": True}}
+    assert stack_entry(NODE_POOL, {"config": {**shielded, **config}}) == expected

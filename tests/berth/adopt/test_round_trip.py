@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.renames import Renames, with_new_names
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
 from tests.gke_answers import files, own_cluster
 from tests.stack_files import GKE_STACKS, plan
 
@@ -40,7 +42,7 @@ NAMES = {
 
 JUSTIFIED = {
     r"cluster\.version": "the version that runs is written down",
-    r"cluster\.deletion_protection": "a field of the provider, and none of GKE's",
+    r"cluster\.settings\.deletion_protection": "a field of the provider, and none of GKE's",
     r"(cluster|cluster\.auto_provisioning|system_pool|pools\[\d+\]|pools\[\d+\]\.node_pools\[\d+\])\.zones": (
         "zones that GKE chose are written down"
     ),
@@ -82,7 +84,10 @@ def _plan(stack: str) -> FleetPlan:
 
 
 def _sorted(fleet: FleetPlan) -> FleetPlan:
-    """The fleet with pools keyed by name."""
+    """The fleet with pools keyed by name, and the settings of its cluster by key."""
+    if isinstance(fleet.cluster, ClusterPlan):
+        settings: Any = vars(fleet.cluster.settings)
+        fleet = replace(fleet, cluster=replace(fleet.cluster, settings=settings))
     return replace(fleet, pools=tuple(sorted((replace(p, formerly=None) for p in fleet.pools), key=lambda p: p.name)))
 
 

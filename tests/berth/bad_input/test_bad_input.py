@@ -109,7 +109,7 @@ SOURCES = ("loader", "spec", "planner", "validation")
 _REPORTING = {
     "fault": 0, "warning": 0, "_fault": 0, "_fault_at_path": 0,
     "Problem": 1, "reject": 2, "HardwareError": 0,
-    "note": 0, "warn": 0, "Rule": 0, "FleetRule": 0, "_violation": 0, "validation_fault": 0,
+    "note": 0, "warn": 0, "Rule": 0, "FleetRule": 0, "gke_fault": 0, "gke_warning": 0, "validation_fault": 0,
 }  # fmt: skip
 """What reports a problem, and which of its arguments is the code (with `*`, one less)."""
 _NAMED = {"code", "_WORDS", "_MAPPING", "_LIST", "_MESSAGES", "_CAPACITY_BY_WORD", "_CONSTANTS"}

@@ -19,6 +19,7 @@ from berth.manifests.fleet import all_manifests
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.plan.gke import AuthorizedNetwork, ClusterPlan
 from berth.planner.queueing.quota_tree import accelerator_quotas
 from tests.berth.diff.edits.edited import MANAGED
 from tests.small_fleets import plan as small_plan
@@ -103,6 +104,25 @@ def test_nothing_of_a_worker_is_lost_unless_its_own_allowance_says_so(edit: str)
     result = compare(_free(plan()), _free(plan(edit)))
     assert [guard_text.describe_guarded_change(loss) for loss in result.blocked] == []
     assert {loss.name for loss in result.losses} == {loss.name for loss in changes(edit).losses}
+
+
+def _reached_by(networks: tuple[AuthorizedNetwork, ...], fleet: FleetPlan) -> FleetPlan:
+    """The fleet with a control plane that these networks reach."""
+    assert isinstance(fleet.cluster, ClusterPlan)
+    control_plane = replace(fleet.cluster.control_plane, public_endpoint=True, authorized_networks=networks)
+    return replace(fleet, cluster=replace(fleet.cluster, control_plane=control_plane))
+
+
+def test_a_new_network_of_a_control_plane_is_told_of_the_manager_and_of_each_worker() -> None:
+    old, vpn = plan(), (AuthorizedNetwork(name="vpn", cidr="198.51.100.0/24"),)
+    workers = tuple(
+        replace(each, plan=_reached_by(vpn, each.plan)) if each.name == "central" else each for each in old.workers
+    )
+    added = [
+        [right.owner for right in compare(old, new).rights if right.after == "vpn 198.51.100.0/24"]
+        for new in (_reached_by(vpn, old), replace(old, workers=workers))
+    ]
+    assert added == [["control plane"], ["central/control plane"]]
 
 
 def _free(fleet: FleetPlan) -> FleetPlan:

@@ -20,6 +20,7 @@ from berth.plan.gke import (
 )
 from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
 from berth.plan.nodes import Bounds, Taint
+from berth.spec.cluster import ClusterSettings
 from berth.spec.machines.pools import NodeSettings
 from tests.engine import PROJECT
 
@@ -85,9 +86,8 @@ STANDARD = ClusterPlan(
     maintenance=MAINTENANCE,
     storage_drivers=("gcs-fuse",),
     image_streaming=True,
-    gateway_api=True,
+    settings=ClusterSettings.model_construct(gateway_api=True),
     monitoring_components=("SYSTEM_COMPONENTS", "JOBSET", "DCGM", "POD", "STORAGE"),
-    deletion_protection=True,
     protect=True,
     labels={"team": "platform", "fleet": "dev"},
 )

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from berth.engine.answers import CERTIFICATE, ENDPOINT
 from berth.plan.gke import ClusterPlan
+from berth.spec.cluster import ClusterSettings
 from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig
 from tests.components.gke.plans import CONTROL_PLANE, STANDARD, google
@@ -92,7 +93,9 @@ def test_a_cluster_is_protected_in_the_program_and_at_google() -> None:
 
 
 def test_an_unprotected_cluster_is_explicit_in_pulumi_and_google_cloud() -> None:
-    one = resource(replace(STANDARD, protect=False, deletion_protection=False))
+    one = resource(
+        replace(STANDARD, protect=False, settings=ClusterSettings.model_construct(deletion_protection=False))
+    )
     assert one.protect is False
     assert one.inputs["deletionProtection"] is False
 

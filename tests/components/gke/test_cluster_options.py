@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from berth.google.maintenance import maintenance_policy
 from berth.plan.gke import ClusterPlan, MaintenanceExclusion, ResourceLimit
+from berth.spec.cluster import ClusterSettings
 from components.gke.cluster import Cluster
 from components.gke.kubeconfig import kubeconfig
 from tests.components.gke.plans import AUTO_PROVISIONING, CONTROL_PLANE, MAINTENANCE, STANDARD, google
@@ -23,10 +24,9 @@ FULL = replace(
     control_plane=replace(CONTROL_PLANE, dns_endpoint=True),
     storage_drivers=("gcs-fuse", "lustre"),
     multi_networking=True,
-    fleet_project="acme-fleet",
+    settings=ClusterSettings.model_construct(fleet_project="acme-fleet", shielded_nodes=False, gateway_api=True),
     confidential_nodes="SEV",
     first_machine_type="n2d-standard-2",
-    shielded_nodes=False,
     cost_management=True,
     auto_provisioning=replace(
         AUTO_PROVISIONING,

@@ -142,7 +142,6 @@ def team(name: str = "vision", *, owns_namespace: bool = True, impersonates: boo
     account = ServiceAccountPlan(account_id=f"wi-{name}", display_name=name, email=email, roles=())
     return TeamPlan(
         name=name,
-        state="active",
         namespaces=(NamespacePlan(name=name, owned=owns_namespace),),
         isolation=ISOLATION,
         identity=IdentityPlan(

@@ -45,7 +45,6 @@ IMPERSONATING = replace(DIRECT, members=(f"serviceAccount:{PROJECT}.svc.id.goog[
 HOME = NamespacePlan(name="vision", owned=True)
 VISION = TeamPlan(
     name="vision",
-    state="active",
     namespaces=(HOME,),
     isolation=ISOLATION,
     identity=DIRECT,

@@ -1,8 +1,7 @@
-"""The keys of a stack file by docs/stack.schema.json, and edits of one key that the schema allows."""
+"""The keys of a stack file by its schema, and edits of one key that the schema allows."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -10,8 +9,9 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from berth.spec.schema import stack_schema
 from tests.small_fleets import REMOVED
-from tests.stack_files import ACK_STACKS, ROOT, TEAM_STACKS
+from tests.stack_files import ACK_STACKS, TEAM_STACKS
 
 SchemaKey = tuple[str, str]
 """A definition of the schema and a key in it: ("PoolSpec", "diskSizeGb")."""
@@ -22,7 +22,7 @@ Schema = Mapping[str, Any]
 @cache
 def definitions() -> Mapping[str, Schema]:
     """The definitions of the schema by name."""
-    return json.loads((ROOT / "docs" / "stack.schema.json").read_text(encoding="utf-8"))["$defs"]
+    return stack_schema()["$defs"]
 
 
 def all_keys() -> set[SchemaKey]:
@@ -153,9 +153,15 @@ def _other_values(schema: Schema, old: object) -> Iterator[Any]:
         elif kind in ("integer", "number"):
             number = old if isinstance(old, (int, float)) and not isinstance(old, bool) else 0
             least, most = choice.get("minimum", 0), choice.get("maximum", 10**9)
-            yield from (each for each in (number + 1, number - 1, number * 2) if least <= each <= most)
+            near = [each for each in (number + 1, number - 1, number * 2) if least <= each <= most]
+            yield from near or [least]
         elif kind == "string" and (text := _other_text(choice.get("pattern", ""), old)) is not None:
             yield text
+        elif kind == "array" and "enum" in choice["items"]:
+            yield from ([each] for each in choice["items"]["enum"])
+        elif kind == "object" and (pattern := next(iter(choice.get("patternProperties", ())), None)) is not None:
+            inner, key = choice["patternProperties"][pattern], _other_text(pattern, None)
+            yield from ({key: each} for each in list(_other_values(inner, None))[:1] if key is not None)
         elif kind == "object" and choice.get("properties"):
             yield from _objects(choice)
 

@@ -208,7 +208,11 @@ def test_maintenance_matches_the_stack_file() -> None:
 def test_a_cluster_is_safe_by_default() -> None:
     """Private nodes, deletion protection, Workload Identity and the regular channel are the defaults."""
     result = cluster()
-    assert (result.control_plane.private_nodes, result.deletion_protection, result.protect) == (True, True, True)
+    assert (result.control_plane.private_nodes, result.settings.deletion_protection, result.protect) == (
+        True,
+        True,
+        True,
+    )
     assert (result.release_channel, result.version, result.workload_pool) == (
         "REGULAR",
         None,

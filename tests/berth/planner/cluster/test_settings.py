@@ -81,7 +81,7 @@ def test_every_cluster_key_is_planned() -> None:
     plan = small.plan(FLEET)
     cluster = small.own_cluster(plan)
     assert cluster.control_plane.dns_endpoint is True
-    assert cluster.fleet_project == "acme-fleet"
+    assert cluster.settings.fleet_project == "acme-fleet"
     assert cluster.storage_drivers == ("gcs-fuse", "lustre")
     assert {"gkehub.googleapis.com", "lustre.googleapis.com"} <= {*plan.services}
     maintenance = cluster.maintenance

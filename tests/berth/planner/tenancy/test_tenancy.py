@@ -41,7 +41,7 @@ def test_the_queues_of_a_team_follow_its_state(state: str, policy: str | None) -
     """A shared cluster queue stays active for the other teams; only the team's local queue is stopped."""
     shared = {"clusterQueues.common": {"teams": ["vision", "speech"], "flavors": [{"pool": "l4", "guaranteed": 0}]}}
     result = plan_of({STATE: state, **shared})
-    assert team(result, "vision").state == state
+    assert team(result, "vision").settings.state == state
     own = [q for q in result.cluster_queues if q.teams == ("vision",)]
     assert len(own) == 2
     assert {(q.stop_policy, *(d.stop_policy for d in q.local_queues)) for q in own} == {(policy, None)}
