@@ -436,7 +436,6 @@ def test_a_pure_verb_never_loads_pulumi() -> None:
 
 _OF_OTHERS = (
     *("berth.manifests.ack", "berth.plan.ack", "berth.plan.team_stack", "jinja2", "ryaml", "berth.simulator"),
-    *("berth.backends.ack", "berth.backends.team_stack", "berth.spec.ack", "berth.spec.team_stack"),
     *("berth.diff", "berth.cost", "berth.jobs", "berth.engine", "berth.planner.ack"),
     *("berth.planner.multikueue.manager_cluster", "berth.validation.ack", "berth.report", "berth.rotate"),
     *(

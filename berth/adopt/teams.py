@@ -21,6 +21,7 @@ from berth.adopt.inventory import ClusterInventory
 from berth.adopt.queues import PoolsByFlavor, queue_entry
 from berth.names import MANAGED_BY_LABEL, TEAM_LABEL, is_dns_label, is_shared_namespace
 from berth.plan.policies import POD_PRIORITIES, SERVICE_TYPES
+from berth.spec.tenancy import ANNOTATION_KEY
 
 _DEFAULT_QUEUE = "default"
 """The local queue of jobs that name none."""
@@ -181,12 +182,14 @@ def _team_entry(
 
 
 def _policy_entries(inventory: ClusterInventory, namespace: ApiObject) -> StackEntry:
-    """Return what the admission policies allow this team, from the annotations of its namespace."""
+    """Return what the annotations of a team's namespace say: its own, and what the admission policies allow it."""
     annotations = mapping_at(namespace, "metadata.annotations")
     defaults = {name_of(each) for each in inventory.objects_of_kind("PriorityClass") if each.get("globalDefault")}
     priorities = [each for each in str(annotations.get(POD_PRIORITIES, "")).split(",") if each and each not in defaults]
     services = [each for each in str(annotations.get(SERVICE_TYPES, "")).split(",") if each]
+    own = {k: v for k, v in sorted(annotations.items()) if ANNOTATION_KEY.matches(k)}
     return {
+        **({"annotations": own} if own else {}),
         **({"podPriorities": priorities} if priorities else {}),
         **({"serviceTypes": services} if services else {}),
     }

@@ -72,13 +72,13 @@ class AckBackend(FleetBackend[AckFleetPlan]):
 
     def compare(self, old: AckFleetPlan, new: AckFleetPlan) -> Changes:
         """Compare two plans of a fleet, both without faults."""
-        from berth.diff.ack import compare_ack_fleets
+        from berth.diff.ack.compare import compare_ack_fleets
 
         return compare_ack_fleets(old, new)
 
     def preview_rules(self, plan: AckFleetPlan) -> PreviewRules:
         """Return what the guard has to know of the fleet."""
-        from berth.diff.ack import ack_rules
+        from berth.diff.ack.preview import ack_rules
 
         return ack_rules(plan)
 

@@ -73,7 +73,7 @@ class GkeBackend(FleetBackend[FleetPlan]):
 
     def preview_rules(self, plan: FleetPlan) -> PreviewRules:
         """Return what the guard has to know of the fleet."""
-        from berth.diff.guard.preview_rules import fleet_rules
+        from berth.diff.guard.fleet_rules import fleet_rules
 
         return fleet_rules(plan)
 

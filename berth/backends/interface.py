@@ -34,7 +34,7 @@ class Backend(StackPlanner, Protocol[P]):
     """The functions for stacks with a plan of class P.
 
     `title` names such a stack in messages, and `noun` in short. `unpriced` is why price tables do not apply to it.
-    `program` is the function that registers the plan (`module:function`), and `extra` what it needs installed.
+    `program` is the module and the function that register the plan, and `extra` what has to be installed for that.
     """
 
     title: ClassVar[str]

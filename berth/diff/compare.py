@@ -8,7 +8,7 @@ from berth.diff.entitlements import QuotaChanges, compare_fleet_quotas
 from berth.diff.guard.accounts import lost_node_accounts
 from berth.diff.guard.allowances import IdleAllowance
 from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
-from berth.diff.guard.updates import guarded_updates
+from berth.diff.guard.updates import guarded_updates, worker_allowances
 from berth.diff.kinds import ResourceChange
 from berth.diff.objects import ObjectChange, compare_objects
 from berth.diff.pools import PoolChange, compare_pools
@@ -61,9 +61,8 @@ def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
     names = find_renames(old, new)
     old_renamed = with_new_names(old, names)
     changed = compare_resources(old_renamed, new)
-    of_workers = {worker.name: worker.plan.allowances for worker in new.workers}
     guarded = (
-        *guarded_updates(old.allowances.protect, new.allowances, changed, of_workers),
+        *guarded_updates(old.allowances.protect, new.allowances, changed, worker_allowances(new)),
         *guarded_changes(old_renamed, new, changed),
         *lost_node_accounts(old_renamed, new, changed),
     )

@@ -130,28 +130,34 @@ class QuotaChanges(Struct, frozen=True):
 
 
 def compare_fleet_quotas(old: FleetPlan, new: FleetPlan, renamed: Mapping[str, str]) -> QuotaChanges:
-    """Compare the quotas of two plans of a fleet with Kueue; `renamed` maps old names of teams to new ones."""
-    changes = compare_quotas(old, new, (preemption_rules(old), preemption_rules(new)))
-    names = {team.name for team in new.teams}
-    teams = [TeamChange(name, ChangeKind.RENAMED, before) for before, name in renamed.items() if name in names]
-    counts = compare_counts(_cohort_guarantees(old), _cohort_guarantees(new))
+    """Compare the quotas of two plans of one fleet whose queues are Kueue's."""
     return replace(
-        changes,
-        teams=tuple(sorted((*changes.teams, *teams), key=lambda change: change.team)),
-        cohorts=tuple(CohortQuotaChange(*key, *each) for key, each in sorted(counts)),
+        compare_quotas(old, new, (preemption_rules(old), preemption_rules(new)), renamed),
+        cohorts=tuple(
+            CohortQuotaChange(*key, *counts)
+            for key, counts in sorted(compare_counts(_cohort_guarantees(old), _cohort_guarantees(new)))
+        ),
         reclaim=tuple(compare_reclaim(old, new)),
     )
 
 
 def compare_quotas(
-    old: QueueingPlan, new: QueueingPlan, rules: tuple[Sequence[PreemptionRule], Sequence[PreemptionRule]]
+    old: QueueingPlan,
+    new: QueueingPlan,
+    rules: tuple[Sequence[PreemptionRule], Sequence[PreemptionRule]],
+    renamed: Mapping[str, str] | None = None,
 ) -> QuotaChanges:
     """Compare what all fleets have: teams, guarantees, priorities, and the `rules` by which queues preempt.
 
-    A flavor whose accelerator changes counts as two: the old accelerators are lost, the new ones are gained.
+    `renamed` maps old names of teams to new ones. A flavor whose accelerator changes counts as two: the old
+    accelerators are lost, the new ones are gained.
     """
     team_changes = list(_compare_teams(old, new))
     stopped_teams = {change.team for change in team_changes}
+    names = {team.name for team in new.teams}
+    team_changes += [
+        TeamChange(name, ChangeKind.RENAMED, before) for before, name in (renamed or {}).items() if name in names
+    ]
     known, kept = map(set, rules)
     return QuotaChanges(
         teams=tuple(sorted(team_changes, key=lambda change: change.team)),

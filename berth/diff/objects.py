@@ -140,13 +140,13 @@ def _manifests_by_key(
     plan: FleetPlan, teams: Container[str] = (), queues: Container[str] = ()
 ) -> dict[ObjectKey, Manifest]:
     """Return every manifest except those of `teams` and `queues`; worker kubeconfig Secrets are without data."""
-    shown = replace(
+    plan_without = replace(
         plan,
         teams=tuple(team for team in plan.teams if team.name not in teams),
         cluster_queues=tuple(queue for queue in plan.cluster_queues if queue.name not in queues),
     )
     manager_access = (access for worker in plan.workers if (access := worker.plan.manager_access) is not None)
-    return keyed_manifests((*map(kubeconfig_secret, manager_access), *all_manifests(shown)), plan.teams)
+    return keyed_manifests((*map(kubeconfig_secret, manager_access), *all_manifests(plan_without)), plan.teams)
 
 
 def keyed_manifests(manifests: Iterable[Manifest], teams: Iterable[TeamPlan]) -> dict[ObjectKey, Manifest]:

@@ -62,8 +62,8 @@ def team_namespace(
 ) -> Manifest:
     """Return a namespace with what every object of the team has, and with labels and annotations of its own."""
     metadata: Manifest = {"name": name, "labels": {**team_labels(team), **(labels or {})}}
-    if annotations:
-        metadata["annotations"] = dict(annotations)
+    if everything := {**team.settings.annotations, **(annotations or {})}:
+        metadata["annotations"] = everything
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 

@@ -24,6 +24,7 @@ from berth.spec.base import (
 )
 from berth.spec.core import AfterValidator
 from berth.spec.existing_cluster import Cidr, ClusterName, ExistingClusterSpec
+from berth.spec.machines.gpu_installers import GpuInstallersSpec
 from berth.spec.model import Field
 
 END_OF_SUPPORT = "end-of-support"
@@ -54,9 +55,6 @@ ExclusionEnd = Annotated[
     AfterValidator(_check_timestamp),
 ]
 TimeOfDay = Annotated[str, Text(r"([01][0-9]|2[0-3]):[0-5][0-9]", 'a time of day in UTC such as "03:00"')]
-DriverVersion = Annotated[
-    str, Text(r"default|latest|[0-9]{3,4}(\.[0-9]{1,4}){1,2}", 'a driver: default, latest or one such as "580.65.06"')
-]
 ComputeName = Annotated[
     str,
     Text(
@@ -151,38 +149,6 @@ class AutoProvisioningSpec(Model):
     nodes are of that kind."""
     secure_boot: bool = True
     """Let these nodes boot signed software only."""
-
-
-class InstallerImagesSpec(Model):
-    """Images of the DaemonSets that prepare GPU nodes, for mirrors and digests."""
-
-    driver: NonEmptyText | None = None
-    """Installer of the GPU driver."""
-    partition: NonEmptyText | None = None
-    """Partitioner of MIG GPUs."""
-    device_injector: NonEmptyText | None = None
-    """Injector of devices into containers."""
-    tcpx: NonEmptyText | None = None
-    """Installer of GPUDirect-TCPX."""
-    tcpxo: NonEmptyText | None = None
-    """Installer of GPUDirect-TCPXO."""
-    rdma: NonEmptyText | None = None
-    """Installer of GPUDirect-RDMA on x86 machines."""
-    rdma_arm: NonEmptyText | None = None
-    """Installer of GPUDirect-RDMA on Arm machines."""
-    host: NonEmptyText | None = None
-    """Image that changes settings of the host."""
-    pause: NonEmptyText | None = None
-    """Container that keeps the pod running."""
-
-
-class GpuInstallersSpec(Model):
-    """Settings of the DaemonSets that prepare GPU nodes."""
-
-    driver_version: DriverVersion = "default"
-    """Driver of pools with `driverVersion: disabled`: `default`, `latest` or an exact version."""
-    images: Entry[InstallerImagesSpec] = default_field(InstallerImagesSpec)
-    """Images of the DaemonSets, for mirrors and digests."""
 
 
 class SystemPoolSpec(Model):

@@ -86,6 +86,12 @@ Group = Annotated[
 ]
 Groups = Annotated[Sequence[Group], AfterValidator(unique_items)]
 Domain = Annotated[str, Text(r"[a-z0-9-]+(\.[a-z0-9-]+)+", "a domain such as acme.example")]
+ANNOTATION_KEY = Text(
+    r"(?!([a-z0-9.-]+[.-])?(kubernetes\.io|k8s\.io|google\.com|gke\.io|pulumi\.com|berth\.dev)/)"
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
+    "an annotation key such as example.com/owner, outside the domains of Kubernetes, Google, Pulumi and Berth",
+)
+AnnotationKey = Annotated[str, ANNOTATION_KEY]
 CostLabelKey = Annotated[
     str,
     Text(
@@ -224,6 +230,9 @@ class TeamSettings(Model):
     state: Literal["active", "held", "drained"] = "active"
     """State of the team's queues: `held` admits no new job, `drained` also evicts running jobs. It sets their
     `stopPolicy`."""
+    annotations: Section[AnnotationKey, str] = Field(default_factory=dict)
+    """Annotations of the namespaces that Berth creates for the team, such as an owner for other tools. Not those of
+    Kubernetes, Google, Pulumi and Berth, which grant rights."""
 
 
 class TenancySpec(TeamSettings):

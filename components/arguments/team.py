@@ -18,6 +18,9 @@ class TeamArgs(ComponentArguments):
 
     models: ClassVar[Sequence[type[Model]]] = (TeamSpec, FleetSpec)
 
+    annotations: Mapping[str, str] | None = None
+    """Annotations of the namespaces that Berth creates for the team, such as an owner for other tools. Not those of
+    Kubernetes, Google, Pulumi and Berth, which grant rights."""
     create_roles: bool | None = None
     """Create the cluster roles that the rights of `groups` refer to. Write `false` where another Team or a Fleet
     creates them. Default: `true`."""

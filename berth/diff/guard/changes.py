@@ -173,26 +173,26 @@ def names_by_key(plan: FleetPlan) -> Mapping[str, str]:
     return {each.key: each.name for pool in plan.own_pools for each in pool.node_pools}
 
 
+def removed_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[GuardedChange]:
+    """Yield the removed queues that had a guarantee; `new` is None if their cluster is removed."""
+    for queue, flavors in removed_guarantees(old, new):
+        key, action = f"{_QUEUES}{queue.name}", GuardedAction.DELETE
+        reason = allowance_reason(action, key, old.allowances)
+        if reason is None and queue.stop_policy == "HoldAndDrain":
+            reason = QUEUE_DRAINED
+        yield GuardedChange(ResourceKind.QUEUE, queue.name, key, action, flavors=flavors, first=True, allowed=reason)
+
+
 def removed_guarantees(
     old: QueueingPlan, new: QueueingPlan | None
 ) -> Iterator[tuple[ClusterQueuePlan, tuple[str, ...]]]:
-    """Yield the removed queues that had a guarantee, each with the flavors that it guaranteed."""
+    """Yield the removed queues that had a guarantee, with its flavors."""
     kept = {queue.name for queue in new.cluster_queues} if new else set[str]()
     resources = {flavor.name: flavor.resource for flavor in old.flavors}
     for queue in old.cluster_queues:
         flavors = tuple(flavor for flavor, quota in accelerator_quotas(queue, resources) if quota.nominal)
         if queue.name not in kept and flavors:
             yield queue, flavors
-
-
-def removed_queues(old: FleetPlan, new: FleetPlan | None) -> Iterator[GuardedChange]:
-    """Yield the removed queues that had a guarantee."""
-    for queue, flavors in removed_guarantees(old, new):
-        key, action = f"clusterQueues.{queue.name}", GuardedAction.DELETE
-        reason = allowance_reason(action, key, old.allowances)
-        if reason is None and queue.stop_policy == "HoldAndDrain":
-            reason = QUEUE_DRAINED
-        yield GuardedChange(ResourceKind.QUEUE, queue.name, key, action, flavors=flavors, first=True, allowed=reason)
 
 
 def _queues_of_cluster(old: FleetPlan, guarded_changes: Iterable[GuardedChange]) -> Iterator[GuardedChange]:

@@ -18,9 +18,9 @@ from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
 from berth.diff.guard.preview_file import EnginePreview, PreviewStep
 from berth.diff.guard.preview_rules import PreviewRules
 from berth.diff.guard.preview_scope import unfinished_program
+from berth.diff.guard.updates import guarded_updates
 from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.plan.allowances import AllowancesPlan
 from berth.resource import ResourceKind
 
 _PROTECT_ERROR = re.compile(
@@ -63,6 +63,7 @@ def find_losses(preview: EnginePreview, rules: PreviewRules) -> GuardReport:
     A resource that was protected by hand is an error of the preview.
     """
     refused = {error.urn: error for message in preview.errors for error in _protect_errors(message)}
+    losses = _losses(preview.steps, rules, refused)
     reported = {urn for urn, error in refused.items() if rules.lost_resource(PreviewStep("", urn), error.action)}
     errors = [
         message.strip()
@@ -71,7 +72,7 @@ def find_losses(preview: EnginePreview, rules: PreviewRules) -> GuardReport:
         and not any(error.urn in reported for error in _protect_errors(message))
     ]
     errors += (message.strip() for message in unfinished_program(preview, rules.least_resources))
-    return GuardReport(tuple(_merged(_losses(preview.steps, rules, refused))), tuple(errors))
+    return GuardReport(tuple(_merged(losses)), tuple(errors))
 
 
 def _losses(
@@ -80,7 +81,8 @@ def _losses(
     was_protected = any(
         step.old and step.new and step.old.get("protect") and not step.new.get("protect") for step in steps
     )
-    yield from rules.other_losses(steps, was_protected)
+    yield from guarded_updates(was_protected, rules.allowances_of(None), ())
+    yield from rules.losses(steps)
     acting = [(step, action) for step in steps if (action := step.action)]
     listed = {step.urn for step, _ in acting}
     acting += [(PreviewStep("", urn), error.action) for urn, error in refused.items() if urn not in listed]
@@ -88,16 +90,17 @@ def _losses(
         change, error = rules.lost_resource(step, action), refused.get(step.urn)
         if change is not None:
             first = error.was_protected if error else action == GuardedAction.DELETE
-            allowed = None if error else _allowed(change, step, rules.allowances_of(change.worker))
+            allowed = None if error else _allowed(change, step, rules)
             yield replace(change, because=tuple(_replace_reasons(step)), first=first, allowed=allowed)
 
 
-def _allowed(change: GuardedChange, step: PreviewStep, allowances: AllowancesPlan) -> str | None:
+def _allowed(change: GuardedChange, step: PreviewStep, rules: PreviewRules) -> str | None:
     """Return why a loss that Pulumi does not refuse is allowed, None if it is not."""
     if change.action == GuardedAction.DELETE:
         if step.inputs[0].get("spec", {}).get("stopPolicy") == "HoldAndDrain":
             return QUEUE_DRAINED
         return None if (step.old or {}).get("protect") else WAS_UNPROTECTED
+    allowances = rules.allowances_of(change.worker)
     reason = allowance_reason(GuardedAction.REPLACE, change.key, allowances)
     if reason is None and change.kind == ResourceKind.QUEUE:  # it is inside the cluster
         return allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, allowances)

@@ -14,6 +14,7 @@ from berth.diff.guard.preview_file import PreviewStep
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
 from berth.plan.allowances import AllowancesPlan
+from berth.plan.fleet import FleetPlan
 from berth.resource import IN_WORKER, ResourceKind
 
 _DELETION_PROTECTION: Final = "deletionProtection"
@@ -26,24 +27,29 @@ _RANGES: Final = "secondaryIpRanges"
 
 def guarded_updates(
     was_protected: bool,
-    new: AllowancesPlan,
+    allowances: AllowancesPlan,
     changed: Iterable[ResourceChange],
     of_workers: Mapping[str, AllowancesPlan] = MappingProxyType({}),
 ) -> Iterator[GuardedChange]:
     """Yield updates that switch protection off or will fail; `allowChange` in the new stack file allows them.
 
-    `was_protected` is whether the stack was protected before, `changed` are its resources, in a diff or a preview.
-    `new` and `of_workers` are the allowances of the new stack file.
+    `was_protected` is whether the stack was protected before, `changed` are its resources, in a diff or a preview. The
+    allowances are those of the new stack file and `of_workers` in it.
     """
-    if was_protected and not new.protect:
-        allowed = new.change.get(_PROTECT)
+    if was_protected and not allowances.protect:
+        allowed = allowances.change.get(_PROTECT)
         yield GuardedChange(ResourceKind.PROTECTION, _PROTECT, _PROTECT, GuardedAction.UNPROTECT, allowed=allowed)
     for change in changed:
         worker, own_change = in_worker(change) or (None, change)
-        allowances = of_workers.get(worker) if worker else new
-        if allowances is not None and change.what != ChangeKind.REPLACED:
-            for each in _guarded_fields(own_change, allowances):
+        own_allowances = of_workers.get(worker) if worker else allowances
+        if own_allowances is not None and change.what != ChangeKind.REPLACED:
+            for each in _guarded_fields(own_change, own_allowances):
                 yield replace(each, name=f"{worker}{IN_WORKER}{each.name}", worker=worker) if worker else each
+
+
+def worker_allowances(plan: FleetPlan) -> Mapping[str, AllowancesPlan]:
+    """Return the allowances of each worker."""
+    return {worker.name: worker.plan.allowances for worker in plan.workers}
 
 
 def _guarded_fields(change: ResourceChange, allowances: AllowancesPlan) -> Iterator[GuardedChange]:

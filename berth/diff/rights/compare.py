@@ -80,38 +80,40 @@ class _Level(Struct, frozen=True):
     text: str
 
 
-_Right = tuple[str, str, _Level | Mapping[str, str]]
-"""The owner of a right, the right, and its level or what is granted, by name."""
-_Rights = Mapping[RightKey, _Level | Mapping[str, str]]
-"""Those by owner and right."""
+_Rights = Mapping[RightKey, _Level | dict[str, str]]
+_Right = tuple[str, str, _Level | dict[str, str]]
+"""The owner of a right, the right, and its level, or what is granted, by name."""
 
 
 def compare_rights(old: FleetPlan, new: FleetPlan) -> tuple[RightChange, ...]:
     """Return every changed right, those that allow more first; teams have their new names."""
     workers = {worker.name for worker in old.workers} & {worker.name for worker in new.workers}
     before, after = (_rights(plan, workers) for plan in (old, new))
-    return _in_order(old, new, (*_compare_monitoring(old, new), *_compare_by_owner(before, after)))
+    changes = [*_compare_monitoring(old, new), *_compare_by_owner(before, after, _kept_teams(old, new))]
+    return tuple(sorted(changes, key=_loudest_first))
 
 
 def compare_team_rights(old: QueueingPlan, new: QueueingPlan) -> tuple[RightChange, ...]:
     """Return every changed right of teams, those that allow more first."""
-    before, after = (_by_owner(_of_teams(plan)) for plan in (old, new))
-    return _in_order(old, new, _compare_by_owner(before, after))
+    before, after = (_by_owner(_rights_of_teams(plan)) for plan in (old, new))
+    return tuple(sorted(_compare_by_owner(before, after, _kept_teams(old, new)), key=_loudest_first))
 
 
-def _in_order(old: QueueingPlan, new: QueueingPlan, changes: Iterable[RightChange]) -> tuple[RightChange, ...]:
-    """Return the changes, without the egress of added and removed teams."""
-    kept_teams = {f"team {team.name}" for team in new.teams} & {f"team {team.name}" for team in old.teams}
-    shown = (change for change in changes if change.right != EGRESS or change.owner in kept_teams)
-    return tuple(sorted(shown, key=lambda change: (not change.is_loud, change.owner, change.right)))
+def _loudest_first(change: RightChange) -> tuple[bool, str, str]:
+    return not change.is_loud, change.owner, change.right
 
 
-def _compare_by_owner(before: _Rights, after: _Rights) -> Iterator[RightChange]:
+def _kept_teams(old: QueueingPlan, new: QueueingPlan) -> set[str]:
+    return {f"team {team.name}" for team in new.teams} & {f"team {team.name}" for team in old.teams}
+
+
+def _compare_by_owner(before: _Rights, after: _Rights, kept_teams: Collection[str]) -> Iterator[RightChange]:
+    """Compare the rights of each owner, without the egress of added and removed teams."""
     for key in dict.fromkeys((*before, *after)):
         old_right, new_right = before.get(key), after.get(key)
         if isinstance(new_right, _Level):
             yield from _compare_level(key, old_right, new_right)
-        elif not isinstance(old_right, _Level):
+        elif not isinstance(old_right, _Level) and (key[1] != EGRESS or key[0] in kept_teams):
             yield from _compare_grants(key, old_right or {}, new_right or {})
 
 
@@ -153,7 +155,7 @@ def _direction(delta: int) -> ChangeKind:
 
 def _compare_monitoring(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
     """Compare alerts and notification channels. A new alert is not reported."""
-    before, after = (plan.monitoring for plan in (old, new))
+    before, after = old.monitoring, new.monitoring
     alerts, channels = (before.alert_keys, before.channels) if before else ((), ())
     new_alerts, new_channels = (after.alert_keys, after.channels) if after else ((), ())
     owner = "monitoring"
@@ -168,12 +170,12 @@ def _compare_monitoring(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]
 # --- the rights of a plan ---------------------------------------------------------------------------------------------
 
 
-def _rights(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level | Mapping[str, str]]:
+def _rights(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict[RightKey, _Level | dict[str, str]]:
     """Return (owner, right) → its level, or its values by name; owners in the clusters of `workers` are `worker/owner`.
 
     A worker has the teams of its manager.
     """
-    rights = _by_owner((*_of_teams(plan), *_of_cluster(plan)), prefix)
+    rights = _by_owner((*_rights_of_teams(plan), *_granted(plan), *_levels(plan)), prefix)
     for worker in plan.workers:
         if worker.name in workers:
             own = _rights(worker.plan, (), f"{worker.name}/")
@@ -181,23 +183,22 @@ def _rights(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict
     return rights
 
 
-def _by_owner(rights: Iterable[_Right], prefix: str = "") -> dict[RightKey, _Level | Mapping[str, str]]:
-    """Return (owner, right) → its level, or all its values by name."""
-    by_owner: dict[RightKey, _Level | Mapping[str, str]] = {}
+def _by_owner(rights: Iterable[_Right], prefix: str = "") -> dict[RightKey, _Level | dict[str, str]]:
+    by_owner: dict[RightKey, _Level | dict[str, str]] = {}
     for owner, right, value in rights:
         known = by_owner.get((prefix + owner, right), {})
-        both = () if isinstance(value, _Level) or isinstance(known, _Level) else (*known.items(), *value.items())
-        by_owner[prefix + owner, right] = value if isinstance(value, _Level) else dict(both)
+        merged = value if isinstance(value, _Level) or isinstance(known, _Level) else {**known, **value}
+        by_owner[prefix + owner, right] = merged
     return by_owner
 
 
-def _of_teams(plan: QueueingPlan) -> Iterator[_Right]:
+def _rights_of_teams(plan: QueueingPlan) -> Iterator[_Right]:
     for team in plan.teams:
         for right, value in (*_team_grants(team), *_isolation(team)):
             yield f"team {team.name}", right, value
 
 
-def _of_cluster(plan: FleetPlan) -> Iterator[_Right]:
+def _granted(plan: FleetPlan) -> Iterator[_Right]:
     if plan.access is not None:
         yield _FLEET, "owner group", _named(plan.access.owners)
     for reservation in (*plan.reservations, *plan.future_reservations):
@@ -207,8 +208,6 @@ def _of_cluster(plan: FleetPlan) -> Iterator[_Right]:
     if isinstance(plan.cluster, ClusterPlan):
         yield CONTROL_PLANE, AUTHORIZED_NETWORK, _authorized_networks(plan.cluster)
         yield OF_CLUSTER, SECURITY_GROUP, _named((plan.cluster.security_group,))
-        for owner, right, is_on in _cluster_switches(plan.cluster):
-            yield owner, right, _Level(int(is_on), "on" if is_on else "off")
 
 
 def reservation_owner(key: str) -> str:
@@ -216,7 +215,7 @@ def reservation_owner(key: str) -> str:
     return f"reservation {key}"
 
 
-def _team_grants(team: TeamPlan) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _team_grants(team: TeamPlan) -> Iterator[tuple[str, dict[str, str]]]:
     yield "group", _named(team.groups)
     yield "service type", _named(team.isolation.service_types)
     yield SERVING, _named(each.name for each in team.namespaces if each.serving)
@@ -256,6 +255,12 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
 
 
 # --- ordered rights ---------------------------------------------------------------------------------------------------
+
+
+def _levels(plan: FleetPlan) -> Iterator[_Right]:
+    if isinstance(plan.cluster, ClusterPlan):
+        for owner, right, is_on in _cluster_switches(plan.cluster):
+            yield owner, right, _Level(int(is_on), "on" if is_on else "off")
 
 
 def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:

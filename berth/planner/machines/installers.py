@@ -22,7 +22,7 @@ from berth.plan.installers import (
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
 from berth.rules.gke.networks import network_needs
-from berth.spec.cluster import InstallerImagesSpec
+from berth.spec.machines.gpu_installers import InstallerImagesSpec
 
 
 def plan_installers(context: PlanningContext, planned_pools: Mapping[str, PlannedPool]) -> InstallersPlan | None:

@@ -78,7 +78,7 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
     form = example(path)[1:-1] if isinstance(path[-1], int) else example(path)
     form = form if form.startswith("[{" if noun == "a list" else "{") else _minimal_form(annotation, path)
     if form:
-        return f"; write {with_written(value, form)}"
+        return f"; write {with_written(cast('object', error['input']), form)}"
     if noun == "a list" and isinstance(value, str) and value.split():
         return f"; write [{format_value(', '.join(value.split()))}]"
     keys = allowed_keys(path, root)

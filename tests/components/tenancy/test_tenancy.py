@@ -13,9 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from berth.manifests import roles, tenancy
+from berth.manifests.tenancy import namespace
 from berth.names import berth_labels
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.teams import AccessPlan, IdentityPlan, NamespacePlan, SecretPlan, TeamPlan
+from berth.spec.tenancy import TeamSettings
 from components.tenancy.access import Access
 from components.tenancy.team import Team
 from tests.components.gke.plans import google
@@ -316,3 +318,12 @@ def test_everybody_gets_cluster_viewer_once_and_no_other_role() -> None:
         ("roles/container.clusterViewer", "group:platform@acme.example"),
         ("roles/container.clusterViewer", "group:vision@acme.example"),
     ]
+
+
+def test_annotations_of_a_team_are_on_the_namespaces_that_berth_creates() -> None:
+    annotated = replace(
+        VISION, settings=TeamSettings.model_construct(annotations={"example.com/owner": "a@acme.example"})
+    )
+    plain, other = (namespace(each, HOME)["metadata"] for each in (VISION, annotated))
+    before, after = (cast("dict[str, dict[str, str]]", each).get("annotations", {}) for each in (plain, other))
+    assert after == {"example.com/owner": "a@acme.example", **before}

@@ -1,0 +1,1 @@
+"""Comparison of fleets on Alibaba Cloud, and the losses in their previews."""

@@ -1,0 +1,75 @@
+"""What the guard has to know of a fleet on Alibaba Cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from berth.diff.ack.resources import PROTECTED_BY_TYPE_ON_ACK
+from berth.diff.guard.allowances import GuardedAction, allowance_reason
+from berth.diff.guard.changes import GuardedChange
+from berth.diff.guard.preview_file import PreviewStep
+from berth.diff.guard.preview_rules import PreviewRules
+from berth.plan.ack import AckFleetPlan
+from berth.resource import ResourceKind
+
+_NON_ACCELERATORS = ("cpu", "memory", "pods")
+
+
+def ack_rules(plan: AckFleetPlan) -> PreviewRules:
+    """Return the rules for a fleet; its program registers the stack itself, members, teams and priorities."""
+    return PreviewRules(
+        1 + len(plan.members) + len(plan.teams) + len(plan.priorities),
+        partial(_lost_resource, plan=plan),
+        partial(_removed_quota_leaves, plan),
+        lambda worker: plan.allowances,
+    )
+
+
+def _lost_resource(step: PreviewStep, action: GuardedAction, plan: AckFleetPlan) -> GuardedChange | None:
+    protected_kind = PROTECTED_BY_TYPE_ON_ACK.get(step.type)
+    if protected_kind is None:
+        return None
+    if protected_kind.kind == ResourceKind.NODE_POOL:
+        pool = _node_pool_name(step.name, step.inputs[0], plan)
+        kept = any(pool == f"{member.name}/{each.name}" for member in plan.members for each in member.node_pools)
+        allowance = protected_kind.allowance_key(pool)
+        return GuardedChange(ResourceKind.POOL, pool, allowance, action, parts=(pool,), whole=not kept)
+    key = ResourceKind.FLEET if protected_kind.kind == ResourceKind.FLEET else protected_kind.resource_key(step.name)
+    return GuardedChange(protected_kind.kind, key, protected_kind.allowance_key(key), action)
+
+
+def _node_pool_name(name: str, inputs: Mapping[str, Any], plan: AckFleetPlan) -> str:
+    """Return `<member>/<node pool>` for a resource named `pool-<member>-<node pool>`; both may contain '-'."""
+    for member in plan.members:
+        for pool in member.node_pools:
+            if pool.key == name:
+                return f"{member.name}/{pool.name}"
+    own_name = str(inputs.get("nodePoolName") or "")
+    known = [member.name for member in plan.members if name.startswith(f"pool-{member.name}-")]
+    member = name.removeprefix("pool-").removesuffix(f"-{own_name}") if own_name else max(known, key=len, default="")
+    return f"{member}/{own_name or name.removeprefix(f'pool-{member}-')}"
+
+
+def _removed_quota_leaves(plan: AckFleetPlan, steps: Iterable[PreviewStep]) -> Iterator[GuardedChange]:
+    """Yield removed leaves of the quota tree that had a guarantee."""
+    for step in steps:
+        if not step.type.endswith(":ElasticQuotaTree"):
+            continue
+        roots: list[Mapping[str, Any]] = [inputs.get("spec", {}).get("root", {}) for inputs in step.inputs]
+        before, after = (dict(_guaranteed_leaves(root)) for root in roots)
+        for name in before.keys() - after.keys():
+            if before[name]:
+                key, action = f"clusterQueues.{name}", GuardedAction.DELETE
+                reason = allowance_reason(action, key, plan.allowances)
+                yield GuardedChange(ResourceKind.QUEUE, name, key, action, flavors=before[name], allowed=reason)
+
+
+def _guaranteed_leaves(node: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each leaf with namespaces, and the accelerators that it guarantees."""
+    if node.get("namespaces"):
+        least: Mapping[str, object] = node.get("min") or {}
+        yield str(node["name"]), tuple(r for r, n in least.items() if r not in _NON_ACCELERATORS and str(n) != "0")
+    for child in node.get("children") or ():
+        yield from _guaranteed_leaves(child)
