@@ -93,7 +93,7 @@ def describe_priority_order(order: tuple[tuple[str, ...], ...]) -> str:
 
 
 def describe_queueing(queueing: tuple[bool, ...]) -> str:
-    """Return what it means for jobs on Alibaba Cloud that a quota tree is added or removed; (before, after)."""
+    """Return what it means for jobs whether they wait for quota, `(before, after)`."""
     return "jobs wait in a queue for quota" if queueing[-1] else "jobs no longer wait for quota, and none limits them"
 
 
