@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -19,6 +19,7 @@ from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from berth.registration import Reference, Registration, provider_inputs
 from tests import stack_files
+from tests.berth.diff.edits import enumerated as manifests
 from tests.stack_files import ROOT
 
 _KUBECONFIG: Final = "apiVersion: v1"
@@ -105,9 +106,47 @@ def test_the_program_registers_what_is_enumerated_and_nothing_else(folder: Path,
     evaluation = stack_files.evaluation(stack) if folder == ROOT else evaluate_stack(stack, folder)
     plan = evaluation.plan
     assert isinstance(plan, (FleetPlan, AckFleetPlan))
-    recorded = {
-        (each.type, each.name): each for each in recorded_by_engine(evaluation, folder) if is_of_a_provider(each)
-    }
+    everything = recorded_by_engine(evaluation, folder)
+    recorded = {(each.type, each.name): each for each in everything if is_of_a_provider(each)}
     made = enumerated(plan)
     assert made.keys() == recorded.keys()
     assert {key: found for key, each in made.items() if (found := differences(each, recorded[key]))} == {}
+    workers = {worker.name for worker in plan.workers} if isinstance(plan, FleetPlan) else set[str]()
+    rendered, objects = (
+        objects_by_place(manifests.enumerated(plan).values(), workers),
+        objects_by_place(everything, workers),
+    )
+    assert rendered.keys() == objects.keys()
+    assert {
+        place: found for place, each in rendered.items() if (found := object_differences(each, objects[place]))
+    } == {}
+
+
+def objects_by_place(
+    resources: Iterable[RecordedResource], workers: set[str]
+) -> dict[tuple[str, ...], RecordedResource]:
+    """The Kubernetes objects by type, worker, namespace and name."""
+    found: dict[tuple[str, ...], RecordedResource] = {}
+    for each in resources:
+        if each.custom and each.type.startswith("kubernetes:") and not each.type.startswith("kubernetes:helm"):
+            worker, metadata = each.name.partition("/")[0], cast("Mapping[str, str]", each.inputs["metadata"])
+            place = each.type, worker if worker in workers else "", metadata.get("namespace", ""), metadata["name"]
+            found[place] = each
+    return found
+
+
+def object_differences(one: RecordedResource, other: RecordedResource) -> list[str]:
+    """Every field and option that the engine recorded with another value, but what only Pulumi reads, and secrets."""
+    found = [] if one.type == "kubernetes:core/v1:Secret" else _differing(one.inputs, _for_cluster(other.inputs))
+    options = ("protect", "ignore_changes", "replace_on_changes")
+    return [*found, *(option for option in options if getattr(one, option) != getattr(other, option))]
+
+
+def _for_cluster(inputs: Mapping[str, object]) -> Mapping[str, object]:
+    """Return an object without `pulumi.com/skipAwait`, by which Pulumi does not wait for it."""
+    metadata = cast("Mapping[str, object]", inputs["metadata"])
+    annotations = dict(cast("Mapping[str, object]", metadata.get("annotations") or {}))
+    if annotations.pop("pulumi.com/skipAwait", None) is None:
+        return inputs
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**inputs, "metadata": {**rest, "annotations": annotations} if annotations else rest}

@@ -2,25 +2,34 @@
 
 Whether the engine does what the diff says shows in a batch as it does in each edit alone: no resource is changed by two
 of them, and an edit that replaces something is alone, because what depends on it may be replaced, too. So nothing that
-one edit does is hidden by another. A run of the program for each edit would take minutes.
+one edit does is hidden by another. Runs of the program for all batches would take a minute and more: `sample` chooses
+some. What the plans enumerate is compared for all.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from hashlib import sha256
+from typing import Any, Final
 
 from msgspec import Struct
 
 from berth.backends.interface import compare
 from berth.backends.table import StackPlan
+from berth.diff.kinds import ChangeKind
 from berth.evaluate import Evaluation
+from berth.plan.ack import AckFleetPlan
+from berth.plan.fleet import FleetPlan
 from tests.berth.diff.edits.engine_changes import REPLACED, Address, Disagreement, disagreements, reported
+from tests.berth.diff.edits.enumerated import enumerated
 from tests.berth.diff.edits.one_key import evaluate_values, registered
 from tests.small_fleets import fleet_with
+from tests.stack_files import TEAM_STACKS
 
+_COMES_OR_GOES: Final = ("added", ChangeKind.CREATED, ChangeKind.DELETED, ChangeKind.REPLACED)
 Values = Mapping[str, Any]
 
 
@@ -58,12 +67,26 @@ class Batch:
         self._values, self._addresses = values, together
         return True
 
-    def disagreements(self) -> Iterator[tuple[str, Disagreement]]:
-        """What the engine and the diff judge differently, with the edit that is to blame, or all of the batch."""
-        together = list(_disagreements(self.stack, self.base, self._values))
+    @property
+    def firsts(self) -> set[tuple[str, str]]:
+        """What comes, goes or is replaced: the kind of resource, and which of these."""
+        changes = _reported(self.stack, self.base, self._values) or {}
+        return {
+            (address[2] if address[0] == "object" else address[0], what)
+            for address, what in changes.items()
+            if what in _COMES_OR_GOES
+        }
+
+    def disagreements(self, *, by_program: bool) -> Iterator[tuple[str, Disagreement]]:
+        """What the engine and the diff judge differently, with the edit that is to blame, or all of the batch.
+
+        What the engine is shown comes from runs of the program, or from the registrations and manifests of the plans.
+        """
+        judge = _disagreements if by_program else _enumerated_disagreements
+        together = list(judge(self.stack, self.base, self._values))
         for edit in self.edits if together and len(self.edits) > 1 else ():
             alone = fleet_with({edit.path: edit.value}, base=dict(self.base))
-            found = [(edit.title, each) for each in _disagreements(self.stack, self.base, alone)]
+            found = [(edit.title, each) for each in judge(self.stack, self.base, alone)]
             together = [each for each in together if each not in [one for _, one in found]]
             yield from found
         yield from ((" and ".join(edit.title for edit in self.edits), each) for each in together)
@@ -79,6 +102,24 @@ def batches(stack: str, base: Values, edits: Iterable[OneEdit]) -> list[Batch]:
             made.append(Batch(stack, base))
             made[-1].add(edit, changes)
     return made
+
+
+def sample(made: Sequence[Batch]) -> list[Batch]:
+    """Return the batches of one stack that the program runs for; all of a team's own stack and with BERTH_ALL_RUNS=1.
+
+    One of a stack is chosen by BERTH_SAMPLE (another number, another batch). The others each have a kind of resource
+    that comes, goes or is replaced for the first time.
+    """
+    if not made or made[0].stack in TEAM_STACKS or os.environ.get("BERTH_ALL_RUNS"):
+        return list(made)
+    seed = os.environ.get("BERTH_SAMPLE", "0")
+    chosen = min(made, key=lambda each: sha256(f"{seed} {each.edits[0].title}".encode()).digest())
+    seen, taken = chosen.firsts, [chosen]
+    for batch in made:
+        if batch is not chosen and batch.firsts - seen:
+            taken.append(batch)
+            seen |= batch.firsts
+    return [batch for batch in made if batch in taken]
 
 
 def plans(stack: str, *both: Values) -> list[StackPlan]:
@@ -103,6 +144,13 @@ def _disagreements(stack: str, before: Values, after: Values) -> Iterator[Disagr
     old, new = plans(stack, before, after)
     sides = registered(stack, before), registered(stack, after)
     return disagreements(*sides, compare(old, new), (old, new))
+
+
+def _enumerated_disagreements(stack: str, before: Values, after: Values) -> Iterator[Disagreement]:
+    """The same by registrations and manifests; nothing of a team's own stack, which has neither."""
+    old, new = plans(stack, before, after)
+    if isinstance(old, (FleetPlan, AckFleetPlan)) and isinstance(new, (FleetPlan, AckFleetPlan)):
+        yield from disagreements(enumerated(old), enumerated(new), compare(old, new), (old, new))
 
 
 def _overlap(one: str, other: str) -> bool:
