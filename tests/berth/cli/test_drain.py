@@ -34,9 +34,15 @@ def test_every_queue_is_drained_and_nothing_else_changes(stack: str, tmp_path: p
     assert [queue.stop_policy for queue in after.cluster_queues] == ["HoldAndDrain"] * len(before.cluster_queues)
     assert not any(queue.protect for queue in after.cluster_queues)
     assert [each.name for each in after.cluster_queues] == [each.name for each in before.cluster_queues]
-    assert [replace(team, state="active", local_queues=()) for team in after.teams] == [
-        replace(team, state="active", local_queues=()) for team in before.teams
+    teams = [
+        [
+            replace(team, settings=team.settings.model_copy(update={"state": "active"}), local_queues=())
+            for team in plan.teams
+        ]
+        for plan in (before, after)
     ]
+    assert teams[0] == teams[1]
+    assert {team.settings.state for team in after.teams} <= {"drained"}
     for worker in after.workers:
         assert {queue.stop_policy for queue in worker.plan.cluster_queues} == {"HoldAndDrain"}
     empty = {"cluster_queues": (), "teams": (), "workers": ()}
