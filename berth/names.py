@@ -2,7 +2,7 @@
 
 Sources: Kubernetes `apimachinery/pkg/util/validation` (labels, DNS names), the GKE API (clusters and node pools: 40
 characters), the Compute API (63, RFC 1035), the IAM API (service account IDs: 6 to 30). Limits are in characters; all
-these names are ASCII. Also defines the labels of Berth's own objects.
+these names are ASCII. Also defines the labels of Berth's own objects, and the spelling of keys.
 """
 
 from __future__ import annotations
@@ -124,3 +124,8 @@ def berth_labels(team: str | None = None) -> dict[str, str]:
 @lru_cache(maxsize=1 << 16)
 def _matches(pattern: re.Pattern[str], text: str) -> bool:
     return pattern.fullmatch(text) is not None
+
+
+def to_camel(name: str) -> str:
+    """Return a name as keys of the stack file and inputs of providers are spelt: `machine_type` → `machineType`."""
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)

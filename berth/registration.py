@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from msgspec import Struct
+
+from berth.names import to_camel
 
 FREE_MAPPINGS: Final = frozenset({"labels", "resource_labels", "sysctls", "tags", "user_labels", "values"})
 """Arguments whose keys are values of the user and not names of the provider."""
@@ -67,7 +68,7 @@ def _inner_without_none(value: Any) -> Any:
 def provider_inputs(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments as the provider receives them: with its spelling (machineType), except in FREE_MAPPINGS."""
     return {
-        camel_case(key): dict(cast("Mapping[str, Any]", value))
+        to_camel(key): dict(cast("Mapping[str, Any]", value))
         if key in FREE_MAPPINGS and isinstance(value, Mapping)
         else _provider_value(value)
         for key, value in arguments.items()
@@ -80,8 +81,3 @@ def _provider_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_provider_value(each) for each in cast("Sequence[Any]", value)]
     return value
-
-
-def camel_case(name: str) -> str:
-    """Return `machine_type` as `machineType`."""
-    return re.sub(r"_([a-z0-9])", lambda match: match.group(1).upper(), name)

@@ -16,12 +16,12 @@ from berth.lint.provisioning_requests import NO_QUEUE_CODE
 from berth.manifests import roles
 from berth.manifests.tenancy import team_labels
 from berth.manifests.workloads import objects as manifests
+from berth.names import to_camel
 from berth.plan.existing import ExistingClusterPlan, cluster_identifier
 from berth.plan.fleet import FleetPlan
 from berth.plan.team_stack import ConfigPlan, PermissionPlan, SecretsPlan, TeamStackPlan
 from berth.plan.teams import SECRETS, SecretPlan, TeamPlan
 from berth.plan.workloads import WorkloadPlan
-from berth.spec.model import to_camel
 from berth.spec.team_stack import FaultyEntries, TeamStackSpec, WorkloadSpec
 from berth.spec.tenancy import SecretSpec
 from berth.workloads.derive import derive_workload

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from berth.diff.fields import compare_fields
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect
+from berth.names import to_camel
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import NO_SETTINGS, NodePoolPlan
 from berth.plan.nodes import Bounds
 from berth.plan.teams import QueueingPlan
-from berth.registration import camel_case
 from berth.resource import IN_WORKER, ResourceKind
 
 _POOL_SIZE_FIELDS = ("nodes", "slices", "accelerators")
@@ -185,7 +185,7 @@ def _field_effects(
         return
     known = {f.path for f in effects}
     for change in compare_fields(replace(old_pool, node_pools=()), replace(new_pool, node_pools=())):
-        path = camel_case(change.path)
+        path = to_camel(change.path)
         if path not in known and not path.startswith(_POOL_SIZE_FIELDS):
             yield FieldEffect(path, path, change.before, change.after, UpdateEffect.UPDATE)
 

@@ -16,8 +16,8 @@ from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.rights.compare import SERVING, RightChange
 from berth.diff.values import format_bounds, format_change, format_on_one_line
 from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
+from berth.names import to_camel
 from berth.plan.nodes import Bounds
-from berth.registration import camel_case
 from berth.resource import ResourceKind, resource_title
 from berth.text import format_range, pluralize
 
@@ -150,13 +150,13 @@ def describe_effect(field: FieldEffect) -> str:
         return f"{field.path} is replaced"
     if field.input == _AUTHORIZED_NETWORKS and field.does != UpdateEffect.KEPT:
         sides = ("any address" if each is None else format_on_one_line(each) for each in (field.before, field.after))
-        return f"{camel_case(field.path)} {' → '.join(sides)}"
-    return f"{camel_case(field.path)} {format_change(field.before, field.after)}{_EFFECT_NOTES.get(field.does, '')}"
+        return f"{to_camel(field.path)} {' → '.join(sides)}"
+    return f"{to_camel(field.path)} {format_change(field.before, field.after)}{_EFFECT_NOTES.get(field.does, '')}"
 
 
 def describe_reason(field: FieldEffect) -> str:
     """Return the change of a field, with the provider's name for it if that differs."""
-    return describe_effect(field) + ("" if field.input in ("", camel_case(field.path)) else f" ({field.input})")
+    return describe_effect(field) + ("" if field.input in ("", to_camel(field.path)) else f" ({field.input})")
 
 
 # --- pools and resources ----------------------------------------------------------------------------------------------

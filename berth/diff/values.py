@@ -8,8 +8,8 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from berth.names import to_camel
 from berth.plan.nodes import Bounds
-from berth.registration import camel_case
 from berth.text import format_range
 
 _LONG_TEXT = 120
@@ -50,7 +50,7 @@ def format_on_one_line(what: object) -> str:
         return str(what).lower()
     if isinstance(what, Struct):
         return format_on_one_line(
-            {camel_case(name): inner for name, inner in asdict(what).items() if inner not in (None, (), {})}
+            {to_camel(name): inner for name, inner in asdict(what).items() if inner not in (None, (), {})}
         )
     if isinstance(what, Mapping):
         entries = cast("Mapping[str, object]", what).items()

@@ -25,10 +25,11 @@ from berth.google.services import enabled_service
 from berth.google.team_identity import cluster_viewers
 from berth.google.workload_policy import workload_policy
 from berth.manifests.releases import kubernetes_provider, release
+from berth.names import to_camel
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan, cluster_identifier
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan, NetworkPlan, NodePoolPlan, ServiceAccountPlan
-from berth.registration import Reference, Registration, camel_case
+from berth.registration import Reference, Registration
 from berth.resource import IN_WORKER, FleetResource, ResourceKind
 
 
@@ -87,7 +88,7 @@ class _ClusterResources:
     def _connection(self, plan: ExistingClusterPlan | ExistingGkeClusterPlan) -> FleetResource:
         """Return the connection to an existing cluster, with what the stack file states of it."""
         stated = {
-            camel_case(name): value
+            to_camel(name): value
             for name, value in asdict(plan).items()
             if name not in ("name", "project", "location", "context", "kubeconfig", "secret", "node_service_account")
         }

@@ -8,9 +8,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Severity, closest_match
+from berth.names import to_camel
 from berth.planner.context import PlanningContext
 from berth.spec.fleet import FleetSpec
-from berth.spec.model import to_camel
 from berth.spec.parse import Parsed, parse_part
 
 

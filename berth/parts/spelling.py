@@ -11,7 +11,8 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem
-from berth.spec.model import Model, to_camel
+from berth.names import to_camel
+from berth.spec.model import Model
 
 Models = Sequence[type[Model]]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from berth.diagnostics import join_words
+from berth.names import to_camel
 from berth.spec.amounts import QuantityField, Seconds
 from berth.spec.base import Entry, Model, NonEmptyText, Section, SemVer, Sequence, default_field, validation_fault
 from berth.spec.machines.pools import LabelKey, LabelValue
-from berth.spec.model import Field, check_model, to_camel
+from berth.spec.model import Field, check_model
 from berth.spec.multikueue import MultiKueueSpec
 
 ResourceName = LabelKey

@@ -7,12 +7,12 @@ pydantic, a model costs almost nothing until it validates a value, so a command 
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_origin
 
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
+from berth.names import to_camel
 from berth.spec.core import FieldBounds, SchemaBuilder, annotated_schema
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -227,8 +227,3 @@ def _instance(cls: type[Any], values: dict[str, Any], written: set[str]) -> Any:
     for slot, value in zip(_INSTANCE_SLOTS, (values, written, None, None), strict=True):
         object.__setattr__(instance, slot, value)
     return instance
-
-
-def to_camel(name: str) -> str:
-    """Return a field's name as a key of the stack file: `machine_type` → `machineType`."""
-    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)

@@ -17,7 +17,7 @@ import yaml
 
 from berth.engine import ProgramError
 from berth.engine import record_program as run_offline
-from berth.spec.model import to_camel
+from berth.names import to_camel
 from components.arguments.node_pool import NodePoolArgs
 from components.gke.node_pool import NodePool
 from packages.berth.provider import COMPONENTS

@@ -13,7 +13,7 @@ from berth.cost.changes import compare_costs
 from berth.cost.fleet import FleetCost
 from berth.diff.compare import Changes
 from berth.diff.headline import headline
-from berth.registration import camel_case
+from berth.names import to_camel
 
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
@@ -29,7 +29,7 @@ def changes_as_json(changes: Changes, old: str, new: str) -> dict[str, Any]:
 def to_json_value(value: object) -> object:
     """Return a plan as a mapping with camelCase keys, a range as `{min, max}`, a change as `{before, after}`."""
     if isinstance(value, Struct):
-        return {camel_case(name): to_json_value(inner) for name, inner in asdict(value).items()}
+        return {to_camel(name): to_json_value(inner) for name, inner in asdict(value).items()}
     if isinstance(value, Mapping):
         return {key: to_json_value(inner) for key, inner in cast("Mapping[str, object]", value).items()}
     if isinstance(value, (list, tuple)):

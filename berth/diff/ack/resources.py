@@ -14,8 +14,8 @@ from berth.diff.guard.changes import GuardedChange, lost_resources, removed_guar
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.pools import NO_NODES, PoolChange, queues_of_flavor
 from berth.diff.provider_inputs.effects import UpdateEffect
+from berth.names import to_camel
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, QuotaNodePlan
-from berth.registration import camel_case
 from berth.resource import ResourceKind
 
 _KIND_OF_RESOURCE_CHANGE = {
@@ -104,7 +104,7 @@ def _field_effects(
         return
     if resource_change is None:
         effects = [
-            FieldEffect(camel_case(c.path), camel_case(c.path), c.before, c.after, UpdateEffect.UPDATE)
+            FieldEffect(to_camel(c.path), to_camel(c.path), c.before, c.after, UpdateEffect.UPDATE)
             for c in compare_fields(old_pool, new_pool)
         ]
     elif resource_change.what == ChangeKind.REPLACED:  # all nodes are recreated

@@ -6,7 +6,7 @@ from berth.diagnostics import join_words
 from berth.diff.guard.allowances import ALLOWANCE_SECTION, GuardedAction, IdleAllowance
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.values import format_change
-from berth.registration import camel_case
+from berth.names import to_camel
 from berth.resource import ResourceKind, resource_title
 from berth.text import NODES_WITHOUT_ACCOUNT
 
@@ -43,7 +43,7 @@ def describe_guarded_change(change: GuardedChange) -> str:
 
 def _reasons(change: GuardedChange) -> str:
     """Return `topology changes`, `name and zones change`, or `network is replaced`."""
-    fields = [*dict.fromkeys(camel_case(f.path.partition("[")[0]) for f in change.because if f.input)]
+    fields = [*dict.fromkeys(to_camel(f.path.partition("[")[0]) for f in change.because if f.input)]
     changed = [f"{join_words(fields)} change{'s' if len(fields) == 1 else ''}"] if fields else []
     replaced = [*dict.fromkeys(f.path for f in change.because if not f.input)]
     verb = "is" if len(replaced) == 1 else "are"
@@ -56,7 +56,7 @@ def _describe_guarded_update(change: GuardedChange) -> str:
     name = resource_title(change.kind, change.name)
     if change.action == GuardedAction.UNPROTECT:
         return f"the deletion protection of {name} would be switched off (deletionProtection: false)"
-    fields = join_words([f"{camel_case(f.path)} {format_change(f.before, f.after)}" for f in change.because])
+    fields = join_words([f"{to_camel(f.path)} {format_change(f.before, f.after)}" for f in change.because])
     return f"{name}: this update will fail, because Google Cloud refuses to change {fields} in place"
 
 

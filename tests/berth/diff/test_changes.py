@@ -29,10 +29,10 @@ from berth.diff.resource_changes import compare_resources
 from berth.engine import RecordedResource, run_program
 from berth.evaluate import evaluate_stack
 from berth.google import fleet as google_fleet
+from berth.names import to_camel
 from berth.plan import gke
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
-from berth.registration import camel_case
 from berth.yaml_loader import load_table
 from tests.berth.diff.edits.edited import BASE, EDITS, changes, edited, plan, write
 from tests.berth.diff.edits.engine_changes import TABLES, is_within
@@ -218,7 +218,7 @@ def _is_declared(resource_type: str, path: str) -> bool:
     """Whether the SDK's class of arguments has an input, also inside blocks."""
     cls: type | None = sdk_class(resource_type)
     for step in path.split("."):
-        types = {camel_case(name): text for name, text in declared(cls).items()} if cls is not None else {}
+        types = {to_camel(name): text for name, text in declared(cls).items()} if cls is not None else {}
         if cls is None or step not in types:
             return False
         cls = class_of_block(cls, types[step])

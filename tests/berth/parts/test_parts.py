@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from berth.diagnostics import Problem, Severity
+from berth.names import to_camel
 from berth.parts.cluster import plan_cluster, plan_cluster_with_machines
 from berth.parts.context import distinct_faults
 from berth.parts.node_pool import NodePoolPart, plan_node_pool
@@ -17,7 +18,6 @@ from berth.parts.spelling import in_python, to_snake, with_stack_file_keys
 from berth.parts.team import plan_team
 from berth.spec.fleet import FleetSpec
 from berth.spec.machines.pools import PoolSpec
-from berth.spec.model import to_camel
 from berth.spec.schema import stack_schema
 
 GPUS: Mapping[str, Any] = {"machineType": "g2-standard-24", "nodes": 4}

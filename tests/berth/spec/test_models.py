@@ -14,9 +14,10 @@ import pytest
 from pydantic.alias_generators import to_camel as pydantic_to_camel
 
 import berth.spec
+from berth.names import to_camel
 from berth.spec.base import Section, Sequence, unique_items, validation_fault
 from berth.spec.core import AfterValidator, BeforeValidator
-from berth.spec.model import Field, Model, check_model, to_camel
+from berth.spec.model import Field, Model, check_model
 from tests.stack_files import ROOT
 
 
