@@ -22,6 +22,8 @@ _MEMORY_RESERVED = (
     (None, Fraction("0.02")),
 )
 """Tiers of memory in GiB, and the fraction of each that GKE reserves; None is all remaining memory."""
+_SHARED_CORE_RESERVED = 1060
+"""Milli-cpu that GKE reserves on a machine with shared cores (the same page)."""
 _EVICTION_THRESHOLD = 100 * 2**20
 """Bytes below which the kubelet evicts pods."""
 
@@ -41,11 +43,12 @@ def allocatable(machine_type: str) -> Allocatable | None:
     return node_allocatable(cores, gib)
 
 
-def node_allocatable(cores: int, gib: float) -> Allocatable | None:
+def node_allocatable(cores: int, gib: float, *, shared_core: bool = False) -> Allocatable | None:
     """Return the allocatable resources of a node of this size; None if its size is unknown (0)."""
     if not (cores and gib):
         return None
-    cpu = (cores - _reserved(Fraction(cores), _CPU_RESERVED)) * 1000
+    reserved = _SHARED_CORE_RESERVED if shared_core else _reserved(Fraction(cores), _CPU_RESERVED) * 1000
+    cpu = cores * 1000 - reserved
     memory = (Fraction(gib) - _reserved(Fraction(gib), _MEMORY_RESERVED)) * 2**30 - _EVICTION_THRESHOLD
     return Allocatable(int(cpu), int(memory))
 
