@@ -14,6 +14,7 @@ from berth.catalog.cpu_machines import (
     cpu_machine_names,
     cpu_machine_of_size,
     cpu_machine_types,
+    host_without_gpus,
     memory_per_core,
 )
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, minor_of, parse_version
@@ -89,6 +90,7 @@ __all__ = [
     "fact_tables",
     "generations",
     "gpudirect",
+    "host_without_gpus",
     "labels",
     "limits",
     "listed_zones",

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from berth.catalog.allocatable import Allocatable, node_allocatable
 from berth.catalog.rows import Machine, Provisioning
+from berth.catalog.table import attachable_gpus
 from berth.yaml_loader import load_table
 
 CPU: Final = "cpu"
@@ -49,6 +50,13 @@ def cpu_machine(machine_type: str) -> Machine | None:
     if custom and series.get("custom"):
         return _machine(machine_type, int(custom[2]), int(custom[3]) / _MB_PER_GB, series, {})
     return _predefined(machine_type) if machine_type in _rows() else None
+
+
+def host_without_gpus(machine_type: str) -> Machine:
+    """Return an N1 machine, to which GPUs could be attached, without any. Raises KeyError for another machine type."""
+    table = attachable_gpus()
+    machine = _machine(machine_type, *table.hosts[machine_type], {"boot_disk_types": table.boot_disk_types}, {})
+    return replace(machine, ssd_options=table.ssd_options)
 
 
 def cpu_machine_of_size(machine_type: str, vcpu: int, memory_gb: float) -> Machine:

@@ -27,7 +27,7 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
     vcpu, memory_gb = (machine.vcpu, machine.memory_gb) if machine and machine.vcpu else (pool.vcpu, pool.memory_gb)
     known: dict[str, int] = {}
     unknown: dict[str, str] = {}
-    size = catalog.node_allocatable(vcpu, memory_gb)
+    size = catalog.node_allocatable(vcpu, memory_gb, shared_core=machine is not None and machine.shared_core)
     if size is None:
         reason = f"no table has the size of {source.machine_type}"
         unknown |= {"cpu": reason, "memory": reason}

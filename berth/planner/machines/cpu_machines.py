@@ -91,7 +91,7 @@ def _host_without_gpus(machine_type: str, host: tuple[int, float], size: Machine
             f"an '{machine_type}' without GPUs needs its size; write cpu: {host[0]} and memory: {_memory(host[1])}"
         )
         raise HardwareError(("machine-size", size.keys[0], message))
-    return _usable(catalog.cpu_machine_of_size(machine_type, *host))
+    return _usable(catalog.host_without_gpus(machine_type))
 
 
 def _memory(gb: float) -> str:
