@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct, convert
 
+from berth.catalog import fact_tables
 from berth.yaml_loader import load_table
 
 
@@ -32,6 +33,7 @@ class LabelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     when: str | None = None
     unknown: str | None = None
     uncertain: str | None = None
+    everywhere: bool = False
 
 
 class PrefixRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,15 +69,16 @@ def label_table() -> LabelTable:
     return convert(load_table(Path(__file__).with_name("labels.yaml")), LabelTable)
 
 
-def labels_of(facts: Mapping[str, Fact], written: Mapping[str, str]) -> NodeLabels:
+def labels_of(facts: Mapping[str, Fact], written: Mapping[str, str], *, described: bool) -> NodeLabels:
     """Return the labels of nodes with these facts.
 
-    `written` are labels that the plan has, which win over the table. Raises KeyError for a fact that is not given.
+    `written` are labels that the plan has, which win over the table. Of `described` nodes, which need not be GKE's,
+    only the rows for nodes everywhere hold. Raises KeyError for a fact that is not given.
     """
     result = NodeLabels(dict(written), {}, {})
     for row in label_table().rows:
         condition = facts[row.when] if row.when else ""
-        if row.key in written or condition is None:
+        if row.key in written or condition is None or (described and not row.everywhere):
             continue
         if isinstance(condition, Unknown):
             result.uncertain[row.key] = condition.why
@@ -116,5 +119,5 @@ def why_foreign(key: str) -> str:
     if not slash:
         return ""
     if any(domain == each or domain.endswith(f".{each}") for each in table.domains):
-        return "Berth's table of node labels does not have this label of Kubernetes or GKE"
+        return f"{fact_tables()['node-labels'].dated_name} does not have this label of Kubernetes or GKE"
     return "a controller or an administrator may set this label; Berth does not"

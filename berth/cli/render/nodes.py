@@ -7,10 +7,9 @@ tells a value that a simulation needs, the node has a stand-in, and an annotatio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from berth.manifests.quantities import cpu, memory
-from berth.nodes import NodeGroup, fleet_nodes
+from berth.nodes import NodeGroup, pool_nodes
 from berth.nodes.model import HOSTNAME, NODE_POOL
 from berth.plan.fleet import FleetPlan
 
@@ -29,11 +28,13 @@ def simulated_nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
 
     Nodes of a pool with several zones are spread over them; those of a compute class are of its first priority.
     """
-    for pool, all_groups in groupby(fleet_nodes(plan).groups, key=lambda group: group.pool):
-        groups = [group for group in all_groups if group.priority == 1]
+    for pool in plan.own_pools:
+        groups = [group for group in pool_nodes(plan, pool) if group.priority == 1]
+        if not groups:
+            continue
         total = groups[0].pool_nodes.max
         for number in range(total):
-            yield _node(pool, groups[number * len(groups) // total], number)
+            yield _node(pool.name, groups[number * len(groups) // total], number)
 
 
 def _node(pool: str, group: NodeGroup, number: int) -> dict[str, object]:

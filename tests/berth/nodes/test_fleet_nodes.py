@@ -24,7 +24,7 @@ def group(stack: str, pool: str) -> NodeGroup:
 @every_stack
 def test_every_pool_of_the_cluster_has_nodes(stack: str) -> None:
     fleet = plan(stack)
-    assert {each.pool for each in nodes(stack).groups} == {each.name for each in fleet.own_pools if each.nodes.max}
+    assert {each.pool for each in nodes(stack).groups} == {each.name for each in fleet.pools if each.nodes.max}
 
 
 @every_stack
@@ -33,7 +33,7 @@ def test_a_flavor_selects_the_nodes_that_it_means_and_no_others(stack: str) -> N
     fleet, all_nodes = plan(stack), nodes(stack)
     for flavor in fleet.flavors:
         meant = all_nodes.of_flavor(flavor.name)
-        assert {each.pool for each in meant} == {p.name for p in fleet.own_pools if p.flavor == flavor.name}
+        assert {each.pool for each in meant} == {p.name for p in fleet.pools if p.flavor == flavor.name}
         tolerated = {(t.key, t.value) for t in flavor.tolerations} | {(t.key, None) for t in flavor.tolerations}
         exists = {t.key for t in flavor.tolerations if t.operator == "Exists"}
         for each in all_nodes.groups:
