@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, convert
 
-from berth.catalog import fact_tables
 from berth.yaml_loader import load_table
 
 
@@ -101,13 +100,12 @@ def _value(template: str, facts: Mapping[str, Fact]) -> Fact:
     return facts[fact[1]] if fact else template
 
 
-@cache
+@lru_cache(maxsize=4096)
 def why_foreign(key: str) -> str:
     """Return why it is unknown whether nodes have a label that no group lists; "" if they are known to lack it.
 
-    Kubernetes and GKE set the labels of their domains, and the table lists them: a key of theirs that is not in the
-    table is unknown. A key of another domain may be set by somebody else. A key without a domain is a label of the
-    stack file, and absent if that does not write it.
+    The labels of Kubernetes and GKE are those of the table, and a key of their domains that it does not have is absent,
+    as is a key without a domain: the stack file writes such labels. Somebody else may set a key of another domain.
     """
     table = label_table()
     if any(row.key == key for row in table.rows):
@@ -116,8 +114,6 @@ def why_foreign(key: str) -> str:
         if key.startswith(row.prefix):
             return row.uncertain
     domain, slash, _ = key.rpartition("/")
-    if not slash:
+    if not slash or any(domain == each or domain.endswith(f".{each}") for each in table.domains):
         return ""
-    if any(domain == each or domain.endswith(f".{each}") for each in table.domains):
-        return f"{fact_tables()['node-labels'].dated_name} does not have this label of Kubernetes or GKE"
     return "a controller or an administrator may set this label; Berth does not"

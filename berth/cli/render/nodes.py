@@ -39,7 +39,7 @@ def simulated_nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
 
 def _node(pool: str, group: NodeGroup, number: int) -> dict[str, object]:
     name = f"{pool}-{number + 1}"
-    stand_ins = _stand_in_labels(pool, name, group)
+    stand_ins = _stand_in_labels(pool, group)
     labels = {
         **group.labels,
         NODE_POOL: _node_pool(pool, group, number),
@@ -67,9 +67,9 @@ def _node(pool: str, group: NodeGroup, number: int) -> dict[str, object]:
     }
 
 
-def _stand_in_labels(pool: str, name: str, group: NodeGroup) -> dict[str, str]:
-    """Return stand-ins for the place of a node: one block for the pool, a host for each node."""
-    return {key: name if key.endswith("host") else pool for key in group.unknown_labels if key.startswith(_TOPOLOGY)}
+def _stand_in_labels(pool: str, group: NodeGroup) -> dict[str, str]:
+    """Return stand-ins for the place of a node: all nodes of a pool are in one place."""
+    return {key: pool for key in group.unknown_labels if key.startswith(_TOPOLOGY)}
 
 
 def _node_pool(pool: str, group: NodeGroup, number: int) -> str:

@@ -75,7 +75,8 @@ def test_a_label_is_known_absent_or_unknown() -> None:
     assert l4.label(HOSTNAME).present is True
     assert l4.label("example.com/rack").present is None
     assert "administrator" in l4.label("example.com/rack").why
-    assert l4.label("cloud.google.com/never-heard-of").present is None
+    assert l4.label("cloud.google.com/gke-acelerator").present is False
+    assert l4.label("nvidia.com/gpu.product").present is None
 
 
 def test_what_an_existing_cluster_has_beside_its_description_is_unknown() -> None:

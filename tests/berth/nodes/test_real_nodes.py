@@ -64,10 +64,9 @@ def test_a_real_node_has_no_more_for_pods_than_predicted() -> None:
 
 def by_hand(cores: int, gib: Fraction, disk: int, ssds: int, streaming: bool) -> tuple[Fraction, Fraction, Fraction]:
     """GKE's reservations, one core, GiB and disk at a time: milli-cpu, GiB of memory, GiB of storage for pods."""
-    cpu = sum(
-        (Fraction(1000) - Fraction(60 if n == 1 else 10 if n == 2 else 5 if n <= 4 else "2.5"))
-        for n in range(1, cores + 1)
-    )
+    cpu = Fraction(0)
+    for core in range(1, cores + 1):
+        cpu += 1000 - Fraction("60" if core == 1 else "10" if core == 2 else "5" if core <= 4 else "2.5")
     reserved = Fraction(0)
     for quarter in range(int(gib * 4)):  # a quarter of a GiB at a time
         at = Fraction(quarter, 4)
