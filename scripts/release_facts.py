@@ -3,7 +3,7 @@
 `python scripts/release_facts.py FOLDER` reads git clones, with tags, in FOLDER/<owner>/<name>: kubernetes-sigs/kueue,
 kubernetes-sigs/jobset, kubernetes-sigs/lws, kubeflow/trainer, ray-project/kuberay. Of each minor release it reads
 every patch that the clone has a tag of, and the CRDs of the newest. A clone without the tags of a minor leaves its rows
-out: they are then *unknown*, and rows read from changelogs stand beside them (kueue.yaml).
+out: they are then *unknown*, and kueue.yaml has what changelogs say.
 
 It prints the required actions of Kueue's changelogs that kueue.yaml has no row for, and exits 1 if there are any.
 """
