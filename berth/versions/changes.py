@@ -14,7 +14,7 @@ from berth.versions.standing import FOLDER
 from berth.yaml_loader import load_table
 
 
-class Change(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReleaseChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What releases of Kueue change: a required action (with `do`), or another change.
 
     `releases` has the first release of each minor with it, and the pull request. `asks` is a condition of
@@ -63,19 +63,19 @@ class Hole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 @cache
-def required_actions() -> Mapping[str, Change]:
+def required_actions() -> Mapping[str, ReleaseChange]:
     """Return the actions that Kueue's changelogs require before an upgrade, by name."""
     return _changes("actions")
 
 
 @cache
-def other_changes() -> Mapping[str, Change]:
+def other_changes() -> Mapping[str, ReleaseChange]:
     """Return other changes of releases of Kueue that a stack or its jobs may notice, by name."""
     return _changes("changes")
 
 
-def _changes(section: str) -> Mapping[str, Change]:
-    return MappingProxyType(convert(load_table(FOLDER / "kueue.yaml")[section], dict[str, Change]))
+def _changes(section: str) -> Mapping[str, ReleaseChange]:
+    return MappingProxyType(convert(load_table(FOLDER / "kueue.yaml")[section], dict[str, ReleaseChange]))
 
 
 @cache
