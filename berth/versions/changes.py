@@ -39,8 +39,8 @@ class Hole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A known hole of Kueue: against the quota, or against the service itself.
 
     Releases have it from `since` (default: all) until `fixed`. `usable` is a condition, by which teams of a stack can
-    use it. `closed_by` is Berth's admission policy that closes it, `closed_by_gate` a gate with the release that has it. By
-    `chance`, it happens without anybody who tries.
+    use it. `closed_by` is Berth's admission policy that closes it, `closed_by_gate` a gate by the release that has it.
+    By `chance`, it happens without anybody who tries.
     """
 
     fixed: Mapping[str, int]
