@@ -44,6 +44,7 @@ VERBS = [
     "workload",
     "lint",
     "diff",
+    "verify",
     "guard",
     "rotate",
     "report",
