@@ -6,7 +6,7 @@ from berth.clock import as_of
 from berth.nodes import fleet_nodes
 from berth.plan.fleet import FleetPlan
 from berth.verify.answers import KINDS, LiveObjects
-from berth.verify.findings import LiveDifference, Learned, Verification
+from berth.verify.findings import Learned, LiveDifference, Verification
 from berth.verify.nodes import NodeComparison
 from berth.verify.objects import object_differences, offer_findings, other_objects, predicted_objects
 

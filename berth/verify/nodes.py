@@ -14,7 +14,7 @@ from berth.nodes import NodeGroup
 from berth.nodes.model import HOSTNAME, NODE_POOL, ZONE
 from berth.plan.fleet import FleetPlan
 from berth.text import format_range, pluralize
-from berth.verify.findings import LiveDifference, Learned
+from berth.verify.findings import Learned, LiveDifference
 from berth.yaml_loader import load_table
 
 _NotedNodes = dict[tuple[str, str, str, str, str], list[str]]

@@ -14,7 +14,7 @@ from berth.manifests.workloads.values import as_mapping, is_mapping
 from berth.nodes import FleetNodes
 from berth.plan.fleet import FleetPlan
 from berth.verify.answers import LiveObject, LiveObjects
-from berth.verify.findings import LiveDifference, Learned
+from berth.verify.findings import Learned, LiveDifference
 from berth.yaml_loader import load_table
 
 _QUANTITIES: Final = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight")
