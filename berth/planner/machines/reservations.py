@@ -247,11 +247,11 @@ def _check_existing(context: PlanningContext, path: FieldPath, spec: Reservation
 
 
 def _check_zone(context: PlanningContext, path: FieldPath, spec: ReservationSpec, machine: Machine) -> None:
-    """Report an unknown zone, and warn if the zone does not list the machine."""
-    context.check_zone(path, spec.zone, accepted=spec.accept_zone)
+    """Report an unknown zone, and one that does not list the machine."""
+    context.check_zone(path, spec.zone, accepted=spec.accept_zone, machine=machine)
     violation = zone_violation(machine, (spec.zone,), catalog.region_of_zone(spec.zone))
     if violation and not spec.accept_zone and spec.zone in catalog.zone_table().regions.get(context.region, ()):
-        context.problems.warning(violation.code, path, violation.message)
+        context.problems.add(violation.severity, violation.code, path, violation.message)
 
 
 def _check_window(context: PlanningContext, path: FieldPath, spec: ReservationSpec) -> None:
