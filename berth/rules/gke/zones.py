@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from berth import catalog
 from berth.catalog import ListedZones, Machine
-from berth.diagnostics import join_or
-from berth.rules.gke.pool_request import GkeViolation, PoolRequest, gke_fault, gke_warning
+from berth.diagnostics import Severity, join_or
+from berth.rules.gke.pool_request import GkeViolation, PoolRequest, gke_warning
 
 _MAX_ZONES = 8
 """Maximum number of zones that a message lists."""
@@ -81,8 +81,8 @@ def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str]) -
     page = f" ({listed.source.dated})" if listed.source else ""
     message = f"Google does not list {display_name(machine)} in {_quoted(missing)}{page}"
     message = f"{message}; {_alternatives(listed, _region_of(missing[0]))}"
-    report = gke_fault if listed.source else gke_warning
-    return report("zone-not-listed", "zones", message)
+    severity = Severity.FAULT if listed.source else Severity.WARNING
+    return GkeViolation(code="zone-not-listed", key="zones", message=message, severity=severity)
 
 
 def _unlettered(machine: Machine, listed: ListedZones, places: Sequence[str]) -> GkeViolation:
