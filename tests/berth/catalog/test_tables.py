@@ -20,6 +20,7 @@ NO_FACTS = {
     "berth/diff/provider_inputs/effects.yaml",
     "berth/diff/provider_inputs/keeps.yaml",
     "berth/diff/provider_inputs/replaces.yaml",
+    "berth/loader/placeholders.yaml",
     "berth/monitoring/alerts.yaml",
     "berth/monitoring/dashboards.yaml",
     "berth/monitoring/recordings.yaml",
