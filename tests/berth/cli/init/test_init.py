@@ -28,7 +28,10 @@ from tests.test_architecture import WITHOUT_PULUMI
 
 EXISTING = ("local",)
 EXISTING_GKE = ("existing-gke",)
-NAME_LINE = r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|((cluster|existing): \{)?name: prod|buckets: \{acme-ml-prod-batch-data:"
+NAME_LINE = (
+    r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|((cluster|existing): \{)?name: prod|"
+    r"buckets: \{acme-ml-prod-batch-data:"
+)
 CLOSED = "ipEndpoint: false, publicEndpoint: false, "
 CLOSING_LINES = ("dnsEndpoint: true", "controlPlane: {publicEndpoint: false, ipEndpoint: false}")
 
@@ -230,11 +233,11 @@ def test_another_region_takes_other_zones(project: Path) -> None:
 
 
 def test_workers_keep_their_own_regions(project: Path) -> None:
-    words = ["--project", "acme-ml-prod", "--region", "europe-west4", "--zone", "europe-west4-a"]
+    words = ["--project", "acme-ml-prod", "--region", "asia-southeast1", "--zone", "asia-southeast1-c"]
     result = made(project, "--from", "multikueue", *words)
     assert result.fleet_plan is not None
     assert {worker.name: worker.plan.region for worker in result.fleet_plan.workers} == {
-        "central": "europe-west4",
+        "central": "asia-southeast1",
         "east": "us-east5",
     }
 
