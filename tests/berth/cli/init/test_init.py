@@ -215,29 +215,35 @@ def test_a_written_file_can_be_the_example(project: Path) -> None:
 # --- flags ------------------------------------------------------------------------------------------------------------
 
 
+def accepting_zones(project: Path, example: str) -> str:
+    """Write an example that accepts its machines in every zone, and return the file's name."""
+    text = ALL_STACKS[example].read_text(encoding="utf-8")
+    (project / "own.yaml").write_text(text.replace("machineType:", "acceptZone: true, machineType:"), encoding="utf-8")
+    return "own.yaml"
+
+
 def test_another_region_takes_other_zones(project: Path) -> None:
     """One zone replaces all of the example's, or each is replaced by its own; a list has no duplicates."""
     west = ["--project", "acme-ml-prod", "--region", "us-west4"]
-    text = ALL_STACKS["reservations"].read_text(encoding="utf-8")
-    (project / "own.yaml").write_text(text.replace("machineType:", "acceptZone: true, machineType:"), encoding="utf-8")
-    result = made(project, "--from", "own.yaml", *west, "--zone", "us-west4-a")
+    example = accepting_zones(project, "reservations")
+    result = made(project, "--from", example, *west, "--zone", "us-west4-a")
     assert result.fleet_plan is not None
     assert result.fleet_plan.region == "us-west4"
     text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
     assert "zones: [us-west4-a]" in text and "us-central1" not in text
     zones = ["us-west4-a", "us-west4-b", "us-west4-c"]
-    assert init("three", "--from", "own.yaml", *west, *(w for z in zones for w in ("--zone", z))).exit_code == 0
+    assert init("three", "--from", example, *west, *(w for z in zones for w in ("--zone", z))).exit_code == 0
     text = (project / "Pulumi.three.yaml").read_text(encoding="utf-8")
     assert f"zones: [{', '.join(zones)}]" in text
     assert "zone: us-west4-a, count: 16" in text and "zone: us-west4-b, count: 2" in text
 
 
 def test_workers_keep_their_own_regions(project: Path) -> None:
-    words = ["--project", "acme-ml-prod", "--region", "asia-southeast1", "--zone", "asia-southeast1-c"]
-    result = made(project, "--from", "multikueue", *words)
+    words = ["--project", "acme-ml-prod", "--region", "us-west4", "--zone", "us-west4-a"]
+    result = made(project, "--from", accepting_zones(project, "multikueue"), *words)
     assert result.fleet_plan is not None
     assert {worker.name: worker.plan.region for worker in result.fleet_plan.workers} == {
-        "central": "asia-southeast1",
+        "central": "us-west4",
         "east": "us-east5",
     }
 
