@@ -187,8 +187,8 @@ def _field_effects(
     if what != ChangeKind.RESIZED and effects:
         return
     known = {f.path for f in effects}
-    bare = (replace(pool, node_pools=(), node_labels={}, taints=()) for pool in (old_pool, new_pool))
-    for change in compare_fields(*bare):
+    old_bare, new_bare = (replace(pool, node_pools=(), node_labels={}, taints=()) for pool in (old_pool, new_pool))
+    for change in compare_fields(old_bare, new_bare):
         path = to_camel(change.path)
         if path not in known and not path.startswith(_POOL_SIZE_FIELDS):
             yield FieldEffect(path, path, change.before, change.after, UpdateEffect.UPDATE)
