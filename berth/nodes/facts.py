@@ -30,7 +30,7 @@ def node_facts(plan: FleetPlan, source: NodeSource) -> dict[str, Fact]:
         "machine_type": source.machine_type,
         "family": source.machine_type.partition("-")[0],
         "region": plan.region or _NOT_STATED,
-        "zone": source.zone or (_CHOSEN_BY_GKE if plan.region else _NOT_STATED),
+        "zone": source.zone or (_NOT_STATED if source.maker == "described" else _CHOSEN_BY_GKE),
         "node_pool": _node_pool(source),
         "provisioning": _provisioning(source),
         "spot": _flag(source.capacity == "spot"),
