@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Sequence
 from berth.jobs.pod_set import HostPort, PodAffinityTerm, PodSet, SpreadConstraint
 from berth.nodes.model import PODS
 from berth.placement.node_classes import NodeClass
-from berth.placement.own_pods import Scope, own_scope
-from berth.placement.room import ALL_RULES, Bin, Demand, Rule, most_pods, rules_of
+from berth.placement.own_pods import OwnPods, own_scope
+from berth.placement.room import ALL_RULES, Bin, Demand, PodRule, most_pods, rules_of
 
 _MOST_STEPS = 400_000
 """Maximum of pods times nodes (or pods) that are simulated; a larger job is computed."""
 
 
-def arrange(demands: Sequence[Demand], rules: frozenset[Rule] = ALL_RULES) -> list[int]:
+def arrange(demands: Sequence[Demand], rules: frozenset[PodRule] = ALL_RULES) -> list[int]:
     """Return how many pods of each demand get a node when the nodes are empty, under these rules."""
     pods = sum(each.pod_set.count for each in demands)
     classes = list(dict.fromkeys(node for each in demands for node in each.classes))
@@ -32,7 +32,7 @@ def arrange(demands: Sequence[Demand], rules: frozenset[Rule] = ALL_RULES) -> li
     return _Arranger(demands, classes, rules, pods).place_all()
 
 
-def _has_rules(pod_set: PodSet, rules: frozenset[Rule]) -> bool:
+def _has_rules(pod_set: PodSet, rules: frozenset[PodRule]) -> bool:
     return any(each in rules for each in rules_of(pod_set))
 
 
@@ -47,7 +47,7 @@ class _Arranger:
     """Places pods one by one; `placed` has each placed pod as (demand, child job, number, node)."""
 
     def __init__(
-        self, demands: Sequence[Demand], classes: Iterable[NodeClass], rules: frozenset[Rule], pods: int
+        self, demands: Sequence[Demand], classes: Iterable[NodeClass], rules: frozenset[PodRule], pods: int
     ) -> None:
         self.demands = demands
         self.rules = rules
@@ -83,7 +83,7 @@ class _Arranger:
                     continue
                 if any(each.free.get(resource, 0) < needs[resource] for resource in limits):
                     continue
-                if Rule.PORTS in self.rules and any(
+                if PodRule.PORTS in self.rules and any(
                     _conflict(port, other) for port in pod_set.host_ports for other in each.ports
                 ):
                     continue
@@ -107,16 +107,16 @@ class _Arranger:
         """Return the tests that a node must pass for the next pod."""
         pod_set = self.demands[index].pod_set
         tests: list[_Test] = []
-        if Rule.AFFINITY in self.rules:
+        if PodRule.AFFINITY in self.rules:
             tests += self._near(index, child, number)
-        if Rule.ANTI_AFFINITY in self.rules:
+        if PodRule.ANTI_AFFINITY in self.rules:
             tests += [self._apart(term, index, child, number) for term in pod_set.pod_anti_affinity]
             for other, demand in enumerate(self.demands):
                 if other != index:
                     tests += [self._kept_out(term, other, pod_set) for term in demand.pod_set.pod_anti_affinity]
-        if Rule.SPREAD in self.rules:
+        if PodRule.SPREAD in self.rules:
             tests += [self._evenly(each, index, child) for each in pod_set.spread]
-        if Rule.EXCLUSIVE in self.rules and any(each.pod_set.exclusive_topology for each in self.demands):
+        if PodRule.EXCLUSIVE in self.rules and any(each.pod_set.exclusive_topology for each in self.demands):
             tests.append(self._exclusively(index, child))
         return tests
 
@@ -127,9 +127,9 @@ class _Arranger:
             scope = own_scope(term.selector, term, self.demands[index].pod_set, self.demands[other].pod_set)
             same = other == index
             if (
-                scope is Scope.ALL
-                or (scope is Scope.CHILD and same and other_child == child)
-                or (scope is Scope.POD and same and other_number == number)
+                scope is OwnPods.ALL
+                or (scope is OwnPods.CHILD and same and other_child == child)
+                or (scope is OwnPods.POD and same and other_number == number)
             ):
                 found.append(node)
         return found
@@ -162,7 +162,7 @@ class _Arranger:
 
     def _kept_out(self, term: PodAffinityTerm, owner: int, pod_set: PodSet) -> _Test:
         """Test that no placed pod of another pod set keeps this one away by its own anti-affinity."""
-        if own_scope(term.selector, term, self.demands[owner].pod_set, pod_set) is not Scope.ALL:
+        if own_scope(term.selector, term, self.demands[owner].pod_set, pod_set) is not OwnPods.ALL:
             return lambda _: True
         domains = {node.domain(term.topology_key) for index, _, _, node in self.placed if index == owner} - {None}
         return lambda node: node.domain(term.topology_key) not in domains
@@ -179,11 +179,11 @@ class _Arranger:
                 if is_chosen and (domain := each.domain(key)) is not None:
                     counts[domain] += 0
         for other, _, _, node in self.placed:
-            if own_scope(constraint.selector, None, demand.pod_set, self.demands[other].pod_set) is Scope.ALL:
+            if own_scope(constraint.selector, None, demand.pod_set, self.demands[other].pod_set) is OwnPods.ALL:
                 domain = node.domain(key)
                 if domain in counts:
                     counts[domain] += 1
-        own = own_scope(constraint.selector, None, demand.pod_set) is Scope.ALL
+        own = own_scope(constraint.selector, None, demand.pod_set) is OwnPods.ALL
         least = min(counts.values(), default=0) if len(counts) >= constraint.min_domains else 0
         return lambda node: (
             (domain := node.domain(key)) is not None and counts[domain] + own - least <= constraint.max_skew

@@ -16,7 +16,7 @@ from berth.nodes.model import HOSTNAME, PODS
 from berth.placement.kueue import ResourceFlavor
 from berth.placement.matching import tolerates
 from berth.placement.node_classes import NodeClass
-from berth.placement.own_pods import Scope, own_scope
+from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import Demand
 from berth.placement.topology import Leaf
 
@@ -72,7 +72,7 @@ def unknowable_reasons(index: int, pod_set: PodSet) -> Iterator[Reason]:
     for kind, terms in (("podAffinity", pod_set.pod_affinity), ("podAntiAffinity", pod_set.pod_anti_affinity)):
         for term in terms:
             scope = own_scope(term.selector, term, pod_set)
-            if scope is Scope.UNKNOWN or (scope is Scope.NONE and kind == "podAffinity"):
+            if scope is OwnPods.UNKNOWN or (scope is OwnPods.NONE and kind == "podAffinity"):
                 yield unknown(
                     ("spec", "affinity", kind),
                     f"whether other pods that its {kind} selects are on the nodes is not known; "

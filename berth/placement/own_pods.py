@@ -17,7 +17,7 @@ from berth.jobs.pod_set import (
 from berth.placement.matching import matches_value
 
 
-class Scope(StrEnum):
+class OwnPods(StrEnum):
     """Pods of the other pod set that a selector of a pod selects."""
 
     ALL = "all"
@@ -29,8 +29,8 @@ class Scope(StrEnum):
     UNKNOWN = "unknown"
 
 
-_ORDER = (Scope.ALL, Scope.CHILD, Scope.POD, Scope.NONE)
-_SCOPES = {EACH_JOB: Scope.ALL, EACH_CHILD: Scope.CHILD, EACH_POD: Scope.POD}
+_ORDER = (OwnPods.ALL, OwnPods.CHILD, OwnPods.POD, OwnPods.NONE)
+_SCOPES = {EACH_JOB: OwnPods.ALL, EACH_CHILD: OwnPods.CHILD, EACH_POD: OwnPods.POD}
 
 
 def own_scope(
@@ -38,44 +38,44 @@ def own_scope(
     term: PodAffinityTerm | None,
     owner: PodSet,
     other: PodSet | None = None,
-) -> Scope:
+) -> OwnPods:
     """Return which pods of `other` (the owner's own by default) a selector of the owner selects.
 
     `term` has the namespaces; a selector of spreading always means the own namespace.
     """
     target = owner if other is None else other
     if selector is None:
-        return Scope.NONE
+        return OwnPods.NONE
     if term is not None and (term.has_namespace_selector or term.namespaces):
-        return Scope.UNKNOWN
+        return OwnPods.UNKNOWN
     found = [_scope(each, owner, target) for each in selector]
-    if Scope.NONE in found:
-        return Scope.NONE
-    if Scope.UNKNOWN in found:
-        return Scope.UNKNOWN
-    return max(found, key=_ORDER.index, default=Scope.ALL)
+    if OwnPods.NONE in found:
+        return OwnPods.NONE
+    if OwnPods.UNKNOWN in found:
+        return OwnPods.UNKNOWN
+    return max(found, key=_ORDER.index, default=OwnPods.ALL)
 
 
-def _scope(requirement: NodeSelectorRequirement, owner: PodSet, other: PodSet) -> Scope:
+def _scope(requirement: NodeSelectorRequirement, owner: PodSet, other: PodSet) -> OwnPods:
     key = requirement.key
     value = other.labels.get(key, other.added_labels.get(key))
     if requirement.operator in (SAME, DIFFERENT):
         own = owner.labels.get(key, owner.added_labels.get(key))
         return _compared(requirement.operator, own, value, same=owner is other)
     if value is None:
-        return Scope.ALL if requirement.operator in ("NotIn", "DoesNotExist") else Scope.NONE
+        return OwnPods.ALL if requirement.operator in ("NotIn", "DoesNotExist") else OwnPods.NONE
     if requirement.operator in ("Exists", "DoesNotExist"):
-        return Scope.ALL if requirement.operator == "Exists" else Scope.NONE
+        return OwnPods.ALL if requirement.operator == "Exists" else OwnPods.NONE
     if value in _SCOPES:
-        return Scope.UNKNOWN
-    return Scope.ALL if matches_value(requirement, value) else Scope.NONE
+        return OwnPods.UNKNOWN
+    return OwnPods.ALL if matches_value(requirement, value) else OwnPods.NONE
 
 
-def _compared(operator: str, own: str | None, value: str | None, *, same: bool) -> Scope:
+def _compared(operator: str, own: str | None, value: str | None, *, same: bool) -> OwnPods:
     if value is None or own is None:
-        return Scope.NONE if operator == SAME else Scope.ALL
+        return OwnPods.NONE if operator == SAME else OwnPods.ALL
     if value in _SCOPES or own in _SCOPES:
         if operator == DIFFERENT:
-            return Scope.UNKNOWN if same and value != EACH_JOB else Scope.NONE
-        return _SCOPES.get(value, Scope.UNKNOWN) if same or value == EACH_JOB else Scope.NONE
-    return Scope.ALL if (value == own) == (operator == SAME) else Scope.NONE
+            return OwnPods.UNKNOWN if same and value != EACH_JOB else OwnPods.NONE
+        return _SCOPES.get(value, OwnPods.UNKNOWN) if same or value == EACH_JOB else OwnPods.NONE
+    return OwnPods.ALL if (value == own) == (operator == SAME) else OwnPods.NONE

@@ -12,10 +12,10 @@ from msgspec import Struct, field
 from berth.jobs.pod_set import HostPort, PodSet
 from berth.nodes.model import HOSTNAME, PODS
 from berth.placement.node_classes import NodeClass
-from berth.placement.own_pods import Scope, own_scope
+from berth.placement.own_pods import OwnPods, own_scope
 
 
-class Rule(StrEnum):
+class PodRule(StrEnum):
     """A rule between the pods of a job that can keep them off nodes with room."""
 
     PORTS = "host ports"
@@ -25,7 +25,7 @@ class Rule(StrEnum):
     EXCLUSIVE = "exclusive topology"
 
 
-ALL_RULES: Final = frozenset(Rule)
+ALL_RULES: Final = frozenset(PodRule)
 """Every rule."""
 
 
@@ -57,14 +57,14 @@ class Bin(Struct, eq=False):
         return self.node_class.domain(key) or f"of {self.node_class.group.pool}"
 
 
-def rules_of(pod_set: PodSet) -> list[Rule]:
+def rules_of(pod_set: PodSet) -> list[PodRule]:
     """Return the rules that a pod set has."""
     present = (
-        (Rule.PORTS, pod_set.host_ports),
-        (Rule.ANTI_AFFINITY, pod_set.pod_anti_affinity),
-        (Rule.AFFINITY, pod_set.pod_affinity),
-        (Rule.SPREAD, pod_set.spread),
-        (Rule.EXCLUSIVE, pod_set.exclusive_topology),
+        (PodRule.PORTS, pod_set.host_ports),
+        (PodRule.ANTI_AFFINITY, pod_set.pod_anti_affinity),
+        (PodRule.AFFINITY, pod_set.pod_affinity),
+        (PodRule.SPREAD, pod_set.spread),
+        (PodRule.EXCLUSIVE, pod_set.exclusive_topology),
     )
     return [rule for rule, value in present if value]
 
@@ -79,13 +79,13 @@ def pods_per_node(pod_set: PodSet, node: NodeClass) -> int:
     return min(limits)
 
 
-def most_pods(demand: Demand, rules: frozenset[Rule]) -> int:
+def most_pods(demand: Demand, rules: frozenset[PodRule]) -> int:
     """Return the most pods that the nodes hold under the strictest of the rules."""
     pod_set = demand.pod_set
-    one_each = Rule.PORTS in rules and bool(pod_set.host_ports)
-    if Rule.ANTI_AFFINITY in rules:
+    one_each = PodRule.PORTS in rules and bool(pod_set.host_ports)
+    if PodRule.ANTI_AFFINITY in rules:
         one_each |= any(
-            each.topology_key == HOSTNAME and own_scope(each.selector, each, pod_set) is Scope.ALL
+            each.topology_key == HOSTNAME and own_scope(each.selector, each, pod_set) is OwnPods.ALL
             for each in pod_set.pod_anti_affinity
         )
     by_class = {
@@ -96,23 +96,23 @@ def most_pods(demand: Demand, rules: frozenset[Rule]) -> int:
     return min([_within_pools(by_class), *_under_rules(pod_set, by_class, rules)])
 
 
-def _under_rules(pod_set: PodSet, by_class: dict[NodeClass, int], rules: frozenset[Rule]) -> Iterator[int]:
+def _under_rules(pod_set: PodSet, by_class: dict[NodeClass, int], rules: frozenset[PodRule]) -> Iterator[int]:
     """Yield the most pods under each rule of a pod set, from the room of its nodes."""
-    for term in pod_set.pod_anti_affinity if Rule.ANTI_AFFINITY in rules else ():
-        if term.topology_key != HOSTNAME and own_scope(term.selector, term, pod_set) is Scope.ALL:
+    for term in pod_set.pod_anti_affinity if PodRule.ANTI_AFFINITY in rules else ():
+        if term.topology_key != HOSTNAME and own_scope(term.selector, term, pod_set) is OwnPods.ALL:
             yield sum(min(1, room) if key else room for key, room in _by_domain(by_class, term.topology_key))
     if pod_set.exclusive_topology is not None:
         # The first pod of each child job chooses a domain, and its others follow it.
-        if Rule.EXCLUSIVE in rules:
+        if PodRule.EXCLUSIVE in rules:
             together = max(1, pod_set.count // max(1, pod_set.child_jobs))
             rooms = [room for key, room in _by_domain(by_class, pod_set.exclusive_topology) if key]
             yield together * sum(room >= together for room in rooms)
         return
-    for term in pod_set.pod_affinity if Rule.AFFINITY in rules else ():
-        if own_scope(term.selector, term, pod_set) is Scope.ALL:
+    for term in pod_set.pod_affinity if PodRule.AFFINITY in rules else ():
+        if own_scope(term.selector, term, pod_set) is OwnPods.ALL:
             yield max((room for key, room in _by_domain(by_class, term.topology_key) if key), default=0)
-    for each in pod_set.spread if Rule.SPREAD in rules else ():
-        if own_scope(each.selector, None, pod_set) is Scope.ALL:
+    for each in pod_set.spread if PodRule.SPREAD in rules else ():
+        if own_scope(each.selector, None, pod_set) is OwnPods.ALL:
             rooms = [room for key, room in _by_domain(by_class, each.topology_key) if key]
             least = min(rooms, default=0) if len(rooms) >= each.min_domains else 0
             yield sum(min(room, least + each.max_skew) for room in rooms)

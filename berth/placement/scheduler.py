@@ -14,16 +14,16 @@ from berth.nodes.model import HOSTNAME, PODS
 from berth.placement.arrangement import arrange
 from berth.placement.node_classes import NodeClass
 from berth.placement.obstacles import AssignedPods, Reason, eligible_nodes, place_of, unknowable_reasons
-from berth.placement.own_pods import Scope, own_scope
-from berth.placement.room import ALL_RULES, Demand, Rule, pods_per_node, rules_of
+from berth.placement.own_pods import OwnPods, own_scope
+from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rules_of
 from berth.placement.topology import Leaf
 
-_RULE_PATHS: dict[Rule, FieldSteps] = {
-    Rule.PORTS: ("spec", "containers", 0, "ports"),
-    Rule.ANTI_AFFINITY: ("spec", "affinity", "podAntiAffinity"),
-    Rule.AFFINITY: ("spec", "affinity", "podAffinity"),
-    Rule.SPREAD: ("spec", "topologySpreadConstraints"),
-    Rule.EXCLUSIVE: ("spec",),
+_RULE_PATHS: dict[PodRule, FieldSteps] = {
+    PodRule.PORTS: ("spec", "containers", 0, "ports"),
+    PodRule.ANTI_AFFINITY: ("spec", "affinity", "podAntiAffinity"),
+    PodRule.AFFINITY: ("spec", "affinity", "podAffinity"),
+    PodRule.SPREAD: ("spec", "topologySpreadConstraints"),
+    PodRule.EXCLUSIVE: ("spec",),
 }
 
 
@@ -68,7 +68,7 @@ def _crowded(assigned: Sequence[AssignedPods], demands: Sequence[Demand]) -> Ite
             yield _no_room(index, assigned[index], demand, fits, alone=len(demands) == 1)
         return
     found = False
-    for rule in Rule:
+    for rule in PodRule:
         counts = arrange(demands, frozenset({rule})) if any(rule in rules_of(each.pod_set) for each in demands) else []
         for index, demand, fits in zip(indices, demands, counts, strict=False):
             if fits < demand.pod_set.count:
@@ -104,15 +104,15 @@ def _no_room(index: int, each: AssignedPods, demand: Demand, fits: int, *, alone
     return Reason(pod_set=index, path=pod_set.request_path(resource), code="no-place", message=f"{message}; {remedy}")
 
 
-def _kept_apart(index: int, each: AssignedPods, rule: Rule, fits: int) -> Reason:
+def _kept_apart(index: int, each: AssignedPods, rule: PodRule, fits: int) -> Reason:
     """Return the reason that a rule between the job's pods leaves some of them without a node."""
     pod_set = each.pod_set
     key = {
-        Rule.ANTI_AFFINITY: [term.topology_key for term in pod_set.pod_anti_affinity],
-        Rule.AFFINITY: [term.topology_key for term in pod_set.pod_affinity],
-        Rule.SPREAD: [other.topology_key for other in pod_set.spread],
-        Rule.EXCLUSIVE: [pod_set.exclusive_topology or ""],
-        Rule.PORTS: [f"port {port.port}" for port in pod_set.host_ports],
+        PodRule.ANTI_AFFINITY: [term.topology_key for term in pod_set.pod_anti_affinity],
+        PodRule.AFFINITY: [term.topology_key for term in pod_set.pod_affinity],
+        PodRule.SPREAD: [other.topology_key for other in pod_set.spread],
+        PodRule.EXCLUSIVE: [pod_set.exclusive_topology or ""],
+        PodRule.PORTS: [f"port {port.port}" for port in pod_set.host_ports],
     }[rule]
     named = join_words(list(dict.fromkeys(key))) or "of the other pods"
     message = f"its {rule} ({named}) leaves room for {fits} of its {pod_set.count} pods on {place_of(each)}"
@@ -139,23 +139,25 @@ def _on_named(index: int, each: AssignedPods) -> Iterator[Reason]:
     """
     pod_set = each.pod_set
     if pod_set.host_ports and any(count > 1 for _, count in each.nodes or ()):
-        yield _pinned(index, each, Rule.PORTS, "several of its pods on one node")
+        yield _pinned(index, each, PodRule.PORTS, "several of its pods on one node")
     for term in pod_set.pod_anti_affinity:
         found = _spread_over(each, term.topology_key)
-        if own_scope(term.selector, term, pod_set) is Scope.ALL and any(
+        if own_scope(term.selector, term, pod_set) is OwnPods.ALL and any(
             count > 1 for key, count in found.items() if key is not None
         ):
-            yield _pinned(index, each, Rule.ANTI_AFFINITY, f"several of its pods in one {term.topology_key}")
+            yield _pinned(index, each, PodRule.ANTI_AFFINITY, f"several of its pods in one {term.topology_key}")
             break
     for term in pod_set.pod_affinity:
         found = _spread_over(each, term.topology_key)
-        if own_scope(term.selector, term, pod_set) is Scope.ALL and (len(found) > 1 or None in found):
-            yield _pinned(index, each, Rule.AFFINITY, f"its pods outside one {term.topology_key}")
+        if own_scope(term.selector, term, pod_set) is OwnPods.ALL and (len(found) > 1 or None in found):
+            yield _pinned(index, each, PodRule.AFFINITY, f"its pods outside one {term.topology_key}")
             break
     if any(None in _spread_over(each, constraint.topology_key) for constraint in pod_set.spread):
-        yield _pinned(index, each, Rule.SPREAD, "its pods on nodes without the label")
+        yield _pinned(index, each, PodRule.SPREAD, "its pods on nodes without the label")
     if pod_set.exclusive_topology is not None and not _is_exclusive(each, pod_set.exclusive_topology):
-        yield _pinned(index, each, Rule.EXCLUSIVE, f"child jobs in one {pod_set.exclusive_topology}, or across several")
+        yield _pinned(
+            index, each, PodRule.EXCLUSIVE, f"child jobs in one {pod_set.exclusive_topology}, or across several"
+        )
 
 
 def _spread_over(each: AssignedPods, key: str) -> dict[object, int]:
@@ -177,7 +179,7 @@ def _is_exclusive(each: AssignedPods, key: str) -> bool:
     return alone and len({next(iter(group)) for group in groups}) == len(groups)
 
 
-def _pinned(index: int, each: AssignedPods, rule: Rule, what: str) -> Reason:
+def _pinned(index: int, each: AssignedPods, rule: PodRule, what: str) -> Reason:
     message = f"Kueue places {what} of {place_of(each)}, and its {rule} forbids that"
     remedy = "remove it, or the topology request"
     return Reason(pod_set=index, path=_RULE_PATHS[rule], code="no-place", message=f"{message}; {remedy}")
