@@ -185,7 +185,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     faults_before = _count_faults(problems)
     machines.check_node_shapes(submitted)
     is_shaped = _count_faults(problems) == faults_before
-    trial = try_admission(submitted)
+    trial = try_admission(submitted, is_shaped=is_shaped)
     if trial is not None and is_shaped:
         machines.check_assigned_flavors(submitted, trial.flavors)
     dws.check_queued_pods(submitted)

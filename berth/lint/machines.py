@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from msgspec.structs import replace
 
 from berth import catalog
-from berth.diagnostics import join_quoted, join_words
+from berth.diagnostics import Severity, join_quoted, join_words
 from berth.jobs.placement_fields import TOPOLOGY_PREFIX
 from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
@@ -55,7 +55,9 @@ def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
     eligible = [shape for shape in candidates if refusals[shape.flavor.name] is None]
     if not eligible:
         _report_unmatched(pods, candidates, refusals)
-        return
+        if any(refusals[shape.flavor.name] in (Refusal.LABELS, Refusal.TAINT) for shape in candidates):
+            return
+        eligible = candidates  # the topology request is one fault, the size of the pods another
     fitting = [shape for shape in eligible if next(_find_misfits(pods, shape), None) is None]
     if fitting:
         check_slice_placement(pods, fitting[0])
@@ -81,8 +83,8 @@ def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> No
         for flavor, misfit in misfits.items():
             is_assigned = assigned.get(pods.pod_set.name) == flavor
             if misfit is None and not is_assigned:
-                misfit = _find_obstacle(pods, flavor)
-            if misfit is not None:
+                misfit = find_obstacle(pods, flavor)
+            if misfit is not None and not _has_fault(misfit[0]):
                 source, message = misfit
                 consequence = f"where they never run: {message}; write a node selector for the intended nodes"
                 if is_assigned:
@@ -91,7 +93,12 @@ def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> No
                     job.warn("no-shape", source.path, f"Kueue may assign '{flavor}' to its pods, {consequence}")
 
 
-def _find_obstacle(pods: JobPods, flavor: str) -> tuple[SourceValue, str] | None:
+def _has_fault(source: SourceValue) -> bool:
+    """Return whether a field has a fault already."""
+    return any(each.path == source.path and each.severity == Severity.FAULT for each in source.problems.entries)
+
+
+def find_obstacle(pods: JobPods, flavor: str) -> tuple[SourceValue, str] | None:
     """Return what keeps a pod off every node of a flavor, with its place; None if nothing certain does."""
     context = pods.submitted.context
     one = AssignedPods(replace(pods.pod_set, count=1), flavor, context.simulated.setup.resource_flavors[flavor])
@@ -162,6 +169,8 @@ def _report_topology(pods: JobPods, candidates: list[NodeShape], refusals: Mappi
     if names := by_refusal.get(Refusal.LABELS):
         texts.append(f"its selectors exclude {join_quoted(names)}")
     source = pods.at(("metadata", "annotations"))
+    if any(each.code == "no-topology" for each in source.problems.entries):
+        return  # the request itself has a fault
     source.fault("no-flavor", f"no flavor of {pods.submitted.queue_name} takes its pods: {'; '.join(texts)}")
 
 

@@ -15,6 +15,7 @@ from berth.jobs.quantities import format_quantity
 from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.machines import find_obstacle, flavor_refusals
 from berth.lint.trial import admit_pod_sets, reasons_on_first_flavor, try_pod_sets
 from berth.placement.obstacles import Reason
 from berth.plan.kueue import CPU
@@ -31,13 +32,21 @@ class TrialAdmission(Struct, frozen=True):
     flavors: Mapping[str, str]
 
 
-def try_admission(job: SubmittedJob) -> TrialAdmission | None:
-    """Admit the job to an empty fleet, place its pods, and describe the quota it uses; None after a fault."""
+def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | None:
+    """Admit the job to an empty fleet, place its pods, and describe the quota it uses; None after a fault.
+
+    Of a job that is not `is_shaped` (its pods have faults that make their number or size meaningless) only single pods
+    are placed.
+    """
     pod_sets = _pod_sets(job.job)
+    if not is_shaped:
+        _report_placement(job, reasons_on_first_flavor(job.context, job.queue, pod_sets), ())
+        return None
     trial = try_pod_sets(job.context, job.queue.name, pod_sets)
     if trial.pending is None:
         _report_placement(job, trial.reasons, trial.flavors)
-        _warn_if_not_all_fit(job)
+        if not trial.reasons:
+            _warn_if_not_all_fit(job)
         return _build_trial(job, trial.workload)
     pods = list_job_pods(job)
     for index, flavor, why in trial.barred:
@@ -68,7 +77,24 @@ def _report_placement(job: SubmittedJob, reasons: Iterable[Reason], flavors: Seq
             problems.unknown(each.code, source.path, each.message)
         elif not any(known.path == source.path and known.severity == Severity.FAULT for known in problems.entries):
             start = f"Kueue assigns '{flavor}' to its pods, where they stay pending: " if several and flavor else ""
-            source.fault(each.code, f"{start}{each.message}")
+            other = _other_nodes(job, each.pod_set, flavor) if several and flavor else ""
+            source.fault(each.code, f"{start}{each.message}{other}")
+
+
+def _other_nodes(job: SubmittedJob, index: int, assigned: str) -> str:
+    """Return a remedy if another flavor's nodes take the pods: the label by which the pods select those."""
+    pods = next((each for each in list_job_pods(job) if each.template is job.job.templates[index]), None)
+    if job.job.group or pods is None:
+        return ""
+    flavors = job.context.simulated.setup.resource_flavors
+    for name, refusal in flavor_refusals(pods).items():
+        if name == assigned or refusal is not None or find_obstacle(pods, name) is not None:
+            continue
+        own, other = flavors[assigned].node_labels, flavors[name].node_labels
+        label = next(((key, value) for key, value in other.items() if own.get(key) not in (None, value)), None)
+        if label is not None:
+            return f", or the node selector {label[0]}: '{label[1]}' for the nodes of '{name}'"
+    return ""
 
 
 def _template_field(job: SubmittedJob, index: int, path: FieldSteps) -> SourceValue:

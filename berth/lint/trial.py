@@ -82,6 +82,7 @@ def _without_flavor(context: LintContext, queue: str, assigned: Sequence[Assigne
                 "the fleet's pools takes them is not known; request cpu"
             )
             yield Reason(pod_set=index, path=("spec",), code="placement-unknown", message=message, is_unknown=True)
+            return  # once for the job
 
 
 def reasons_on_first_flavor(
