@@ -77,7 +77,7 @@ def _report_placement(job: SubmittedJob, reasons: Iterable[Reason], flavors: Seq
             problems.unknown(each.code, source.path, each.message)
         elif not any(known.path == source.path and known.severity == Severity.FAULT for known in problems.entries):
             start = f"Kueue assigns '{flavor}' to its pods, where they stay pending: " if several and flavor else ""
-            other = _other_nodes(job, each.pod_set, flavor) if several and flavor else ""
+            other = _other_nodes(job, each.pod_set, flavor) if start and flavor and each.code != "no-place" else ""
             source.fault(each.code, f"{start}{each.message}{other}")
 
 
@@ -128,7 +128,12 @@ def _warn_if_not_all_fit(job: SubmittedJob) -> None:
 
 
 def _multiplied(job: SubmittedJob, times: int) -> tuple[PodSet, ...]:
-    return tuple(replace(each, count=each.count * times) for each in _pod_sets(job.job))
+    return tuple(_resized(each, each.count * times) for each in _pod_sets(job.job))
+
+
+def _resized(pod_set: PodSet, count: int) -> PodSet:
+    """Return a pod set with another number of pods, in child jobs of the same size."""
+    return replace(pod_set, count=count, child_jobs=max(1, pod_set.child_jobs * count // max(1, pod_set.count)))
 
 
 def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
@@ -138,6 +143,12 @@ def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
 def _refusal(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> PendingReason | None:
     """Return why Kueue does not admit pod sets to the empty fleet; None if it does."""
     return admit_pod_sets(job.context, job.queue.name, pod_sets).pending
+
+
+def _runs(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> bool:
+    """Return whether the empty fleet admits pod sets, and its nodes hold them."""
+    trial = try_pod_sets(job.context, job.queue.name, pod_sets)
+    return trial.pending is None and all(each.is_unknown for each in trial.reasons)
 
 
 def _build_trial(job: SubmittedJob, workload: SimulatedWorkload) -> TrialAdmission:
@@ -246,7 +257,7 @@ def _largest_fit_text(job: SubmittedJob) -> str:
     low, high = 0, len(fits)
     while low < high:
         middle = (low + high + 1) // 2
-        if _refusal(job, (replace(first, count=middle * step),)) is None:
+        if _runs(job, (_resized(first, middle * step),)):
             low = middle
         else:
             high = middle - 1

@@ -50,22 +50,22 @@ class AssignedPods(Struct, frozen=True):
 def unknowable_reasons(index: int, pod_set: PodSet) -> Iterator[Reason]:
     """Yield what decides about the pods and is not known here: another scheduler, a node's name, other pods."""
 
-    def unknown(path: FieldSteps, message: str) -> Reason:
+    def open_question(path: FieldSteps, message: str) -> Reason:
         return Reason(pod_set=index, path=path, code="placement-unknown", message=message, is_unknown=True)
 
     if pod_set.scheduler_name not in (None, DEFAULT_SCHEDULER):
-        yield unknown(
+        yield open_question(
             ("spec", "schedulerName"),
             f"the scheduler '{pod_set.scheduler_name}' places its pods, and its rules are not known; "
             "remove schedulerName for the default scheduler",
         )
     if pod_set.node_name is not None:
-        yield unknown(
+        yield open_question(
             ("spec", "nodeName"),
             f"its pods name the node '{pod_set.node_name}', and the names of nodes are not known; remove nodeName",
         )
     if pod_set.has_gates:
-        yield unknown(
+        yield open_question(
             ("spec", "schedulingGates"),
             "its pods wait until somebody removes their scheduling gates, which is not known; remove schedulingGates",
         )
@@ -73,7 +73,7 @@ def unknowable_reasons(index: int, pod_set: PodSet) -> Iterator[Reason]:
         for term in terms:
             scope = own_scope(term.selector, term, pod_set)
             if scope is OwnPods.UNKNOWN or (scope is OwnPods.NONE and kind == "podAffinity"):
-                yield unknown(
+                yield open_question(
                     ("spec", "affinity", kind),
                     f"whether other pods that its {kind} selects are on the nodes is not known; "
                     "select labels of its own pods, or remove the term",
