@@ -8,6 +8,7 @@ from berth.diff.entitlements import QuotaChanges, compare_fleet_quotas
 from berth.diff.guard.accounts import lost_node_accounts
 from berth.diff.guard.allowances import IdleAllowance
 from berth.diff.guard.changes import GuardedChange, guarded_changes, idle_allowances
+from berth.diff.guard.guarantees import guarantees_lost
 from berth.diff.guard.updates import guarded_updates, worker_allowances
 from berth.diff.kinds import ResourceChange
 from berth.diff.objects import ObjectChange, compare_objects
@@ -65,6 +66,7 @@ def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         *guarded_updates(old.allowances.protect, new.allowances, changed, worker_allowances(new)),
         *guarded_changes(old_renamed, new, changed),
         *lost_node_accounts(old_renamed, new, changed),
+        *guarantees_lost(old_renamed, new, new.allowances),
     )
     return Changes(
         stack=new.stack,

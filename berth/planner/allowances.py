@@ -49,7 +49,7 @@ def checked_allowances(
             if key not in known and not is_set_aside(section, key):
                 message = f"no protected resource is named '{format_value(key)}'; {_suggestion(key, known) or remedy}"
                 context.problems.fault("unknown-reference", (section, key), message)
-    _check_changes(context)
+    _check_changes(context, [key for key in known if "." in key])
     return AllowancesPlan(
         protect=spec.protect,
         replacement=spec.allow_replacement,
@@ -58,11 +58,11 @@ def checked_allowances(
     )
 
 
-def _check_changes(context: PlanningContext) -> None:
-    """Report allowances of in-place changes that name nothing; without pools only `protect` is possible."""
-    known = [*sorted(context.spec.pools), CLUSTER, NETWORK, PROTECT]
+def _check_changes(context: PlanningContext, others: list[str]) -> None:
+    """Report allowances of in-place changes that name nothing: a pool, one of `others`, or a policy by any name."""
+    known = [*sorted(context.spec.pools), CLUSTER, NETWORK, PROTECT, *others]
     for key in sorted(context.spec.allow_change):
-        if key not in known and not context.is_set_aside("pools", key):
+        if key not in known and not key.startswith("policies.") and not _is_set_aside(context, key):
             remedy = _suggestion(key, known) or f"remove allowChange.{format_value(key)}"
             message = f"'{format_value(key)}' is not protect, cluster, network or the name of a pool; {remedy}"
             context.problems.fault("unknown-reference", ("allowChange", key), message)
