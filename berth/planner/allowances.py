@@ -10,6 +10,10 @@ from berth.planner.context import PlanningContext
 
 CLUSTER, NETWORK, PROTECT = "cluster", "network", "protect"
 
+OBJECT_PREFIXES = ("namespaces.", "localQueues.", "controllers.", "policies.", "storageClasses.", "volumes.")
+"""How keys of allowDeletion begin that name Kubernetes objects (berth/diff/guard/protected_objects.yaml). The change
+that deletes an object also allows it, so such an allowance may name what no longer exists."""
+
 
 def is_protected(context: PlanningContext, key: str) -> bool:
     """Return whether a resource is protected: always, unless protection is off or an allowance names it.
@@ -46,7 +50,8 @@ def checked_allowances(
     spec = context.spec
     for section, keys in (("allowReplacement", spec.allow_replacement), ("allowDeletion", spec.allow_deletion)):
         for key in sorted(keys):
-            if key not in known and not is_set_aside(section, key):
+            is_of_object = section == "allowDeletion" and key.startswith(OBJECT_PREFIXES)
+            if key not in known and not is_of_object and not is_set_aside(section, key):
                 message = f"no protected resource is named '{format_value(key)}'; {_suggestion(key, known) or remedy}"
                 context.problems.fault("unknown-reference", (section, key), message)
     _check_changes(context, [key for key in known if "." in key])

@@ -78,6 +78,8 @@ def describe_remedy(change: GuardedChange) -> str:
     section = f"{f'workers.{change.worker}.' if is_worker_allowance else ''}{ALLOWANCE_SECTION[change.action]}"
     allowance = f'{section}: {{{change.key}: "<why>"}}'
     if change.kind == ResourceKind.OBJECT and change.action == GuardedAction.DELETE:
+        if change.key.startswith("clusterQueues."):
+            return "to allow it, first deploy a change that drains the queue (stopPolicy: HoldAndDrain); then this one"
         drained = ", or first deploy a change that drains its queues (state: drained)"
         return f"to allow it, add {allowance}{drained if change.key.startswith(_WITH_QUEUES) else ''}"
     if change.action == GuardedAction.SHRINK and change.kind == ResourceKind.QUEUE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
@@ -12,12 +13,16 @@ from typing import Any, cast
 import pytest
 from typer.testing import CliRunner
 
+from berth.backends.interface import check_preview
 from berth.cli import app
 from berth.cli.guard import guard_as_json, guard_lines, judge
 from berth.diff.guard.preview import Answer, GuardReport
+from berth.diff.guard.preview_file import parse_preview
 from berth.diff.guard.preview_steps import PreviewFormatError
+from berth.diff.guard.text import describe_remedy
 from tests.berth.diff.engine_previews import Step, as_text, config_of, digest, events, steps
-from tests.stack_files import FLEET_STACKS, GKE_STACKS, ROOT, evaluation, run_stack
+from tests.small_fleets import plan
+from tests.stack_files import FLEET_STACKS, GKE_STACKS, ROOT, evaluation, fleet_values, run_stack
 
 FORMS: dict[str, Callable[..., Any]] = {"object": digest, "stream": events}
 PROJECT = "berth"
@@ -177,6 +182,23 @@ def test_what_kills_jobs_loses_capacity_or_takes_a_safeguard_is_blocked(case: st
     lines = list(guard_lines(report, "dev"))
     assert lines[0].startswith("dev: blocked: ")
     assert any("to allow it, " in line for line in lines)
+
+
+REMEDIES = {"allowDeletion", "allowChange"}
+
+
+@pytest.mark.parametrize("case", BLOCKED)
+def test_a_remedy_typed_as_written_allows_the_loss(case: str) -> None:
+    """The stack file with every allowance that the output names has no fault, and the same run is not blocked."""
+    fleet: dict[str, Any] = _fleet()
+    for loss in answer_to(digest(BLOCKED[case](), CONFIG)).blocked:
+        written = re.search(r'(allow\w+): \{([^ ]+): "<why>"\}', describe_remedy(loss))
+        assert written is not None, describe_remedy(loss)
+        fleet.setdefault(written[1], {})[written[2]] = "the contract ends"
+    assert REMEDIES & fleet.keys()
+    values = {**fleet_values("dev"), **{key: fleet[key] for key in REMEDIES & fleet.keys()}}
+    report = check_preview(parse_preview(as_text(digest(BLOCKED[case](), CONFIG)).decode()), plan(values, "dev"))
+    assert report.blocked == ()
 
 
 LOUD: dict[str, Callable[[], list[Step]]] = {
