@@ -46,6 +46,7 @@ VERBS = [
     "diff",
     "guard",
     "rotate",
+    "upgrade",
     "report",
     "drain",
     "graph",
