@@ -7,7 +7,16 @@ read at first use. `tables.yaml` has the day of each. A new accelerator is a new
 
 from berth.catalog.allocatable import Allocatable, allocatable, node_allocatable
 from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
-from berth.catalog.cpu_machines import CORES, CPU, cpu_machine, cpu_machine_of_size, cpu_machine_types, memory_per_core
+from berth.catalog.cpu_machines import (
+    CORES,
+    CPU,
+    cpu_machine,
+    cpu_machine_names,
+    cpu_machine_of_size,
+    cpu_machine_types,
+    host_without_gpus,
+    memory_per_core,
+)
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, minor_of, parse_version
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
@@ -72,6 +81,7 @@ __all__ = [
     "attachable_gpus",
     "compare_version",
     "cpu_machine",
+    "cpu_machine_names",
     "cpu_machine_of_size",
     "cpu_machine_types",
     "divisible_shape",
@@ -80,6 +90,7 @@ __all__ = [
     "fact_tables",
     "generations",
     "gpudirect",
+    "host_without_gpus",
     "labels",
     "limits",
     "listed_zones",
