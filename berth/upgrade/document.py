@@ -69,6 +69,19 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
         yield Note([f"Read: {pluralize(upgrade.objects, 'object')} of {upgrade.source}{others}"])
 
 
+def changed_versions(upgrade: Upgrade) -> Iterator[Block]:
+    """Yield the part of an upgrade that a comparison of two stack files tells; `berth upgrade` has the whole."""
+    yield Lines("Versions: unknown", list(upgrade.unlisted), whole=True)
+    yield Lines("Versions: what breaks", [_line(each) for each in upgrade.breaking], whole=True)
+    for title, verdict in (("Versions: what applies", Verdict.APPLIES), ("Versions: what may apply", Verdict.UNKNOWN)):
+        found = [each for each in upgrade.of(verdict) if each.is_required and each not in upgrade.breaking]
+        yield Lines(title, [_line(each) for each in found])
+    usable = [
+        line for each, line in zip(upgrade.holes, _hole_lines(upgrade), strict=True) if each.usable != Verdict.NOT
+    ]
+    yield Lines("Versions: known holes", usable)
+
+
 def _standing(key: str, version: str) -> str:
     if key == "gke" or standing(key, version) == Standing.RAN:
         return ""

@@ -109,7 +109,8 @@ def upgrade_by(moves: tuple[Move, ...], plan: FleetPlan, evidence: Evidence | No
     )
     if kueue is None:
         return result
-    return replace(result, turns=tuple(_turns(kueue, plan)), holes=tuple(hole_changes(kueue, judged)))
+    holes = () if kueue.unknown else tuple(hole_changes(kueue, judged))
+    return replace(result, turns=tuple(_turns(kueue, plan)), holes=holes)
 
 
 def _findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from berth.diagnostics import join_or
 from berth.jobs.kinds import kinds
+from berth.text import pluralize
 from berth.upgrade.evidence import Evidence, JobObject
 from berth.upgrade.judgement import EXISTING, Judgement, applies, is_not, listed, unknown
 
@@ -41,21 +42,22 @@ def judge_jobs(asked: Mapping[str, Any], evidence: Evidence) -> Judgement:
     wanted = asked["kinds"]
     if wanted == "any":
         what = asked.get("says") or asked["api_version"]
-        return unknown(f"no object with {what} {_read(evidence)}; compare what is in no file: {asked['look']}")
+        return unknown(f"{_none_of(f'object with {what}', evidence)}: {asked['look']}")
     queued = evidence.queued_frameworks
     frameworks = [_framework_of_kind().get(kind) for kind in wanted]
     if queued is not None and None not in frameworks and not set(frameworks) & set(queued):
         return is_not(f"the stack does not queue {join_or(wanted)}")
     which = " of that form" if any(each.kind in wanted for each in evidence.objects) else ""
     command = f"kubectl get {','.join(kind.lower() for kind in wanted)} -A"
-    return unknown(f"no {join_or(wanted)}{which} {_read(evidence)}; look for those of no file with {command}")
+    return unknown(f"{_none_of(f'{join_or(wanted)}{which}', evidence)}: {command}")
 
 
-def _read(evidence: Evidence) -> str:
+def _none_of(what: str, evidence: Evidence) -> str:
+    """Return that nothing of the kind was read, and that others may be in no file."""
     if not evidence.source:
-        return "was looked for in a file"
+        return f"no manifest was read; look for a {what}"
     count = len(evidence.objects)
-    return f"is among the {count} object{'' if count == 1 else 's'} of {evidence.source}"
+    return f"no {what} is among the {pluralize(count, 'object')} of {evidence.source}; look for others in the cluster"
 
 
 def _is_asked(asked: Mapping[str, Any], job: JobObject) -> bool:
