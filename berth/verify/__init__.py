@@ -2,6 +2,6 @@
 
 from berth.verify.answers import LiveObjects, read_live_objects
 from berth.verify.compare import verify_cluster
-from berth.verify.findings import Difference, Learned, Verification
+from berth.verify.findings import Learned, LiveDifference, Verification
 
-__all__ = ["Difference", "Learned", "LiveObjects", "Verification", "read_live_objects", "verify_cluster"]
+__all__ = ["Learned", "LiveDifference", "LiveObjects", "Verification", "read_live_objects", "verify_cluster"]

@@ -6,7 +6,7 @@ from berth.clock import as_of
 from berth.nodes import fleet_nodes
 from berth.plan.fleet import FleetPlan
 from berth.verify.answers import KINDS, LiveObjects
-from berth.verify.findings import Difference, Learned, Verification
+from berth.verify.findings import Learned, LiveDifference, Verification
 from berth.verify.nodes import NodeComparison
 from berth.verify.objects import object_differences, offer_findings, other_objects, predicted_objects
 
@@ -25,7 +25,7 @@ def verify_cluster(plan: FleetPlan, live: LiveObjects) -> Verification:
         differences=(
             *(comparison.differences() if has_nodes else ()),
             *object_differences(plan, live),
-            *(each for each in offers if isinstance(each, Difference)),
+            *(each for each in offers if isinstance(each, LiveDifference)),
         ),
         learned=(*comparison.learned(), *(each for each in offers if isinstance(each, Learned))),
         compared=(*comparison.compared(), *_compared_objects(plan, live)),

@@ -9,7 +9,7 @@ from berth.clock import as_of
 from berth.document import Block, Heading, Lines, Table
 from berth.plan.fleet import FleetPlan
 from berth.text import abbreviate_names, pluralize
-from berth.verify.findings import Difference, Verification
+from berth.verify.findings import LiveDifference, Verification
 
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
@@ -41,7 +41,7 @@ def _lines(result: Verification) -> Iterator[tuple[str, ...]]:
         yield f"{each.subject}: {each.what} is {each.live} instead of {each.predicted}{on}", each.meaning
 
 
-def _nodes(difference: Difference) -> str:
+def _nodes(difference: LiveDifference) -> str:
     names = difference.objects
     return names[0] if len(names) == 1 else f"{len(names)} nodes, such as {names[0]}"
 

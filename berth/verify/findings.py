@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Difference(Struct, frozen=True, kw_only=True):
+class LiveDifference(Struct, frozen=True, kw_only=True):
     """Something that is not as predicted. `meaning` says for which jobs or queues it matters, and how.
 
     `subject` is `pool l4` or `ResourceFlavor l4`, `what` the label, taint, resource or field; `predicted` and `live`
@@ -36,7 +36,7 @@ class Verification(Struct, frozen=True, kw_only=True):
     have.
     """
 
-    differences: tuple[Difference, ...]
+    differences: tuple[LiveDifference, ...]
     learned: tuple[Learned, ...]
     compared: tuple[str, ...]
     not_compared: tuple[str, ...]

@@ -14,7 +14,7 @@ from berth.nodes import NodeGroup
 from berth.nodes.model import HOSTNAME, NODE_POOL, ZONE
 from berth.plan.fleet import FleetPlan
 from berth.text import format_range, pluralize
-from berth.verify.findings import Difference, Learned
+from berth.verify.findings import Learned, LiveDifference
 from berth.yaml_loader import load_table
 
 _NotedNodes = dict[tuple[str, str, str, str, str], list[str]]
@@ -66,12 +66,12 @@ class NodeComparison:
             if pool not in self._found and not self._bounds(pool).min:
                 yield f"pool {pool} has no node now, so its labels, taints and resources are not compared"
 
-    def differences(self) -> Iterator[Difference]:
+    def differences(self) -> Iterator[LiveDifference]:
         """Yield every difference; equal ones of several nodes are one."""
         for pool in self._pools():
             yield from self._count_difference(pool)
         for (subject, what, predicted, live, meaning), names in self._differences.items():
-            yield Difference(
+            yield LiveDifference(
                 subject=subject, what=what, predicted=predicted, live=live, meaning=meaning, objects=tuple(names)
             )
 
@@ -175,7 +175,7 @@ class NodeComparison:
     def _bounds(self, pool: str) -> Any:
         return next(group.pool_nodes for group in self._groups if group.pool == pool)
 
-    def _count_difference(self, pool: str) -> Iterator[Difference]:
+    def _count_difference(self, pool: str) -> Iterator[LiveDifference]:
         bounds, count = self._bounds(pool), len(self._found.get(pool, ()))
         if bounds.min <= count <= bounds.max:
             return
@@ -186,7 +186,7 @@ class NodeComparison:
             else f"quota of flavor {group.flavor} counts {bounds.max}, so {count - bounds.max} of them stay idle"
         )
         names = tuple(self._found.get(pool, ()))
-        yield Difference(
+        yield LiveDifference(
             subject=f"pool {pool}",
             what="nodes",
             predicted=format_range(bounds),

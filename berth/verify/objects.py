@@ -14,7 +14,7 @@ from berth.manifests.workloads.values import as_mapping, is_mapping
 from berth.nodes import FleetNodes
 from berth.plan.fleet import FleetPlan
 from berth.verify.answers import LiveObject, LiveObjects
-from berth.verify.findings import Difference, Learned
+from berth.verify.findings import Learned, LiveDifference
 from berth.yaml_loader import load_table
 
 _QUANTITIES: Final = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight")
@@ -23,7 +23,7 @@ _ABSENT: Final = "no such object"
 _Path = tuple[str | int, ...]
 
 
-def object_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[Difference]:
+def object_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[LiveDifference]:
     """Yield how the flavors, queues, cohorts, topologies and priorities of a cluster differ from the plan's."""
     for kind, predicted in predicted_objects(plan).items():
         there = live.of_kind(kind)
@@ -33,10 +33,10 @@ def object_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[Differenc
             subject = f"{kind} {name}"
             if name not in there:
                 meaning = _meaning(plan, kind, name, (), "", "")
-                yield Difference(subject=subject, what="object", predicted="exists", live=_ABSENT, meaning=meaning)
+                yield LiveDifference(subject=subject, what="object", predicted="exists", live=_ABSENT, meaning=meaning)
                 continue
             for path, before, after in _field_differences((), _fields(manifest), _fields(there[name])):
-                yield Difference(
+                yield LiveDifference(
                     subject=subject,
                     what=_path_text(path),
                     predicted=before,
@@ -75,7 +75,7 @@ def predicted_objects(plan: FleetPlan) -> dict[str, dict[str, Mapping[str, objec
     return by_kind
 
 
-def offer_findings(nodes: FleetNodes, live: LiveObjects, source: str) -> Iterator[Difference | Learned]:
+def offer_findings(nodes: FleetNodes, live: LiveObjects, source: str) -> Iterator[LiveDifference | Learned]:
     """Yield predicted storage drivers and classes that are missing, and those of an existing cluster as learned."""
     offers = (
         ("CSIDriver", nodes.storage_drivers, "pods that mount such volumes stay pending"),
@@ -89,7 +89,7 @@ def offer_findings(nodes: FleetNodes, live: LiveObjects, source: str) -> Iterato
         for name in predicted:
             if name not in there:
                 subject = f"{kind} {name}"
-                yield Difference(subject=subject, what="object", predicted="exists", live=_ABSENT, meaning=meaning)
+                yield LiveDifference(subject=subject, what="object", predicted="exists", live=_ABSENT, meaning=meaning)
         if nodes.open_reason is not None:
             for name in there:
                 row = f'- {{kind: {kind}, name: {name}, source: "{source}"}}'
