@@ -89,7 +89,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     `confidential` are the confidential VM types that it supports.
 
     `boot_disk_types` are the allowed boot disks, empty for any. `accelerator_network_profile` is the value that GKE
-    accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
+    accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it. With it, the
+    node's driver offers `network_devices` devices of the DeviceClass `device_class`; 0 if no source tells how many.
 
     `topology_levels` are the node labels with a node's location, widest first; may be empty. `aggregate_type` (an
     acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) are needed to reserve such machines by the chip.
@@ -118,6 +119,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     fraction: int = 1
     confidential: tuple[str, ...] = ()
     dranet: bool = False
+    device_class: str | None = None
+    network_devices: int = 0
     topology_levels: tuple[str, ...] = ()
     aggregate_type: str | None = None
     aggregate_family: str | None = None

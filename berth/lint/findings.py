@@ -8,14 +8,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Problems, Severity, format_path, join_words
+from berth.jobs.claims import Claims
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.lint import dws, local_queues, machines
+from berth.lint.claims import check_claims
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import check_name, check_pod_group, check_refusals
-from berth.lint.pod_rules import check_pod_rules, check_resource_claims
+from berth.lint.pod_rules import check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
@@ -74,6 +76,7 @@ def lint_documents(
     """
     all_documents = list(documents)
     groups = PodGroups(all_documents)
+    context.claims = Claims(context.plan, all_documents)
     for document in all_documents:
         for path, value in _objects(document.value):
             if get_nested(value, "kind") == PROVISIONING_REQUEST:
@@ -103,6 +106,7 @@ def _lint_jobs(
         namespaced_job = groups.join(job)
         if team is not None and "namespace" not in as_mapping(namespaced_job.metadata.value):
             namespaced_job = replace(namespaced_job, namespace=team.namespace)
+        namespaced_job = context.claims.with_devices(namespaced_job)
         queue_name, admission = _check_job(context, namespaced_job, team)
         job_problems = Problems([*read_problems, *problems.entries])
         problems.entries.clear()
@@ -143,13 +147,13 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     local_queues.warn_if_held(submitted)
     check_pod_security(submitted)
     check_pod_rules(submitted)
-    check_resource_claims(submitted)
     check_refusals(submitted)
     local_queues.check_priority(submitted)
     local_queues.warn_if_unread(submitted)
     if not job.pod_sets:
         return submitted.queue_name, ""
     faults_before = _count_faults(problems)
+    check_claims(submitted)
     machines.check_node_shapes(submitted)
     trial = try_admission(submitted) if _count_faults(problems) == faults_before else None
     if trial is not None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.jobs.claims import Claims
 from berth.jobs.job_manifests import JobManifest
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
@@ -23,6 +24,7 @@ class LintContext:
 
     def __init__(self, plan: FleetPlan) -> None:
         self.plan = plan
+        self.claims = Claims(plan)
         self.simulated: SimulatedFleet = build_simulated_fleet(plan)
         self.queues = {queue.name: queue for queue in plan.cluster_queues}
         self.local_queues = {(door.namespace, door.name): door for q in plan.cluster_queues for door in q.local_queues}

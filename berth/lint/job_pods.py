@@ -47,7 +47,8 @@ class JobPods(Struct, frozen=True):
                             spec.child(key, {}).child(index, {}).child("resources", {}).child(section, amounts)
                         )
                         return amounts_source.child(resource, amounts[resource])
-        return spec
+        claims = (read_pod_spec(self.template) or {}).get("resourceClaims")
+        return claims if claims is not None and resource in self.submitted.context.claims.resource_of.values() else spec
 
 
 def list_job_pods(job: SubmittedJob) -> list[JobPods]:

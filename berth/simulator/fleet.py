@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from berth.diagnostics import Problem, Problems
+from berth.jobs.claims import NO_CLAIMS, Claims
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorQuotasPlan, QuotaLimits
 from berth.simulator.integrations import Integrations, integrations
@@ -37,6 +38,7 @@ class SimulatedFleet(Struct, frozen=True):
 
     `local_queues`: local queue → cluster queue. `queue_display_names` and `queue_owners`: cluster queue → its name in
     output, its owner. `accelerator_nouns`: flavor and resource → noun for its accelerators. `priorities` are by name.
+    `claims` are the devices that pods claim.
     """
 
     name: str
@@ -48,6 +50,7 @@ class SimulatedFleet(Struct, frozen=True):
     priorities: Mapping[str, int] = field(default_factory=dict[str, int])
     default_priority: int = 0
     integrations: Integrations = Integrations()
+    claims: Claims = NO_CLAIMS
 
     def find_queue(self, name: str) -> str | None:
         """Return the cluster queue by its name, its display name or a local queue `namespace/name`; None if unknown."""
@@ -81,6 +84,7 @@ def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
         priorities={priority.name: priority.value for priority in plan.priorities},
         default_priority=next((priority.value for priority in plan.priorities if priority.default), 0),
         integrations=integrations(plan),
+        claims=Claims(plan),
     )
 
 
