@@ -2,7 +2,7 @@
 
 Pure: standard library, YAML and the plan's word for a taint. The data is `accelerators.yaml` (a row per machine type),
 `cpu_machines.yaml` (a row per series without accelerators), `zones.yaml`, `quotas.yaml` and `releases.yaml`; each is
-read at first use. A new accelerator is a new row there.
+read at first use. `tables.yaml` has the day of each. A new accelerator is a new row there.
 """
 
 from berth.catalog.allocatable import Allocatable, allocatable, node_allocatable
@@ -39,6 +39,7 @@ from berth.catalog.table import (
     provisioning,
     taints,
 )
+from berth.catalog.tables import FactTable, fact_tables
 from berth.catalog.zones import ListedZones, listed_zones, region_of_zone, zone_table, zones_in
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "AttachableGpus",
     "Availability",
     "Confidence",
+    "FactTable",
     "Generation",
     "GkeLimits",
     "GkeTaints",
@@ -75,6 +77,7 @@ __all__ = [
     "divisible_shape",
     "end_of_support",
     "extended_resource",
+    "fact_tables",
     "generations",
     "gpudirect",
     "labels",

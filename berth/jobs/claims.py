@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest
-from berth.jobs.pod_set import PodSet
-from berth.jobs.pods import read_pod_spec
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.pod_set import FieldSteps, PodSet
+from berth.jobs.values import get_nested
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.fleet import FleetPlan
 
@@ -28,14 +27,6 @@ class ClaimTemplate(Struct, frozen=True):
 
     devices: Mapping[str, int] = field(default_factory=dict[str, int])
     refusal: str = ""
-
-
-class PodClaim(Struct, frozen=True):
-    """A claim of a pod: its place, and the ResourceClaimTemplate or the ResourceClaim that it names."""
-
-    source: SourceValue
-    template: str | None
-    claim: str | None
 
 
 class Claims:
@@ -71,22 +62,26 @@ class Claims:
 
     def with_devices(self, job: JobManifest) -> JobManifest:
         """Return the job with the devices that its pods claim among their requests."""
-        if not self.templates or not job.pod_sets or len(job.templates) != len(job.pod_sets):
+        if not self.templates or not job.pod_sets:
             return job
-        counted = [
-            _with_requests(pod_set, self._counted(template, job.namespace))
-            for template, pod_set in zip(job.templates, job.pod_sets, strict=True)
-        ]
-        return replace(job, pod_sets=tuple(counted))
+        counted = tuple(self._with_devices(each, job.namespace) for each in job.pod_sets)
+        return replace(
+            job, pod_sets=counted, group=tuple(self._with_devices(each, job.namespace) for each in job.group)
+        )
 
-    def _counted(self, template: SourceValue, namespace: str) -> Counter[str]:
-        total: Counter[str] = Counter()
-        for claim in read_claims(template):
-            known = self.templates.get((namespace, claim.template or ""))
+    def _with_devices(self, pod_set: PodSet, namespace: str) -> PodSet:
+        requests: Counter[str] = Counter()
+        paths: dict[str, FieldSteps] = {}
+        for claim in pod_set.claims:
+            known = self.templates.get((namespace, claim.name)) if claim.kind == TEMPLATE_KIND else None
             for device_class, count in known.devices.items() if known is not None else ():
-                if device_class in self.resource_of:
-                    total[self.resource_of[device_class]] += count
-        return total
+                if (resource := self.resource_of.get(device_class)) is not None:
+                    requests[resource] += count
+                    paths.setdefault(resource, claim.path)
+        if not requests:
+            return pod_set
+        requested, located = {**pod_set.requests, **requests}, {**paths, **pod_set.request_paths}
+        return replace(pod_set, requests=requested, request_paths=located)
 
 
 NO_CLAIMS = Claims(None)
@@ -95,24 +90,6 @@ NO_CLAIMS = Claims(None)
 
 def _kind(value: object) -> object:
     return get_nested(value, "kind")
-
-
-def _with_requests(pod_set: PodSet, devices: Mapping[str, int]) -> PodSet:
-    return replace(pod_set, requests={**pod_set.requests, **devices}) if devices else pod_set
-
-
-def read_claims(template: SourceValue) -> list[PodClaim]:
-    """Return the claims of a pod template's `resourceClaims`."""
-    claims = (read_pod_spec(template) or {}).get("resourceClaims")
-    return [
-        PodClaim(claims.child(index, each), _text(each, "resourceClaimTemplateName"), _text(each, "resourceClaimName"))
-        for index, each in enumerate(as_list(claims.value) if claims is not None else ())
-    ]
-
-
-def _text(value: object, key: str) -> str | None:
-    written = as_mapping(value).get(key)
-    return None if written is None else str(written)
 
 
 def read_claim_template(value: object) -> ClaimTemplate:

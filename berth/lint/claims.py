@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from berth.diagnostics import did_you_mean, join_quoted
-from berth.jobs.claims import PodClaim, read_claims
+from berth.jobs.claims import TEMPLATE_KIND
+from berth.jobs.pod_set import ObjectReference
 from berth.jobs.pods import read_pod_spec
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
@@ -20,9 +21,9 @@ def check_claims(job: SubmittedJob) -> None:
     """Report claims that Kueue refuses or cannot count, and pods that leave the network of their nodes unused."""
     for template in job.job.templates:
         _check_references(template)
-        for claim in read_claims(template):
-            _check_claim(job, claim)
     for pods in list_job_pods(job):
+        for claim in pods.pod_set.claims:
+            _check_claim(pods, claim)
         _check_devices(pods)
 
 
@@ -36,55 +37,47 @@ def _check_references(template: SourceValue) -> None:
             for position, used in enumerate(as_list(get_nested(container, "resources", "claims"))):
                 name = str(get_nested(used, "name"))
                 if name not in names:
-                    source = spec[key].child(index, container).child("resources", None).child("claims", None)
+                    source = spec[key].child(index, None).child("resources", None).child("claims", None)
                     hint = did_you_mean(name, names) or "; write the claim there"
                     message = f"a container uses claim '{name}', which resourceClaims does not list, {_API_REFUSES}"
                     source.child(position, used).fault("bad-claim", message + hint)
 
 
-def _check_claim(job: SubmittedJob, claim: PodClaim) -> None:
+def _check_claim(pods: JobPods, claim: ObjectReference) -> None:
+    job, source = pods.submitted, pods.at(claim.path)
     claims, namespace = job.context.claims, job.local_queue.namespace
-    if claim.template is None:
-        if claim.claim is None:
-            message = f"names neither a template nor a claim, {_API_REFUSES}; write resourceClaimTemplateName"
-            claim.source.fault("bad-claim", message)
-        else:
-            message = f"its pods share the ResourceClaim '{claim.claim}': Kueue does not count its devices"
-            job.warn("not-checked", claim.source.path, f"{message}, and they run only where those devices are")
-        return
-    known = claims.templates.get((namespace, claim.template))
     if claims.is_known and not claims.resource_of:
         message = "no device class is mapped to a resource, so Kueue never admits pods with claims"
         remedy = "write kueue.resources.deviceClassMappings, or request an extended resource"
-        claim.source.fault("not-covered", f"{message}; {remedy}")
+        source.fault("not-covered", f"{message}; {remedy}")
+        return
+    if claim.kind != TEMPLATE_KIND:
+        message = f"its pods share the ResourceClaim '{claim.name}': Kueue does not count its devices"
+        job.warn("not-checked", source.path, f"{message}, and they run only where those devices are")
         return
     if not claims.is_known:
         message = (
             "not checked: whether the configuration of Kueue, which the stack file does not say, counts its devices"
         )
-        job.warn("not-checked", claim.source.path, message)
+        job.warn("not-checked", source.path, message)
+    known = claims.templates.get((namespace, claim.name))
     if known is None:
         names = [name for space, name in claims.templates if space == namespace]
-        hint = did_you_mean(claim.template, names) or (f"; it has {join_quoted(names)}" if names else "")
-        where = f"no ResourceClaimTemplate '{claim.template}' in the files or of the platform in '{namespace}'{hint}"
-        job.warn("not-checked", claim.source.path, f"{where}; without it, Kueue never admits the job")
+        hint = did_you_mean(claim.name, names) or (f"; it has {join_quoted(names)}" if names else "")
+        where = f"no ResourceClaimTemplate '{claim.name}' in the files or of the platform in '{namespace}'{hint}"
+        job.warn("not-checked", source.path, f"{where}; without it, Kueue never admits the job")
         return
     if known.refusal:
-        message = f"ResourceClaimTemplate '{claim.template}' {known.refusal}, or Kueue never admits the job"
-        same = [
-            each.name
-            for team in job.context.plan.teams
-            if team.name == job.local_queue.team
-            for each in team.claim_templates
-            if each.device_class in known.devices
-        ]
+        message = f"ResourceClaimTemplate '{claim.name}' {known.refusal}, or Kueue never admits the job"
+        team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
+        same = [each.name for each in team.claim_templates if each.device_class in known.devices]
         remedy = f"; or write resourceClaimTemplateName: {same[0]}, which the platform provides" if same else ""
-        claim.source.fault("bad-claim", message + remedy)
+        source.fault("bad-claim", message + remedy)
     if claims.is_known:
         for device_class in known.devices.keys() - claims.resource_of.keys():
             message = f"no resource counts devices of the class '{device_class}', so Kueue never admits the job"
             remedy = "map the class in kueue.resources.deviceClassMappings of the platform's stack file"
-            claim.source.fault("not-covered", f"{message}; {remedy}")
+            source.fault("not-covered", f"{message}; {remedy}")
 
 
 def _check_devices(pods: JobPods) -> None:
@@ -98,8 +91,8 @@ def _check_devices(pods: JobPods) -> None:
             message = (
                 f"a pod claims {wanted[resource]} devices of {resource}, but a node of {job.queue_name} has {most}"
             )
-            pods.spec_field("resourceClaims").fault("no-shape", message)
-    if devices and len(devices) == len(_flavors(pods)) and not read_claims(pods.template) and _needs_network(pods):
+            pods.request_source(resource).fault("no-shape", message)
+    if devices and len(devices) == len(_flavors(pods)) and not pods.pod_set.claims and _needs_network(pods):
         remedy = _remedy(pods, devices[0])
         message = "its pods claim no network device, so they reach each other only over the node's first network"
         job.warn("no-claim", pods.spec_field("containers").path, f"{message}; {remedy}")

@@ -37,7 +37,7 @@ def read_arrivals(
 
     `claims` are those of the fleet and of the manifests that are submitted together.
     """
-    for job in map((claims or fleet.claims).with_devices, read_jobs(manifest)):
+    for job in map((claims or fleet.claims).with_devices, read_jobs(manifest, fleet.namespaces)):
         if _is_left_out(job, fleet) or not groups.is_first(job):
             continue
         queue, priority = _resolve_queue(job, fleet), _resolve_priority(job, fleet)

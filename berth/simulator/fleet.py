@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from berth.diagnostics import Problem, Problems
 from berth.jobs.claims import NO_CLAIMS, Claims
+from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults, namespace_defaults
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorQuotasPlan, QuotaLimits
 from berth.simulator.integrations import Integrations, integrations
@@ -51,6 +52,7 @@ class SimulatedFleet(Struct, frozen=True):
     default_priority: int = 0
     integrations: Integrations = Integrations()
     claims: Claims = NO_CLAIMS
+    namespaces: NamespaceDefaults = NO_NAMESPACE_DEFAULTS
 
     def find_queue(self, name: str) -> str | None:
         """Return the cluster queue by its name, its display name or a local queue `namespace/name`; None if unknown."""
@@ -85,6 +87,7 @@ def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
         default_priority=next((priority.value for priority in plan.priorities if priority.default), 0),
         integrations=integrations(plan),
         claims=Claims(plan),
+        namespaces=namespace_defaults(plan),
     )
 
 

@@ -113,7 +113,7 @@ class ScenarioReader(Struct):
     def add(self, documents: Iterable[ManifestDocument]) -> None:
         """Add the steps of documents."""
         documents = list(documents)
-        groups, claims = PodGroups(documents), self.fleet.claims.with_documents(documents)
+        groups, claims = PodGroups(documents, self.fleet.namespaces), self.fleet.claims.with_documents(documents)
         submission = Submission(self.fleet, [])
         for document in documents:
             problems = Problems()

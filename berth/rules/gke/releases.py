@@ -1,6 +1,6 @@
 """Rules on the age of a GKE version: minor versions past their end of support, and exact patches.
 
-The dates are data (`releases.yaml`). They are compared with the date of the table, not with the clock.
+The dates are data (`releases.yaml`). They are compared with the day of `berth.clock`.
 """
 
 from __future__ import annotations
