@@ -12,6 +12,7 @@ from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compar
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
+    NETWORK_DEVICE_CLASSES,
     AttachableGpus,
     Availability,
     Confidence,
@@ -45,6 +46,7 @@ from berth.catalog.zones import ListedZones, listed_zones, region_of_zone, zone_
 __all__ = [
     "CORES",
     "CPU",
+    "NETWORK_DEVICE_CLASSES",
     "AcceleratorQuotas",
     "Allocatable",
     "AttachableGpus",

@@ -68,6 +68,25 @@ _PROVISIONING_MODELS: tuple[ProvisioningModel, ...] = (
 )
 
 
+NETWORK_DEVICE_CLASSES = ("mrdma.google.com", "netdev.google.com")
+"""The DeviceClasses of GKE's DRANET: interfaces with RDMA, and other interfaces."""
+
+
+class NetworkDevices(Struct, frozen=True, kw_only=True):
+    """Interfaces of a node that pods can claim: those with `rdma`, and `other` ones besides the node's first.
+
+    Source: GKE's autoscaler 7d25050 (2026-08-21), `machinetypes/dranet.go`.
+    """
+
+    rdma: int = 0
+    other: int = 0
+
+    @property
+    def by_class(self) -> dict[str, int]:
+        """DeviceClass → devices of the node."""
+        return dict(zip(NETWORK_DEVICE_CLASSES, (self.rdma, self.other), strict=True))
+
+
 class Machine(Struct, frozen=True, kw_only=True):
     """One machine type as a node. Counts are per node; `memory_gb` is in Google's GB (GiB in Kubernetes).
 
@@ -89,8 +108,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     `confidential` are the confidential VM types that it supports.
 
     `boot_disk_types` are the allowed boot disks, empty for any. `accelerator_network_profile` is the value that GKE
-    accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it. With it, the
-    node's driver offers `network_devices` devices of the DeviceClass `device_class`; 0 if no source tells how many.
+    accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it. Pods then
+    claim the node's `network_devices`, None if no source tells how many.
 
     `topology_levels` are the node labels with a node's location, widest first; may be empty. `aggregate_type` (an
     acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) are needed to reserve such machines by the chip.
@@ -119,8 +138,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     fraction: int = 1
     confidential: tuple[str, ...] = ()
     dranet: bool = False
-    device_class: str | None = None
-    network_devices: int = 0
+    network_devices: NetworkDevices | None = None
     topology_levels: tuple[str, ...] = ()
     aggregate_type: str | None = None
     aggregate_family: str | None = None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from berth import catalog
+from berth.catalog import Machine
 from berth.plan.configuration import DeviceMappingPlan
 from berth.plan.kueue import ClaimTemplatePlan, NetworkDevicesPlan
 from berth.planner.context import PlanningContext
@@ -21,21 +23,23 @@ _FIRST_RELEASE = (0, 18)
 def flavor_devices(context: PlanningContext, pools: Sequence[PlannedPool]) -> NetworkDevicesPlan | None:
     """Return the devices of a flavor's nodes; None without DRANET, or if its Kueue cannot count them.
 
-    Claims fit on all of its pools: the devices are those of the machine with the fewest for each accelerator.
+    They are interfaces with RDMA if the machine has any. Claims fit on all of its pools: the devices are those of the
+    machine with the fewest for each accelerator.
     """
     if not _counts_claims(context.spec.kueue) or any(pool.spec.networking != "dranet" for pool in pools):
         return None
     machines = [pool.hardware.machine for pool in pools]
-    fewest = min(machines, key=lambda each: each.network_devices / (each.accelerators or 1))
-    device_class = fewest.device_class
-    if device_class is None or not fewest.network_devices:
-        return None
-    return NetworkDevicesPlan(
-        device_class=device_class,
-        resource=_counted_as(context.spec.kueue.resources.device_class_mappings, device_class),
-        per_node=fewest.network_devices,
-        accelerators=fewest.accelerators,
-    )
+    for name in catalog.NETWORK_DEVICE_CLASSES:
+        counts = [(_number(each, name), each.accelerators) for each in machines]
+        number, accelerators = min(counts, key=lambda each: each[0] / each[1])
+        if number:
+            resource = _counted_as(context.spec.kueue.resources.device_class_mappings, name)
+            return NetworkDevicesPlan(device_class=name, resource=resource, per_node=number, accelerators=accelerators)
+    return None
+
+
+def _number(machine: Machine, device_class: str) -> int:
+    return machine.network_devices.by_class[device_class] if machine.network_devices is not None else 0
 
 
 def _counts_claims(spec: KueueSpec) -> bool:
