@@ -131,6 +131,24 @@ def test_only_the_engine_knows_pulumi_inside_berth() -> None:
     assert {room_of(module) for module in knowing} == {"berth.engine"}
 
 
+NETWORK = {
+    "urllib.request", "urllib.error", "http.client", "socket", "ssl", "ftplib", "smtplib", "telnetlib", "xmlrpc.client",
+ "requests", "httpx", "aiohttp", "urllib3", "websockets", "webbrowser",
+}  # fmt: skip
+"""Modules that open a connection."""
+
+
+def test_only_the_opener_opens_a_url() -> None:
+    """It refuses redirects to other hosts, tokens without encryption and endless answers, for every caller."""
+    assert {m for m in FILES if any(within(i, each) for i in imports(m) for each in NETWORK)} == {"berth.opener"}
+    scripts = [
+        file
+        for file in (ROOT / "scripts").glob("*.py")
+        if re.search(r"\b(urllib\.request|http\.client|socket)\b", file.read_text(encoding="utf-8"))
+    ]
+    assert scripts == []
+
+
 def test_berth_never_imports_components_or_stacks() -> None:
     """Imports run from the program to the stacks, the components and berth, and never back."""
     order = ["__main__", "packages", "stacks", "components", "berth"]
