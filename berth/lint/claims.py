@@ -63,9 +63,15 @@ def _check_claim(pods: JobPods, claim: ObjectReference) -> None:
     known = claims.templates.get((namespace, claim.name))
     if known is None:
         names = [name for space, name in claims.templates if space == namespace]
-        hint = did_you_mean(claim.name, names) or (f"; it has {join_quoted(names)}" if names else "")
-        where = f"no ResourceClaimTemplate '{claim.name}' in the files or of the platform in '{namespace}'{hint}"
-        job.warn("not-checked", source.path, f"{where}; without it, Kueue never admits the job")
+        if hint := did_you_mean(claim.name, names):
+            message = f"no ResourceClaimTemplate '{claim.name}' in namespace '{namespace}'{hint}"
+            source.fault("bad-claim", message)
+            return
+        known_names = f"; the platform has {join_quoted(names)}" if names else ""
+        message = (
+            f"not checked: whether '{namespace}' has the ResourceClaimTemplate '{claim.name}', which is not in the"
+        )
+        job.warn("not-checked", source.path, f"{message} files{known_names}")
         return
     if known.refusal:
         message = f"ResourceClaimTemplate '{claim.name}' {known.refusal}, or Kueue never admits the job"

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from berth.diagnostics import Problem, Problems, Severity, format_path, join_words
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
+from berth.jobs.known_objects import KnownObjects
 from berth.jobs.namespaces import NamespaceDefaults, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
@@ -21,6 +22,8 @@ from berth.lint.pod_rules import check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
+from berth.lint.rollouts import check_rollout, warn_of_late_volumes
+from berth.lint.surroundings import check_surroundings
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
@@ -68,16 +71,22 @@ class Finding(Struct, frozen=True):
 
 
 def lint_documents(
-    documents: Iterable[ManifestDocument], context: LintContext, team: TeamPlan | None = None
+    documents: Iterable[ManifestDocument],
+    context: LintContext,
+    team: TeamPlan | None = None,
+    beside: Iterable[ManifestDocument] = (),
 ) -> Iterator[Finding]:
     """Yield one finding for each job and each ProvisioningRequest; other objects are skipped.
 
-    Objects without a namespace get that of `team`.
+    Objects without a namespace get that of `team`. `beside` are objects that the jobs find in their namespace.
     """
     all_documents = list(documents)
     defaults = namespace_defaults(context.plan, team.namespace if team is not None else "default")
     groups = PodGroups(all_documents, defaults)
-    context.claims = context.claims.with_documents(all_documents)
+    context.claims, context.objects = (
+        context.claims.with_documents(all_documents),
+        KnownObjects([*all_documents, *beside]),
+    )
     for document in all_documents:
         for path, value in _objects(document.value):
             if get_nested(value, "kind") == PROVISIONING_REQUEST:
@@ -157,11 +166,14 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         return submitted.queue_name, ""
     faults_before = _count_faults(problems)
     check_claims(submitted)
+    check_surroundings(submitted)
+    warn_of_late_volumes(submitted)
     machines.check_node_shapes(submitted)
     trial = try_admission(submitted) if _count_faults(problems) == faults_before else None
     if trial is not None:
         machines.check_capacity(submitted)
         machines.check_assigned_flavors(submitted, trial.flavors)
+        check_rollout(submitted)
     dws.check_queued_pods(submitted)
     return submitted.queue_name, trial.text if trial is not None else ""
 

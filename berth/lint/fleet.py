@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from berth.jobs.claims import Claims
 from berth.jobs.job_manifests import JobManifest
+from berth.jobs.known_objects import KnownObjects
+from berth.nodes import FleetNodes, fleet_nodes
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet
@@ -24,7 +26,7 @@ class LintContext:
 
     def __init__(self, plan: FleetPlan) -> None:
         self.plan = plan
-        self.claims = Claims(plan)
+        self.claims, self.objects = Claims(plan), KnownObjects()
         self.simulated: SimulatedFleet = build_simulated_fleet(plan)
         self.queues = {queue.name: queue for queue in plan.cluster_queues}
         self.local_queues = {(door.namespace, door.name): door for q in plan.cluster_queues for door in q.local_queues}
@@ -39,6 +41,11 @@ class LintContext:
     def workers(self) -> WorkerSimulators:
         """Empty simulators of a manager's workers."""
         return WorkerSimulators(self.simulated.setup)
+
+    @cached_property
+    def nodes(self) -> FleetNodes:
+        """The nodes of the fleet, and what its cluster offers beside them."""
+        return fleet_nodes(self.plan)
 
     @property
     def integrations(self) -> Integrations:

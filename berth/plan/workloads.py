@@ -193,11 +193,15 @@ class LeaderWorkerSetPlan(Struct, frozen=True, kw_only=True):
 
 
 class DeploymentPlan(Struct, frozen=True, kw_only=True):
-    """A Deployment of `replicas` pods; Kueue admits each pod by itself."""
+    """A Deployment of `replicas` pods; Kueue admits each pod by itself.
+
+    `stops_first`: an update stops a pod before it starts another, because the queue has no room for more pods.
+    """
 
     submission: SubmissionPlan
     pod: PodPlan
     replicas: int
+    stops_first: bool = False
 
     @property
     def pod_count(self) -> int:
