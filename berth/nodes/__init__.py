@@ -4,7 +4,7 @@ Pure: the plan, the catalog and tables. Everything that speaks of nodes asks her
 verify.
 """
 
-from berth.nodes.groups import fleet_nodes
+from berth.nodes.groups import fleet_nodes, pool_nodes
 from berth.nodes.model import ABSENT, FleetNodes, Label, Maker, NodeGroup
 
-__all__ = ["ABSENT", "FleetNodes", "Label", "Maker", "NodeGroup", "fleet_nodes"]
+__all__ = ["ABSENT", "FleetNodes", "Label", "Maker", "NodeGroup", "fleet_nodes", "pool_nodes"]

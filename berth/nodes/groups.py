@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from berth import catalog
 from berth.nodes.cluster import device_classes_of, runtime_classes, storage_drivers
 from berth.nodes.facts import node_facts
@@ -24,29 +26,38 @@ _EXISTING: Final = "the cluster is an existing one, of which the stack file stat
 
 
 def fleet_nodes(plan: FleetPlan) -> FleetNodes:
-    """Return the nodes of the cluster of a plan. A manager of MultiKueue has none: its workers' plans have them."""
-    groups = tuple(group for pool in plan.own_pools for group in _pool_groups(plan, pool))
+    """Return the nodes of a fleet: those of its cluster, or of the clusters of its workers."""
+    groups = tuple(group for pool in plan.pools for group in pool_nodes(plan, pool))
     by_pool: dict[str, list[NodeGroup]] = {}
     for group in groups:
         by_pool.setdefault(group.pool, []).append(group)
-    created = isinstance(plan.cluster, ClusterPlan)
     return FleetNodes(
         groups=groups,
         storage_drivers=storage_drivers(plan),
         runtime_classes=runtime_classes(plan),
         device_classes=tuple(sorted({name for group in groups for name in group.device_classes})),
-        open_reason=None if created else _EXISTING,
+        open_reason=None if isinstance(plan.cluster, ClusterPlan) else _EXISTING,
         by_flavor={
             flavor.name: tuple(group for pool in flavor.pools for group in by_pool.get(pool, ()))
             for flavor in plan.flavors
         },
+        workers={worker.name: fleet_nodes(worker.plan) for worker in plan.workers},
     )
+
+
+def pool_nodes(plan: FleetPlan, pool: PoolPlan) -> tuple[NodeGroup, ...]:
+    """Return the groups of nodes of one pool of a fleet; none if the pool can never have a node."""
+    if pool.worker is None:
+        return tuple(_pool_groups(plan, pool))
+    worker = next(each.plan for each in plan.workers if each.name == pool.worker)
+    own = next(each for each in worker.pools if f"{pool.worker}/{each.name}" == pool.name)
+    return tuple(replace(group, pool=pool.name, worker=pool.worker) for group in _pool_groups(worker, own))
 
 
 def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
     for source in node_sources(plan, pool):
         facts = node_facts(plan, source)
-        labels = labels_of(facts, _written_labels(source))
+        labels = labels_of(facts, _written_labels(source), described=source.maker == "described")
         resources = node_resources(source, image_streaming=facts["image_streaming"] == "true")
         yield NodeGroup(
             pool=pool.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,7 @@ class LabelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     when: str | None = None
     unknown: str | None = None
     uncertain: str | None = None
+    everywhere: bool = False
 
 
 class PrefixRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,15 +68,16 @@ def label_table() -> LabelTable:
     return convert(load_table(Path(__file__).with_name("labels.yaml")), LabelTable)
 
 
-def labels_of(facts: Mapping[str, Fact], written: Mapping[str, str]) -> NodeLabels:
+def labels_of(facts: Mapping[str, Fact], written: Mapping[str, str], *, described: bool) -> NodeLabels:
     """Return the labels of nodes with these facts.
 
-    `written` are labels that the plan has, which win over the table. Raises KeyError for a fact that is not given.
+    `written` are labels that the plan has, which win over the table. Of `described` nodes, which need not be GKE's,
+    only the rows for nodes everywhere hold. Raises KeyError for a fact that is not given.
     """
     result = NodeLabels(dict(written), {}, {})
     for row in label_table().rows:
         condition = facts[row.when] if row.when else ""
-        if row.key in written or condition is None:
+        if row.key in written or condition is None or (described and not row.everywhere):
             continue
         if isinstance(condition, Unknown):
             result.uncertain[row.key] = condition.why
@@ -98,13 +100,12 @@ def _value(template: str, facts: Mapping[str, Fact]) -> Fact:
     return facts[fact[1]] if fact else template
 
 
-@cache
+@lru_cache(maxsize=4096)
 def why_foreign(key: str) -> str:
     """Return why it is unknown whether nodes have a label that no group lists; "" if they are known to lack it.
 
-    Kubernetes and GKE set the labels of their domains, and the table lists them: a key of theirs that is not in the
-    table is unknown. A key of another domain may be set by somebody else. A key without a domain is a label of the
-    stack file, and absent if that does not write it.
+    The labels of Kubernetes and GKE are those of the table, and a key of their domains that it does not have is absent,
+    as is a key without a domain: the stack file writes such labels. Somebody else may set a key of another domain.
     """
     table = label_table()
     if any(row.key == key for row in table.rows):
@@ -113,8 +114,6 @@ def why_foreign(key: str) -> str:
         if key.startswith(row.prefix):
             return row.uncertain
     domain, slash, _ = key.rpartition("/")
-    if not slash:
+    if not slash or any(domain == each or domain.endswith(f".{each}") for each in table.domains):
         return ""
-    if any(domain == each or domain.endswith(f".{each}") for each in table.domains):
-        return "Berth's table of node labels does not have this label of Kubernetes or GKE"
     return "a controller or an administrator may set this label; Berth does not"

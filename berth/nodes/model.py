@@ -66,7 +66,8 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     `unknown_resources` maps a resource to why its amount is unknown; nodes have no others, unless `open_reason` is set:
     then the nodes may have labels, taints and resources that no source tells, for that reason.
 
-    `device_classes` maps a DeviceClass to the devices of one node, None if unknown.
+    `device_classes` maps a DeviceClass to the devices of one node, None if unknown. `worker` is the cluster of the
+    nodes in a fleet with workers (MultiKueue), whose `pool` is then `worker/pool`: a job runs in one cluster.
     """
 
     pool: str
@@ -89,6 +90,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     unknown_resources: Mapping[str, str] = field(default_factory=dict[str, str])
     device_classes: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     open_reason: str | None = None
+    worker: str | None = None
 
     @property
     def max_nodes(self) -> int:
@@ -127,10 +129,11 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
 
 
 class FleetNodes(Struct, frozen=True, kw_only=True):
-    """All nodes of one cluster on which its flavors place pods, and what the cluster offers beside them.
+    """All nodes of a fleet on which its flavors place pods, and what the cluster offers beside them.
 
     `storage_drivers` are names of CSIDrivers, `runtime_classes` and `device_classes` names of such objects.
-    `open_reason` is why the cluster may have more than these; None if the lists are whole.
+    `open_reason` is why the cluster may have more than these; None if the lists are whole. A manager of MultiKueue has
+    the nodes of all its `workers`, each of which is a cluster with its own drivers and classes.
     """
 
     groups: tuple[NodeGroup, ...]
@@ -139,6 +142,7 @@ class FleetNodes(Struct, frozen=True, kw_only=True):
     device_classes: tuple[str, ...] = ()
     open_reason: str | None = None
     by_flavor: Mapping[str, tuple[NodeGroup, ...]] = field(default_factory=dict[str, tuple[NodeGroup, ...]])
+    workers: Mapping[str, FleetNodes] = field(default_factory=dict[str, "FleetNodes"])
 
     def of_flavor(self, name: str) -> tuple[NodeGroup, ...]:
         """Return the groups that a flavor means: those of its pools, in the order of the plan."""

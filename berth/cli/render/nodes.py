@@ -7,10 +7,9 @@ tells a value that a simulation needs, the node has a stand-in, and an annotatio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
 
 from berth.manifests.quantities import cpu, memory
-from berth.nodes import NodeGroup, fleet_nodes
+from berth.nodes import NodeGroup, pool_nodes
 from berth.nodes.model import HOSTNAME, NODE_POOL
 from berth.plan.fleet import FleetPlan
 
@@ -29,16 +28,18 @@ def simulated_nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
 
     Nodes of a pool with several zones are spread over them; those of a compute class are of its first priority.
     """
-    for pool, all_groups in groupby(fleet_nodes(plan).groups, key=lambda group: group.pool):
-        groups = [group for group in all_groups if group.priority == 1]
+    for pool in plan.own_pools:
+        groups = [group for group in pool_nodes(plan, pool) if group.priority == 1]
+        if not groups:
+            continue
         total = groups[0].pool_nodes.max
         for number in range(total):
-            yield _node(pool, groups[number * len(groups) // total], number)
+            yield _node(pool.name, groups[number * len(groups) // total], number)
 
 
 def _node(pool: str, group: NodeGroup, number: int) -> dict[str, object]:
     name = f"{pool}-{number + 1}"
-    stand_ins = _stand_in_labels(pool, name, group)
+    stand_ins = _stand_in_labels(pool, group)
     labels = {
         **group.labels,
         NODE_POOL: _node_pool(pool, group, number),
@@ -66,9 +67,9 @@ def _node(pool: str, group: NodeGroup, number: int) -> dict[str, object]:
     }
 
 
-def _stand_in_labels(pool: str, name: str, group: NodeGroup) -> dict[str, str]:
-    """Return stand-ins for the place of a node: one block for the pool, a host for each node."""
-    return {key: name if key.endswith("host") else pool for key in group.unknown_labels if key.startswith(_TOPOLOGY)}
+def _stand_in_labels(pool: str, group: NodeGroup) -> dict[str, str]:
+    """Return stand-ins for the place of a node: all nodes of a pool are in one place."""
+    return {key: pool for key in group.unknown_labels if key.startswith(_TOPOLOGY)}
 
 
 def _node_pool(pool: str, group: NodeGroup, number: int) -> str:

@@ -24,7 +24,7 @@ def group(stack: str, pool: str) -> NodeGroup:
 @every_stack
 def test_every_pool_of_the_cluster_has_nodes(stack: str) -> None:
     fleet = plan(stack)
-    assert {each.pool for each in nodes(stack).groups} == {each.name for each in fleet.own_pools if each.nodes.max}
+    assert {each.pool for each in nodes(stack).groups} == {each.name for each in fleet.pools if each.nodes.max}
 
 
 @every_stack
@@ -33,7 +33,7 @@ def test_a_flavor_selects_the_nodes_that_it_means_and_no_others(stack: str) -> N
     fleet, all_nodes = plan(stack), nodes(stack)
     for flavor in fleet.flavors:
         meant = all_nodes.of_flavor(flavor.name)
-        assert {each.pool for each in meant} == {p.name for p in fleet.own_pools if p.flavor == flavor.name}
+        assert {each.pool for each in meant} == {p.name for p in fleet.pools if p.flavor == flavor.name}
         tolerated = {(t.key, t.value) for t in flavor.tolerations} | {(t.key, None) for t in flavor.tolerations}
         exists = {t.key for t in flavor.tolerations if t.operator == "Exists"}
         for each in all_nodes.groups:
@@ -75,7 +75,8 @@ def test_a_label_is_known_absent_or_unknown() -> None:
     assert l4.label(HOSTNAME).present is True
     assert l4.label("example.com/rack").present is None
     assert "administrator" in l4.label("example.com/rack").why
-    assert l4.label("cloud.google.com/never-heard-of").present is None
+    assert l4.label("cloud.google.com/gke-acelerator").present is False
+    assert l4.label("nvidia.com/gpu.product").present is None
 
 
 def test_what_an_existing_cluster_has_beside_its_description_is_unknown() -> None:
