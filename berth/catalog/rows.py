@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -103,8 +103,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     `confidential` are the confidential VM types that it supports.
 
     `boot_disk_types` are the allowed boot disks, empty if no source says. `accelerator_network_profile` is the value
-    that GKE accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it. Then
-    pods claim the node's `network_devices`, None if no source tells how many.
+    that GKE accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
+    Pods claim the node's `network_devices` then, None if no source tells how many.
 
     `topology_levels` are the node labels with a node's location, widest first; may be empty. `aggregate_type` (an
     acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) are needed to reserve such machines by the chip.

@@ -23,8 +23,8 @@ def has_grants(team: TeamPlan, template: object = None) -> bool:
     drivers = [as_mapping(as_mapping(each).get("csi")) for each in volumes]
     attributes = [as_mapping(each.get("volumeAttributes")) for each in drivers if each.get("driver") == _FUSE]
     by_driver = bool(attributes) and all(each.get("hostNetworkPodKSA") == "true" for each in attributes)
-    buckets = identity.buckets if not by_driver else {}
-    return bool(identity.roles or buckets or identity.secrets or identity.impersonates is not None)
+    has_buckets = bool(identity.buckets) and not by_driver
+    return bool(identity.roles or has_buckets or identity.secrets or identity.impersonates is not None)
 
 
 def node_account(pool: PoolPlan) -> str | None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from berth.manifests.workloads.metadata import Manifest, optional, queued_object, unqueued_object
 from berth.manifests.workloads.pods import pod_template
+from berth.manifests.workloads.values import as_mapping
 from berth.names import TEAM_LABEL
 from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, SubmissionPlan
 
@@ -42,7 +43,7 @@ def _on_disruptions(action: str) -> Manifest:
 
 def _never_restarts(template: Manifest) -> bool:
     """Whether the restart policy is Never, without which Kubernetes accepts no pod failure policy."""
-    return template["spec"].get("restartPolicy") == "Never"
+    return as_mapping(template["spec"]).get("restartPolicy") == "Never"
 
 
 _RESTART_UNCOUNTED: Final[Manifest] = {
