@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from berth.diagnostics import did_you_mean, join_quoted
 from berth.jobs.claims import TEMPLATE_KIND
 from berth.jobs.pod_set import ObjectReference
@@ -24,7 +22,7 @@ def check_claims(job: SubmittedJob) -> None:
     for pods in list_job_pods(job):
         for claim in pods.pod_set.claims:
             _check_claim(pods, claim)
-        _check_devices(pods)
+        _check_network(pods)
 
 
 def _check_references(template: SourceValue) -> None:
@@ -86,18 +84,10 @@ def _check_claim(pods: JobPods, claim: ObjectReference) -> None:
             source.fault("not-covered", f"{message}; {remedy}")
 
 
-def _check_devices(pods: JobPods) -> None:
-    """Report claims of more devices than a node has, and several pods that claim none of what their nodes have."""
+def _check_network(pods: JobPods) -> None:
+    """Warn of several pods that claim none of the network devices that their nodes have."""
     job = pods.submitted
     devices = [each.devices for each in _flavors(pods) if each.devices is not None]
-    wanted = Counter({name: count for name, count in pods.pod_set.requests.items() if count})
-    for resource in dict.fromkeys(each.resource for each in devices):
-        most = max(each.per_node for each in devices if each.resource == resource)
-        if wanted[resource] > most:
-            message = (
-                f"a pod claims {wanted[resource]} devices of {resource}, but a node of {job.queue_name} has {most}"
-            )
-            pods.request_source(resource).fault("no-shape", message)
     if devices and len(devices) == len(_flavors(pods)) and not pods.pod_set.claims and _needs_network(pods):
         remedy = _remedy(pods, devices[0])
         message = "its pods claim no network device, so they reach each other only over the node's first network"

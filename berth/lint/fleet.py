@@ -11,6 +11,7 @@ from berth.jobs.claims import Claims
 from berth.jobs.job_manifests import JobManifest
 from berth.jobs.known_objects import KnownObjects
 from berth.nodes import FleetNodes, fleet_nodes
+from berth.placement.node_classes import NodeClass, node_classes
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet
@@ -46,6 +47,11 @@ class LintContext:
     def nodes(self) -> FleetNodes:
         """The nodes of the fleet, and what its cluster offers beside them."""
         return fleet_nodes(self.plan)
+
+    @cached_property
+    def node_classes(self) -> tuple[NodeClass, ...]:
+        """The nodes of the cluster, empty."""
+        return node_classes(self.nodes, self.claims.resource_of)
 
     @property
     def integrations(self) -> Integrations:
