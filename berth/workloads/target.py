@@ -89,7 +89,8 @@ def _select_shapes(all_shapes: list[NodeShape], flavor: str | None, problems: Pr
 
 def _compatibility_key(shape: NodeShape) -> tuple[object, ...]:
     """A key that is equal for shapes that can run the same pods."""
-    return (shape.flavor.resource, shape.pool.accelerator, shape.pool.topology, shape.hosts)
+    flavor, pool = shape.flavor, shape.pool
+    return (flavor.resource, pool.accelerator, pool.topology, shape.hosts, flavor.devices)
 
 
 def _report_unknown(problems: Problems, argument: str, message: str, word: str, known: Iterable[str]) -> None:
