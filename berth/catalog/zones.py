@@ -22,12 +22,12 @@ class ZoneSource(Struct, frozen=True, kw_only=True):
     """A page that lists all zones of an accelerator: its name in messages, and the day of the copy that was read."""
 
     says: str
-    as_of: date
+    day: date
 
     @property
     def dated(self) -> str:
         """The page with its day, as messages name it."""
-        return f"{self.says} of {self.as_of}"
+        return f"{self.says} of {self.day}"
 
 
 class ListedZones(Struct, frozen=True, kw_only=True):
