@@ -28,11 +28,14 @@ class Placeholder(Struct, frozen=True):
 
 def placeholders(fleet: object) -> tuple[Placeholder, ...]:
     """Return the placeholders of a fleet, each once, in the order of their first value; keys are read too."""
+    texts = [*_texts(fleet, ())]
+    everything = "\n".join(text for _, text in texts)
+    kinds = [kind for kind in _kinds() if any(part in everything for part in kind.has)]
     found: dict[str, Placeholder] = {}
-    for path, text in _texts(fleet, ()):
-        for match in _pattern().finditer(text):
-            what = _kinds()[int((match.lastgroup or "p0")[1:])]
-            found.setdefault(match[0], Placeholder(match[0], what, path))
+    for path, text in texts if kinds else ():
+        for kind in kinds:
+            for match in kind.pattern.finditer(text):
+                found.setdefault(match[0], Placeholder(match[0], kind.what, path))
     return tuple(found.values())
 
 
@@ -61,16 +64,13 @@ def _texts(value: object, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
             yield from _texts(inner, (*path, index))
 
 
-@cache
-def _kinds() -> tuple[str, ...]:
-    return tuple(row["is"] for row in _rows())
+class _Kind(Struct, frozen=True):
+    what: str
+    has: tuple[str, ...]
+    pattern: re.Pattern[str]
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<p{number}>{row['pattern']})" for number, row in enumerate(_rows())))
-
-
-@cache
-def _rows() -> tuple[Mapping[str, str], ...]:
-    return tuple(load_table(Path(__file__).with_name("placeholders.yaml")))
+def _kinds() -> tuple[_Kind, ...]:
+    rows = load_table(Path(__file__).with_name("placeholders.yaml"))
+    return tuple(_Kind(row["is"], tuple(row["has"]), re.compile(row["pattern"])) for row in rows)
