@@ -1,0 +1,79 @@
+"""What a team shares with others: machines that they can want back, and queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from berth.plan.kueue import ClusterQueuePlan
+from berth.plan.policies import DEFAULT_MAX_GRACE
+from berth.plan.teams import NamespacePlan, SharedQueuePlan
+from berth.planner.context import PlanningContext
+from berth.planner.queueing.flavors import FlavorGroup
+
+
+def teams_by_flavor(queues: Iterable[ClusterQueuePlan]) -> dict[str, set[str]]:
+    """Return flavor → the teams with a queue that has quota of it, or borrows it."""
+    teams: dict[str, set[str]] = {}
+    for queue in queues:
+        for entry in queue.flavors:
+            teams.setdefault(entry.flavor, set()).update(queue.teams)
+    return teams
+
+
+def max_grace(
+    context: PlanningContext, team: str, queues: Iterable[ClusterQueuePlan], teams: Mapping[str, set[str]]
+) -> int | None:
+    """Return the longest grace period of a team's pods in seconds; None if all its machines are its own."""
+    flavors = {entry.flavor for queue in queues for entry in queue.flavors}
+    if not any(len(teams[flavor]) > 1 for flavor in flavors):
+        return None
+    return context.spec.teams[team].max_grace_period or DEFAULT_MAX_GRACE
+
+
+def with_shared_queues(
+    context: PlanningContext,
+    namespaces: Iterable[NamespacePlan],
+    team: str,
+    queues: Iterable[ClusterQueuePlan],
+    flavors: Mapping[str, FlavorGroup],
+) -> tuple[NamespacePlan, ...]:
+    """Return a team's namespaces with the local queues there that lead to a queue of several teams."""
+    shared = [
+        (door, queue) for queue in queues if len(queue.teams) > 1 for door in queue.local_queues if door.team == team
+    ]
+    return tuple(
+        replace(
+            each,
+            shared_queues=tuple(
+                SharedQueuePlan(
+                    name=door.name,
+                    priorities=_priorities(context, team, queue),
+                    ceilings=_ceilings(queue, flavors),
+                )
+                for door, queue in sorted(shared, key=lambda pair: pair[0].name)
+                if door.namespace == each.name
+            ),
+        )
+        for each in namespaces
+    )
+
+
+def _priorities(context: PlanningContext, team: str, queue: ClusterQueuePlan) -> tuple[str, ...]:
+    """Return the priorities of jobs in a shared queue: its own, the default and those granted to the team."""
+    known = context.spec.priorities
+    own = {queue.priority} if queue.priority is not None else set[str]()
+    default = {name for name, priority in known.items() if priority.default}
+    return tuple(sorted((own | default | set(context.spec.teams[team].pod_priorities)) & set(known)))
+
+
+def _ceilings(queue: ClusterQueuePlan, flavors: Mapping[str, FlavorGroup]) -> dict[str, int]:
+    """Return resource name → the most accelerators that the machines of one of the queue's flavors ever have."""
+    if queue.queueing_strategy != "StrictFIFO":
+        return {}
+    most: dict[str, int] = {}
+    for entry in queue.flavors:
+        flavor = flavors[entry.flavor]
+        most[flavor.resource] = max(most.get(flavor.resource, 0), flavor.capacity.max)
+    return dict(sorted(most.items()))
