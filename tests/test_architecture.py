@@ -30,7 +30,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 SHORTHANDS = {
     "google": PULUMI,
     "alibaba": {"pulumi", "pulumi_alicloud", "pulumi_kubernetes"},
-    "base": {"berth.plan", "berth.names", "berth.manifests", "berth.diagnostics", "berth.text"},
+    "base": {"berth.plan", "berth.clock", "berth.names", "berth.manifests", "berth.diagnostics", "berth.text"},
 }
 """Words of the page's table that stand for several rooms or packages."""
 
@@ -129,6 +129,24 @@ def test_every_row_of_the_table_is_a_package() -> None:
 def test_only_the_engine_knows_pulumi_inside_berth() -> None:
     knowing = {m for m in FILES if m.startswith("berth.") and any(i.split(".")[0] in PULUMI for i in imports(m))}
     assert {room_of(module) for module in knowing} == {"berth.engine"}
+
+
+NETWORK = {
+    "urllib.request", "urllib.error", "http.client", "socket", "ssl", "ftplib", "smtplib", "telnetlib", "xmlrpc.client",
+ "requests", "httpx", "aiohttp", "urllib3", "websockets", "webbrowser",
+}  # fmt: skip
+"""Modules that open a connection."""
+
+
+def test_only_the_opener_opens_a_url() -> None:
+    """It refuses redirects to other hosts, tokens without encryption and endless answers, for every caller."""
+    assert {m for m in FILES if any(within(i, each) for i in imports(m) for each in NETWORK)} == {"berth.opener"}
+    scripts = [
+        file
+        for file in (ROOT / "scripts").glob("*.py")
+        if re.search(r"\b(urllib\.request|http\.client|socket)\b", file.read_text(encoding="utf-8"))
+    ]
+    assert scripts == []
 
 
 def test_berth_never_imports_components_or_stacks() -> None:

@@ -2,12 +2,21 @@
 
 Pure: standard library, YAML and the plan's word for a taint. The data is `accelerators.yaml` (a row per machine type),
 `cpu_machines.yaml` (a row per series without accelerators), `zones.yaml`, `quotas.yaml` and `releases.yaml`; each is
-read at first use. A new accelerator is a new row there.
+read at first use. `tables.yaml` has the day of each. A new accelerator is a new row there.
 """
 
 from berth.catalog.allocatable import Allocatable, allocatable, node_allocatable
 from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
-from berth.catalog.cpu_machines import CORES, CPU, cpu_machine, cpu_machine_of_size, cpu_machine_types, memory_per_core
+from berth.catalog.cpu_machines import (
+    CORES,
+    CPU,
+    cpu_machine,
+    cpu_machine_names,
+    cpu_machine_of_size,
+    cpu_machine_types,
+    host_without_gpus,
+    memory_per_core,
+)
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, minor_of, parse_version
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
@@ -39,6 +48,7 @@ from berth.catalog.table import (
     provisioning,
     taints,
 )
+from berth.catalog.tables import FactTable, fact_tables
 from berth.catalog.zones import ListedZones, listed_zones, region_of_zone, zone_table, zones_in
 
 __all__ = [
@@ -49,6 +59,7 @@ __all__ = [
     "AttachableGpus",
     "Availability",
     "Confidence",
+    "FactTable",
     "Generation",
     "GkeLimits",
     "GkeTaints",
@@ -70,13 +81,16 @@ __all__ = [
     "attachable_gpus",
     "compare_version",
     "cpu_machine",
+    "cpu_machine_names",
     "cpu_machine_of_size",
     "cpu_machine_types",
     "divisible_shape",
     "end_of_support",
     "extended_resource",
+    "fact_tables",
     "generations",
     "gpudirect",
+    "host_without_gpus",
     "labels",
     "limits",
     "listed_zones",

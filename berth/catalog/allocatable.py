@@ -1,6 +1,7 @@
 """Allocatable cpu and memory of a machine: GKE reserves a part of every node.
 
-Source: GKE docs, "Plan GKE Standard node sizes" (the same fractions for every machine above 1 GiB). System DaemonSets
+Sources: GKE docs, "Plan GKE Standard node sizes" (the same fractions for every machine above 1 GiB) and "Use Image
+streaming"; GKE's autoscaler, pkg/cloudprovider/gke/reserved.go (7d25050, 2026-08-21). The kernel and system DaemonSets
 use some of the rest, so this is an upper bound.
 """
 
@@ -22,8 +23,15 @@ _MEMORY_RESERVED = (
     (None, Fraction("0.02")),
 )
 """Tiers of memory in GiB, and the fraction of each that GKE reserves; None is all remaining memory."""
+_SHARED_CORE_RESERVED = 1060
+"""Milli-cpu that GKE reserves on a machine with shared cores (the same page)."""
 _EVICTION_THRESHOLD = 100 * 2**20
 """Bytes below which the kubelet evicts pods."""
+_STREAMING_SHARE = Fraction("0.04")
+"""What image streaming reserves of memory, as a part of what GKE reserves without it: 1 % of the first 4 GiB, …"""
+_MANY_PODS = 110
+_MANY_PODS_CPU = 400
+"""Milli-cpu that GKE reserves in addition on a node with more than 110 pods."""
 
 
 class Allocatable(Struct, frozen=True):
@@ -41,13 +49,16 @@ def allocatable(machine_type: str) -> Allocatable | None:
     return node_allocatable(cores, gib)
 
 
-def node_allocatable(cores: int, gib: float) -> Allocatable | None:
+def node_allocatable(
+    cores: int, gib: float, *, image_streaming: bool = False, max_pods: int = _MANY_PODS, shared_core: bool = False
+) -> Allocatable | None:
     """Return the allocatable resources of a node of this size; None if its size is unknown (0)."""
     if not (cores and gib):
         return None
-    cpu = (cores - _reserved(Fraction(cores), _CPU_RESERVED)) * 1000
-    memory = (Fraction(gib) - _reserved(Fraction(gib), _MEMORY_RESERVED)) * 2**30 - _EVICTION_THRESHOLD
-    return Allocatable(int(cpu), int(memory))
+    reserved_cpu = _SHARED_CORE_RESERVED if shared_core else _reserved(Fraction(cores), _CPU_RESERVED) * 1000
+    cpu = int(cores * 1000 - reserved_cpu) - (_MANY_PODS_CPU if max_pods > _MANY_PODS else 0)
+    reserved = _reserved(Fraction(gib), _MEMORY_RESERVED) * (1 + _STREAMING_SHARE * image_streaming)
+    return Allocatable(cpu, int((Fraction(gib) - reserved) * 2**30 - _EVICTION_THRESHOLD))
 
 
 def _reserved(total: Fraction, tiers: tuple[tuple[int | None, Fraction], ...]) -> Fraction:

@@ -76,7 +76,6 @@ class SeriesQuotas(Struct, frozen=True, kw_only=True):
 class QuotaTable(Struct, frozen=True, kw_only=True):
     """The whole table: by node-label value, machine series, type of disk, and what Berth counts."""
 
-    as_of: str
     accelerators: Mapping[str, AcceleratorQuotas]
     series: Mapping[str, SeriesQuotas]
     preemptible_cpus: QuotaMetric
@@ -95,7 +94,6 @@ def quota_table() -> QuotaTable:
 def build_quota_table(data: Mapping[str, Any]) -> QuotaTable:
     """The table that the content of `quotas.yaml` describes."""
     return QuotaTable(
-        as_of=str(data["as_of"]),
         accelerators=MappingProxyType(
             {label: _accelerator_quotas(label, row) for label, row in data["accelerators"].items()}
         ),

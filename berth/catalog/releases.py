@@ -1,4 +1,4 @@
-"""How long GKE supports its minor versions (`releases.yaml`), compared with the date of the table and not the clock."""
+"""How long GKE supports its minor versions (`releases.yaml`), on the day of `berth.clock`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from berth.catalog.gke_versions import compare_version, minor_of, parse_version
+from berth.clock import as_of
 from berth.yaml_loader import load_table
 
 
@@ -23,15 +24,23 @@ class MinorRelease(Struct, frozen=True, kw_only=True):
 
 
 class Releases(Struct, frozen=True, kw_only=True):
-    """The table: its date, and the minors by name such as 1.35, the oldest first."""
+    """The table: the minors by name such as 1.35, the oldest first.
 
-    as_of: date
+    `without_dates` are newer ones, with their source, whose ends of support the table does not have.
+    """
+
     minors: Mapping[str, MinorRelease]
+    without_dates: Mapping[str, str]
 
     @property
     def newest(self) -> str:
-        """The newest minor in the table."""
+        """The newest minor whose ends of support the table has."""
         return list(self.minors)[-1]
+
+    def is_known(self, version: str) -> bool:
+        """Whether the table has the minor of a version, or a newer one than that of a version before all of it."""
+        minor = minor_of(version)
+        return minor in self.minors or minor in self.without_dates or compare_version(minor, self.newest) == "older"
 
 
 @cache
@@ -39,18 +48,21 @@ def releases() -> Releases:
     """The table of this release of Berth, read once."""
     data: dict[str, Any] = load_table(Path(__file__).with_name("releases.yaml"))
     minors = {name: MinorRelease(**row) for name, row in data["minors"].items()}
-    return Releases(as_of=data["as_of"], minors=MappingProxyType(minors))
+    return Releases(minors=MappingProxyType(minors), without_dates=MappingProxyType(data["without_dates"]))
 
 
 def end_of_support(version: str, channel: str) -> date | None:
-    """The day on which support ended, at the latest for a minor older than the table; None where it goes on."""
+    """The day on which support ended, at the latest for a minor older than the table; None where it goes on.
+
+    That depends on the clock, so only warnings and the words of remedies may.
+    """
     table = releases()
     minor, oldest = minor_of(version), next(iter(table.minors))
     row = table.minors.get(oldest if compare_version(minor, oldest) == "older" else minor)
     if row is None:
         return None
     end = row.extended if channel == "extended" else row.standard
-    return end if end <= table.as_of else None
+    return end if end <= as_of() else None
 
 
 def supported_minor(since: str, channel: str) -> str:

@@ -46,7 +46,6 @@ class ListedZones(Struct, frozen=True, kw_only=True):
 class ZoneTable(Struct, frozen=True, kw_only=True):
     """The whole table. `listed` is by machine type and by attached GPU, `flex_start` by family of TPU machines."""
 
-    as_of: str
     regions: Mapping[str, tuple[str, ...]]
     listed: Mapping[str, ListedZones]
     flex_start: Mapping[str, ListedZones]
@@ -62,7 +61,6 @@ def build_zone_table(data: Mapping[str, Any]) -> ZoneTable:
     """Build the table from the content of `zones.yaml`."""
     rows = (*data["machines"], *data["attached"])
     return ZoneTable(
-        as_of=str(data["as_of"]),
         regions=MappingProxyType(
             {region: _full_names({region: letters}) for region, letters in data["regions"].items()}
         ),

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from berth.cli.as_of import with_as_of
 from berth.cli.closed_pipe import tolerate_closed_pipe
 from berth.cli.conversion import convert_when_needed
 
@@ -51,6 +52,9 @@ VERBS = {
 }
 """Each verb and the first line of its help. `berth.cli.<verb>` defines `<verb>_command`, and an example in `EPILOG`."""
 
+_TIMELESS = frozenset({"explain", "schema"})
+"""Verbs that read no stack, and so have no `--as-of`."""
+
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
@@ -86,7 +90,8 @@ def load_verb(verb: str) -> Command:
     module = importlib.import_module(f"berth.cli.{verb}")
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     register = single.command(verb, cls=VerbCommand, epilog=module.EPILOG, context_settings=_HELP_NAMES)
-    register(getattr(module, f"{verb}_command"))
+    command = getattr(module, f"{verb}_command")
+    register(command if verb in _TIMELESS else with_as_of(command))
     return get_command(single)
 
 

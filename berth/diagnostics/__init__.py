@@ -51,6 +51,11 @@ class Problem(Struct, frozen=True):
     message: str
     place: str = ""
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it says that a table of facts has no row for a value: neither a pass nor a refusal."""
+        return self.severity == Severity.WARNING and self.code.endswith("-unknown")
+
     def with_place(self, place: str) -> Problem:
         """Return a copy of the problem with this place."""
         return replace(self, place=place)
@@ -91,6 +96,10 @@ class Problems(Struct):
     def warning(self, code: str, path: FieldPath, message: str) -> None:
         """Add a warning."""
         self.entries.append(Problem(Severity.WARNING, code, path, message))
+
+    def unknown(self, code: str, path: FieldPath, message: str) -> None:
+        """Add a warning for a value that a table of facts does not have; the code ends in `-unknown`."""
+        self.warning(code, path, message)
 
     def note(self, code: str, path: FieldPath, message: str) -> None:
         """Add a note."""

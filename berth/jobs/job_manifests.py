@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from berth.jobs.derived_pods import read_derived
 from berth.jobs.kinds import KindRow, keys, kinds
-from berth.jobs.pod_set import PodSet
-from berth.jobs.pod_templates import find, iterate_containers, read_template_pods, read_workload_count
-from berth.jobs.pods import build_pod_set, read_pod_spec
+from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults
+from berth.jobs.pod_set import EACH_CHILD, EACH_JOB, EACH_POD, PodSet
+from berth.jobs.pod_templates import TemplatePods, find, iterate_containers, read_template_pods, read_workload_count
+from berth.jobs.pods import NO_DEFAULTS, build_pod_set, read_pod_spec
 from berth.jobs.values import SourceValue, get_nested
 from berth.manifests.workloads.values import as_mapping
 
@@ -31,10 +32,10 @@ class JobManifest(Struct, frozen=True):
     """One job of a manifest.
 
     `source` is the whole object, `metadata` (which carry queue and priority) and `templates` (of pods, in Kueue's
-    order) are places in it. `pod_sets` is None where one of them has a fault. `replicas` counts the child jobs of each
-    pod set, `workloads` what Kueue admits one by one (each Pod of a Deployment), `group` are the pods of its whole pod
-    group. `unread` is a clause for what of its pods the manifest does not say. `row` is None of a kind that is not in
-    the table. `elsewhere` is the field with which the job runs on pods of another object.
+    order) are places in it. `pod_sets` is None where one of them has a fault. `workloads` is what Kueue admits one by
+    one (each Pod of a Deployment), `group` are the pods of its whole pod group. `unread` is a clause for what of its
+    pods the manifest does not say. `row` is None of a kind that is not in the table. `elsewhere` is the field with
+    which the job runs on pods of another object.
     """
 
     kind: str
@@ -44,7 +45,6 @@ class JobManifest(Struct, frozen=True):
     metadata: SourceValue
     templates: tuple[SourceValue, ...]
     pod_sets: tuple[PodSet, ...] | None
-    replicas: tuple[int, ...] = ()
     workloads: int = 1
     unread: str = ""
     row: KindRow | None = None
@@ -88,14 +88,14 @@ class JobManifest(Struct, frozen=True):
         return next((each for each in class_names if each is not None and each.value), None)
 
 
-def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
+def read_jobs(manifest: SourceValue, defaults: NamespaceDefaults = NO_NAMESPACE_DEFAULTS) -> Iterator[JobManifest]:
     """Yield the jobs of one manifest, also those in a `List`.
 
     An object of an unknown kind is also a job if it names a queue or has containers.
     """
     if get_nested(manifest.value, "kind") == "List":
         for item in manifest.child("items", get_nested(manifest.value, "items")).sequence("a list of objects") or ():
-            yield from read_jobs(item)
+            yield from read_jobs(item, defaults)
         return
     fields = manifest.mapping("a Kubernetes object")
     if fields is None:
@@ -109,7 +109,7 @@ def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
     row = kinds().get(kind)
     is_built_in = row is not None and _group(fields) in _BUILT_IN_GROUPS and _version(fields) not in row.versions
     if row is not None and row.group == _group(fields) and not is_built_in:
-        yield from _read_job(manifest, fields, kind, row)
+        yield from _read_job(manifest, fields, kind, row, defaults)
     elif row is not None and _group(fields) in _BUILT_IN_GROUPS and "apiVersion" in fields:
         fields["apiVersion"].fault(
             "bad-value", f"'{fields['apiVersion'].value}' has no {kind}; write {row.api_version}"
@@ -118,7 +118,7 @@ def read_jobs(manifest: SourceValue) -> Iterator[JobManifest]:
         QUEUE_NAME in as_mapping(get_nested(manifest.value, "metadata", "labels"))
         or any(iterate_containers(manifest.value))
     ):
-        yield from _read_other(manifest, fields, kind, row)
+        yield from _read_other(manifest, fields, kind, row, defaults)
 
 
 def _version(fields: Mapping[str, SourceValue]) -> str:
@@ -129,7 +129,9 @@ def _group(fields: Mapping[str, SourceValue]) -> str:
     return str(fields["apiVersion"].value).rpartition("/")[0] if "apiVersion" in fields else ""
 
 
-def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, row: KindRow) -> Iterator[JobManifest]:
+def _read_job(
+    manifest: SourceValue, fields: dict[str, SourceValue], kind: str, row: KindRow, defaults: NamespaceDefaults
+) -> Iterator[JobManifest]:
     if "spec" not in fields:
         manifest.fault("missing-key", "'spec' is missing; write it")
     name = _read_name(manifest, fields)
@@ -138,7 +140,7 @@ def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, 
     job = JobManifest(
         kind=kind,
         name=name,
-        namespace=_namespace(fields),
+        namespace=_namespace(fields, defaults),
         source=manifest,
         metadata=_at(manifest, row.metadata),
         templates=(),
@@ -152,14 +154,16 @@ def _read_job(manifest: SourceValue, fields: dict[str, SourceValue], kind: str, 
         return
     groups, unread = read_derived(manifest, row.reader) if row.reader else (read_template_pods(manifest, row.pods), "")
     workloads = read_workload_count(manifest, row.workloads)
-    built = [(each, build_pod_set(each.template, each.name, each.count or 0)) for each in groups or ()]
-    pod_sets = tuple(pod_set for group, pod_set in built if pod_set is not None and group.count is not None)
+    pod_sets = tuple(
+        built
+        for group in groups or ()
+        if (built := _build_pods(job, group, row, defaults)) is not None and group.count is not None
+    )
     is_sound = groups is not None and workloads is not None and len(pod_sets) == len(groups)
     yield replace(
         job,
         templates=tuple(each.template for each in groups or ()),
         pod_sets=pod_sets if is_sound else None,
-        replicas=tuple(each.replicas for each in groups or ()),
         workloads=workloads or 0,
         unread=unread,
     )
@@ -182,13 +186,29 @@ def _read_name(manifest: SourceValue, fields: dict[str, SourceValue]) -> str | N
     return name.text("a name")
 
 
-def _namespace(fields: dict[str, SourceValue]) -> str:
+def _namespace(fields: dict[str, SourceValue], defaults: NamespaceDefaults) -> str:
     written = get_nested(fields["metadata"].value, "namespace") if "metadata" in fields else None
-    return "default" if written is None else str(written)
+    return defaults.namespace if written is None else str(written)
+
+
+_LABEL_WORDS = {"job": EACH_JOB, "child": EACH_CHILD, "pod": EACH_POD}
+
+
+def _build_pods(job: JobManifest, group: TemplatePods, row: KindRow, defaults: NamespaceDefaults) -> PodSet | None:
+    """Return a group's pods with what the job's kind adds to them; None after a fault."""
+    values = {**_LABEL_WORDS, "name": job.name, "pod-set": group.name}
+    labels = {key: values[word] for key, word in row.labels.items()}
+    requests = defaults.requests.get(job.namespace, NO_DEFAULTS)
+    pod_set = build_pod_set(group.template, group.name, group.count or 0, requests, labels)
+    own = as_mapping(get_nested(job.source.value, "metadata", "annotations"))
+    exclusive = {**own, **group.annotations}.get(row.exclusive) if row.exclusive is not None else None
+    if pod_set is None:
+        return None
+    return replace(pod_set, child_jobs=group.replicas, exclusive_topology=None if exclusive is None else str(exclusive))
 
 
 def _read_other(
-    manifest: SourceValue, fields: dict[str, SourceValue], kind: str, row: KindRow | None
+    manifest: SourceValue, fields: dict[str, SourceValue], kind: str, row: KindRow | None, defaults: NamespaceDefaults
 ) -> Iterator[JobManifest]:
     """Yield an object of an unknown kind: its namespace, queue and priority, without its pods."""
     name = _read_name(manifest, fields)
@@ -201,7 +221,7 @@ def _read_other(
     yield JobManifest(
         kind=kind,
         name=name,
-        namespace=_namespace(fields),
+        namespace=_namespace(fields, defaults),
         source=manifest,
         metadata=manifest.child("metadata", get_nested(manifest.value, "metadata")),
         templates=(),

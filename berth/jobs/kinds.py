@@ -53,6 +53,7 @@ class PodsRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     at_most: str | None = None
     times: tuple[str, ...] = ()
     minus: str | None = None
+    metadata: str | None = None
     when: Condition | None = None
     adds: tuple[AddedContainer, ...] = ()
     otherwise: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -87,6 +88,8 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     serving: bool = False
     elsewhere: str | None = None
     together: bool = False
+    exclusive: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
     refused: tuple[RefusedSetting, ...] = ()
 
     @property

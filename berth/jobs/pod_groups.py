@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from berth.diagnostics import Problems
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
+from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults
 from berth.jobs.pod_set import PodSet
 
 POD_GROUP = "kueue.x-k8s.io/pod-group-name"
@@ -24,10 +25,12 @@ _Key = tuple[str, str]
 class PodGroups:
     """The pod groups of a set of manifests, with their members."""
 
-    def __init__(self, documents: Iterable[ManifestDocument]) -> None:
+    def __init__(
+        self, documents: Iterable[ManifestDocument], defaults: NamespaceDefaults = NO_NAMESPACE_DEFAULTS
+    ) -> None:
         self._members: dict[_Key, list[JobManifest]] = {}
         for document in documents:
-            for job in read_jobs(document.root_value(Problems())):
+            for job in read_jobs(document.root_value(Problems()), defaults):
                 if job.kind == "Pod" and POD_GROUP in job.labels:
                     self._members.setdefault(_key(job), []).append(job)
 

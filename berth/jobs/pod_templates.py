@@ -5,9 +5,9 @@ Missing and wrong values become faults with their positions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from berth.diagnostics import did_you_mean
 from berth.jobs.kinds import Condition, PodsRow, keys
@@ -18,12 +18,16 @@ _NOUNS = {"spec": "a job's spec", "template": "a pod template"}
 
 
 class TemplatePods(Struct, frozen=True):
-    """Pods of one template. `count` is None if it is invalid; `replicas` is the number of child jobs."""
+    """Pods of one template. `count` is None if it is invalid; `replicas` is the number of child jobs.
+
+    `annotations` are those that the manifest gives this group besides the object's and the pods' own.
+    """
 
     name: str
     template: SourceValue
     count: int | None
     replicas: int = 1
+    annotations: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 def read_template_pods(job: SourceValue, rows: tuple[PodsRow, ...]) -> list[TemplatePods] | None:
@@ -173,7 +177,14 @@ def _read_group(item: SourceValue, template: SourceValue, row: PodsRow, name: st
     pods = 1 if replicas < 0 else replicas
     pods = min(pods, at_most) if at_most >= 0 else pods
     taken = 1 if row.minus is not None and find(item, row.minus) is not None else 0
-    return TemplatePods(name or "main", template, max(0, child_jobs * pods - taken), child_jobs if row.replicas else 1)
+    own = find(item, row.metadata) if row.metadata is not None else None
+    return TemplatePods(
+        name or "main",
+        template,
+        max(0, child_jobs * pods - taken),
+        child_jobs if row.replicas else 1,
+        as_mapping(get_nested(own.value, "annotations")) if own is not None else {},
+    )
 
 
 def _read_count(item: SourceValue, path: str | None, noun: str, absent: int = 1) -> int | None:

@@ -1,44 +1,57 @@
-"""The requests and node constraints of a pod, from its template.
+"""The facts of the pods of a template; their requests are computed here.
 
 Requests are computed as in Kubernetes (`k8s.io/component-helpers/resource`): the sum of containers, or the largest init
-container if it is larger, sidecars with both, plus overhead. A limit without a request counts as a request.
+container if it is larger, sidecars with both, plus overhead. A limit without a request counts as a request. A container
+without either gets the default of the namespace's LimitRange.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
-from berth.jobs.pod_set import NodeSelectorRequirement, PodSet
+from berth.jobs.placement_fields import placement_facts
+from berth.jobs.pod_references import reference_facts
+from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.quantities import parse_quantity
 from berth.jobs.values import SourceValue, describe_value, get_nested
-from berth.manifests.workloads.values import as_mapping
-from berth.plan.nodes import Toleration
-
-_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+from berth.manifests.workloads.values import as_list, as_mapping
 
 ResourceList = dict[str, int]
+NO_DEFAULTS: Mapping[str, int] = {}
+"""Requests that a namespace without a LimitRange gives containers: none."""
 
 
-def build_pod_set(template: SourceValue, name: str, count: int) -> PodSet | None:
-    """Return the pods of a template; None after a fault."""
+def build_pod_set(
+    template: SourceValue,
+    name: str,
+    count: int,
+    defaults: Mapping[str, int] = NO_DEFAULTS,
+    added_labels: Mapping[str, str] | None = None,
+) -> PodSet | None:
+    """Return the pods of a template; None after a fault.
+
+    `defaults` are the requests that a LimitRange gives each container, `added_labels` those of a controller.
+    """
     spec = read_pod_spec(template)
     if spec is None and "spec" not in as_mapping(template.value) and isinstance(template.value, dict):
         template.fault("missing-key", "'spec' is missing; write it")
-    requests = _pod_requests(template, spec) if spec is not None else None
+    requests = _pod_requests(template, spec, defaults) if spec is not None else None
     if spec is None or requests is None:
         return None
     selector = spec["nodeSelector"].mapping("a mapping of node labels") if "nodeSelector" in spec else {}
-    affinity = tuple(_affinity_terms(spec))
+    facts = placement_facts(template, spec, added_labels or {})
     if selector is None:
         return None
+    values = {key: each.value for key, each in spec.items()}
     return PodSet(
         name=name,
         count=count,
         requests=requests,
         node_selector={key: str(value.value) for key, value in selector.items()},
-        affinity_terms=affinity,
-        tolerations=tuple(_parse_tolerations(spec)),
+        added_labels=added_labels or {},
+        request_paths=_request_paths(values),
+        **facts,
+        **reference_facts(values),
     )
 
 
@@ -50,16 +63,29 @@ def read_pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
     return fields["spec"].mapping("a pod's spec")
 
 
-def _pod_requests(template: SourceValue, spec: dict[str, SourceValue]) -> ResourceList | None:
+def _request_paths(spec: Mapping[str, object]) -> dict[str, FieldSteps]:
+    """Return the first field of a template that requests each resource."""
+    paths: dict[str, FieldSteps] = {}
+    for key in ("containers", "initContainers"):
+        for index, container in enumerate(as_list(spec.get(key))):
+            for section in ("requests", "limits"):
+                for resource in as_mapping(get_nested(container, "resources", section)):
+                    paths.setdefault(str(resource), ("spec", key, index, "resources", section, str(resource)))
+    return paths
+
+
+def _pod_requests(
+    template: SourceValue, spec: dict[str, SourceValue], defaults: Mapping[str, int]
+) -> ResourceList | None:
     containers = spec["containers"].sequence("a list of containers") if "containers" in spec else None
     if not containers:
         if "containers" not in spec or containers is not None:
             template.fault("missing-key", "its pods have no containers; write them")
         return None
-    container_requests = [_container_requests(container) for container in containers]
+    container_requests = [_container_requests(container, defaults) for container in containers]
     init_containers = spec["initContainers"].sequence("a list of containers") if "initContainers" in spec else []
     init_requests = [
-        (get_nested(each.value, "restartPolicy") == "Always", _container_requests(each))
+        (get_nested(each.value, "restartPolicy") == "Always", _container_requests(each, defaults))
         for each in init_containers or ()
     ]
     overhead = _parse_amounts(spec["overhead"]) if "overhead" in spec else {}
@@ -99,11 +125,12 @@ def _effective_requests(
     return _maximum(total, peak)
 
 
-def _container_requests(container: SourceValue) -> ResourceList | None:
+def _container_requests(container: SourceValue, defaults: Mapping[str, int]) -> ResourceList | None:
     fields = container.mapping("a container")
     if fields is None:
         return None
-    return _resource_requests(fields["resources"]) if "resources" in fields else {}
+    requests = _resource_requests(fields["resources"]) if "resources" in fields else {}
+    return None if requests is None else {**defaults, **requests}
 
 
 def _resource_requests(resources: SourceValue) -> ResourceList | None:
@@ -143,50 +170,3 @@ def _add(left: ResourceList, right: ResourceList) -> ResourceList:
 
 def _maximum(left: ResourceList, right: ResourceList) -> ResourceList:
     return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}
-
-
-# --- node constraints -------------------------------------------------------------------------------------------------
-
-
-def _affinity_terms(spec: dict[str, SourceValue]) -> Iterator[tuple[NodeSelectorRequirement, ...]]:
-    """Yield the terms of the required node affinity."""
-    if "affinity" not in spec:
-        return
-    terms = get_nested(spec["affinity"].value, "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
-    if terms is None:
-        return
-    terms_source = spec["affinity"].child("nodeAffinity", {}).child(_REQUIRED, {}).child("nodeSelectorTerms", terms)
-    for term in terms_source.sequence("a list of terms") or ():
-        expressions = (term.mapping("a term") or {}).get("matchExpressions")
-        terms = [
-            _parse_expression(each)
-            for each in (expressions.sequence("a list of expressions") if expressions else None) or ()
-        ]
-        yield tuple(each for each in terms if each is not None)
-
-
-def _parse_expression(source: SourceValue) -> NodeSelectorRequirement | None:
-    fields = source.known_fields(("key", "operator"), ("values",))
-    if fields is None:
-        return None
-    key, operator = fields["key"].text("a label's key"), fields["operator"].one_of(_OPERATORS)
-    values = (
-        [str(value.value) for value in (fields["values"].sequence("a list of values") or ())]
-        if "values" in fields
-        else []
-    )
-    if operator in ("In", "NotIn", "Gt", "Lt") and not values:
-        source.fault("missing-key", f"'values' is missing; {operator} needs it")
-        return None
-    return NodeSelectorRequirement(key, operator, tuple(values)) if key and operator else None
-
-
-def _parse_tolerations(spec: dict[str, SourceValue]) -> Iterator[Toleration]:
-    for entry in (spec["tolerations"].sequence("a list of tolerations") if "tolerations" in spec else None) or ():
-        fields = entry.known_fields((), ("key", "operator", "value", "effect", "tolerationSeconds"))
-        if fields is not None:
-            texts = {key: str(value.value) for key, value in fields.items()}
-            operator = texts.get("operator", "Equal")
-            yield Toleration(
-                key=texts.get("key"), operator=operator, value=texts.get("value"), effect=texts.get("effect")
-            )

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from berth.diagnostics import Problem, Problems, Severity, format_path, join_words
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
+from berth.jobs.namespaces import NamespaceDefaults, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.lint import dws, local_queues, machines
@@ -19,7 +20,7 @@ from berth.lint.pod_rules import check_pod_rules, check_resource_claims
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
 _MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "no-kind"}
@@ -73,7 +74,8 @@ def lint_documents(
     Objects without a namespace get that of `team`.
     """
     all_documents = list(documents)
-    groups = PodGroups(all_documents)
+    defaults = namespace_defaults(context.plan, team.namespace if team is not None else "default")
+    groups = PodGroups(all_documents, defaults)
     for document in all_documents:
         for path, value in _objects(document.value):
             if get_nested(value, "kind") == PROVISIONING_REQUEST:
@@ -82,7 +84,7 @@ def lint_documents(
                 admission = check_request(document.root_value(problems), path, same_file, context)
                 yield _make_finding(document, path, value, Problems(list(problems.entries)), admission=admission)
         problems = Problems()
-        yield from _lint_jobs(document, problems, context, team, groups)
+        yield from _lint_jobs(document, problems, context, team, groups, defaults)
 
 
 def _objects(value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
@@ -95,15 +97,17 @@ def _objects(value: object) -> Iterator[tuple[tuple[str | int, ...], object]]:
 
 
 def _lint_jobs(
-    document: ManifestDocument, problems: Problems, context: LintContext, team: TeamPlan | None, groups: PodGroups
+    document: ManifestDocument,
+    problems: Problems,
+    context: LintContext,
+    team: TeamPlan | None,
+    groups: PodGroups,
+    defaults: NamespaceDefaults,
 ) -> Iterator[Finding]:
-    for job in read_jobs(document.root_value(problems)):
+    for job in read_jobs(document.root_value(problems), defaults):
         read_problems = list(problems.entries)
         problems.entries.clear()
-        namespaced_job = groups.join(job)
-        if team is not None and "namespace" not in as_mapping(namespaced_job.metadata.value):
-            namespaced_job = replace(namespaced_job, namespace=team.namespace)
-        queue_name, admission = _check_job(context, namespaced_job, team)
+        queue_name, admission = _check_job(context, groups.join(job), team)
         job_problems = Problems([*read_problems, *problems.entries])
         problems.entries.clear()
         yield _make_finding(
@@ -113,7 +117,7 @@ def _lint_jobs(
             job_problems,
             queue=queue_name,
             admission=admission,
-            namespace=namespaced_job.namespace,
+            namespace=job.namespace,
             workloads=job.workloads,
         )
     for problem in problems.entries:

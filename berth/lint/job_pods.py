@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.jobs.pod_set import PodSet
+from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.pods import read_pod_spec
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_mapping
 
 
 class JobPods(Struct, frozen=True):
-    """One pod set of a job, with its template and the number of child jobs."""
+    """One pod set of a job, with its template."""
 
     submitted: SubmittedJob
     template: SourceValue
     pod_set: PodSet
-    replicas: int
 
     @property
     def pods_per_replica(self) -> int:
@@ -26,7 +25,7 @@ class JobPods(Struct, frozen=True):
         if job.row is not None and job.row.together:
             selectors = [(each.node_selector, each.count) for each in job.pod_sets or ()]
             return sum(count for selector, count in selectors if selector == self.pod_set.node_selector)
-        return self.pod_set.count // self.replicas if self.replicas else 0
+        return self.pod_set.count // self.pod_set.child_jobs if self.pod_set.child_jobs else 0
 
     def spec_field(self, *keys: str) -> SourceValue:
         """Locate a field of the pod's spec; its value is None if it is not written."""
@@ -37,22 +36,14 @@ class JobPods(Struct, frozen=True):
 
     def request_source(self, resource: str) -> SourceValue:
         """Locate the request for a resource; the pod's spec if no container requests it."""
-        spec = self.template.child("spec", {})
-        for key in ("containers", "initContainers"):
-            for index, container in enumerate(as_list(get_nested(self.template.value, "spec", key))):
-                for section in ("requests", "limits"):
-                    amounts = as_mapping(get_nested(container, "resources", section))
-                    if resource in amounts:
-                        amounts_source = (
-                            spec.child(key, {}).child(index, {}).child("resources", {}).child(section, amounts)
-                        )
-                        return amounts_source.child(resource, amounts[resource])
-        return spec
+        return self.at(self.pod_set.request_path(resource))
+
+    def at(self, path: FieldSteps) -> SourceValue:
+        """Locate a field of the template, without its value."""
+        return SourceValue(None, (*self.template.path, *path), self.template.problems)
 
 
 def list_job_pods(job: SubmittedJob) -> list[JobPods]:
     """List the pod sets of a job whose templates could be read."""
     pod_sets = job.job.pod_sets or ()
-    return [
-        JobPods(job, *each) for each in zip(job.job.templates, pod_sets, job.job.replicas, strict=True) if each[1].count
-    ]
+    return [JobPods(job, *each) for each in zip(job.job.templates, pod_sets, strict=True) if each[1].count]

@@ -52,8 +52,10 @@ def _name_limits(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
     match job.kind:
         case "JobSet":
             return [
-                names.job_set_name_limit(each.name, replicas, each.count // replicas if replicas else 0)
-                for each, replicas in zip(pod_sets, job.replicas, strict=True)
+                names.job_set_name_limit(
+                    each.name, each.child_jobs, each.count // each.child_jobs if each.child_jobs else 0
+                )
+                for each in pod_sets
             ]
         case "Job":
             indexed = get_nested(job.source.value, "spec", "completionMode") == "Indexed"

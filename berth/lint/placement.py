@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from berth import catalog
-from berth.jobs.values import get_nested
 from berth.lint.job_pods import JobPods
-from berth.manifests.workloads.values import as_list, as_mapping
 from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.node_shapes import NodeShape
 from berth.workloads.placement import SLICE_SIZE, SLICE_TOPOLOGY
@@ -18,18 +16,14 @@ _NODE_POOL = "cloud.google.com/gke-nodepool"
 
 def is_exclusive(pods: JobPods) -> bool:
     """Whether an annotation gives each child job, or each group, node pools of its own."""
-    job = pods.submitted.job
-    return bool({EXCLUSIVE_TOPOLOGY, _GROUP_TOPOLOGY} & job.annotations.keys()) or any(
-        EXCLUSIVE_TOPOLOGY in as_mapping(get_nested(each, "template", "metadata", "annotations"))
-        for each in as_list(get_nested(job.source.value, "spec", "replicatedJobs"))
-    )
+    return pods.pod_set.exclusive_topology is not None
 
 
 def _has_slice_placement(pods: JobPods, shape: NodeShape) -> bool:
     """Whether an annotation keeps slices apart: JobSet's, or Kueue's if Kueue places the pods."""
     if shape.flavor.topology is None:
         return is_exclusive(pods)
-    return SLICE_TOPOLOGY in as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
+    return pods.pod_set.topology is not None and pods.pod_set.topology.slice_level is not None
 
 
 def check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
@@ -47,7 +41,7 @@ def check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
             pods.submitted.warn("split-slice", pods.submitted.job.metadata.path, message)
     networked = shape.has_pod_network or pods.submitted.context.plan.cluster.mode == "autopilot"
     on_host = pods.spec_field("hostNetwork").value is True
-    if shape.is_tpu and pods.replicas > 1 and not networked and not on_host:
+    if shape.is_tpu and pods.pod_set.child_jobs > 1 and not networked and not on_host:
         message = "slices communicate over the network of their nodes; write hostNetwork: true in the pods"
         pods.submitted.warn("no-host-network", pods.template.path, message)
     if on_host and pods.submitted.context.plan.cluster.mode == "autopilot":

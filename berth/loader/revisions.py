@@ -8,9 +8,24 @@ import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
+from msgspec import Struct
+
 _YAML = (".yaml", ".yml")
 _FILE_MODES = ("100644", "100755")
-"""Modes of plain files. Links are left out, because they can lead anywhere."""
+"""Modes of plain files."""
+
+
+class GitFile(Struct, frozen=True):
+    """A file of a commit as git stores it: its mode, the name of its object, and its size in bytes (0 of a link)."""
+
+    mode: str
+    object_name: str
+    size: int
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether it is a file: neither a link, which can lead anywhere, nor another repository."""
+        return self.mode in _FILE_MODES
 
 
 class RevisionNotFound(Exception):
@@ -26,16 +41,31 @@ def yaml_checkout(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
     commit = _commit(revision, root)
     with tempfile.TemporaryDirectory(prefix="berth-") as name:
         folder = pathlib.Path(name)
-        blobs: dict[str, str] = {}
-        for line in _git(["ls-tree", "-r", "-z", commit], root, check=True).stdout.decode(errors="replace").split("\0"):
-            metadata, _, path = line.partition("\t")
-            if path.endswith(_YAML) and metadata.split()[0] in _FILE_MODES:
-                blobs[path] = metadata.split()[2]
-        for path, text in zip(blobs, _blobs(list(blobs.values()), root), strict=True):
+        files = {
+            path: file for path, file in files_at(commit, root).items() if path.endswith(_YAML) and file.is_ordinary
+        }
+        for path, text in zip(files, read_files([*files.values()], root), strict=True):
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)
         yield folder
+
+
+def files_at(commit: str, root: pathlib.Path) -> dict[str, GitFile]:
+    """Return every file of a commit below `root`, links included, by its path; nothing is read from the work tree.
+
+    Raises RevisionNotFound as `yaml_checkout` does, and for a path that leads out of the folder or is listed twice.
+    """
+    files: dict[str, GitFile] = {}
+    listing = _git(["ls-tree", "-r", "-l", "-z", commit], root, check=True).stdout.decode(errors="replace")
+    for line in filter(None, listing.split("\0")):
+        metadata, _, path = line.partition("\t")
+        mode, _, name, size = metadata.split()
+        parts = path.split("/")
+        if path in files or {"", ".", "..", ".git"}.intersection(parts):
+            raise RevisionNotFound(f"commit {commit} has the path '{path}', which is not one of a file; remove it")
+        files[path] = GitFile(mode, name, int(size) if size.isdecimal() else 0)
+    return files
 
 
 def merge_base(revision: str, root: pathlib.Path) -> str:
@@ -72,11 +102,12 @@ def _commit(revision: str, root: pathlib.Path) -> str:
     return result.stdout.decode().strip()
 
 
-def _blobs(ids: Sequence[str], root: pathlib.Path) -> Iterator[bytes]:
-    """Yield the contents of objects in the given order, read by one process."""
-    output = _git(["cat-file", "--batch"], root, stdin="".join(f"{each}\n" for each in ids).encode(), check=True).stdout
+def read_files(files: Sequence[GitFile], root: pathlib.Path) -> Iterator[bytes]:
+    """Yield the contents of files in the given order, read by one process."""
+    names = "".join(f"{file.object_name}\n" for file in files)
+    output = _git(["cat-file", "--batch"], root, stdin=names.encode(), check=True).stdout
     offset = 0
-    for _ in ids:
+    for _ in files:
         end = output.index(b"\n", offset)
         size = int(output[offset:end].split()[2])
         yield output[end + 1 : end + 1 + size]

@@ -24,7 +24,7 @@ from berth.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from berth.plan.installers import InstallersPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.monitoring import MonitoringPlan
-from berth.plan.nodes import Bounds
+from berth.plan.nodes import Bounds, Taint
 from berth.plan.policies import PoliciesPlan
 from berth.plan.teams import AccessPlan, TeamPlan
 
@@ -40,6 +40,9 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
     its workers' pools too, as `worker/pool`, with their `worker`. `formerly` is the name under which the pool was
     created, if it was renamed; node pools and flavor keep it. GKE creates the nodes of a `grouped` pool close to each
     other for pods that select one placement group.
+
+    `node_labels` are the labels of its nodes that the fleet knows: those of hardware and capacity, those of the stack
+    file, or those by which existing nodes are recognized. `taints` include those that GKE adds.
     """
 
     name: str
@@ -60,6 +63,8 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
     zones: tuple[str, ...]
     flavor: str
     node_pools: tuple[NodePoolPlan, ...]
+    node_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    taints: tuple[Taint, ...] = ()
     worker: str | None = None
     formerly: str | None = None
     grouped: bool = False

@@ -89,7 +89,7 @@ class PlanningContext(Struct):
         regions = catalog.zone_table().regions
         if not self.region or self.region in regions or self.is_set_aside("region", ""):
             return
-        message = f"'{self.region}' is not in Berth's table of regions of {catalog.zone_table().as_of}"
+        message = f"'{self.region}' is not in {catalog.fact_tables()['zones'].dated_name}"
         if self.spec.accept_region:
             self.problems.warning("unknown-region", self._region_path, f"{message}; accepted by acceptRegion")
         else:
@@ -122,7 +122,7 @@ class PlanningContext(Struct):
     def _report_unknown_zone(
         self, path: FieldPath, zone: str, known_zones: tuple[str, ...], accepted: bool | None
     ) -> None:
-        message = f"'{zone}' is not in Berth's table of zones of {catalog.zone_table().as_of}"
+        message = f"'{zone}' is not in {catalog.fact_tables()['zones'].dated_name}"
         if accepted or self.spec.accept_region:
             key = "acceptZone" if accepted else "acceptRegion"
             self.problems.warning("unknown-zone", path, f"{message}; accepted by {key}")

@@ -31,7 +31,7 @@ class Arrival(Struct, frozen=True):
 
 def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroups = NO_POD_GROUPS) -> Iterator[Arrival]:
     """Yield the jobs of one manifest; a pod group is submitted with its first Pod. Adds faults to the manifest."""
-    for job in read_jobs(manifest):
+    for job in read_jobs(manifest, fleet.namespaces):
         if _is_left_out(job, fleet) or not groups.is_first(job):
             continue
         queue, priority = _resolve_queue(job, fleet), _resolve_priority(job, fleet)

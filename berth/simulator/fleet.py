@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from berth.diagnostics import Problem, Problems
+from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults, namespace_defaults
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorQuotasPlan, QuotaLimits
 from berth.simulator.integrations import Integrations, integrations
@@ -48,6 +49,7 @@ class SimulatedFleet(Struct, frozen=True):
     priorities: Mapping[str, int] = field(default_factory=dict[str, int])
     default_priority: int = 0
     integrations: Integrations = Integrations()
+    namespaces: NamespaceDefaults = NO_NAMESPACE_DEFAULTS
 
     def find_queue(self, name: str) -> str | None:
         """Return the cluster queue by its name, its display name or a local queue `namespace/name`; None if unknown."""
@@ -81,6 +83,7 @@ def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
         priorities={priority.name: priority.value for priority in plan.priorities},
         default_priority=next((priority.value for priority in plan.priorities if priority.default), 0),
         integrations=integrations(plan),
+        namespaces=namespace_defaults(plan),
     )
 
 

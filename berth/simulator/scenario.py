@@ -113,7 +113,7 @@ class ScenarioReader(Struct):
     def add(self, documents: Iterable[ManifestDocument]) -> None:
         """Add the steps of documents."""
         documents = list(documents)
-        groups = PodGroups(documents)
+        groups = PodGroups(documents, self.fleet.namespaces)
         submission = Submission(self.fleet, [])
         for document in documents:
             problems = Problems()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 
 from berth.diagnostics import Problems
+from berth.opener import UnreadableUrl, read_url
 from berth.usage.series import METRICS
 
 MAX_SAMPLES = 10_000
 """Samples of a series that are asked for; Prometheus answers with at most 11,000."""
-_TIMEOUT = 60
 
 
 def step_for(seconds: int) -> int:
@@ -28,26 +26,22 @@ def range_queries(cluster: str | None, start: int, end: int) -> Iterator[tuple[s
         yield metric, f"/api/v1/query_range?{urllib.parse.urlencode(arguments)}"
 
 
-def fetch(url: str, token: str | None, start: int, end: int, problems: Problems) -> list[tuple[str, str]]:
+def fetch(
+    url: str, token: str | None, start: int, end: int, problems: Problems, *, allow_http: bool = False
+) -> list[tuple[str, str]]:
     """Return the answers of a Prometheus for a period, by metric; nothing after a fault.
 
-    `token` is sent as a bearer token. Answers are not stored.
+    `token` is sent as a bearer token, over http only to this machine or with `allow_http`. Answers are not stored.
     """
-    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-        problems.fault(
-            "bad-url", ("--prometheus",), f"'{url}' is not an address; write one such as http://localhost:9090"
-        )
-        return []
     answers: list[tuple[str, str]] = []
     for metric, path in range_queries(None, start, end):
-        request = urllib.request.Request(f"{url.rstrip('/')}{path}")  # scheme is checked above
-        if token:
-            request.add_header("Authorization", f"Bearer {token}")
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
-                answers.append((metric, answer.read().decode("utf-8")))
-        except (OSError, ValueError) as error:
-            reason = f"status {error.code}" if isinstance(error, urllib.error.HTTPError) else str(error)
-            problems.fault("bad-url", ("--prometheus",), f"{url} does not answer for {metric}: {reason}")
+            body = read_url(f"{url.rstrip('/')}{path}", token, allow_http=allow_http)
+            answers.append((metric, body.decode("utf-8")))
+        except UnicodeDecodeError:
+            problems.fault("bad-url", ("--prometheus",), f"'{url}' does not answer with UTF-8; name a Prometheus")
+            return []
+        except UnreadableUrl as error:
+            problems.fault("bad-url", ("--prometheus",), f"'{url}' {error}")
             return []
     return answers

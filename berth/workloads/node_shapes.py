@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.catalog import Allocatable
+from berth.nodes import NodeGroup, pool_nodes
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import FlavorPlan
 
@@ -64,14 +65,14 @@ def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]
     """List the shapes of flavors, in order and by pool, without pools that can never have a node."""
     known = {flavor.name: flavor for flavor in plan.flavors}
     return [
-        NodeShape(
-            pool,
-            known[name],
-            pool.accelerators.max // pool.nodes.max,
-            pool.hosts_per_slice or 1,
-            catalog.node_allocatable(pool.vcpu, pool.memory_gb),
-        )
+        NodeShape(pool, known[name], pool.accelerators.max // pool.nodes.max, pool.hosts_per_slice or 1, _size(groups))
         for name in flavors
         for pool in plan.pools
-        if pool.flavor == name and pool.nodes.max
+        if pool.flavor == name and (groups := pool_nodes(plan, pool))
     ]
+
+
+def _size(groups: tuple[NodeGroup, ...]) -> Allocatable | None:
+    """Return the cpu and memory of a node of a pool; None if no table has its size."""
+    cpu, memory = groups[0].amount("cpu"), groups[0].amount("memory")
+    return None if cpu is None or memory is None else Allocatable(cpu, memory)

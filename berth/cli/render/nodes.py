@@ -1,85 +1,87 @@
-"""`berth render --nodes`: the nodes of a fleet, for KWOK to simulate on any cluster.
+"""`berth render --nodes`: the nodes of a fleet (`berth.nodes`) as objects, for KWOK to simulate on any cluster.
 
-They have the labels and taints that flavors select and the resources that jobs request. Pods on them are only
-simulated. KWOK keeps nodes with its annotation ready (KWOK docs: "Manage Nodes").
+Pods on them are only simulated. KWOK keeps nodes with its annotation ready (KWOK docs: "Manage Nodes"). Where no source
+tells a value that a simulation needs, the node has a stand-in, and an annotation lists the stand-ins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth import catalog
-from berth.catalog import node_allocatable
 from berth.manifests.quantities import cpu, memory
-from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.kueue import FlavorPlan
+from berth.nodes import NodeGroup, pool_nodes
+from berth.nodes.model import HOSTNAME, NODE_POOL
+from berth.plan.fleet import FleetPlan
 
 SIMULATED = "berth.dev/simulated"
 """Label of every simulated node, by which they can be deleted."""
-NODE_POOL, INSTANCE_TYPE = "cloud.google.com/gke-nodepool", "node.kubernetes.io/instance-type"
-PROVISIONING = "cloud.google.com/gke-provisioning"
-HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-_MAX_PODS = "110"
-_UNKNOWN_SIZE = {"cpu": "1000", "memory": "4Ti"}
-"""Resources of a machine without published size; so large that cpu and memory never run out."""
+STAND_INS = "berth.dev/stand-ins"
+"""Annotation with the labels and resources whose real value no source tells."""
+_TOPOLOGY = "cloud.google.com/gce-topology-"
+_STAND_IN_RESOURCES = {"cpu": "1000", "memory": "4Ti", "ephemeral-storage": "1Ti", "pods": "110"}
+"""Amounts of unknown resources; so large that they never run out before the accelerators do."""
+_BYTES = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def simulated_nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
-    """Yield one Node for each machine, up to the maximum of each pool."""
-    flavors = {flavor.name: flavor for flavor in plan.flavors}
-    levels = {topology.name: topology.levels for topology in plan.topologies}
+    """Yield one Node for each machine, up to the maximum of each pool.
+
+    Nodes of a pool with several zones are spread over them; those of a compute class are of its first priority.
+    """
     for pool in plan.own_pools:
-        flavor = flavors[pool.flavor]
-        blocks = dict.fromkeys(levels.get(flavor.topology or "", ()), pool.name)
-        for number in range(pool.nodes.max):
-            yield _node(pool, flavor, number, blocks)
+        groups = [group for group in pool_nodes(plan, pool) if group.priority == 1]
+        if not groups:
+            continue
+        total = groups[0].pool_nodes.max
+        for number in range(total):
+            yield _node(pool.name, groups[number * len(groups) // total], number)
 
 
-def _node(pool: PoolPlan, flavor: FlavorPlan, number: int, blocks: dict[str, str]) -> dict[str, object]:
-    name = f"{pool.name}-{number + 1}"
+def _node(pool: str, group: NodeGroup, number: int) -> dict[str, object]:
+    name = f"{pool}-{number + 1}"
+    stand_ins = _stand_in_labels(pool, group)
     labels = {
-        **blocks,
-        **flavor.node_labels,
-        SIMULATED: "true",
+        **group.labels,
+        NODE_POOL: _node_pool(pool, group, number),
         HOSTNAME: name,
-        INSTANCE_TYPE: pool.machine_type,
-        NODE_POOL: _node_pool_name(pool, number),
+        **stand_ins,
+        SIMULATED: "true",
     }
-    if pool.capacity not in ("flex-start", "queued"):  # whose values of GKE's label are not documented
-        labels[PROVISIONING] = "spot" if pool.capacity == "spot" else "standard"
-    if pool.resource == catalog.extended_resource("tpu"):
-        labels[catalog.labels().accelerator_count] = str(pool.accelerators.max // pool.nodes.max)
-    if pool.zones:
-        labels[ZONE] = pool.zones[number * len(pool.zones) // pool.nodes.max]
-    taints = [{"key": t.key, "value": t.value or "present", "effect": t.effect} for t in flavor.tolerations]
-    resources = _node_resources(pool)
+    unknown = {key: _STAND_IN_RESOURCES[key] for key in group.unknown_resources if key in _STAND_IN_RESOURCES}
+    resources = {**{key: _quantity(key, amount) for key, amount in group.allocatable.items()}, **unknown}
+    marked = sorted({HOSTNAME, *stand_ins, *unknown, *(() if group.node_pools else (NODE_POOL,))})
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": name,
             "labels": dict(sorted(labels.items())),
-            "annotations": {"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"},
+            "annotations": {
+                "kwok.x-k8s.io/node": "fake",
+                "node.alpha.kubernetes.io/ttl": "0",
+                STAND_INS: ", ".join(marked),
+            },
         },
-        "spec": {"taints": taints},
+        "spec": {"taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in group.taints]},
         "status": {"allocatable": resources, "capacity": dict(resources), "phase": "Running"},
     }
 
 
-def _node_pool_name(pool: PoolPlan, number: int) -> str:
+def _stand_in_labels(pool: str, group: NodeGroup) -> dict[str, str]:
+    """Return stand-ins for the place of a node: all nodes of a pool are in one place."""
+    return {key: pool for key in group.unknown_labels if key.startswith(_TOPOLOGY)}
+
+
+def _node_pool(pool: str, group: NodeGroup, number: int) -> str:
     """Return the name of a node's node pool; nodes that Berth does not create are in one for each slice."""
-    hosts = pool.hosts_per_slice or 1
-    index = number // hosts if hosts > 1 else 0
-    if index < len(pool.node_pools):
-        return pool.node_pools[index].name
-    return f"{pool.name}-{index + 1}" if hosts > 1 else pool.name
+    index = number // group.nodes.max if group.slices else 0
+    if index < len(group.node_pools):
+        return group.node_pools[index]
+    return f"{pool}-{index + 1}" if group.slices else pool
 
 
-def _node_resources(pool: PoolPlan) -> dict[str, str]:
-    """Return the allocatable resources of a node."""
-    machine_size = node_allocatable(pool.vcpu, pool.memory_gb)
-    size = (
-        {"cpu": cpu(machine_size.cpu), "memory": memory(machine_size.memory)} if machine_size else dict(_UNKNOWN_SIZE)
-    )
-    accelerators = {pool.resource: str(pool.accelerators.max // pool.nodes.max)} if pool.accelerator else {}
-    return {**size, "pods": _MAX_PODS, **accelerators}
+def _quantity(resource: str, amount: int) -> str:
+    """Return an amount as a Kubernetes quantity."""
+    if resource == "cpu":
+        return cpu(amount)
+    return memory(amount) if resource.startswith(_BYTES) else str(amount)

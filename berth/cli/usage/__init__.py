@@ -28,6 +28,9 @@ def usage_command(
         pathlib.Path | None,
         typer.Option("--token-file", metavar="FILE", help="A file with a bearer token for Prometheus."),
     ] = None,
+    allow_http: Annotated[
+        bool, typer.Option("--allow-http", help="Send the token without encryption to another machine.")
+    ] = False,
     period: Annotated[
         str, typer.Option("--last", metavar="PERIOD", help="The period until now, such as 6h or 7d.")
     ] = "7d",
@@ -47,7 +50,7 @@ def usage_command(
     if queries:
         typer.echo(answer.queries_text(plan, period))
         return
-    result = answer.measure_usage(plan, metrics or [], prometheus, token_file, period)
+    result = answer.measure_usage(plan, metrics or [], prometheus, token_file, period, allow_http=allow_http)
     print_problems(result.problems)
     if result.report is None:
         raise typer.Exit(EXIT_FAULTS)

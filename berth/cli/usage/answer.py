@@ -28,11 +28,17 @@ class UsageResult(Struct, frozen=True):
 
 
 def measure_usage(
-    plan: FleetPlan, files: Sequence[pathlib.Path], url: str | None, token_file: pathlib.Path | None, period: str
+    plan: FleetPlan,
+    files: Sequence[pathlib.Path],
+    url: str | None,
+    token_file: pathlib.Path | None,
+    period: str,
+    *,
+    allow_http: bool = False,
 ) -> UsageResult:
     """Return the figures of the files, or of the Prometheus at `url` for the last `period`."""
     problems = Problems()
-    answers = _answers(files, url, token_file, period, problems)
+    answers = _answers(files, url, token_file, period, problems, allow_http=allow_http)
     metrics = None if problems.has_faults() else read_metrics(answers, plan.cluster.name, problems)
     if metrics is None:
         return UsageResult(None, tuple(problems.entries))
@@ -57,7 +63,13 @@ def measure_usage(
 
 
 def _answers(
-    files: Sequence[pathlib.Path], url: str | None, token_file: pathlib.Path | None, period: str, problems: Problems
+    files: Sequence[pathlib.Path],
+    url: str | None,
+    token_file: pathlib.Path | None,
+    period: str,
+    problems: Problems,
+    *,
+    allow_http: bool,
 ) -> list[tuple[str, object]]:
     if bool(files) == bool(url):
         message = "write either --metrics FILE or --prometheus URL; `--queries` prints the requests for a file"
@@ -77,7 +89,8 @@ def _answers(
         if problems.has_faults():
             return []
         end = int(time.time())
-        texts = fetch(url, token.strip() if isinstance(token, str) else None, end - span, end, problems)
+        bearer = token.strip() if isinstance(token, str) else None
+        texts = fetch(url, bearer, end - span, end, problems, allow_http=allow_http)
         values = [(metric, parse_json(text, metric, _REMEDY)) for metric, text in texts]
     problems.entries += [value for _, value in values if isinstance(value, Problem)]
     return values

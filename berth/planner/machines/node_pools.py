@@ -20,6 +20,7 @@ from berth.planner.machines.accelerator_networks import node_network
 from berth.planner.machines.node_pool_names import node_pool_names
 from berth.planner.machines.pools import BERTH, SYSTEM, PlannedPool
 from berth.planner.machines.reservations import is_delivered
+from berth.planner.queueing.node_labels import accelerator_taints, all_node_labels, node_taints
 from berth.rules.gke.placement import placement
 from berth.rules.gke.settings import node_pool_settings, upgrade_surge
 from berth.spec.machines.pools import NodeSettings
@@ -71,6 +72,8 @@ def pool_plan(
         grouped=pool.made_by_gke and pool.spec.compact_placement,
         zones=pool.zones,
         flavor=flavor,
+        node_labels=all_node_labels(pool),
+        taints=(*accelerator_taints(pool), *node_taints(pool)),
         node_pools=_node_pools(context, pool, node_network(context, pool, networks))
         if is_created(context, pool)
         else (),

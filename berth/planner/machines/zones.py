@@ -53,7 +53,7 @@ def _default_zones(context: PlanningContext, name: str, spec: PoolSpec, machine:
     if dws and machine.kind == "tpu":
         zones = zones[:1]
     if zones:
-        as_of = catalog.zone_table().as_of
+        as_of = catalog.fact_tables()["zones"].as_of
         message = f"has no zones; Berth uses {', '.join(zones)}, which list {display_name(machine)} (table of {as_of})"
         context.problems.note("zones-derived", ("pools", name), message)
     return tuple(sorted(zones))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from berth import catalog
 from berth.plan.nodes import Taint, Toleration
-from berth.planner.machines.pools import PlannedPool
+from berth.planner.machines.pools import EXTERNAL, PlannedPool
 from berth.rules.gke.gpu import gpu_labels
 from berth.rules.gke.networks import network_labels
 from berth.rules.gke.settings import capacity_labels
@@ -42,6 +42,14 @@ def flavor_tolerations(group: list[PlannedPool]) -> tuple[Toleration, ...]:
     accelerator_toleration = [Toleration(key=machine.resource, effect="NoSchedule")] if machine.accelerator else []
     taints = dict.fromkeys(taint for pool in group for taint in node_taints(pool))
     return (*accelerator_toleration, *(taint.tolerated for taint in taints))
+
+
+def accelerator_taints(pool: PlannedPool) -> tuple[Taint, ...]:
+    """Return the taint that GKE puts on every node with this accelerator; none on existing nodes of nodeLabels."""
+    kind = pool.hardware.machine.kind
+    if kind == "cpu" or (pool.made_by == EXTERNAL and pool.spec.node_labels):
+        return ()
+    return (catalog.taints().tpu if kind == "tpu" else catalog.taints().gpu,)
 
 
 def node_taints(pool: PlannedPool) -> tuple[Taint, ...]:

@@ -38,6 +38,8 @@ def pool_violations(request: PoolRequest) -> tuple[GkeViolation, ...]:
 
 def _check_availability(request: PoolRequest) -> Violations:
     provisioning, machine = request.machine.provisioning, request.machine.name
+    if request.machine.known == "nothing":  # the warning of the machine says that this is not checked
+        return
     key: SettingKey = "reservation" if request.provisioning_model == "reservation-any" else "capacity"
     known_models = join_or([MODEL_LABELS[model] for model in provisioning.offered_models])
     if provisioning.availability(request.provisioning_model) == "refused":

@@ -124,6 +124,7 @@ def scheduling_shape(job: Job) -> SchedulingShape:
             *sorted(p.node_selector.items()),
             p.affinity_terms,
             p.tolerations,
+            p.topology,
         )
         for p in job.pod_sets
     )

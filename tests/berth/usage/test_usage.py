@@ -341,7 +341,7 @@ def test_a_guarantee_that_is_not_deployed_is_a_warning(tmp_path: pathlib.Path) -
         (["dev", "--metrics", "nothing.json"], 1, "no file 'nothing.json'"),
         (["dev", "--prometheus", "localhost:9090"], 1, "is not an address"),
         (["dev", "--prometheus", "http://127.0.0.1:1", "--last", "soon"], 1, "'soon' is not a duration"),
-        (["dev", "--prometheus", "http://127.0.0.1:1"], 1, "does not answer for kueue_cluster_queue_resource_usage"),
+        (["dev", "--prometheus", "http://127.0.0.1:1"], 1, "'http://127.0.0.1:1' does not answer"),
         (["stacks/examples/ack-fleet.yaml", "--metrics", "x"], 2, "has no metrics of Kueue"),
     ],
 )

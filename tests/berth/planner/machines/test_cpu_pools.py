@@ -68,7 +68,7 @@ def test_a_whole_node_of_quota_fits_on_a_node(plan: FleetPlan) -> None:
     for pool in plan.pools:
         allocatable = nodes[pool.name]["status"]["allocatable"]
         cores = pool.accelerators.max // pool.nodes.max
-        assert set(allocatable) == {"cpu", "memory", "pods"}
+        assert set(allocatable) == {"cpu", "memory", "pods", "ephemeral-storage"}
         assert cores * 1000 + 500 <= int(allocatable["cpu"].removesuffix("m")) < (cores + 1) * 1000 + 500
 
 

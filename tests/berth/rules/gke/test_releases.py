@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
 from berth.catalog import compare_version, parse_version, releases, supported_minor
+from berth.clock import on_day
 from berth.rules.gke.releases import release_violation
 from berth.rules.gke.versions import features
 
@@ -33,9 +34,19 @@ def codes(version: str, channel: str = "regular") -> list[str]:
     ],
 )
 def test_a_version_after_its_end_of_support_is_reported(version: str, regular: list[str], extended: list[str]) -> None:
-    """On 2026-11-22, the date of the table."""
-    assert codes(version) == regular == codes(version, "rapid") == codes(version, "stable")
-    assert codes(version, "extended") == extended
+    """On 2026-11-22."""
+    with on_day(date(2026, 11, 22)):
+        assert codes(version) == regular == codes(version, "rapid") == codes(version, "stable")
+        assert codes(version, "extended") == extended
+
+
+def test_support_ends_on_its_day_and_not_before() -> None:
+    """The clock decides, and not the day of the table."""
+    end = releases().minors["1.35"].standard
+    with on_day(end - timedelta(days=1)):
+        assert codes("1.35") == []
+    with on_day(end):
+        assert codes("1.35") == ["version-unsupported"]
 
 
 def test_support_lasts_as_long_as_google_says() -> None:
@@ -43,9 +54,7 @@ def test_support_lasts_as_long_as_google_says() -> None:
 
     Google moves the end of standard support of some minors by a few months.
     """
-    table = releases()
-    assert table.as_of == date(2026, 11, 22)
-    for minor, row in table.minors.items():
+    for minor, row in releases().minors.items():
         assert 120 <= (row.extended - row.standard).days <= 370, minor
 
 

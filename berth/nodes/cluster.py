@@ -1,0 +1,46 @@
+"""What a cluster offers its pods beside nodes: storage drivers, runtime classes and device classes (`cluster.yaml`)."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from berth.nodes.sources import NodeSource
+from berth.plan.fleet import FleetPlan
+from berth.plan.gke import ClusterPlan
+from berth.yaml_loader import load_table
+
+
+def storage_drivers(plan: FleetPlan) -> tuple[str, ...]:
+    """Return the names of the CSIDrivers of a cluster that Berth creates; empty for an existing one."""
+    cluster = plan.cluster
+    if not isinstance(cluster, ClusterPlan):
+        return ()
+    table = _table()["storage_drivers"]
+    added = [*cluster.storage_drivers, *(["secret-manager"] if cluster.secret_manager else [])]
+    always = [name for name, row in table.items() if cluster.mode in row.get("always", ())]
+    return tuple(sorted({table[name]["name"] for name in (*always, *added)}))
+
+
+def runtime_classes(plan: FleetPlan) -> tuple[str, ...]:
+    """Return the names of the RuntimeClasses of a cluster that Berth creates; empty for an existing one."""
+    if not isinstance(plan.cluster, ClusterPlan):
+        return ()
+    rows = _table()["runtime_classes"].values()
+    return tuple(sorted(row["name"] for row in rows if plan.cluster.mode in row["always"]))
+
+
+def device_classes_of(source: NodeSource) -> dict[str, int | None]:
+    """Return DeviceClass → devices of one node, for nodes on which GKE's network driver (DRANET) runs."""
+    network = source.node_pool.network if source.node_pool else None
+    if network is None or network.accelerator_profile is None:
+        return {}
+    table = _table()["network_devices"]
+    counts: dict[str, int] = table["machines"].get(source.machine_type.removesuffix("-nolssd"), {})
+    return {each: counts.get(each, 0 if counts else None) for each in table["device_classes"]}
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return load_table(Path(__file__).with_name("cluster.yaml"))

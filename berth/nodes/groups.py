@@ -1,0 +1,106 @@
+"""The nodes of a fleet from its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from berth import catalog
+from berth.nodes.cluster import device_classes_of, runtime_classes, storage_drivers
+from berth.nodes.facts import node_facts
+from berth.nodes.labels import labels_of
+from berth.nodes.model import FleetNodes, NodeGroup
+from berth.nodes.resources import node_resources
+from berth.nodes.sources import NodeSource, node_sources
+from berth.plan.existing import ExistingClusterPlan
+from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.gke import ClusterPlan
+from berth.plan.nodes import Taint
+
+DESCRIBED: Final = "the nodes belong to an existing cluster, of which the stack file states only a part"
+"""Why labels, taints and resources of described nodes may be unknown."""
+_MADE_TO_ORDER: Final = "GKE creates these nodes for the pods that wait for them, and labels them as the pods select"
+_EXISTING: Final = "the cluster is an existing one, of which the stack file states only a part"
+
+
+def fleet_nodes(plan: FleetPlan) -> FleetNodes:
+    """Return the nodes of a fleet: those of its cluster, or of the clusters of its workers."""
+    groups = tuple(group for pool in plan.pools for group in pool_nodes(plan, pool))
+    by_pool: dict[str, list[NodeGroup]] = {}
+    for group in groups:
+        by_pool.setdefault(group.pool, []).append(group)
+    return FleetNodes(
+        groups=groups,
+        storage_drivers=storage_drivers(plan),
+        runtime_classes=runtime_classes(plan),
+        device_classes=tuple(sorted({name for group in groups for name in group.device_classes})),
+        open_reason=None if isinstance(plan.cluster, ClusterPlan) else _EXISTING,
+        by_flavor={
+            flavor.name: tuple(group for pool in flavor.pools for group in by_pool.get(pool, ()))
+            for flavor in plan.flavors
+        },
+        workers={worker.name: fleet_nodes(worker.plan) for worker in plan.workers},
+    )
+
+
+def pool_nodes(plan: FleetPlan, pool: PoolPlan) -> tuple[NodeGroup, ...]:
+    """Return the groups of nodes of one pool of a fleet; none if the pool can never have a node."""
+    if pool.worker is None:
+        return tuple(_pool_groups(plan, pool))
+    worker = next(each.plan for each in plan.workers if each.name == pool.worker)
+    own = next(each for each in worker.pools if f"{pool.worker}/{each.name}" == pool.name)
+    return tuple(replace(group, pool=pool.name, worker=pool.worker) for group in _pool_groups(worker, own))
+
+
+def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
+    for source in node_sources(plan, pool):
+        facts = node_facts(plan, source)
+        labels = labels_of(facts, _written_labels(source), described=source.maker == "described")
+        resources = node_resources(source, image_streaming=facts["image_streaming"] == "true")
+        yield NodeGroup(
+            pool=pool.name,
+            flavor=pool.flavor,
+            maker=source.maker,
+            capacity=source.capacity,
+            machine_type=source.machine_type,
+            node_pools=source.node_pools,
+            slices=source.slices,
+            nodes=source.nodes,
+            pool_nodes=pool.nodes,
+            zone=source.zone,
+            priority=source.priority,
+            arch=source.machine.arch if source.machine else None,
+            labels=dict(sorted(labels.known.items())),
+            unknown_labels=dict(sorted(labels.unknown.items())),
+            uncertain_labels=dict(sorted(labels.uncertain.items())),
+            taints=_taints(source),
+            allocatable=resources.known,
+            unknown_resources=resources.unknown,
+            device_classes=device_classes_of(source),
+            open_reason=_open_reason(plan, source),
+        )
+
+
+def _written_labels(source: NodeSource) -> dict[str, str]:
+    """Return the labels that the plan gives the nodes."""
+    return {**source.pool.node_labels, **(source.node_pool.labels if source.node_pool else {})}
+
+
+def _taints(source: NodeSource) -> tuple[Taint, ...]:
+    """Return the taints of nodes. Of a compute class, only a priority of spot machines has the taint of spot."""
+    spot = catalog.labels().spot
+    return tuple(
+        dict.fromkeys(
+            taint
+            for taint in source.pool.taints
+            if source.maker != "compute-class" or taint.key != spot or source.capacity == "spot"
+        )
+    )
+
+
+def _open_reason(plan: FleetPlan, source: NodeSource) -> str | None:
+    if source.maker == "described" or isinstance(plan.cluster, ExistingClusterPlan):
+        return DESCRIBED
+    return None if source.maker == "berth" else _MADE_TO_ORDER

@@ -1,0 +1,119 @@
+"""The labels of nodes, from the table `labels.yaml`: known values, unknown values, and labels that nodes may have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct, convert
+
+from berth.yaml_loader import load_table
+
+
+class Unknown(Struct, frozen=True):
+    """A fact that no source tells, and why."""
+
+    why: str
+
+
+Fact = str | Unknown | None
+"""A fact of a node as text; None if the node does not have it."""
+
+
+class LabelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One key of the table: exactly one of `value`, `unknown` and `uncertain` is set."""
+
+    key: str
+    source: str
+    value: str | None = None
+    when: str | None = None
+    unknown: str | None = None
+    uncertain: str | None = None
+    everywhere: bool = False
+
+
+class PrefixRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All keys that begin with `prefix`, of which it is uncertain whether nodes have them."""
+
+    prefix: str
+    uncertain: str
+    source: str
+
+
+class LabelTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole table."""
+
+    rows: tuple[LabelRow, ...]
+    prefixes: tuple[PrefixRow, ...]
+    domains: tuple[str, ...]
+
+
+class NodeLabels(Struct, frozen=True):
+    """Labels of nodes: known values, and reasons for those with an unknown value or an unknown presence."""
+
+    known: dict[str, str]
+    unknown: dict[str, str]
+    uncertain: dict[str, str]
+
+
+_FACT: Final = re.compile(r"\{(\w+)\}")
+
+
+@cache
+def label_table() -> LabelTable:
+    """Return the table of labels."""
+    return convert(load_table(Path(__file__).with_name("labels.yaml")), LabelTable)
+
+
+def labels_of(facts: Mapping[str, Fact], written: Mapping[str, str], *, described: bool) -> NodeLabels:
+    """Return the labels of nodes with these facts.
+
+    `written` are labels that the plan has, which win over the table. Of `described` nodes, which need not be GKE's,
+    only the rows for nodes everywhere hold. Raises KeyError for a fact that is not given.
+    """
+    result = NodeLabels(dict(written), {}, {})
+    for row in label_table().rows:
+        condition = facts[row.when] if row.when else ""
+        if row.key in written or condition is None or (described and not row.everywhere):
+            continue
+        if isinstance(condition, Unknown):
+            result.uncertain[row.key] = condition.why
+        elif row.uncertain is not None:
+            result.uncertain[row.key] = row.uncertain
+        elif row.unknown is not None:
+            result.unknown[row.key] = row.unknown
+        else:
+            value = _value(row.value or "", facts)
+            if isinstance(value, Unknown):
+                result.unknown[row.key] = value.why
+            elif value is not None:
+                result.known[row.key] = value
+    return result
+
+
+def _value(template: str, facts: Mapping[str, Fact]) -> Fact:
+    """Return the value of a label: plain text, or the fact in braces."""
+    fact = _FACT.fullmatch(template)
+    return facts[fact[1]] if fact else template
+
+
+@lru_cache(maxsize=4096)
+def why_foreign(key: str) -> str:
+    """Return why it is unknown whether nodes have a label that no group lists; "" if they are known to lack it.
+
+    The labels of Kubernetes and GKE are those of the table, and a key of their domains that it does not have is absent,
+    as is a key without a domain: the stack file writes such labels. Somebody else may set a key of another domain.
+    """
+    table = label_table()
+    if any(row.key == key for row in table.rows):
+        return ""
+    for row in table.prefixes:
+        if key.startswith(row.prefix):
+            return row.uncertain
+    domain, slash, _ = key.rpartition("/")
+    if not slash or any(domain == each or domain.endswith(f".{each}") for each in table.domains):
+        return ""
+    return "a controller or an administrator may set this label; Berth does not"

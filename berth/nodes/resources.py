@@ -1,0 +1,86 @@
+"""Allocatable resources of a node, by GKE's published formulas.
+
+A real node of the same size has less: the kernel takes about 1.6 % of the memory, the operating system about 6 GiB of
+the boot disk before GKE's reservations, and system DaemonSets request a part of the rest. No published formula tells
+how much.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from berth import catalog
+from berth.nodes.model import PODS
+from berth.nodes.sources import NodeSource
+
+_GIB = 2**30
+_DEFAULT_MAX_PODS = 110
+_SSD_GIB = 375
+"""Size of a local SSD in GiB, unless the machine has others (Compute Engine docs: Local SSD)."""
+_HUGEPAGE_BYTES = {"hugepages-2Mi": 2 * 2**20, "hugepages-1Gi": _GIB}
+
+
+class NodeResources(Struct, frozen=True):
+    """Allocatable amounts of one node, and why others are unknown."""
+
+    known: dict[str, int]
+    unknown: dict[str, str]
+
+
+def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResources:
+    """Return the allocatable resources of a node: the most that pods may have beside what GKE reserves."""
+    pool, machine = source.pool, source.machine
+    vcpu, memory_gb = (machine.vcpu, machine.memory_gb) if machine and machine.vcpu else (pool.vcpu, pool.memory_gb)
+    known: dict[str, int] = {}
+    unknown: dict[str, str] = {}
+    size = catalog.node_allocatable(
+        vcpu,
+        memory_gb,
+        image_streaming=image_streaming,
+        max_pods=source.max_pods or _DEFAULT_MAX_PODS,
+        shared_core=machine is not None and machine.shared_core,
+    )
+    if size is None:
+        reason = f"no table has the size of {source.machine_type}"
+        unknown |= {"cpu": reason, "memory": reason}
+    else:
+        hugepages = _hugepages(source)
+        known |= {"cpu": size.cpu, "memory": size.memory - sum(hugepages.values()), **hugepages}
+    if source.max_pods is None:
+        unknown[PODS] = "the cluster chooses the maximum number of pods per node"
+    else:
+        known[PODS] = source.max_pods
+    storage = _ephemeral_storage(source)
+    if storage is None:
+        unknown["ephemeral-storage"] = "the disks of these nodes are not in the stack file"
+    else:
+        known["ephemeral-storage"] = storage
+    if pool.accelerator:
+        known[pool.resource] = source.accelerators
+    return NodeResources(known, unknown)
+
+
+def _hugepages(source: NodeSource) -> dict[str, int]:
+    """Return the bytes of huge pages of each size that the node pool reserves."""
+    system = source.node_pool.settings.node_system_config if source.node_pool else None
+    if system is None:
+        return {}
+    counts = {"hugepages-2Mi": system.hugepages.size_2m, "hugepages-1Gi": system.hugepages.size_1g}
+    return {name: count * _HUGEPAGE_BYTES[name] for name, count in counts.items() if count}
+
+
+def _ephemeral_storage(source: NodeSource) -> int | None:
+    """Return the ephemeral storage for pods in bytes; None if the disks are unknown.
+
+    GKE reserves half of a boot disk, or 6 GiB and 35 % of it, at most 100 GiB; of local SSDs 50, 75 or 100 GiB for one,
+    two or more. The kubelet evicts pods in the last tenth (GKE docs: Plan node sizes).
+    """
+    if source.node_pool is None or source.ephemeral_ssds is None:
+        return None
+    if source.ephemeral_ssds:
+        size = source.ephemeral_ssds * _SSD_GIB
+        reserved = {1: 50, 2: 75}.get(source.ephemeral_ssds, 100)
+    else:
+        size = source.node_pool.settings.disk_size_gb
+        reserved = min(size // 2, 6 + size * 35 // 100, 100)
+    return size * _GIB - size * _GIB // 10 - reserved * _GIB
