@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from berth.spec.tenancy import MOUNTED_BY_THE_NODE as MOUNTED_BY_THE_NODE
+from berth.spec.admission.limits import MOUNTED_BY_THE_NODE as MOUNTED_BY_THE_NODE
 
 POD_SECURITY_LABEL: Final = "berth.dev/pod-security"
 """Namespace label with the Pod Security level of its pods, apart from exemptions."""

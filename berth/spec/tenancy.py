@@ -8,7 +8,9 @@ from typing import Annotated, Any, Final, Literal, cast
 from pydantic_core import CoreSchema, core_schema
 
 from berth.diagnostics import format_value
-from berth.spec.amounts import Bytes, MilliCpu, Seconds
+from berth.spec.admission.limits import GracePeriod, VolumeType
+from berth.spec.admission.policies import PolicyName, PolicySpec
+from berth.spec.amounts import Bytes, MilliCpu
 from berth.spec.base import (
     DnsLabel,
     DnsName,
@@ -26,7 +28,7 @@ from berth.spec.base import (
 )
 from berth.spec.cluster import Cidr
 from berth.spec.core import AfterValidator, BeforeValidator, SchemaBuilder
-from berth.spec.model import Field, check_model
+from berth.spec.model import Field
 
 
 class _NotAddress:
@@ -224,51 +226,6 @@ class DefaultRequestsSpec(Model):
     """Memory that a container requests, such as `128Mi`."""
 
 
-def _grace_period(value: int) -> int:
-    """Return the seconds; raise a fault where a pod's default is longer, or a lender would wait too long."""
-    if not MIN_GRACE <= value <= MAX_GRACE:
-        problem = "shorter than 30s, the default of pods" if value < MIN_GRACE else "longer than 1h"
-        message = f"'{value}s' is {problem}; write one from 30s to 1h, such as 10m"
-        raise validation_fault("bad-value", message)
-    return value
-
-
-MOUNTED_BY_THE_NODE: Final = (
-    "awsElasticBlockStore",
-    "azureDisk",
-    "azureFile",
-    "cephfs",
-    "cinder",
-    "fc",
-    "flexVolume",
-    "flocker",
-    "gcePersistentDisk",
-    "gitRepo",
-    "glusterfs",
-    "iscsi",
-    "nfs",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "quobyte",
-    "rbd",
-    "scaleIO",
-    "storageos",
-    "vsphereVolume",
-)
-"""Inline volume types that the Pod Security level `restricted` refuses, without hostPath."""
-MIN_GRACE: Final = 30
-MAX_GRACE: Final = 3600
-"""Limits of `maxGracePeriod` in seconds: the default grace period of pods, and what a lender may have to wait."""
-GracePeriod = Annotated[Seconds, AfterValidator(_grace_period)]
-VolumeType = Annotated[
-    str,
-    Text(
-        "|".join(MOUNTED_BY_THE_NODE) + r"|[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+",
-        "a volume type such as nfs, or the name of a CSI driver such as lustre.csi.storage.gke.io",
-    ),
-]
-
-
 class TeamSettings(Model):
     """Settings of a team. The plan keeps them as they are."""
 
@@ -316,39 +273,6 @@ class TenancySpec(TeamSettings):
     """Requests of containers that have none."""
     default_queue: str | None = None
     """The queue of jobs without a queue label. Without it Kueue holds them."""
-
-
-NEW_POLICIES: Final = ("affinity", "deletion", "grace", "growth", "queues", "reserved", "volumes", "workloads")
-"""Admission policies that a fleet may first have warn."""
-PolicyName = Annotated[
-    str, Text("|".join(NEW_POLICIES), f"a policy that can warn first; write one of {', '.join(NEW_POLICIES)}")
-]
-PolicyDate = Annotated[
-    str,
-    Text(
-        r"20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", 'a date of the form YYYY-MM-DD in quotes, such as "2027-01-31"'
-    ),
-]
-
-
-class PolicySpec(Model):
-    """How an admission policy answers."""
-
-    enforce: bool = True
-    """`false` only warns the user and writes to the audit log, until a date."""
-    until: PolicyDate | None = None
-    """Date until which the policy only warns, in quotes (`"2027-01-31"`). `berth check` warns after it."""
-
-    @check_model
-    def _check_date(self) -> PolicySpec:
-        """Check that a policy that only warns has a date, and no other one has."""
-        if not self.enforce and self.until is None:
-            message = 'enforce: false without a date would last forever; write until: "YYYY-MM-DD"'
-            raise validation_fault("contradiction", message)
-        if self.enforce and self.until is not None:
-            message = "until has no effect on a policy that is enforced; write enforce: false, or remove until"
-            raise validation_fault("contradiction", message)
-        return self
 
 
 class PlatformSpec(Model):

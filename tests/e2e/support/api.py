@@ -9,7 +9,7 @@ import http.client
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
@@ -96,7 +96,7 @@ def _path(kind: str, namespace: str) -> str:
 
 
 @contextmanager
-def proxied(context: str) -> Iterator[Api]:
+def proxied(context: str) -> Generator[Api]:
     """Provide the API server of a context for as long as the block runs."""
     words = ["kubectl", "--context", context, "proxy", "--port=0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:

@@ -7,7 +7,7 @@ period does (`tests/e2e/kwok/stages.yaml`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +36,8 @@ ACCOUNT = Identity(
     "system:serviceaccount:vision:vision",
     ("system:serviceaccounts:vision", "system:serviceaccounts", _EVERYBODY),
 )
+GRACE = 30.0
+"""The fleet's longest grace period, in seconds."""
 _REAL_LABELS = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 _RIGHTS: Manifest = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -219,7 +221,7 @@ def plan() -> FleetPlan:
 
 
 @contextmanager
-def world(cluster: Cluster) -> Iterator[World]:
+def world(cluster: Cluster) -> Generator[World]:
     """Provide the fleet on the cluster, and take it away."""
     fleet = plan()
     rendered: list[Manifest] = list(all_manifests(fleet))
@@ -237,7 +239,7 @@ def world(cluster: Cluster) -> Iterator[World]:
         )
         until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
         with proxied(cluster.context) as api:
-            made = World(cluster, api, Watch(api, flavors, accelerators))
+            made = World(cluster, api, Watch(api, flavors, accelerators, GRACE))
             until("default accounts", lambda: _accounts(cluster), lambda count: count >= len(TEAMS))
             yield made
             made.clear()

@@ -1,7 +1,8 @@
 """The invariant of tenancy, watched while an attack runs: what runs is what is counted.
 
 For every namespace and flavor, accelerators of pods that exist on nodes are at most what Kueue counts for the
-namespace, after a bounded time. Pods are read from the API server, the count from the status of local queues.
+namespace, after a bounded time: a pod that is being deleted is out of the count for the fleet's longest grace period.
+Pods are read from the API server, the count from the status of local queues.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.e2e.support.api import Api
@@ -20,16 +22,22 @@ Use = Counter[tuple[str, str]]
 """(namespace, flavor) → accelerators."""
 _ENDED = ("Succeeded", "Failed")
 _STEP = 0.5
+_QUIET = 5.0
+"""Seconds for which an excess must be gone: one that returns sooner is the same."""
 
 
 @dataclass
 class Excess:
-    """What one namespace ran above its count, of one flavor: seconds, accelerators, accelerator-seconds."""
+    """What one namespace ran above its count, of one flavor: seconds, accelerators, accelerator-seconds.
+
+    `most` and `total` have pods within their grace period, `longest` has not.
+    """
 
     longest: float = 0.0
     most: int = 0
     total: float = 0.0
     since: float | None = None
+    last: float = 0.0
 
 
 @dataclass
@@ -39,6 +47,7 @@ class Watch:
     api: Api
     flavors: Mapping[str, str]
     accelerators: frozenset[str]
+    grace: float
     excess: dict[tuple[str, str], Excess] = field(default_factory=dict[tuple[str, str], Excess])
     samples: int = 0
     _stopped: threading.Event = field(default_factory=threading.Event)
@@ -72,22 +81,35 @@ class Watch:
     def _run(self) -> None:
         before = time.monotonic()
         while not self._stopped.wait(_STEP):
-            running = used(self.api.list("Pod"), self.flavors, self.accelerators)
+            pods = self.api.list("Pod")
+            leaving = [pod for pod in pods if is_leaving(pod, self.grace, datetime.now(UTC))]
+            running = used(pods, self.flavors, self.accelerators)
+            late = running - used(leaving, self.flavors, self.accelerators)
             count = counted(self.api.list("LocalQueue"), self.accelerators)
             now = time.monotonic()
-            self._note(running, count, now, now - before)
+            self._note(running, late, count, now, now - before)
             before = now
 
-    def _note(self, running: Use, count: Use, now: float, step: float) -> None:
+    def _note(self, running: Use, late: Use, count: Use, now: float, step: float) -> None:
         self.samples += 1
         for key in {*running, *self.excess}:
             each = self.excess.setdefault(key, Excess())
             if (above := running[key] - count[key]) > 0:
-                each.since = now - step if each.since is None else each.since
-                each.longest = max(each.longest, now - each.since)
                 each.most, each.total = max(each.most, above), each.total + above * step
-            else:
-                each.since = None
+            if late[key] > count[key]:
+                if each.since is None or now - each.last > _QUIET:
+                    each.since = now - step
+                each.longest, each.last = max(each.longest, now - each.since), now
+
+
+def is_leaving(pod: Manifest, grace: float, now: datetime) -> bool:
+    """Return whether a pod is being deleted, for at most so many seconds."""
+    metadata = pod["metadata"]
+    if "deletionTimestamp" not in metadata:
+        return False
+    end = datetime.fromisoformat(metadata["deletionTimestamp"])
+    left = (end - now).total_seconds()
+    return metadata.get("deletionGracePeriodSeconds", 0) - left <= grace
 
 
 def used(pods: Iterable[Manifest], flavors: Mapping[str, str], accelerators: frozenset[str]) -> Use:
