@@ -100,8 +100,9 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
         affinity.policy(kinds, plan.accelerators),
         growth.policy(kinds, elastic=plan.elastic),
         volumes.policy(kinds),
-        shared_queues.policy(kinds),
     ]
+    if plan.has_shared_queues:
+        made.append(shared_queues.policy(kinds))
     if plan.serving:
         made.append(
             AdmissionPolicy(

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from berth.spec.admission.limits import MOUNTED_BY_THE_NODE as MOUNTED_BY_THE_NODE
+from berth.spec.admission.policies import NEW_POLICIES as NEW_POLICIES
 
 POD_SECURITY_LABEL: Final = "berth.dev/pod-security"
 """Namespace label with the Pod Security level of its pods, apart from exemptions."""
@@ -50,7 +51,8 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     but those of pods and services do not. Kueue also queues services and pods in the namespaces `serving`; without any
     there is no policy for them. `limits_runs`: some queue has queued machines, whose run durations are limited;
     `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds. With `elastic`, Kueue
-    admits pods of a job that grows. `audited` maps policies that only warn to the date until which they do.
+    admits pods of a job that grows. `has_shared_queues`: several teams share a queue. `audited` maps policies that only
+    warn to the date until which they do.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
@@ -59,5 +61,6 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     serving: tuple[str, ...] = ()
     limits_runs: bool = False
     elastic: bool = False
+    has_shared_queues: bool = False
     audited: Mapping[str, str] = field(default_factory=dict[str, str])
     shared_run_limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])

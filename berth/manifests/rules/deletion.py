@@ -25,7 +25,7 @@ from berth.manifests.rules.admission import (
 )
 
 _OPTIONS: Final = "request.options"
-_FINALIZERS: Final = ("foregroundDeletion",)
+FINALIZERS: Final = ("foregroundDeletion",)
 """Finalizers that people may write: Kubernetes deletes the pods first."""
 _POD_FINALIZER: Final = "kueue.x-k8s.io/managed"
 """Finalizer that Kueue's webhook adds to pods that it queues, within the request that creates them."""
@@ -68,7 +68,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     ),
     (
         "variables.isController || variables.finalizers.all(f, f in variables.oldFinalizers || "
-        f"f in {list(_FINALIZERS)} || (request.resource.resource == 'pods' && f == '{_POD_FINALIZER}'))",
+        f"f in {list(FINALIZERS)} || (request.resource.resource == 'pods' && f == '{_POD_FINALIZER}'))",
         "a finalizer keeps a deleted job and its pods, which Kueue no longer counts; remove it from "
         "metadata.finalizers",
     ),

@@ -79,6 +79,7 @@ def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
                 f"behind it; write at most what the namespace's annotation {QUEUE_CEILINGS} has",
             ),
         ),
+        in_shared=False,
         condition=(
             f"request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec || "
             f"{keys('object', 'labels')} != {keys('oldObject', 'labels')}"

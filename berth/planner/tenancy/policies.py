@@ -12,7 +12,7 @@ from berth.planner.tenancy.access import job_kinds, queued_frameworks
 from berth.spec.tenancy import PlatformSpec
 
 _ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
-"""Kueue's feature gate for jobs whose additional pods it admits while they run (Kueue docs: "Elastic Workloads")."""
+"""Kueue's feature gate for jobs whose additional pods it admits while they run, on by default since 0.18."""
 
 
 def plan_policies(
@@ -27,7 +27,8 @@ def plan_policies(
         accelerators=tuple(sorted({machine.resource for machine in catalog.machines().values()})),
         shared_namespaces=tuple(sorted(each.name for each in namespaces if not each.owned)),
         serving=tuple(sorted(each.name for each in namespaces if each.serving)),
-        elastic=bool(kueue is not None and kueue.feature_gates.get(_ELASTIC_GATE)),
+        elastic=kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True),
+        has_shared_queues=any(each.owned and each.shared_queues for each in namespaces),
         audited={name: each.until for name, each in sorted(platform.policies.items()) if each.until is not None},
         limits_runs=any(each.run_limits for each in namespaces),
         shared_run_limits=_shared_run_limits(each for each in namespaces if not each.owned),

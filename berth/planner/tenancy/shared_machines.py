@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 
 from msgspec.structs import replace
 
+from berth.clock import as_of
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.policies import DEFAULT_MAX_GRACE
 from berth.plan.teams import NamespacePlan, SharedQueuePlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import FlavorGroup
+
+
+def check_sharing(context: PlanningContext, teams: Mapping[str, set[str]]) -> None:
+    """Warn of settings that let one team hold up others: long grace periods, and a head that all jobs wait for."""
+    for name, spec in sorted(context.spec.cluster_queues.items()):
+        if spec.queueing_strategy == "StrictFIFO" and len(spec.teams) > 1:
+            message = (
+                "'StrictFIFO' lets the first job of one team hold up the jobs of all teams until it fits; "
+                "write BestEffortFIFO"
+            )
+            context.problems.warning("shared-strict-fifo", ("clusterQueues", name, "queueingStrategy"), message)
+    shared = {team for names in teams.values() if len(names) > 1 for team in names}
+    for name, spec in sorted(context.spec.teams.items()):
+        seconds = spec.max_grace_period
+        if seconds is not None and seconds > DEFAULT_MAX_GRACE and name in shared:
+            message = (
+                f"a job that lost its quota may keep machines that other teams want back for {seconds} s; "
+                f"write at most {DEFAULT_MAX_GRACE // 60}m"
+            )
+            context.problems.warning("long-grace-period", ("teams", name, "maxGracePeriod"), message)
+    for name, policy in sorted(context.spec.platform.policies.items()):
+        if policy.until is not None and date.fromisoformat(policy.until) < as_of():
+            message = f"the policy berth-{name} still only warns after {policy.until}; remove platform.policies.{name}"
+            context.problems.warning("policy-only-warns", ("platform", "policies", name, "until"), message)
 
 
 def teams_by_flavor(queues: Iterable[ClusterQueuePlan]) -> dict[str, set[str]]:

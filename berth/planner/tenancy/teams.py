@@ -19,7 +19,7 @@ from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy.identities import check_unique_accounts, team_identity
 from berth.planner.tenancy.isolation import team_isolation
 from berth.planner.tenancy.run_limits import with_run_limits
-from berth.planner.tenancy.shared_machines import max_grace, teams_by_flavor, with_shared_queues
+from berth.planner.tenancy.shared_machines import check_sharing, max_grace, teams_by_flavor, with_shared_queues
 from berth.spec.tenancy import NamespaceSpec, TeamSettings
 
 _SYSTEM_PREFIXES = ("kube-", "gke-managed-", "gmp-")
@@ -45,6 +45,7 @@ def plan_teams(
             by_team.setdefault(team, []).append(queue)
     resource_of = {flavor.name: flavor.resource for flavor in flavors.values()}
     sharing = teams_by_flavor(queues)
+    check_sharing(context, sharing)
     made: list[TeamPlan] = []
     for name in sorted(context.spec.teams):
         own = by_team.get(name, [])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated, Final
 
 from berth.spec.base import Model, Text, validation_fault
+from berth.spec.core import AfterValidator
 from berth.spec.model import check_model
 
 NEW_POLICIES: Final = ("affinity", "deletion", "grace", "growth", "queues", "reserved", "volumes", "workloads")
@@ -12,11 +14,22 @@ NEW_POLICIES: Final = ("affinity", "deletion", "grace", "growth", "queues", "res
 PolicyName = Annotated[
     str, Text("|".join(NEW_POLICIES), f"a policy that can warn first; write one of {', '.join(NEW_POLICIES)}")
 ]
+
+
+def _day(value: str) -> str:
+    """Return the date; raise a fault if the calendar has no such day."""
+    try:
+        date.fromisoformat(value)
+    except ValueError as error:
+        message = f"'{value}' is not a day of the calendar; write one such as \"2027-01-31\""
+        raise validation_fault("bad-value", message) from error
+    return value
+
+
 PolicyDate = Annotated[
     str,
-    Text(
-        r"20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", 'a date of the form YYYY-MM-DD in quotes, such as "2027-01-31"'
-    ),
+    Text(r"20\d\d-\d\d-\d\d", 'a date of the form YYYY-MM-DD in quotes, such as "2027-01-31"'),
+    AfterValidator(_day),
 ]
 
 
