@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a verb loads what its own functions need
     from berth.cli.init.example import ExampleStack
     from berth.cli.init.options import InitAnswers, InitOption
     from berth.cost.fleet import FleetCost
-    from berth.diff.compare import Changes
+    from berth.diff.changes import Changes
     from berth.diff.guard.preview import GuardReport
     from berth.diff.guard.preview_file import EnginePreview
     from berth.diff.guard.preview_rules import PreviewRules

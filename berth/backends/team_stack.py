@@ -73,7 +73,7 @@ class TeamStackBackend(Backend[TeamStackPlan]):
 
     def compare(self, old: TeamStackPlan, new: TeamStackPlan) -> Changes:
         """Compare two plans of a stack, both without faults."""
-        from berth.diff.compare import Changes
+        from berth.diff.changes import Changes
         from berth.diff.workloads import compare_files, compare_team_objects, compare_workloads
 
         return Changes(

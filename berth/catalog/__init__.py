@@ -10,6 +10,7 @@ from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
 from berth.catalog.cpu_machines import (
     CORES,
     CPU,
+    cpu_boot_disk_types,
     cpu_machine,
     cpu_machine_names,
     cpu_machine_of_size,
@@ -21,6 +22,7 @@ from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compar
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
+    DEFAULT_BOOT_DISK,
     AttachableGpus,
     Availability,
     Confidence,
@@ -34,7 +36,7 @@ from berth.catalog.rows import (
     ProvisioningModel,
     SliceShape,
 )
-from berth.catalog.slices import divisible_shape, slice_shape, slice_topologies
+from berth.catalog.slices import divisible_shape, reordered_topology, slice_shape, slice_topologies
 from berth.catalog.table import (
     attachable_gpus,
     extended_resource,
@@ -54,6 +56,7 @@ from berth.catalog.zones import ListedZones, listed_zones, region_of_zone, zone_
 __all__ = [
     "CORES",
     "CPU",
+    "DEFAULT_BOOT_DISK",
     "AcceleratorQuotas",
     "Allocatable",
     "AttachableGpus",
@@ -80,6 +83,7 @@ __all__ = [
     "attach_gpus",
     "attachable_gpus",
     "compare_version",
+    "cpu_boot_disk_types",
     "cpu_machine",
     "cpu_machine_names",
     "cpu_machine_of_size",
@@ -105,6 +109,7 @@ __all__ = [
     "quota_table",
     "region_of_zone",
     "releases",
+    "reordered_topology",
     "series_quotas",
     "slice_shape",
     "slice_topologies",

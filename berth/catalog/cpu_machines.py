@@ -52,6 +52,11 @@ def cpu_machine(machine_type: str) -> Machine | None:
     return _predefined(machine_type) if machine_type in _rows() else None
 
 
+def cpu_boot_disk_types() -> frozenset[str]:
+    """Return every type of boot disk that a series without accelerators takes."""
+    return frozenset(disk for series in _series_rows().values() for disk in series["boot_disk_types"])
+
+
 def host_without_gpus(machine_type: str) -> Machine:
     """Return an N1 machine, to which GPUs could be attached, without any. Raises KeyError for another machine type."""
     table = attachable_gpus()

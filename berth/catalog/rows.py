@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from berth.plan.nodes import Taint
+
+DEFAULT_BOOT_DISK: Final = "pd-balanced"
+"""The boot disk of nodes whose machines take any, or of which no table says which they take."""
 
 Availability = Literal["offered", "doubtful", "refused"]
 """offered: documented; doubtful: neither documented nor refused; refused: GKE refuses it."""
@@ -150,9 +153,9 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     @property
     def default_boot_disk(self) -> str:
-        """The boot disk Berth uses: pd-balanced, or what the machine requires (hyperdisk-balanced)."""
-        any_or_balanced = not self.boot_disk_types or "pd-balanced" in self.boot_disk_types
-        return "pd-balanced" if any_or_balanced else self.boot_disk_types[0]
+        """The boot disk Berth uses: pd-balanced, or the first that the machine takes (hyperdisk-balanced)."""
+        takes_default = not self.boot_disk_types or DEFAULT_BOOT_DISK in self.boot_disk_types
+        return DEFAULT_BOOT_DISK if takes_default else self.boot_disk_types[0]
 
 
 class Generation(Struct, frozen=True, kw_only=True):
@@ -161,7 +164,7 @@ class Generation(Struct, frozen=True, kw_only=True):
     `shapes` are listed topologies. With a `cube_edge`, every AxBxC is possible whose dimensions are multiples of it,
     with A <= B <= C <= `max_dimension` and a product of at most `max_slice_chips`. `pod_chips` is the size of a pod if
     it is larger than the largest documented slice; `multislice_max_chips` limits one job over several slices (None: not
-    documented). `aliases` are other common names.
+    documented). `aliases` are other common names. `any_order`: the dimensions may also be written in another order.
     """
 
     name: str
@@ -174,6 +177,7 @@ class Generation(Struct, frozen=True, kw_only=True):
     max_dimension: int = 0
     pod_chips: int | None = None
     multislice_max_chips: int | None = None
+    any_order: bool = False
     sub_slicing_topologies: tuple[str, ...] = ()
     note: str = ""
 

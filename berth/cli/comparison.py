@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.diagnostics import Problem
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader import revisions
-from berth.loader.locate import locate
+from berth.loader.document import parse
+from berth.loader.locate import locate, project_of
+from berth.loader.text_file import read_text
+
+if TYPE_CHECKING:
+    from berth.diff.settings import SettingChange
+
+PROJECT: Final = "Pulumi.yaml"
+"""The file of a Pulumi project, which names its program, its plugins and config of all its stacks."""
 
 
 class StackRevision(Struct, frozen=True):
@@ -45,13 +56,39 @@ def new_warnings(old: Evaluation, new: Evaluation) -> tuple[str, ...]:
 def evaluate_revision(side: StackRevision, root: pathlib.Path, stack_name: str | None = None) -> Evaluation:
     """Evaluate one side with the team files of its revision, under `stack_name` if given.
 
-    Raises RevisionNotFound.
+    The Pulumi.yaml of the stack is added to what its file has around the fleet. Raises RevisionNotFound.
     """
     if side.revision is None:
-        return evaluate_stack(side.stack, root, stack_name)
+        return _with_project(evaluate_stack(side.stack, root, stack_name), side.stack, root)
     with revisions.yaml_checkout(side.revision, root) as folder:
         by_name = locate(side.stack, folder).by_name
         # A relative path is a file of the revision, never one in the current folder.
-        evaluation = evaluate_stack(side.stack if by_name else f"{folder / side.stack}", folder, stack_name)
+        stack = side.stack if by_name else f"{folder / side.stack}"
+        evaluation = _with_project(evaluate_stack(stack, folder, stack_name), stack, folder)
     problems = (p.with_place(f"{side.revision}:{p.place}") if p.place else p for p in evaluation.problems)
     return replace(evaluation, problems=tuple(problems))
+
+
+def _with_project(evaluation: Evaluation, stack: str, root: pathlib.Path) -> Evaluation:
+    """Return the evaluation with the project's file around the stack's: it names the program and its plugins."""
+    if evaluation.file is None:
+        return evaluation
+    text = read_text(project_of(locate(stack, root), root) / PROJECT, PROJECT, "")
+    if isinstance(text, Problem):
+        return evaluation
+    document, _ = parse(text, PROJECT)
+    project = text if document is None else document.value
+    return replace(evaluation, file=replace(evaluation.file, around={**evaluation.file.around, PROJECT: project}))
+
+
+def differences_of_files(
+    old: Evaluation, new: Evaluation
+) -> tuple[tuple[SettingChange, ...], tuple[SettingChange, ...]]:
+    """Return what two stack files have otherwise beside the fleet, and in the fleet as it is written."""
+    from berth.diff.settings import compare_settings
+
+    assert old.file is not None
+    assert new.file is not None
+    beside = compare_settings(old.file.settings, new.file.settings)
+    written = (cast("Mapping[str, object]", file.written or {}) for file in (old.file, new.file))
+    return beside, compare_settings(*written)

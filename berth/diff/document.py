@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from berth.diff import text as diff_text
-from berth.diff.compare import Changes
+from berth.diff.changes import Changes
 from berth.diff.entitlements import CountChange, QuotaChanges
 from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
@@ -18,10 +18,11 @@ from berth.text import abbreviate_names
 
 
 def changes_document(changes: Changes) -> Iterator[Block]:
-    """Yield the headline, rights, blocked changes, quota, capacity, other resources, warnings, objects."""
+    """Yield the headline, rights, blocked changes, quotas, machines, warnings, objects, the paths as written."""
     yield Heading(headline(changes))
     yield Lines("Rights", list(map(diff_text.describe_right, changes.rights)), whole=True)
     yield Lines("Blocked: the stack file does not allow these changes", list(guarded_lines(changes)), whole=True)
+    yield Lines("Beside the fleet", list(map(diff_text.describe_setting, changes.settings)), whole=True)
     yield Lines("Teams", list(_team_lines(changes.entitlements)))
     yield from _quota_tables(changes.entitlements)
     yield Lines("Who can preempt whom", list(_preemption_lines(changes.entitlements)))
@@ -39,6 +40,8 @@ def changes_document(changes: Changes) -> Iterator[Block]:
         (diff_text.describe_object(each), *map(diff_text.describe_field, each.fields)) for each in changes.objects
     ]
     yield Lines(f"Kubernetes objects ({len(objects)})", objects, folded=True)
+    written = list(map(diff_text.describe_setting, changes.written))
+    yield Lines(f"Stack file and team files ({len(written)})", written, folded=True)
 
 
 def guarded_lines(changes: Changes) -> Iterator[Line]:

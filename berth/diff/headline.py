@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from berth.diagnostics import join_words
-from berth.diff.compare import Changes
+from berth.diff.calm.phrases import loud_parts
+from berth.diff.changes import Changes
 from berth.diff.entitlements import CohortQuotaChange, TeamQuotaChange
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange
 from berth.diff.rights.compare import RightChange
+from berth.diff.settings import SettingChange
 from berth.diff.text import (
     EMPHASIZED,
     EMPHASIZED_KINDS,
@@ -50,13 +52,21 @@ def headline(changes: Changes) -> str:
     parts += [*_priority_class_parts(changes.objects), *_worker_and_resource_parts(changes)]
     entries = [("workload", each.workload, each.what) for each in changes.workloads]
     parts += _parts_of_kinds([*entries, *((each.kind, each.name, each.what) for each in changes.files)])
-    if not parts:
-        lost_queues = [loss for loss in changes.losses if loss.kind == ResourceKind.QUEUE]
-        parts += [f"queue {loss.name} is DELETED" for loss in lost_queues[:_MAX_NAMES]]
+    parts += loud_parts(changes.loud)
+    parts += _settings_parts(changes.settings)
     parts += _closing_parts(changes)
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")
     return f"{changes.stack}: {'; '.join(parts)}"
+
+
+def _settings_parts(settings: Sequence[SettingChange]) -> Iterator[str]:
+    """Yield the keys beside the fleet that differ; what they do is not planned."""
+    names = [each.path for each in settings]
+    if len(names) > _MAX_NAMES:
+        names = [*names[:_MAX_NAMES], f"{len(names) - _MAX_NAMES} more"]
+    if names:
+        yield f"beside the fleet {join_words(names)} {'change' if names[1:] else 'changes'}"
 
 
 def _closing_parts(changes: Changes) -> Iterator[str]:

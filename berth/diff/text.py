@@ -14,6 +14,7 @@ from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.rights.compare import SERVING, RightChange
+from berth.diff.settings import SettingChange
 from berth.diff.values import format_bounds, format_change, format_on_one_line
 from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
 from berth.names import to_camel
@@ -157,6 +158,11 @@ def describe_effect(field: FieldEffect) -> str:
 def describe_reason(field: FieldEffect) -> str:
     """Return the change of a field, with the provider's name for it if that differs."""
     return describe_effect(field) + ("" if field.input in ("", to_camel(field.path)) else f" ({field.input})")
+
+
+def describe_setting(change: SettingChange) -> str:
+    """Return the change of a path of a stack file: `config.gcp:project: a → b`."""
+    return f"{change.path}: {format_change(change.before, change.after)}"
 
 
 # --- pools and resources ----------------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ class StackFile(Struct, frozen=True, dict=True):
     `file` is None if the values came from Pulumi and no file is known to have the same values. `config` has every
     config key of that file as written, including the fleet without its team files; it is empty without a file.
     `config_key` is the key of the values: `berth:fleet`, or `berth:team` in a team's own stack. `written` is the fleet
-    with the teams of all files, but without defaults in them.
+    with the teams of all files, but without defaults in them. `around` has the keys of the file beside `config`, such
+    as `secretsprovider`.
     """
 
     stack: str
@@ -34,6 +35,12 @@ class StackFile(Struct, frozen=True, dict=True):
     config: Mapping[str, object]
     config_key: str = CONFIG_KEYS[0]
     written: object = None
+    around: Mapping[str, object] = {}
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """Everything in the file but the fleet: config of Pulumi, of providers and secrets, and the keys around it."""
+        return {**self.around, **{f"config.{k}": value for k, value in self.config.items() if k not in CONFIG_KEYS}}
 
 
 def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[Problem]]:
@@ -84,7 +91,9 @@ def _merge_team_files(
 ) -> tuple[StackFile, list[Problem]]:
     if stack_text.config_key != CONFIG_KEYS[0]:
         source_map = SourceMap(stack_text.display_path, stack_text.key_mark)
-        read = StackFile(stack, file, fleet, source_map, stack_text.config, stack_text.config_key, fleet)
+        read = StackFile(
+            stack, file, fleet, source_map, stack_text.config, stack_text.config_key, fleet, stack_text.around
+        )
         return read, sort_by_place(stack_text.faults)
     teams = fleet.get("teams")
     own_teams = cast("dict[str, object]", teams) if isinstance(teams, dict) else {}
@@ -93,7 +102,15 @@ def _merge_team_files(
         fleet = {**fleet, "teams": own_teams | files.teams}
     written = fleet if KEY in fleet else None
     source_map = SourceMap(stack_text.display_path, stack_text.key_mark, files.sources, written)
-    read = StackFile(stack, file, with_team_defaults(fleet), source_map, stack_text.config, written=fleet)
+    read = StackFile(
+        stack,
+        file,
+        with_team_defaults(fleet),
+        source_map,
+        stack_text.config,
+        written=fleet,
+        around=stack_text.around,
+    )
     return read, sort_by_place(stack_text.faults + files.faults)
 
 

@@ -32,13 +32,14 @@ class StackText(Struct):
     """The fleet (None if there is none to continue with), the mark of its key, and the file's faults.
 
     In a team's own stack, whose `config_key` is `berth:team`, `fleet` is the value of that key. `config` has all config
-    keys of the file as written: Pulumi's, the providers' and Berth's.
+    keys of the file as written: Pulumi's, the providers' and Berth's. `around` has the keys beside `config`.
     """
 
     display_path: str = ""
     fleet: dict[str, object] | None = None
     config_key: str = _FLEET
     config: dict[str, object] = field(default_factory=dict[str, object])
+    around: dict[str, object] = field(default_factory=dict[str, object])
     key_mark: Mark = _NO_MARK
     faults: list[Problem] = field(default_factory=list[Problem])
 
@@ -66,6 +67,7 @@ class StackText(Struct):
             self._fault("empty-file", 0, f"the file is empty; {WRITE_FLEET}")
             return
         top = _mapping(document.value)
+        self.around = {key: value for key, value in top.items() if key != "config"}
         unknown_keys = sorted(top.keys() - set(_TOP_KEYS))
         for key in unknown_keys:
             # Config keys have a namespace and a colon.

@@ -20,7 +20,14 @@ from berth.cli.arguments import (
     print_answer,
     project_root,
 )
-from berth.cli.comparison import StackRevision, at_merge_base, evaluate_revision, new_warnings, parse_revision
+from berth.cli.comparison import (
+    StackRevision,
+    at_merge_base,
+    differences_of_files,
+    evaluate_revision,
+    new_warnings,
+    parse_revision,
+)
 from berth.cli.prices import PricesFile, load_prices, require_priceable
 from berth.evaluate import Evaluation
 from berth.loader.revisions import RevisionNotFound
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
 
     from berth.cli.diff import admitted
     from berth.cost.prices import Prices
-    from berth.diff.compare import Changes
+    from berth.diff.changes import Changes
     from berth.plan.fleet import FleetPlan
 
 OutputFormat = Literal["text", "markdown", "json"]
@@ -103,7 +110,8 @@ def _print_changes(
     assert old is not None
     assert new is not None
     try:
-        changes = replace(compare(old, new), warnings=new_warnings(*evaluations))
+        settings, written = differences_of_files(*evaluations)
+        changes = replace(compare(old, new), warnings=new_warnings(*evaluations), settings=settings, written=written)
     except IncomparablePlans as error:
         exit_with_error(f"{before.label} and {after.label} cannot be compared: {error}")
     fleet_plans = [each.fleet_plan for each in evaluations if each.fleet_plan is not None]

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from berth.cli.prices import amount_as_json
 from berth.cost.changes import compare_costs
 from berth.cost.fleet import FleetCost
-from berth.diff.compare import Changes
+from berth.diff.changes import Changes
 from berth.diff.headline import headline
 from berth.names import to_camel
 

@@ -12,7 +12,8 @@ from berth.diff.ack.resources import (
     compare_ack_pools,
     compare_quota_trees,
 )
-from berth.diff.compare import Changes
+from berth.diff.calm.loud import loud_differences
+from berth.diff.changes import Changes
 from berth.diff.entitlements import QuotaChanges, compare_quotas
 from berth.diff.guard.allowances import unused_allowances
 from berth.diff.guard.updates import guarded_updates
@@ -33,7 +34,7 @@ def compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
         *guarded_updates(old.allowances.protect, new.allowances, changed),
         *ack_guarded_changes(old, new, changed),
     )
-    return Changes(
+    changes = Changes(
         stack=new.stack,
         rights=compare_team_rights(old, new),
         entitlements=_compare_quotas(old, new),
@@ -43,6 +44,7 @@ def compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
         losses=guarded,
         idle=tuple(unused_allowances("", *allowances, {(loss.action, loss.key) for loss in guarded})),
     )
+    return replace(changes, loud=loud_differences(changes, old, new))
 
 
 def _compare_quotas(old: AckFleetPlan, new: AckFleetPlan) -> QuotaChanges:

@@ -211,18 +211,20 @@ def _slice_shape(
 ) -> SliceShape:
     if shape := catalog.slice_shape(machine, topology):
         return shape
-    message = f"'{topology}' is not a {machine.generation} slice of {machine.name}; {_topology_hint(machine)}"
+    message = f"'{topology}' is not a {machine.generation} slice of {machine.name}"
+    same, generation = catalog.reordered_topology(machine, topology), catalog.generations()[machine.generation or ""]
+    if same and not (accepted and generation.any_order):
+        raise HardwareError(("bad-topology", "topology", f"{message}: GKE writes it as {same}; write {same}"))
+    message = f"{message}; {_topology_hint(machine)}"
     shape = catalog.divisible_shape(machine, topology)
     if not shape:
         raise HardwareError(("bad-topology", "topology", message))
     if not accepted:
         raise HardwareError(("bad-topology", "topology", f"{message}; or write acceptTopology: true if GKE offers it"))
-    context.problems.warning(
-        "unknown-topology",
-        (*path, "topology"),
-        f"'{topology}' is not in the table of {machine.generation} slices; accepted by acceptTopology as {shape.chips} "
-        f"chips on {shape.hosts} hosts",
-    )
+    table = catalog.fact_tables()["accelerators"]
+    unknown = table.unknown(f"'{topology}'", f"whether GKE offers this {machine.generation} slice is")
+    count = f"accepted by acceptTopology as {shape.chips} chips on {shape.hosts} hosts"
+    context.problems.unknown("topology-unknown", (*path, "topology"), f"{unknown}; {count}")
     return shape
 
 

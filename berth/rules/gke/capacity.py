@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from berth import catalog
 from berth.diagnostics import join_or
+from berth.rules.gke.disks import boot_disk_violations
 from berth.rules.gke.gpu import device_violations
 from berth.rules.gke.networks import network_violations
 from berth.rules.gke.placement import placement_violations
@@ -222,6 +223,7 @@ _RULES = (
     _check_max_run,
     placement_violations,
     device_violations,
+    boot_disk_violations,
     network_violations,
     _check_made_by_gke,
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from berth.backends.interface import check_preview, compare
-from berth.diff.compare import Changes
+from berth.diff.changes import Changes
 from berth.diff.document import allowed_lines, guarded_lines
 from berth.diff.guard.preview_file import read_preview
 from berth.diff.headline import headline
@@ -52,7 +52,7 @@ def test_protection_that_was_already_off_is_not_a_change() -> None:
     ("changes", "output"),
     [
         ({"allowChange": {"network": "new"}}, "1 unused allowance"),
-        ({"allowReplacement": {"v5e": "new"}}, "1 unused allowance"),
+        ({"allowReplacement": {"v5e": "new"}}, "pool v5e: protect true → false; 1 unused allowance"),
         (
             {"teams.vision.queues.train.preemption": {"reclaimWithinCohort": "Never"}},
             "vision can no longer reclaim its guarantee of v5e (queue vision-train)",
@@ -61,7 +61,11 @@ def test_protection_that_was_already_off_is_not_a_change() -> None:
             {"priorities.high.value": 5},
             "order of priorities: high > low → low > high; PriorityClass high is REPLACED",
         ),
-        ({"kueue": {"existing": True}}, "controller kueue keeps running, but is no longer managed"),
+        (
+            {"kueue": {"existing": True}},
+            "controller kueue keeps running, but is no longer managed; "
+            "webhook firewall: allows.ports [8082, 9443] → [9443]",
+        ),
         ({"protect": False}, "protection is switched off; 1 blocked"),
         (RANGE, "the update of network will fail; 1 blocked"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from berth.backends.interface import compare
-from berth.diff.compare import Changes
+from berth.diff.changes import Changes
 from berth.diff.headline import headline
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from berth.backends.interface import compare
 from berth.cli import app
-from berth.diff.compare import Changes
+from berth.diff.changes import Changes
 from berth.diff.guard.allowances import GuardedAction
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from berth.backends.interface import compare
 from berth.backends.table import StackPlan
-from berth.diff.compare import Changes
+from berth.diff.changes import Changes
 from berth.evaluate import evaluate_stack
 from berth.plan.fleet import FleetPlan
 

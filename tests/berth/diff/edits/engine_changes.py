@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from berth.alibaba import fleet as alibaba_fleet
 from berth.backends.table import StackPlan
-from berth.diff.compare import Changes
+from berth.diff.changes import Changes
 from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind, FieldEffect
 from berth.diff.pools import PoolChange

@@ -7,8 +7,11 @@ from functools import cache
 from itertools import islice
 from typing import Any, Final
 
-from berth.diff.compare import Changes
+from berth.diff.calm.harmless import harmless_kind
+from berth.diff.calm.loud import all_differences
+from berth.diff.changes import Changes
 from berth.diff.entitlements import QuotaChanges
+from berth.diff.headline import headline
 from berth.diff.kinds import ChangeKind
 from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.evaluate import Evaluation
@@ -57,6 +60,17 @@ def sound_edits(key: SchemaKey) -> Iterator[tuple[str, Edit]]:
     return (pair for pair in tried if not evaluate_values(pair[0], after(*pair)).faults)
 
 
+CALM: Final = ("nothing changes", "no team gains or loses, and nothing is replaced")
+
+
+def class_of(changes: Changes) -> str:
+    """The class of a change, by what `berth diff` prints first and how it exits."""
+    if changes.blocked:
+        return "blocked"
+    first_line = headline(changes).partition(": ")[2]
+    return {CALM[0]: "nothing", CALM[1]: "told"}.get(first_line, "loud")
+
+
 def class_by_effect(changes: Changes) -> str | None:
     """The class that follows from what the table of effects says of the changed inputs; None where it is a decision."""
     resources = (*changes.pools, *changes.things)
@@ -68,4 +82,7 @@ def class_by_effect(changes: Changes) -> str | None:
     strongest = max(effects, key=lambda does: does.severity, default=UpdateEffect.KEPT)
     if strongest != UpdateEffect.REPLACE and not (is_plain and whats <= {"changed", ChangeKind.UPDATED}):
         return None
-    return _CLASSES.get(strongest)
+    follows = _CLASSES.get(strongest)
+    if follows == "told" and not all(harmless_kind(each, frozenset()) for each in all_differences(changes)):
+        return "loud"
+    return follows

@@ -1,0 +1,40 @@
+"""The differences that a headline must name: not of a harmless kind, and not told by one of its other phrases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from berth.diff.calm.differences import (
+    Difference,
+    object_differences,
+    pool_differences,
+    quota_differences,
+    resource_differences,
+)
+from berth.diff.calm.harmless import harmless_kind
+from berth.diff.calm.subjects import Subjects
+from berth.diff.calm.told import Told
+from berth.diff.changes import Changes
+from berth.plan.teams import QueueingPlan
+
+
+def loud_differences(changes: Changes, old: QueueingPlan, new: QueueingPlan) -> tuple[Difference, ...]:
+    """Return the differences that are neither harmless nor told by a phrase about teams, quotas, rights or machines."""
+    subjects = Subjects.of(old, new)
+    told = Told(changes, subjects)
+    return tuple(
+        difference
+        for difference in all_differences(changes)
+        if harmless_kind(difference, subjects.facts) is None and not told.has(difference)
+    )
+
+
+def all_differences(changes: Changes) -> Iterator[Difference]:
+    """Yield every difference of what is registered."""
+    for pool in changes.pools:
+        yield from pool_differences(pool)
+    for thing in changes.things:
+        yield from resource_differences(thing)
+    for each in changes.objects:
+        yield from object_differences(each)
+    yield from quota_differences(changes.entitlements)

@@ -1,0 +1,77 @@
+"""Whose the objects of a fleet are, for two plans of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from msgspec import Struct
+
+from berth.diff.calm.harmless import ADMISSION_FAIR_SHARING, FAIR_SHARING
+from berth.plan.fleet import FleetPlan
+from berth.plan.kueue import ClusterQueuePlan
+from berth.plan.teams import QueueingPlan
+
+
+class Subjects(Struct, frozen=True):
+    """Whose the objects of a fleet are, before and after a change.
+
+    Maps namespace → team, queue → teams, flavor → pools, and namespace and local queue → queue. `proportional` are
+    queues, flavors and resources of which each accelerator has as much before and after. `facts` are those that
+    harmless.yaml asks for.
+    """
+
+    namespaces: Mapping[str, str]
+    queues: Mapping[str, tuple[str, ...]]
+    pools: Mapping[str, tuple[str, ...]]
+    local_queues: Mapping[tuple[str, str], str]
+    proportional: frozenset[tuple[str, str, str]]
+    facts: frozenset[str]
+
+    @classmethod
+    def of(cls, old: QueueingPlan, new: QueueingPlan) -> Subjects:
+        """Return those of the plans before and after a change."""
+        facts, plans = set[str](), (old, new)
+        for plan in plans:
+            kueue = plan.kueue if isinstance(plan, FleetPlan) else None
+            # Kueue of an existing cluster is configured by somebody else, who may have switched both on.
+            unknown = isinstance(plan, FleetPlan) and kueue is None
+            facts |= {FAIR_SHARING} if unknown or (kueue and kueue.fair_sharing is not None) else set()
+            facts |= {ADMISSION_FAIR_SHARING} if unknown or (kueue and kueue.admission_fair_sharing) else set()
+        return cls(
+            {place.name: team.name for plan in plans for team in plan.teams for place in team.namespaces},
+            {queue.name: queue.teams for plan in plans for queue in plan.cluster_queues},
+            {flavor.name: flavor.pools for plan in plans for flavor in plan.flavors},
+            {
+                (local.namespace, local.name): queue.name
+                for plan in plans
+                for queue in plan.cluster_queues
+                for local in queue.local_queues
+            },
+            frozenset(_proportional(old, new)),
+            frozenset(facts),
+        )
+
+
+def _proportional(old: QueueingPlan, new: QueueingPlan) -> Iterator[tuple[str, str, str]]:
+    resources = {flavor.name: flavor.resource for plan in (old, new) for flavor in plan.flavors}
+    before, after = ({queue.name: queue for queue in plan.cluster_queues} for plan in (old, new))
+    for name in before.keys() & after.keys():
+        old_amounts, new_amounts = (dict(_amounts(queue)) for queue in (before[name], after[name]))
+        for flavor, resource in old_amounts.keys() & new_amounts.keys():
+            accelerator = flavor, resources[flavor]
+            pairs = (
+                (one, own)
+                for amounts in (old_amounts, new_amounts)
+                for one, own in zip(amounts[flavor, resource], amounts.get(accelerator, (0, 0)), strict=True)
+                if own
+            )
+            if len({Fraction(one, own) for one, own in pairs}) <= 1:
+                yield name, flavor, resource
+
+
+def _amounts(queue: ClusterQueuePlan) -> Iterator[tuple[tuple[str, str], tuple[int, int]]]:
+    """Yield flavor and resource with the guarantee of a queue, and what it may borrow besides (0 without a limit)."""
+    for entry in queue.flavors:
+        for quota in entry.quotas:
+            yield (entry.flavor, quota.resource), (quota.nominal, quota.borrowing_limit or 0)

@@ -1,0 +1,279 @@
+"""What the other phrases of a headline tell: teams, quotas, rights, machines, what is replaced."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from berth.diff.calm.differences import POOL, Difference
+from berth.diff.calm.subjects import Subjects
+from berth.diff.changes import Changes
+from berth.diff.guard.allowances import GuardedAction
+from berth.diff.kinds import ChangeKind
+from berth.diff.rights.compare import SERVING
+from berth.diff.text import EMPHASIZED, EMPHASIZED_KINDS
+from berth.resource import IN_WORKER, ResourceKind
+
+_AMOUNT: Final = re.compile(
+    r"spec\.resourceGroups\.flavors\.(?P<flavor>.+)\.resources\.(?P<resource>.+)\.(nominalQuota|borrowingLimit)"
+)
+_FLAVOR: Final = re.compile(r"spec\.resourceGroups\.flavors\.(?P<flavor>[^.]+(?:\.[^.]+)*?)(\.resources\..*)?")
+_RIGHTS: Final = frozenset(
+    {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "NetworkPolicy",
+        "Role",
+        "RoleBinding",
+        "SecretProviderClass",
+        "ServiceAccount",
+    }
+)
+"""Kinds of objects whose changes are rights of the team that they belong to, or of the whole fleet."""
+_RIGHT_RESOURCES: Final = (ResourceKind.ACCESS, ResourceKind.TEAM_IDENTITY, ResourceKind.NODE_IDENTITY)
+_CONTROL_PLANE: Final = (
+    "masterAuthorizedNetworksConfig",
+    "privateClusterConfig",
+    "controlPlaneEndpointsConfig",
+    "authenticatorGroupsConfig",
+    "enableShieldedNodes",
+    "confidentialNodes",
+    "networkConfig.defaultEnablePrivateNodes",
+    "defaultEnablePrivateNodes",
+)
+"""Inputs of a cluster whose changes are rights."""
+
+
+class Told:
+    """What other phrases of a headline tell."""
+
+    def __init__(self, changes: Changes, subjects: Subjects) -> None:
+        self._subjects, self._changes = subjects, changes
+        quotas = changes.entitlements
+        stopped = (ChangeKind.HELD, ChangeKind.DRAINED, ChangeKind.RESUMED)
+        self._changed_teams = {each.team for each in quotas.teams if each.what not in stopped}
+        self._stopped_teams = {each.team for each in quotas.teams if each.what in stopped}
+        self._stopped_queues = {each.queue for each in quotas.stops}
+        self._quotas = {(each.team, each.flavor) for each in quotas.entitlements}
+        self._losing = {each.team for each in quotas.entitlements if each.guaranteed.delta < 0}
+        self._owners = {right.owner.rpartition(IN_WORKER)[2] for right in changes.rights if not right.is_alert}
+        self._workers = {each.worker for each in changes.workers if each.what != ChangeKind.CHANGED}
+        self._pools = {each.pool: each for each in changes.pools}
+        self._moved = {
+            change.key.rpartition(IN_WORKER)[0] or None
+            for change in changes.things
+            if change.kind in (ResourceKind.CLUSTER, ResourceKind.CONNECTION, ResourceKind.FLEET)
+            and change.what in (ChangeKind.REPLACED, ChangeKind.DELETED)
+        }
+        self._whole = {
+            (each.kind, each.worker, each.namespace, each.name): each.what
+            for each in changes.objects
+            if each.what != ChangeKind.UPDATED and not each.is_moved
+        }
+        self._is_all_unprotected = any(
+            each.action == GuardedAction.UNPROTECT and each.kind == ResourceKind.PROTECTION for each in changes.losses
+        )
+        self._guarded_inputs = {
+            (each.kind, field.input)
+            for each in changes.losses
+            if each.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE)
+            for field in each.because
+        }
+        self._new_secrets = {
+            each.worker for each in changes.objects if each.kind == "Secret" and each.what == ChangeKind.CREATED
+        }
+        self._amounts = {
+            each.name
+            for each in changes.objects
+            if each.kind == "ClusterQueue" and any(".resources" in field.path for field in each.fields)
+        }
+
+        self._judges: Mapping[str, Callable[[Difference, set[str]], bool]] = {
+            **dict.fromkeys(_RIGHTS, self._has_right),
+            "Namespace": self._has_namespace,
+            "ClusterQueue": self._has_queue,
+            "LocalQueue": self._has_local_queue,
+            "ResourceQuota": self._has_limits,
+            "Cohort": self._has_cohort,
+            "ResourceFlavor": self._has_flavor,
+            "PriorityClass": self._has_priority,
+            "WorkloadPriorityClass": self._has_priority,
+            "PropagationPolicy": self._has_propagation,
+            "ClusterPropagationPolicy": self._has_propagation,
+            "ElasticQuotaTree": self._has_quota_tree,
+            "AdmissionCheck": self._has_workers_object,
+            "MultiKueueCluster": self._has_workers_object,
+            "MultiKueueConfig": self._has_workers_object,
+            "MutatingWebhookConfigurationPatch": self._has_webhook,
+            "ValidatingWebhookConfigurationPatch": self._has_webhook,
+            "ValidatingAdmissionPolicyBinding": self._has_binding,
+            "Secret": self._has_secret,
+        }
+
+    def has(self, difference: Difference) -> bool:
+        """Return whether a phrase tells the difference."""
+        if difference.worker in self._workers or (difference.path == "protect" and self._is_unprotected(difference)):
+            return True
+        if difference.worker in self._moved and difference.of not in EMPHASIZED_KINDS and difference.of != POOL:
+            return not difference.path
+        if difference.of == POOL:
+            return self._has_pool(difference)
+        if difference.of in set(ResourceKind):
+            return self._has_resource(difference, ResourceKind(difference.of))
+        teams = self._teams_of(difference)
+        if teams and teams <= self._changed_teams:
+            return True
+        return self._judges.get(difference.of, self._has_other)(difference, teams)
+
+    def _is_unprotected(self, difference: Difference) -> bool:
+        """Return whether protection ends as part of something that a phrase has: for all, or of a queue that stops."""
+        if self._is_all_unprotected:
+            return True
+        teams = self._teams_of(difference)
+        return difference.of == "ClusterQueue" and self._is_stopped(difference, teams)
+
+    def _is_stopped(self, difference: Difference, teams: set[str]) -> bool:
+        queue = self._subjects.local_queues.get((difference.namespace, difference.key), difference.key)
+        return queue in self._stopped_queues or bool(teams & self._stopped_teams)
+
+    # --- machines and other resources ---------------------------------------------------------------------------------
+
+    def _has_pool(self, difference: Difference) -> bool:
+        is_named = difference.what in EMPHASIZED or difference.what == ChangeKind.RECREATED
+        hit = bool(self._pools[difference.key].hit_nodes) and difference.path in ("nodes", "nodeLocations")
+        return is_named or hit
+
+    def _has_resource(self, difference: Difference, kind: ResourceKind) -> bool:
+        if kind in _RIGHT_RESOURCES:
+            owner = f"team {difference.key}"
+            named = owner in self._owners or difference.key in self._changed_teams
+            return named if kind == ResourceKind.TEAM_IDENTITY else bool(self._owners or self._changed_teams)
+        if not difference.path:
+            is_released = kind == ResourceKind.CONTROLLER and difference.what == ChangeKind.UNMANAGED
+            is_named = difference.what in EMPHASIZED and kind in EMPHASIZED_KINDS
+            is_alert = kind == ResourceKind.ALERT and any(right.is_alert for right in self._changes.rights)
+            return is_released or is_named or (is_alert and difference.what == ChangeKind.DELETED)
+        if kind == ResourceKind.CLUSTER and difference.path.startswith(_CONTROL_PLANE):
+            return bool(self._owners & {"control plane", "nodes", "cluster"})
+        if kind in (ResourceKind.RESERVATION, ResourceKind.FUTURE_RESERVATION) and "share" in difference.path.lower():
+            return f"reservation {difference.key}" in self._owners
+        if kind == ResourceKind.ALERT and self._moved:
+            return True  # its queries name the cluster
+        return (kind, difference.path) in self._guarded_inputs
+
+    # --- objects ------------------------------------------------------------------------------------------------------
+
+    def _has_namespace(self, difference: Difference, teams: set[str]) -> bool:
+        if not difference.path:
+            return difference.what == ChangeKind.DELETED and difference.worker is None
+        return self._has_right(difference, teams)
+
+    def _has_right(self, difference: Difference, teams: set[str]) -> bool:
+        if self._is_in_deleted_namespace(difference):
+            return True
+        return bool(self._owners & ({f"team {team}" for team in teams} or self._owners))
+
+    def _has_queue(self, difference: Difference, teams: set[str]) -> bool:
+        """Return whether a queue comes or goes with a quota that a phrase has, or has an amount that a phrase has."""
+        if difference.path.endswith("stopPolicy"):
+            return self._is_stopped(difference, teams)
+        if difference.path == "spec.preemption.reclaimWithinCohort":
+            return any(each.queue == difference.key for each in self._changes.entitlements.reclaim)
+        if not difference.path:
+            return False
+        amount = _AMOUNT.fullmatch(difference.path)
+        if amount is not None and not difference.block:
+            named = any((team, amount["flavor"]) in self._quotas for team in teams)
+            return named and (difference.key, amount["flavor"], amount["resource"]) in self._subjects.proportional
+        flavor = _FLAVOR.fullmatch(difference.block)
+        return flavor is not None and any((team, flavor["flavor"]) in self._quotas for team in teams)
+
+    def _has_local_queue(self, difference: Difference, teams: set[str]) -> bool:
+        queue = self._subjects.local_queues.get((difference.namespace, difference.key), "")
+        if not difference.path and ("ClusterQueue", difference.worker, "", queue) in self._whole:
+            return True
+        return self._is_in_deleted_namespace(difference) or (
+            difference.path.endswith("stopPolicy") and self._is_stopped(difference, teams)
+        )
+
+    def _has_limits(self, difference: Difference, teams: set[str]) -> bool:
+        """Return whether the limits of a namespace follow from quotas of its team, which a phrase has."""
+        named = {team for team, _ in self._quotas} | {
+            team for queue in self._amounts for team in self._subjects.queues.get(queue, ())
+        }
+        is_request = difference.path.startswith("spec.hard.requests.") or difference.path == "spec.hard.pods"
+        return self._is_in_deleted_namespace(difference) or (is_request and bool(teams & named))
+
+    def _has_cohort(self, difference: Difference, teams: set[str]) -> bool:
+        return difference.path.startswith("spec.resourceGroups") and bool(self._changes.entitlements.cohorts)
+
+    def _has_flavor(self, difference: Difference, teams: set[str]) -> bool:
+        """Return whether a flavor follows from its pools: they come, go, or are created again, and a phrase says so."""
+        pools = self._subjects.pools.get(difference.key, ())
+        if difference.worker is not None:
+            pools = tuple(f"{difference.worker}{IN_WORKER}{pool}" for pool in pools if IN_WORKER not in pool) or pools
+        own = [self._pools[pool] for pool in pools if pool in self._pools]
+        ends = (ChangeKind.ADDED, ChangeKind.REPLACED, ChangeKind.DELETED, ChangeKind.RECREATED, ChangeKind.UNMANAGED)
+        label = difference.path.removeprefix("spec.nodeLabels.")
+        is_labelled = difference.before is None and all(
+            any(
+                field.input == f"nodeConfig.labels.{label}" and field.after == difference.after for field in each.fields
+            )
+            for each in own
+        )
+        return bool(own) and len(own) == len(pools) and (all(each.what in ends for each in own) or is_labelled)
+
+    def _has_priority(self, difference: Difference, teams: set[str]) -> bool:
+        changes = self._changes.entitlements
+        if (
+            difference.what == ChangeKind.CREATED
+        ):  # below another one: no job has it yet, and it is above no other team's
+            return any(
+                each.priority == difference.key and each.value[0] is None and each.below for each in changes.priorities
+            )
+        is_replaced = self._whole.get(("PriorityClass", difference.worker, "", difference.key)) == ChangeKind.REPLACED
+        return difference.path in ("", "value") and (is_replaced or bool(changes.priority_order))
+
+    def _has_propagation(self, difference: Difference, teams: set[str]) -> bool:
+        if difference.of == "ClusterPropagationPolicy":  # selects the namespaces of the teams
+            namespaces = {name for name, team in self._subjects.namespaces.items() if team in self._changed_teams}
+            return any(f".{name}" in difference.block for name in namespaces)
+        return bool(self._changes.entitlements.queueing)
+
+    def _has_quota_tree(self, difference: Difference, teams: set[str]) -> bool:
+        if not difference.path:
+            return bool(self._losing)
+        if ".attributes." in difference.path:
+            return any(each.lent.delta for each in self._changes.entitlements.quota_tree)
+        return bool(self._quotas)
+
+    def _has_workers_object(self, difference: Difference, teams: set[str]) -> bool:
+        return bool(self._workers)
+
+    def _has_secret(self, difference: Difference, teams: set[str]) -> bool:
+        """Return whether the token of a manager is rotated, or goes with its worker."""
+        is_rotated = difference.worker in self._new_secrets
+        return bool(self._workers) or (not difference.path and is_rotated)
+
+    def _has_webhook(self, difference: Difference, teams: set[str]) -> bool:
+        return any(right.right == SERVING for right in self._changes.rights)
+
+    def _has_binding(self, difference: Difference, teams: set[str]) -> bool:
+        """Return whether a binding comes or goes with its policy, which has the same name."""
+        policy = "ValidatingAdmissionPolicy", difference.worker, "", difference.key
+        return not difference.path and self._whole.get(policy) == difference.what
+
+    def _has_other(self, difference: Difference, teams: set[str]) -> bool:
+        return self._is_in_deleted_namespace(difference)
+
+    def _is_in_deleted_namespace(self, difference: Difference) -> bool:
+        """Return whether an object goes with its namespace, or comes with it."""
+        whats = difference.what, self._whole.get(("Namespace", difference.worker, "", difference.namespace))
+        return whats in ((ChangeKind.DELETED, ChangeKind.DELETED), (ChangeKind.CREATED, ChangeKind.CREATED))
+
+    def _teams_of(self, difference: Difference) -> set[str]:
+        if difference.of == "ClusterQueue":
+            return set(self._subjects.queues.get(difference.key, ()))
+        team = self._subjects.namespaces.get(difference.key if difference.of == "Namespace" else difference.namespace)
+        return {team} if team else set()

@@ -1,0 +1,58 @@
+"""All changes between two plans of a stack, as plain data for `berth diff` and the report."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from berth.diff.calm.differences import Difference
+from berth.diff.entitlements import QuotaChanges
+from berth.diff.guard.allowances import IdleAllowance
+from berth.diff.guard.changes import GuardedChange
+from berth.diff.kinds import ResourceChange
+from berth.diff.objects import ObjectChange
+from berth.diff.pools import PoolChange
+from berth.diff.rights.compare import RightChange
+from berth.diff.settings import SettingChange
+from berth.diff.workers import WorkerChange
+from berth.diff.workloads import FilesChange, WorkloadChange
+
+
+class Changes(Struct, frozen=True):
+    """The changes between two plans of one stack, in order of importance; empty for equal plans.
+
+    `rights` are permissions and isolation. `pools` are accelerator pools as the stack file names them, `things` all
+    other cloud resources and controllers. `workers` are those of a manager. `losses` are guarded changes: lost
+    machines, clusters, reservations, guarantees and protection; `idle` are unused allowances. `workloads` and `files`
+    belong to a team's own stack. `warnings` are those that only the new stack file has.
+
+    `loud` are the differences that no other part of the headline names and that are of no harmless kind. `settings` are
+    the differences of the stack file beside the fleet, and `written` those of the fleet as it is written.
+    """
+
+    stack: str
+    rights: tuple[RightChange, ...] = ()
+    entitlements: QuotaChanges = field(default_factory=QuotaChanges)
+    pools: tuple[PoolChange, ...] = ()
+    things: tuple[ResourceChange, ...] = ()
+    workers: tuple[WorkerChange, ...] = ()
+    workloads: tuple[WorkloadChange, ...] = ()
+    files: tuple[FilesChange, ...] = ()
+    objects: tuple[ObjectChange, ...] = ()
+    losses: tuple[GuardedChange, ...] = ()
+    idle: tuple[IdleAllowance, ...] = ()
+    warnings: tuple[str, ...] = ()
+    loud: tuple[Difference, ...] = ()
+    settings: tuple[SettingChange, ...] = ()
+    written: tuple[SettingChange, ...] = ()
+
+    @property
+    def blocked(self) -> tuple[GuardedChange, ...]:
+        """The losses that the stack file does not allow."""
+        return tuple(loss for loss in self.losses if loss.allowed is None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes."""
+        rest = (self.rights, self.pools, self.things, self.workers, self.workloads, self.files, self.objects)
+        rest = (*rest, self.settings)
+        return self.entitlements == QuotaChanges() and not any(rest)

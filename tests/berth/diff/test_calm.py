@@ -1,0 +1,111 @@
+"""A calm headline is a finding: what is registered differs in harmless ways only, and each such edit is calm."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from itertools import islice
+from typing import Any, Final
+
+import pytest
+
+from berth.backends.interface import compare
+from berth.backends.table import StackPlan
+from berth.diff.calm.harmless import harmless_kinds
+from berth.diff.calm.loud import all_differences
+from berth.plan.ack import AckFleetPlan
+from berth.plan.fleet import FleetPlan
+from tests.berth.diff.edits.batches import plans
+from tests.berth.diff.edits.one_key_table import ROWS, TABLE
+from tests.berth.diff.edits.registered_differences import harmful_differences
+from tests.berth.diff.edits.schema_edits import all_keys
+from tests.berth.diff.edits.sound_edits import after, before, class_of, sound_edits
+
+_PER_KEY: Final = int(os.environ.get("BERTH_EDITS_PER_KEY", "1"))
+"""Sound edits of each key of the schema; more take minutes."""
+CALM: Final = ("nothing", "told")
+
+
+def judgement(old: StackPlan, new: StackPlan) -> str:
+    """Return what is wrong with the headline of a change: too calm, or noisy; "" if it is right."""
+    if not isinstance(old, (FleetPlan, AckFleetPlan)) or not isinstance(new, (FleetPlan, AckFleetPlan)):
+        return ""
+    changes = compare(old, new)
+    harmful, count = harmful_differences(old, new)
+    is_calm = class_of(changes) in CALM
+    if is_calm and harmful:
+        return f"calm, but {harmful[0]}"
+    is_quiet = not (changes.rights or changes.losses or changes.idle or changes.entitlements.entitlements)
+    is_noise = not is_calm and count and not harmful and is_quiet and not _has_more(old, new)
+    return f"{class_of(changes)}, but all {count} differences are harmless" if is_noise else ""
+
+
+def _has_more(old: FleetPlan | AckFleetPlan, new: FleetPlan | AckFleetPlan) -> bool:
+    """Return whether something comes or goes that the plan knows and the program does not register."""
+    return {flavor.name for flavor in old.flavors} != {flavor.name for flavor in new.flavors}
+
+
+def test_the_edits_of_the_table_are_calm_only_where_they_are_harmless() -> None:
+    found = {row.title: judgement(*plans(row.stack, row.base, row.edited)) for row in ROWS}
+    assert {title: wrong for title, wrong in found.items() if wrong} == {}
+
+
+def test_generated_edits_are_calm_only_where_they_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong: dict[str, str] = {}
+    classes: Counter[str] = Counter()
+    for key in sorted(all_keys()):
+        for stack, edit in islice(sound_edits(key), _PER_KEY):
+            both = plans(stack, before(stack)[0], after(stack, edit))
+            classes[class_of(compare(*both))] += 1
+            if found := judgement(*both):
+                wrong[f"{stack}: {edit.dotted} {edit.value}"] = found
+    with capsys.disabled():
+        print(f"\n{classes.total()} generated edits: {dict(classes)}", end=" ")
+    assert wrong == {}
+    assert classes.total() >= 200
+
+
+def once_told() -> dict[str, list[str]]:
+    """The edits that the table called told when calm was the default, by what has become of them."""
+    text = TABLE.with_name("once_told.txt").read_text(encoding="utf-8")
+    blocks = [block.strip().split("\n") for block in re.split(r"(?m)^== ", text)[1:]]
+    return {title: lines for title, *lines in blocks}
+
+
+def test_enough_edits_that_were_calm_by_default_are_calm_by_finding() -> None:
+    blocks = once_told()
+    rows = [f"{row.stack} {row.path} {row.value}" for row in ROWS if row.expected == "told"]
+    assert Counter(blocks["calm"]) <= Counter(rows)
+    total = sum(map(len, blocks.values()))
+    assert total == 227
+    assert len(blocks["calm"]) >= 0.4 * total
+    loud = Counter(f"{row.stack} {row.path} {row.value}" for row in ROWS if row.expected == "loud")
+    assert Counter(line for title, lines in blocks.items() if title != "calm" for line in lines) <= loud
+
+
+def test_every_harmless_kind_has_a_reason_and_an_edit_of_the_table() -> None:
+    assert all(len(kind.because) > 20 for kind in harmless_kinds())
+    assert len({kind.because for kind in harmless_kinds()}) == len(harmless_kinds())
+
+
+@pytest.mark.parametrize(
+    ("stack", "edits", "phrase"),
+    [
+        ("dev", {"kueue.chart": "oci://example.com/kueue"}, "chart"),
+        ("dev", {"kueue.resources": {"excludeResourcePrefixes": ["google.com/", "nvidia.com/"]}}, "excludeResource"),
+        ("dev", {"kueue.integrations": {"frameworks": ["batch/job"]}}, "integrations.frameworks"),
+        ("dev", {"kueue.waitForPodsReady": {"timeout": "1s"}}, "waitForPodsReady.timeout 3600s → 1s"),
+        ("dev", {"kueue.version": "0.15.0"}, "version 0.19.2 → 0.15.0"),
+        ("dev", {"pools.v5e.slices": {"min": 0, "max": 3}}, "nodes 6 → 0–6"),
+    ],
+)
+def test_what_was_hidden_is_in_the_headline(stack: str, edits: dict[str, Any], phrase: str) -> None:
+    from berth.diff.headline import headline
+    from tests.small_fleets import fleet_with
+
+    base = before(stack)[0]
+    both = plans(stack, base, fleet_with(edits, base=base))
+    assert both, "one of them has faults"
+    assert phrase in headline(compare(*both))
+    assert list(all_differences(compare(*both)))
