@@ -162,6 +162,7 @@ class Attempt:
     """One row: `before` is None for a creation, `after` for a deletion, whose DeleteOptions are `options`.
 
     The refusal has one of the texts of `refused`; none: it happens. `subresource` is what of the object is written.
+    With `over_time`, the answer needs a job that runs.
     """
 
     title: str
@@ -174,6 +175,7 @@ class Attempt:
     refused: tuple[str, ...]
     options: Manifest | None = None
     subresource: str = ""
+    over_time: bool = False
 
     @property
     def name(self) -> str:
@@ -213,6 +215,16 @@ def manifests() -> list[Manifest]:
     return list(all_manifests(fleet()))
 
 
+def parent(attempt: Attempt) -> Manifest | None:
+    """Return the object that must exist for an attempt below it: a pod for its eviction, a ReplicaSet for its scale."""
+    kinds = {"eviction": "pod", "scale": "replicaset"}
+    if attempt.kind not in kinds:
+        return None
+    made = copy.deepcopy(_SMALLEST[kinds[attempt.kind]])
+    made["metadata"] |= {"name": attempt.name, "namespace": attempt.namespace}
+    return made
+
+
 def _attempt(number: int, row: Manifest) -> Attempt:
     namespace = row.get("namespace", "vision")
     refused = row["refused"]
@@ -229,6 +241,7 @@ def _attempt(number: int, row: Manifest) -> Attempt:
         refused=() if refused is None else (refused,) if isinstance(refused, str) else tuple(refused),
         options=row.get("options"),
         subresource=row.get("subresource", ""),
+        over_time=row.get("overTime", False),
     )
 
 

@@ -23,7 +23,7 @@ from tests.e2e.support.cluster import Cluster, until
 from tests.hostile import Attempt
 
 Manifest = dict[str, Any]
-ATTEMPTS = hostile.attempts()
+ATTEMPTS = [each for each in hostile.attempts() if not each.over_time]
 _SOMETIMES, _SOMETIMES_NAME = "leaderworkerset", "leaderworkersets.leaderworkerset.x-k8s.io"
 """A kind that not every cluster has, and its resource."""
 _SUBRESOURCES = ("binding", "oldbinding", "eviction", "scale")
@@ -77,8 +77,9 @@ def answers(cluster: Cluster, api: Api) -> Iterator[tuple[dict[str, str], dict[s
         }
         served = cluster.kubectl("api-resources", "-o", "name").split()
         attempts = [each for each in ATTEMPTS if each.kind != _SOMETIMES or _SOMETIMES_NAME in served]
-        for attempt in (each for each in attempts if each.before is not None):
-            _create(cluster, attempt, uids)
+        for attempt in attempts:
+            if (made := hostile.parent(attempt) or attempt.before) is not None:
+                cluster.kubectl("create", "-f", "-", given=_text(made, uids))
         without = {each.title: _answer(api, each, uids) for each in attempts}
         hostile_fleet.apply(cluster, policies)
         _wait_until_enforced(api)
@@ -147,11 +148,6 @@ def _answer(api: Api, attempt: Attempt, uids: Mapping[str, str]) -> str:
     except Refused as refused:
         return str(refused)
     return ""
-
-
-def _create(cluster: Cluster, attempt: Attempt, uids: Mapping[str, str]) -> None:
-    assert attempt.before is not None
-    cluster.kubectl("create", "-f", "-", given=_text(attempt.before, uids))
 
 
 def _wait_until_enforced(api: Api) -> None:
