@@ -109,6 +109,8 @@ def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
                 if change.kind == ResourceKind.PROTECTION
                 else f"{name} loses its deletion protection"
             )
+        elif change.action == GuardedAction.SHRINK:
+            yield f"{name} stays without any guarantee"
         elif change.action == GuardedAction.REFUSE:
             yield f"the update of {name} will fail"
         elif change.kind in (ResourceKind.NODE_IDENTITY, ResourceKind.TEAM_IDENTITY):
