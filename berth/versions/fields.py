@@ -28,9 +28,7 @@ class CrdChange(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The change in words."""
-        if self.fact == "served":
-            return f"{self.kind} is served as {self.after} ({self.before} before)"
+        """The change of a field in words; one of API versions is told with those of other kinds."""
         if self.fact == "maxItems":
             return f"{self.kind} {self.path} takes at most {self.after} items ({self.before} before)"
         if self.after == ABSENT:
