@@ -28,7 +28,7 @@ class CrdChange(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The change of a field in words; one of API versions is told with those of other kinds."""
+        """The change of a field in words; API versions of several kinds share a line."""
         if self.fact == "maxItems":
             return f"{self.kind} {self.path} takes at most {self.after} items ({self.before} before)"
         if self.after == ABSENT:
