@@ -66,7 +66,8 @@ def _enforced_policies(plan: FleetPlan) -> frozenset[str]:
     if plan.policies is None:
         return frozenset()
     specs = (as_mapping(manifest["spec"]) for _, manifest in admission_policies(plan.policies))
-    return frozenset(str(spec["policyName"]) for spec in specs if "Deny" in spec.get("validationActions", ()))
+    bindings = ((str(spec["policyName"]), spec.get("validationActions")) for spec in specs if "policyName" in spec)
+    return frozenset(name for name, actions in bindings if actions == ["Deny"])
 
 
 def describe_open_holes(release: str, plan: FleetPlan) -> str | None:
@@ -79,7 +80,7 @@ def describe_open_holes(release: str, plan: FleetPlan) -> str | None:
     found = [
         each
         for each in open_holes(release, Evidence(plan))
-        if each.judgement.verdict == Verdict.APPLIES and (not each.hole.chance or each.hole.harms == "service")
+        if each.judgement.verdict == Applicability.APPLIES and (not each.hole.chance or each.hole.harms == "service")
     ]
     if not found:
         return None
