@@ -60,7 +60,8 @@ def field_changes(component: str, before: str, after: str) -> tuple[CrdChange, .
 
 
 def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[Fact, str, Any]]:
-    yield "served", "", facts["served"]
+    served: tuple[Fact, str, Any] = ("served", "", facts["served"])
+    yield served
     names: tuple[Fact, ...] = ("immutable", "maxItems")
     for fact in names:
         for path, values in facts.get(fact, {}).items():
