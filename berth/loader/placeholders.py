@@ -27,7 +27,7 @@ class Placeholder(Struct, frozen=True):
 
 
 def placeholders(fleet: object) -> tuple[Placeholder, ...]:
-    """Return the placeholders of a fleet, each once, in the order of their first value; keys are read too."""
+    """Return the placeholders of a fleet, each once, by its first path in alphabetical order; keys are read too."""
     texts = [*_texts(fleet, ())]
     everything = "\n".join(text for _, text in texts)
     kinds = [kind for kind in _kinds() if any(part in everything for part in kind.has)]
@@ -56,7 +56,8 @@ def _texts(value: object, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, Mapping):
-        for key, inner in cast("Mapping[object, object]", value).items():
+        entries = cast("Mapping[object, object]", value)
+        for key, inner in sorted(entries.items(), key=lambda entry: str(entry[0])):  # engines sort keys too
             yield (*path, str(key)), str(key)
             yield from _texts(inner, (*path, str(key)))
     elif isinstance(value, Sequence):
