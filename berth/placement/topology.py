@@ -106,7 +106,7 @@ def _place(
         most = whole if request and request.required else sum(each.slices for each in by_level[0])
         unit = "pods" if size == 1 else f"slices of {size} pods"
         where = f"one {level}" if request and request.required else "its nodes"
-        return [], f"Kueue finds room for {most} of its {wanted} {unit} in {where}"
+        return [], f"there is room for {most} of its {wanted} {unit} in {where}"
     unknown = [each for each in levels[: at + 1] if _is_unknown(each, leaves)]
     if (
         request

@@ -153,8 +153,8 @@ def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
     for flavor in plan.flavors:
         if flavor.topology is not None:
             message = (
-                f"jobs on flavor '{flavor.name}' are placed on empty nodes: what running jobs use of its topology is not "
-                "modelled"
+                f"jobs on flavor '{flavor.name}' are placed on empty nodes: what running jobs use of its topology is "
+                "not modelled"
             )
             problems.warning("not-modelled", (), message)
     for queue in plan.cluster_queues:
