@@ -27,6 +27,7 @@ class LintContext:
         self.plan = plan
         self.simulated: SimulatedFleet = build_simulated_fleet(plan)
         self.queues = {queue.name: queue for queue in plan.cluster_queues}
+        self._node_shapes: dict[str, list[NodeShape]] = {}
         self.local_queues = {(door.namespace, door.name): door for q in plan.cluster_queues for door in q.local_queues}
 
     @cached_property
@@ -69,7 +70,9 @@ class LintContext:
 
     def node_shapes(self, queue: ClusterQueuePlan) -> list[NodeShape]:
         """List the machines of a queue, in its order of preference."""
-        return list_node_shapes(self.plan, [entry.flavor for entry in queue.flavors])
+        if queue.name not in self._node_shapes:
+            self._node_shapes[queue.name] = list_node_shapes(self.plan, [entry.flavor for entry in queue.flavors])
+        return self._node_shapes[queue.name]
 
 
 class SubmittedJob(Struct, frozen=True):

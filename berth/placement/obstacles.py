@@ -174,7 +174,8 @@ def _impossible(index: int, each: AssignedPods, by_node: dict[NodeClass, list[_O
     """Yield what keeps a pod off every node; what does so only together is one reason."""
     nodes = list(by_node)
     definite = [[other for other in found if not other.is_unknown] for found in by_node.values()]
-    shared = [other for other in definite[0] if all(other in found for found in definite)]
+    common = set(definite[0]).intersection(*definite[1:])
+    shared = [other for other in definite[0] if other in common]
     for other in shared:
         code, text = _words(each, nodes, other)
         yield Reason(pod_set=index, path=other.path, code=code, message=text)
