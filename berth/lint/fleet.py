@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.jobs.job_manifests import JobManifest
-from berth.nodes import fleet_nodes
 from berth.placement.node_classes import NodeClass, node_classes
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
@@ -44,7 +43,7 @@ class LintContext:
     @cached_property
     def node_classes(self) -> tuple[NodeClass, ...]:
         """The nodes of the cluster, empty."""
-        return node_classes(fleet_nodes(self.plan))
+        return node_classes(self.plan)
 
     @property
     def integrations(self) -> Integrations:

@@ -7,18 +7,33 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from berth import catalog
-from berth.jobs.pod_set import NodeSelectorRequirement
+from berth.diagnostics import Problems
+from berth.jobs.pod_set import NodeSelectorRequirement, PodSet
+from berth.jobs.pods import build_pod_set
+from berth.jobs.values import SourceValue, get_nested
+from berth.manifests.gpu import installers
+from berth.nodes import fleet_nodes
 from berth.nodes.labels import label_table
-from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, FleetNodes, Label, NodeGroup
-from berth.placement.matching import all_of, any_of, matches_label
+from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, PODS, Label, NodeGroup
+from berth.placement.matching import all_of, any_of, matches_label, tolerates
+from berth.plan.fleet import FleetPlan
 
 
 class NodeClass(Struct, frozen=True, eq=False):
-    """Up to `count` nodes of a group that differ in their names only; `node_pool` is their GKE node pool if known."""
+    """Up to `count` nodes of a group that differ in their names only; `node_pool` is their GKE node pool if known.
+
+    `amounts` are what pods may use of one node: allocatable, without the pods that the fleet itself puts on every node.
+    """
 
     group: NodeGroup
     node_pool: str | None
     count: int
+    amounts: Mapping[str, int]
+
+    def amount(self, resource: str) -> int | None:
+        """Return how much of a resource the pods of one node may use; 0 without any, None if that is unknown."""
+        found = self.amounts.get(resource)
+        return self.group.amount(resource) if found is None else found
 
     def label(self, key: str) -> Label:
         """Return what is known of a label of these nodes."""
@@ -65,17 +80,50 @@ class NodeClass(Struct, frozen=True, eq=False):
         return matches_label(requirement, self.label(requirement.key))
 
 
-def node_classes(nodes: FleetNodes) -> tuple[NodeClass, ...]:
-    """Return the classes of all nodes of a cluster, without those of which there can be none."""
-    return tuple(each for group in nodes.groups for each in _classes(group) if each.count)
+def node_classes(plan: FleetPlan) -> tuple[NodeClass, ...]:
+    """Return the classes of all nodes of a fleet's cluster, without those of which there can be none."""
+    daemons = list(_daemons(plan))
+    mappings = plan.kueue.device_mappings if plan.kueue is not None else ()
+    found: list[NodeClass] = []
+    for group in fleet_nodes(plan).groups:
+        amounts = dict(group.allocatable)
+        for mapping in mappings:
+            counts = [group.device_classes.get(name, 0) for name in mapping.device_classes]
+            if None not in counts:
+                amounts[mapping.name] = sum(count or 0 for count in counts)
+        for pod_set in daemons:
+            if _runs_on(pod_set, NodeClass(group, None, 1, amounts)):
+                for resource, amount in {**pod_set.requests, PODS: 1}.items():
+                    if resource in amounts:
+                        amounts[resource] -= amount
+        found += [each for each in _classes(group, amounts) if each.count]
+    return tuple(found)
 
 
-def _classes(group: NodeGroup) -> Iterator[NodeClass]:
+def _daemons(plan: FleetPlan) -> Iterator[PodSet]:
+    """Yield the pods of the DaemonSets that the stack installs."""
+    for manifest in installers(plan.installers) if plan.installers is not None else ():
+        template = SourceValue(get_nested(manifest, "spec", "template"), (), Problems())
+        pod_set = build_pod_set(template, str(get_nested(manifest, "metadata", "name")), 1)
+        if pod_set is not None:
+            yield pod_set
+
+
+def _runs_on(pod_set: PodSet, node: NodeClass) -> bool:
+    """Return whether a DaemonSet has a pod on nodes; where a label is unknown it may have one."""
+    return (
+        node.matches(pod_set.node_selector) is not False
+        and (not pod_set.affinity_terms or node.matches_terms(pod_set.affinity_terms) is not False)
+        and all(tolerates(pod_set.tolerations, taint) for taint in node.group.taints)
+    )
+
+
+def _classes(group: NodeGroup, amounts: Mapping[str, int]) -> Iterator[NodeClass]:
     if group.slices and group.node_pools:
         for name in group.node_pools:
-            yield NodeClass(group, name, group.nodes.max)
+            yield NodeClass(group, name, group.nodes.max, amounts)
     elif group.slices:
         for number in range(group.slices):  # GKE or others name the node pools: each slice is one of its own
-            yield NodeClass(group, f"{group.pool}-{number + 1}", group.nodes.max)
+            yield NodeClass(group, f"{group.pool}-{number + 1}", group.nodes.max, amounts)
     else:
-        yield NodeClass(group, group.node_pools[0] if len(group.node_pools) == 1 else None, group.nodes.max)
+        yield NodeClass(group, group.node_pools[0] if len(group.node_pools) == 1 else None, group.nodes.max, amounts)

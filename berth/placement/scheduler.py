@@ -92,7 +92,7 @@ def _no_room(index: int, each: AssignedPods, demand: Demand, fits: int, *, alone
     limits = {
         resource: amount // requested
         for resource, requested in {**pod_set.requests, PODS: 1}.items()
-        if requested and (amount := node.group.amount(resource)) is not None
+        if requested and (amount := node.amount(resource)) is not None
     }
     resource = min(limits, key=limits.__getitem__)
     nodes = min(sum(other.count for other in demand.classes), demand.classes[0].group.pool_nodes.max)

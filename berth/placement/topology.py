@@ -75,7 +75,7 @@ def _leaves(classes: Iterable[NodeClass], flavor: ResourceFlavor, pods: int) -> 
         if each.matches(flavor.node_labels) is True and all(
             each.label(level).present is True for level in flavor.levels or ()
         ):
-            amounts = dict(each.group.allocatable)
+            amounts = dict(each.amounts)
             yield from (Leaf(each, number, dict(amounts)) for number in range(min(each.count, pods)))
 
 
@@ -134,7 +134,7 @@ def _capacity(pod_set: PodSet, flavor: ResourceFlavor, leaf: Leaf, needs: dict[s
     counts = [
         leaf.free.get(resource, 0) // amount
         for resource, amount in needs.items()
-        if amount and (resource in leaf.free or node.group.amount(resource) is not None)
+        if amount and (resource in leaf.free or node.amount(resource) is not None)
     ]
     return max(0, min(counts, default=pod_set.count))
 
