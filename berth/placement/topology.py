@@ -89,6 +89,8 @@ def _place(
     slice_level = request.slice_level if request is not None and request.slice_level else levels[-1]
     size = request.slice_size if request is not None and request.slice_size else 1
     at, slice_at = levels.index(level), levels.index(slice_level)
+    if size > pod_set.count:
+        return [], f"a slice has {size} pods, and they are {pod_set.count}"
     if at > slice_at:
         return [], f"a slice stays in one {slice_level}, which is wider than the {level} of all its pods"
     free_choice = request is None or not (request.required or request.preferred)
