@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth import catalog
 from berth.diagnostics import Problems
@@ -12,9 +14,8 @@ from berth.jobs.pod_set import NodeSelectorRequirement, PodSet
 from berth.jobs.pods import build_pod_set
 from berth.jobs.values import SourceValue, get_nested
 from berth.manifests.gpu import installers
-from berth.nodes import fleet_nodes
 from berth.nodes.labels import label_table
-from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, PODS, Label, NodeGroup
+from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, PODS, FleetNodes, Label, NodeGroup
 from berth.placement.matching import all_of, any_of, matches_label, tolerates
 from berth.plan.fleet import FleetPlan
 
@@ -80,28 +81,45 @@ class NodeClass(Struct, frozen=True, eq=False):
         return matches_label(requirement, self.label(requirement.key))
 
 
-def node_classes(plan: FleetPlan) -> tuple[NodeClass, ...]:
-    """Return the classes of all nodes of a fleet's cluster, without those of which there can be none."""
-    daemons = list(_daemons(plan))
-    mappings = plan.kueue.device_mappings if plan.kueue is not None else ()
-    found: list[NodeClass] = []
-    for group in fleet_nodes(plan).groups:
-        amounts = dict(group.allocatable)
-        for mapping in mappings:
-            counts = [group.device_classes.get(name, 0) for name in mapping.device_classes]
-            if None not in counts:
-                amounts[mapping.name] = sum(count or 0 for count in counts)
-        for pod_set in daemons:
-            if _runs_on(pod_set, NodeClass(group, None, 1, amounts)):
-                for resource, amount in {**pod_set.requests, PODS: 1}.items():
-                    if resource in amounts:
-                        amounts[resource] -= amount
-        found += [each for each in _classes(group, amounts) if each.count]
-    return tuple(found)
+def node_classes(
+    nodes: FleetNodes, counted: Mapping[str, str] = MappingProxyType({}), daemons: Iterable[PodSet] = ()
+) -> tuple[NodeClass, ...]:
+    """Return the classes of all nodes of a cluster, without those of which there can be none.
+
+    `counted` maps a DeviceClass to the resource that Kueue counts its devices as: nodes have that resource too, as the
+    requests of pods that claim such devices do. `daemons` are the pods of DaemonSets, which use a part of each node.
+    """
+    groups = [_with_devices(group, counted) for group in nodes.groups]
+    pods = tuple(daemons)
+    return tuple(each for group in groups for each in _classes(group, _left_by(pods, group)) if each.count)
 
 
-def _daemons(plan: FleetPlan) -> Iterator[PodSet]:
-    """Yield the pods of the DaemonSets that the stack installs."""
+def _with_devices(group: NodeGroup, counted: Mapping[str, str]) -> NodeGroup:
+    devices = {counted[name]: number for name, number in group.device_classes.items() if name in counted}
+    if not devices:
+        return group
+    known = {resource: number for resource, number in devices.items() if number is not None}
+    unknown = dict.fromkeys(devices.keys() - known.keys(), "no source tells how many devices the node has")
+    return replace(
+        group,
+        allocatable={**group.allocatable, **known},
+        unknown_resources={**group.unknown_resources, **unknown},
+    )
+
+
+def _left_by(daemons: Iterable[PodSet], group: NodeGroup) -> Mapping[str, int]:
+    """Return what the DaemonSets leave of a node's allocatable resources."""
+    amounts = dict(group.allocatable)
+    for pod_set in daemons:
+        if _runs_on(pod_set, NodeClass(group, None, 1, amounts)):
+            for resource, amount in {**pod_set.requests, PODS: 1}.items():
+                if resource in amounts:
+                    amounts[resource] -= amount
+    return amounts
+
+
+def installed_daemons(plan: FleetPlan) -> Iterator[PodSet]:
+    """Yield the pods of the DaemonSets that a stack installs, on one node each."""
     for manifest in installers(plan.installers) if plan.installers is not None else ():
         template = SourceValue(get_nested(manifest, "spec", "template"), (), Problems())
         pod_set = build_pod_set(template, str(get_nested(manifest, "metadata", "name")), 1)
