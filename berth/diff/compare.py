@@ -20,6 +20,7 @@ from berth.diff.rights.kept import with_kept_rights
 from berth.diff.workers import compare_workers
 from berth.plan.fleet import FleetPlan
 from berth.resource import ResourceKind
+from berth.upgrade.findings import upgrade_of
 
 
 def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
@@ -43,5 +44,6 @@ def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         objects=compare_objects(old, new, replaced_clusters(changed)),
         losses=guarded,
         idle=tuple(idle_allowances(old_renamed, new, guarded)),
+        upgrade=upgrade_of(old, new),
     )
     return replace(changes, loud=loud_differences(changes, old_renamed, new))
