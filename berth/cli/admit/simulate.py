@@ -151,7 +151,7 @@ class _Simulation:
             return None, list(evaluation.faults)
         fleet = build_simulated_fleet(evaluation.fleet_plan)
         self._contexts.append((fleet, LintContext(evaluation.fleet_plan)))
-        return fleet, unmodelled_warnings(evaluation.fleet_plan)
+        return fleet, [*evaluation.unknown_releases, *unmodelled_warnings(evaluation.fleet_plan)]
 
     def _context_of(self, fleet: SimulatedFleet) -> LintContext:
         return next(context for known, context in self._contexts if known is fleet)
