@@ -57,9 +57,16 @@ def headline(changes: Changes) -> str:
     parts += loud_parts(changes.loud)
     parts += _settings_parts(changes.settings)
     parts += _closing_parts(changes)
+    parts += _unknown_parts(changes.warnings)
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")
     return f"{changes.stack}: {'; '.join(parts)}"
+
+
+def _unknown_parts(warnings: Sequence[str]) -> Iterator[str]:
+    """Yield how many values of the new stack file no table of facts has; each is a new warning."""
+    if count := sum(line.endswith("-unknown]") for line in warnings):
+        yield f"{pluralize(count, 'value')} {'is' if count == 1 else 'are'} unknown to Berth"
 
 
 def _settings_parts(settings: Sequence[SettingChange]) -> Iterator[str]:
