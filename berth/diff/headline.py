@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from berth.diagnostics import join_words
@@ -12,7 +13,7 @@ from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange
-from berth.diff.rights.compare import RightChange
+from berth.diff.rights.changes import RightChange
 from berth.diff.settings import SettingChange
 from berth.diff.text import (
     EMPHASIZED,
@@ -115,18 +116,21 @@ def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
 
 
 def _right_parts(rights: Sequence[RightChange]) -> Iterator[str]:
-    """Yield the rights that are added or widened, after removed alerts; more than a few are counted instead."""
+    """Yield the rights that are added or widened, those that give most first; the rest is counted by what it gives.
+
+    Removed alerts come before.
+    """
     alerts, loud = ([right for right in rights if right.is_loud and right.is_alert == want] for want in (True, False))
     if len(alerts) > _MAX_NAMES:
         yield f"{len(alerts)} alerts are removed"
     else:
         yield from map(describe_right, alerts)
-    if len(loud) > _MAX_NAMES:
-        owners = list(dict.fromkeys(change.owner for change in loud))
-        whose = join_words(owners) if len(owners) <= _MAX_NAMES else f"{len(owners)} owners"
-        yield f"{len(loud)} rights of {whose} are added or widened"
-    else:
-        yield from map(describe_right, loud)
+    yield from map(describe_right, loud[:_MAX_NAMES])
+    rest = loud[_MAX_NAMES:]
+    if rest:
+        kinds = Counter(right.right for right in rest)
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        yield f"{pluralize(len(rest), 'more right')} added, widened or changed ({counts})"
 
 
 def _namespace_parts(objects: Sequence[ObjectChange]) -> Iterator[str]:

@@ -22,6 +22,9 @@ VERSION = 1
 def changes_as_json(changes: Changes, old: str, new: str) -> dict[str, Any]:
     """Return the changes as JSON values (docs/diff.md); `old` and `new` name the sides."""
     fields = cast("dict[str, Any]", to_json_value(changes))
+    fields["rights"] = [
+        {**cast("dict[str, Any]", to_json_value(right)), "rank": right.rank.title} for right in changes.rights
+    ]
     compared = {"version": VERSION, "old": old, "new": new, "headline": headline(changes)}
     return {**compared, **fields, "guarded": to_json_value(changes.blocked)}
 

@@ -63,7 +63,8 @@ def _of_one_thing(differences: Sequence[Difference]) -> str:
     if len({each.block for each in differences}) == 1 and first.block:
         is_added = first.before is None
         return f"{first.name}: {_short_path(first)} is {'added' if is_added else 'removed'}"
-    return f"{first.name}: {_names(differences)} change"
+    names = _names(differences)
+    return f"{first.name}: {names} {'change' if ' and ' in names else 'changes'}"
 
 
 def _of_many_things(of: str, alike: Sequence[Sequence[Difference]]) -> str:
@@ -85,6 +86,8 @@ def _what(difference: Difference) -> str:
 
 def _names(differences: Sequence[Difference]) -> str:
     names = list(dict.fromkeys(map(_short_path, differences)))
+    if len({name.rpartition(".")[0] for name in names}) == 1 and len(names) > 2 and "." in names[0]:
+        names = [names[0].rpartition(".")[0]]
     if len(names) > _MAX_NAMES:
         names = [*names[: _MAX_NAMES - 1], pluralize(len(names) - _MAX_NAMES + 1, "more setting")]
     return join_words(names)
