@@ -298,7 +298,7 @@ def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
     settings, ssd = pool.settings, pool.settings.local_ssd
     config: JSON = {
         "machineType": pool.machine_type,
-        "diskType": pool.disk_type,
+        "diskType": settings.disk_type,
         "diskSizeGb": settings.disk_size_gb,
         "imageType": "COS_CONTAINERD",
         "labels": dict(pool.labels),

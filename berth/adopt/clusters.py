@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from berth import catalog
 from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import machine_type
+from berth.adopt.pool_settings import boot_disk
 from berth.adopt.pools import SYSTEM_POOL, scaling_bounds
 
 _DRIVERS = {
@@ -113,6 +115,7 @@ def _system_pool_section(inventory: ClusterInventory) -> StackEntry:
         entry["nodes"] = {"min": least, "max": most} if scaled else most
     zones = sorted(list_at(node_pool, "locations"))
     entry |= {} if zones == sorted(list_at(inventory.cluster, "locations")) else {"zones": zones}
+    entry |= boot_disk(node_pool, catalog.cpu_machine(machine_type(node_pool)))
     size = value_at(node_pool, "config.diskSizeGb")
     entry |= {"diskSizeGb": size} if size not in (None, 100) else {}
     return {"systemPool": entry} if entry else {}

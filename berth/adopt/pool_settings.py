@@ -7,7 +7,7 @@ from typing import Any
 
 from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.labels import QUEUED, is_user_label
-from berth.catalog import Machine
+from berth.catalog import DEFAULT_BOOT_DISK, Machine
 
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 _CLUSTER_RANGE = "ipAllocationPolicy.clusterSecondaryRangeName"
@@ -65,6 +65,13 @@ def local_ssds(node_pool: ApiObject, machine: Machine) -> StackEntry:
     counts = {key: int(value_at(node_pool, f"config.{path}.localSsdCount") or 0) for key, path in uses.items()}
     used = {key: count for key, count in counts.items() if count}
     return {"localSsd": used} if used and not machine.ssd_automatic else {}
+
+
+def boot_disk(node_pool: ApiObject, machine: Machine | None) -> StackEntry:
+    """Return the type of the boot disk; nothing for Berth's default."""
+    disk = value_at(node_pool, "config.diskType")
+    default = machine.default_boot_disk if machine else DEFAULT_BOOT_DISK
+    return {} if disk in (None, default) else {"diskType": disk}
 
 
 def surge_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:

@@ -15,6 +15,7 @@ from berth.adopt.google.node_accounts import NodeAccounts
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import QUEUED, gpu_config, machine_type, node_labels
 from berth.adopt.pool_settings import (
+    boot_disk,
     gpu_settings,
     labels_and_taints,
     local_ssds,
@@ -192,6 +193,7 @@ def _adopted_pool(
     entry |= gpu_settings(gpu)
     entry |= network_and_placement(node_pool, machine, topology)
     entry |= local_ssds(node_pool, machine)
+    entry |= boot_disk(node_pool, machine)
     entry |= surge_settings(node_pool, machine)
     entry |= {k: v for k, v in rest_fields.stack_entry(rest_fields.NODE_POOL, node_pool).items() if k not in entry}
     shared = int(mapping_at(gpu, "gpuSharingConfig").get("maxSharedClientsPerGpu", 1) or 1)

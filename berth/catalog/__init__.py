@@ -7,11 +7,22 @@ read at first use. `tables.yaml` has the day of each. A new accelerator is a new
 
 from berth.catalog.allocatable import Allocatable, allocatable, node_allocatable
 from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
-from berth.catalog.cpu_machines import CORES, CPU, cpu_machine, cpu_machine_of_size, cpu_machine_types, memory_per_core
+from berth.catalog.cpu_machines import (
+    CORES,
+    CPU,
+    cpu_boot_disk_types,
+    cpu_machine,
+    cpu_machine_names,
+    cpu_machine_of_size,
+    cpu_machine_types,
+    host_without_gpus,
+    memory_per_core,
+)
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, minor_of, parse_version
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
+    DEFAULT_BOOT_DISK,
     AttachableGpus,
     Availability,
     Confidence,
@@ -25,7 +36,7 @@ from berth.catalog.rows import (
     ProvisioningModel,
     SliceShape,
 )
-from berth.catalog.slices import divisible_shape, slice_shape, slice_topologies
+from berth.catalog.slices import divisible_shape, reordered_topology, slice_shape, slice_topologies
 from berth.catalog.table import (
     attachable_gpus,
     extended_resource,
@@ -45,6 +56,7 @@ from berth.catalog.zones import ListedZones, listed_zones, region_of_zone, zone_
 __all__ = [
     "CORES",
     "CPU",
+    "DEFAULT_BOOT_DISK",
     "AcceleratorQuotas",
     "Allocatable",
     "AttachableGpus",
@@ -71,7 +83,9 @@ __all__ = [
     "attach_gpus",
     "attachable_gpus",
     "compare_version",
+    "cpu_boot_disk_types",
     "cpu_machine",
+    "cpu_machine_names",
     "cpu_machine_of_size",
     "cpu_machine_types",
     "divisible_shape",
@@ -80,6 +94,7 @@ __all__ = [
     "fact_tables",
     "generations",
     "gpudirect",
+    "host_without_gpus",
     "labels",
     "limits",
     "listed_zones",
@@ -94,6 +109,7 @@ __all__ = [
     "quota_table",
     "region_of_zone",
     "releases",
+    "reordered_topology",
     "series_quotas",
     "slice_shape",
     "slice_topologies",

@@ -23,6 +23,8 @@ _MEMORY_RESERVED = (
     (None, Fraction("0.02")),
 )
 """Tiers of memory in GiB, and the fraction of each that GKE reserves; None is all remaining memory."""
+_SHARED_CORE_RESERVED = 1060
+"""Milli-cpu that GKE reserves on a machine with shared cores (the same page)."""
 _EVICTION_THRESHOLD = 100 * 2**20
 """Bytes below which the kubelet evicts pods."""
 _STREAMING_SHARE = Fraction("0.04")
@@ -48,15 +50,15 @@ def allocatable(machine_type: str) -> Allocatable | None:
 
 
 def node_allocatable(
-    cores: int, gib: float, *, image_streaming: bool = False, max_pods: int = _MANY_PODS
+    cores: int, gib: float, *, image_streaming: bool = False, max_pods: int = _MANY_PODS, shared_core: bool = False
 ) -> Allocatable | None:
     """Return the allocatable resources of a node of this size; None if its size is unknown (0)."""
     if not (cores and gib):
         return None
-    cpu = (cores - _reserved(Fraction(cores), _CPU_RESERVED)) * 1000
+    reserved_cpu = _SHARED_CORE_RESERVED if shared_core else _reserved(Fraction(cores), _CPU_RESERVED) * 1000
+    cpu = int(cores * 1000 - reserved_cpu) - (_MANY_PODS_CPU if max_pods > _MANY_PODS else 0)
     reserved = _reserved(Fraction(gib), _MEMORY_RESERVED) * (1 + _STREAMING_SHARE * image_streaming)
-    memory = (Fraction(gib) - reserved) * 2**30 - _EVICTION_THRESHOLD
-    return Allocatable(int(cpu) - (_MANY_PODS_CPU if max_pods > _MANY_PODS else 0), int(memory))
+    return Allocatable(cpu, int((Fraction(gib) - reserved) * 2**30 - _EVICTION_THRESHOLD))
 
 
 def _reserved(total: Fraction, tiers: tuple[tuple[int | None, Fraction], ...]) -> Fraction:

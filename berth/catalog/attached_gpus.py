@@ -13,7 +13,7 @@ class GpuAttachmentError(ValueError):
 def attach_gpus(machine_type: str, accelerator: str, count: int) -> Machine:
     """Return an N1 machine with `count` GPUs; `accelerator` is a node-label value. Raises GpuAttachmentError.
 
-    The vCPU limits are from GKE's autoscaler. Such nodes have no compact placement and support any boot disk.
+    The vCPU limits are from GKE's autoscaler. Such nodes have no compact placement.
     """
     table = attachable_gpus()
     if machine_type not in table.hosts:
@@ -37,6 +37,7 @@ def attach_gpus(machine_type: str, accelerator: str, count: int) -> Machine:
         vcpu=vcpu,
         memory_gb=memory_gb,
         ssd_options=table.ssd_options,
+        boot_disk_types=table.boot_disk_types,
         provisioning=table.provisioning,
     )
 

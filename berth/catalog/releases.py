@@ -24,14 +24,23 @@ class MinorRelease(Struct, frozen=True, kw_only=True):
 
 
 class Releases(Struct, frozen=True, kw_only=True):
-    """The table: the minors by name such as 1.35, the oldest first."""
+    """The table: the minors by name such as 1.35, the oldest first.
+
+    `without_dates` are newer ones, with their source, whose ends of support the table does not have.
+    """
 
     minors: Mapping[str, MinorRelease]
+    without_dates: Mapping[str, str]
 
     @property
     def newest(self) -> str:
-        """The newest minor in the table."""
+        """The newest minor whose ends of support the table has."""
         return list(self.minors)[-1]
+
+    def is_known(self, version: str) -> bool:
+        """Whether the table has the minor of a version, or a newer one than that of a version before all of it."""
+        minor = minor_of(version)
+        return minor in self.minors or minor in self.without_dates or compare_version(minor, self.newest) == "older"
 
 
 @cache
@@ -39,7 +48,7 @@ def releases() -> Releases:
     """The table of this release of Berth, read once."""
     data: dict[str, Any] = load_table(Path(__file__).with_name("releases.yaml"))
     minors = {name: MinorRelease(**row) for name, row in data["minors"].items()}
-    return Releases(minors=MappingProxyType(minors))
+    return Releases(minors=MappingProxyType(minors), without_dates=MappingProxyType(data["without_dates"]))
 
 
 def end_of_support(version: str, channel: str) -> date | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from berth.plan.nodes import Taint
+
+DEFAULT_BOOT_DISK: Final = "pd-balanced"
+"""The boot disk of nodes whose machines take any, or of which no table says which they take."""
 
 Availability = Literal["offered", "doubtful", "refused"]
 """offered: documented; doubtful: neither documented nor refused; refused: GKE refuses it."""
@@ -77,7 +80,9 @@ class Machine(Struct, frozen=True, kw_only=True):
     unknown). `explicit_only`: GKE creates it only for a pool that names it. `provisioning` is its availability.
 
     A machine of kind `cpu` has no accelerator (""): its `resource` is cpu, and `accelerators` are the whole cores that
-    pods can request on a node.
+    pods can request on a node. `shared_core`: it has a fraction of its vCPUs, and GKE reserves a fixed part of them.
+    `known` is what the tables know: the type, only its series (its local SSDs are unknown), or nothing but its name and
+    the size in the stack file.
 
     TPU: `generation` is a key of `generations()`, None for GPUs and unsupported machines. `multi_host_placement` is how
     hosts form one slice (compact_tpu_topology, workload_policy_high_throughput), None if they cannot.
@@ -88,8 +93,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     nodes form one NVLink domain of `domain_nodes`, placed by a workload policy. A resource is 1/`fraction` of a GPU.
     `confidential` are the confidential VM types that it supports.
 
-    `boot_disk_types` are the allowed boot disks, empty for any. `accelerator_network_profile` is the value that GKE
-    accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
+    `boot_disk_types` are the allowed boot disks, empty if no source says. `accelerator_network_profile` is the value
+    that GKE accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
 
     `topology_levels` are the node labels with a node's location, widest first; may be empty. `aggregate_type` (an
     acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) are needed to reserve such machines by the chip.
@@ -103,6 +108,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     accelerators: int
     vcpu: int
     memory_gb: float
+    shared_core: bool = False
+    known: Literal["type", "series", "nothing"] = "type"
     generation: str | None = None
     single_host_topology: str | None = None
     multi_host_placement: str | None = None
@@ -146,9 +153,9 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     @property
     def default_boot_disk(self) -> str:
-        """The boot disk Berth uses: pd-balanced, or what the machine requires (hyperdisk-balanced)."""
-        any_or_balanced = not self.boot_disk_types or "pd-balanced" in self.boot_disk_types
-        return "pd-balanced" if any_or_balanced else self.boot_disk_types[0]
+        """The boot disk Berth uses: pd-balanced, or the first that the machine takes (hyperdisk-balanced)."""
+        takes_default = not self.boot_disk_types or DEFAULT_BOOT_DISK in self.boot_disk_types
+        return DEFAULT_BOOT_DISK if takes_default else self.boot_disk_types[0]
 
 
 class Generation(Struct, frozen=True, kw_only=True):
@@ -157,7 +164,7 @@ class Generation(Struct, frozen=True, kw_only=True):
     `shapes` are listed topologies. With a `cube_edge`, every AxBxC is possible whose dimensions are multiples of it,
     with A <= B <= C <= `max_dimension` and a product of at most `max_slice_chips`. `pod_chips` is the size of a pod if
     it is larger than the largest documented slice; `multislice_max_chips` limits one job over several slices (None: not
-    documented). `aliases` are other common names.
+    documented). `aliases` are other common names. `any_order`: the dimensions may also be written in another order.
     """
 
     name: str
@@ -170,6 +177,7 @@ class Generation(Struct, frozen=True, kw_only=True):
     max_dimension: int = 0
     pod_chips: int | None = None
     multislice_max_chips: int | None = None
+    any_order: bool = False
     sub_slicing_topologies: tuple[str, ...] = ()
     note: str = ""
 
@@ -263,10 +271,12 @@ class AttachableGpus(Struct, frozen=True, kw_only=True):
     """GPUs and disks that can be attached to N1 machines.
 
     `gpus` maps accelerator → GPUs per node → maximum vCPUs of the machine; `hosts` maps machine type → vCPUs and GB;
-    `ssd_options` are the possible local SSD counts, `provisioning` the availability of such nodes.
+    `ssd_options` are the possible local SSD counts, `boot_disk_types` the allowed boot disks, `provisioning` the
+    availability of such nodes.
     """
 
     gpus: Mapping[str, Mapping[int, int]]
     hosts: Mapping[str, tuple[int, float]]
     ssd_options: tuple[int, ...]
+    boot_disk_types: tuple[str, ...]
     provisioning: Provisioning

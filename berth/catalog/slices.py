@@ -23,6 +23,13 @@ def slice_shape(machine: Machine, topology: str) -> SliceShape | None:
     return _shapes(machine).get(topology)
 
 
+def reordered_topology(machine: Machine, topology: str) -> str | None:
+    """Return the slice topology with the same dimensions in another order: 2x4 for 4x2; None without one."""
+    sides = sorted(topology.split("x"))
+    same = (each for each in slice_topologies(machine) if each != topology and sorted(each.split("x")) == sides)
+    return next(same, None)
+
+
 def divisible_shape(machine: Machine, topology: str) -> SliceShape | None:
     """Return the slice of any possible topology, listed or not, for topologies newer than the table; else None.
 

@@ -51,6 +51,7 @@ def attachable_gpus() -> AttachableGpus:
         gpus=table["gpus"],
         hosts=MappingProxyType(hosts),
         ssd_options=table["ssd_options"],
+        boot_disk_types=table["boot_disk_types"],
         provisioning=provisioning()[table["provisioning"]],
     )
 

@@ -89,6 +89,10 @@ class Problems(Struct):
 
     entries: list[Problem] = field(default_factory=list[Problem])
 
+    def add(self, severity: Severity, code: str, path: FieldPath, message: str) -> None:
+        """Add a problem."""
+        self.entries.append(Problem(severity, code, path, message))
+
     def fault(self, code: str, path: FieldPath, message: str) -> None:
         """Add a fault."""
         self.entries.append(Problem(Severity.FAULT, code, path, message))

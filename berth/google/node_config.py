@@ -38,7 +38,7 @@ def node_config(plan: NodePoolPlan, service_account: object, reservation: object
             {"key": taint.key, "value": taint.value, "effect": _EFFECTS[taint.effect]}
             for taint in sorted(plan.taints, key=lambda taint: (taint.key, taint.value, taint.effect))
         ],
-        "disk_type": plan.disk_type,
+        "disk_type": settings.disk_type,
         "disk_size_gb": settings.disk_size_gb,
         "image_type": settings.image_type,
         "service_account": settings.service_account or service_account,

@@ -40,7 +40,7 @@ def node_facts(plan: FleetPlan, source: NodeSource) -> dict[str, Fact]:
         "made_by_gke": _flag(by_gke),
         "autopilot": _flag(source.maker == "autopilot"),
         "os_distribution": _OS[settings.image_type] if settings else "cos" if by_gke else _NOT_STATED,
-        "boot_disk": (node_pool.disk_type if node_pool else chosen) or _NOT_STATED,
+        "boot_disk": (node_pool.settings.disk_type if node_pool else chosen) or _NOT_STATED,
         "max_pods": str(source.max_pods) if source.max_pods else _CLUSTERS_OWN,
         "vcpu": str(pool.vcpu) if pool.vcpu and source.priority == 1 else _NOT_STATED,
         "memory_level": _memory_level(machine),

@@ -34,7 +34,11 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
     known: dict[str, int] = {}
     unknown: dict[str, str] = {}
     size = catalog.node_allocatable(
-        vcpu, memory_gb, image_streaming=image_streaming, max_pods=source.max_pods or _DEFAULT_MAX_PODS
+        vcpu,
+        memory_gb,
+        image_streaming=image_streaming,
+        max_pods=source.max_pods or _DEFAULT_MAX_PODS,
+        shared_core=machine is not None and machine.shared_core,
     )
     if size is None:
         reason = f"no table has the size of {source.machine_type}"

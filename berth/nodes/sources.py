@@ -101,7 +101,7 @@ def _machine(machine_type: str, pool: PoolPlan) -> Machine | None:
     if machine is not None or machine_type not in table.hosts:
         return machine
     if not pool.accelerator:
-        return catalog.cpu_machine_of_size(machine_type, pool.vcpu, pool.memory_gb)
+        return catalog.host_without_gpus(machine_type)
     # Shared GPUs count several times in the plan, so the number of GPUs is the least that the machine can have.
     vcpu, _ = table.hosts[machine_type]
     fewest = min(count for count, most_vcpus in table.gpus[pool.accelerator].items() if most_vcpus >= vcpu)

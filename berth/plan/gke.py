@@ -259,7 +259,6 @@ class NodePoolPlan(Struct, frozen=True, kw_only=True):
     reservation: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     taints: tuple[Taint, ...] = ()
-    disk_type: str | None = None
     image_streaming: bool = True
     protect: bool = False
     affinity: str | None = None

@@ -14,6 +14,7 @@ from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
 from berth.planner import monitoring
 from berth.planner.cluster import controllers, existing, gke, serving, versions
+from berth.planner.cluster.system_pool import system_pool_plan
 from berth.planner.context import PlanningContext
 from berth.planner.machines import accelerator_networks, compute_classes, installers, node_pools, pools, reservations
 from berth.planner.machines.compute_classes import PlannedClass
@@ -96,7 +97,7 @@ def plan_cluster_fleet(
         region=context.spec.region,
         services=() if existing_cluster else gke.required_services(context),
         cluster=existing_cluster or gke.cluster_plan(context, requests, multi_networking=multi_networking),
-        system_pool=None if existing_cluster else gke.system_pool_plan(context),
+        system_pool=None if existing_cluster else system_pool_plan(context),
         reservations=reservations.reservation_plans(context, machines.reserved_machines),
         pools=planned_pools,
         charts=controllers.controller_charts(context, kueue, len(queue_plans), max_nodes),

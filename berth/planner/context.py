@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from msgspec import Struct, field
@@ -91,7 +91,8 @@ class PlanningContext(Struct):
             return
         message = f"'{self.region}' is not in {catalog.fact_tables()['zones'].dated_name}"
         if self.spec.accept_region:
-            self.problems.warning("unknown-region", self._region_path, f"{message}; accepted by acceptRegion")
+            unknown = catalog.fact_tables()["zones"].unknown(f"'{self.region}'", "whether the region exists is")
+            self.problems.unknown("region-unknown", self._region_path, f"{unknown}; accepted by acceptRegion")
         else:
             hint = did_you_mean(self.region, regions) or "; write a region such as us-central1."
             message = f"{message}{hint} If Google Cloud has this region, write acceptRegion: true"
@@ -115,6 +116,11 @@ class PlanningContext(Struct):
         elif zone not in (known_zones := catalog.zone_table().regions.get(self.region, (zone,))):
             self._report_unknown_zone(path, zone, known_zones, accepted)
 
+    def check_zones(self, path: FieldPath, zones: Iterable[str]) -> None:
+        """Check every zone of a list that cannot accept unknown ones."""
+        for index, zone in enumerate(zones):
+            self.check_zone((*path, index), zone)
+
     def _zones_of_region(self) -> str:
         zones = catalog.zone_table().regions.get(self.region, ())
         return f"one of {', '.join(zones)}" if zones else "one of its zones"
@@ -125,7 +131,8 @@ class PlanningContext(Struct):
         message = f"'{zone}' is not in {catalog.fact_tables()['zones'].dated_name}"
         if accepted or self.spec.accept_region:
             key = "acceptZone" if accepted else "acceptRegion"
-            self.problems.warning("unknown-zone", path, f"{message}; accepted by {key}")
+            unknown = catalog.fact_tables()["zones"].unknown(f"'{zone}'", "whether the zone exists is")
+            self.problems.unknown("zone-unknown", path, f"{unknown}; accepted by {key}")
             return
         key = (
             "the top-level key acceptRegion: true, which also accepts zones,"

@@ -46,7 +46,7 @@ class Machines(Struct, frozen=True, kw_only=True):
     accelerator: str | None = None
     accelerators: int = 0
     local_ssds: int = 0
-    disk_type: str = "pd-balanced"
+    disk_type: str = catalog.DEFAULT_BOOT_DISK
     disk_gb: int = _GKE_DISK_GB
     surge: int = 0
     is_public: bool = False
@@ -143,7 +143,7 @@ def _with_node_pool(machines: Machines, node_pool: NodePoolPlan) -> Machines:
     return replace(
         machines,
         local_ssds=max(machines.local_ssds, ssds.ephemeral + ssds.block if ssds else 0),
-        disk_type=node_pool.disk_type or machines.disk_type,
+        disk_type=node_pool.settings.disk_type or machines.disk_type,
         disk_gb=node_pool.settings.disk_size_gb,
         surge=surge.max_surge if surge else 0,
         is_public=node_pool.network.private_nodes is False,
@@ -190,7 +190,7 @@ def _attached_ssds(machine_type: str) -> int:
 
 def _boot_disk(machine_type: str) -> str:
     row = catalog.machines().get(machine_type) or catalog.cpu_machine(machine_type)
-    return row.default_boot_disk if row else "pd-balanced"
+    return row.default_boot_disk if row else catalog.DEFAULT_BOOT_DISK
 
 
 def _vcpus(machine_type: str) -> int:

@@ -141,7 +141,7 @@ class AutoProvisioningSpec(Model):
     zones: Zones = ()
     """Zones of auto-provisioned nodes."""
     disk_type: NonEmptyText = "pd-balanced"
-    """Type of the boot disk of these nodes."""
+    """Type of the boot disk of these nodes. On machines whose series does not take it, GKE uses the series' own."""
     disk_size_gb: int | None = Field(default=None, ge=10, le=65536)
     """Size of the boot disk of these nodes in GB."""
     auto_repair: bool | None = None
@@ -160,6 +160,8 @@ class SystemPoolSpec(Model):
     """Number of nodes, a total over all zones."""
     zones: Zones = ()
     """Zones of the pool. By default the cluster's."""
+    disk_type: NonEmptyText | None = None
+    """Type of the boot disk. By default `pd-balanced`, or what the machine's series takes (docs/hardware.md)."""
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
     """Size of the boot disk of a node in GB."""
 

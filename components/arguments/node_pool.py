@@ -50,6 +50,9 @@ class NodePoolArgs(ComponentArguments):
     """Number of vCPUs of a machine without accelerators. By default the table's, if Berth's table has the machine."""
     disk_size_gb: int | None = None
     """Size of the boot disk in GB. Default: `100`."""
+    disk_type: str | None = None
+    """Type of the boot disk, such as `pd-ssd`. A change recreates the nodes one by one. By default `pd-balanced`, or
+    what the machine's series takes (docs/hardware.md)."""
     driver_version: Literal["default", "latest", "disabled"] | None = None
     """GPU driver that GKE installs: `default` or `latest`. With `disabled` Berth installs a driver DaemonSet. Default:
     `default`."""

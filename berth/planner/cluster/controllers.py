@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from msgspec.structs import replace
 
+from berth.catalog import fact_tables
+from berth.diagnostics import did_you_mean, format_value
 from berth.manifests.helm_values import chart_values
 from berth.manifests.quantities import MAXIMUM
 from berth.plan.configuration import (
@@ -38,13 +41,12 @@ from berth.spec.controllers import (
     TransformationSpec,
 )
 from berth.spec.multikueue import MultiKueueSpec
+from berth.versions.gates import Gates, kueue_gates
+from berth.versions.standing import Standing, describe_standing, newest_run, standing
 
-KUEUE_RELEASE = ("0.19.2", "oci://registry.k8s.io/kueue/charts/kueue", KUEUE_NAMESPACE)
-JOBSET_RELEASE = ("0.12.0", "oci://registry.k8s.io/jobset/charts/jobset", "jobset-system")
+KUEUE_RELEASE = (newest_run("kueue"), "oci://registry.k8s.io/kueue/charts/kueue", KUEUE_NAMESPACE)
+JOBSET_RELEASE = (newest_run("jobset"), "oci://registry.k8s.io/jobset/charts/jobset", "jobset-system")
 """Release, chart and namespace."""
-
-_MIN_VERSION = (0, 15)
-"""The first Kueue version with v1beta2, the API version of all rendered objects (release notes of 0.15)."""
 
 
 def controller_charts(
@@ -54,9 +56,10 @@ def controller_charts(
 
     Kueue's manager is sized for the number of `cluster_queues` and the maximum `nodes` of all pools.
     """
-    planned_charts = (
-        [_chart("jobset", context.spec.jobset, JOBSET_RELEASE, {})] if not context.spec.jobset.existing else []
-    )
+    planned_charts: list[ChartPlan] = []
+    if not context.spec.jobset.existing:
+        planned_charts.append(_chart("jobset", context.spec.jobset, JOBSET_RELEASE, {}))
+        _check_version(context, "jobset", planned_charts[0].version)
     if kueue is not None:
         values = chart_values(kueue, cluster_queues=cluster_queues, nodes=sum(nodes))
         planned_charts.append(_chart("kueue", context.spec.kueue, KUEUE_RELEASE, values))
@@ -88,7 +91,8 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
     if spec.existing:
         return None
     context.origins["configuration", "kueue"] = ("kueue",)
-    _check_version(context, spec.version or KUEUE_RELEASE[0])
+    version = spec.version or KUEUE_RELEASE[0]
+    _check_version(context, "kueue", version)
     sharing, usage_sharing = spec.fair_sharing, spec.admission_fair_sharing
     workload_retention = spec.object_retention_policies.workloads
     team_selector, all_jobs = managed_namespaces(context), spec.manage_jobs_without_queue_name
@@ -127,17 +131,37 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
         metrics=_metrics_plan(spec.metrics),
         multikueue=_multikueue_settings(context, spec.multi_kueue),
     )
-    gates_known = (spec.version or KUEUE_RELEASE[0]).startswith(f"{gates.RELEASE}.")
-    return replace(plan, feature_gates={**(gates.implied_gates(plan) if gates_known else {}), **spec.feature_gates})
+    release = kueue_gates(version)
+    implied = gates.implied_gates(plan, release) if release else {}
+    _warn_unlisted_gates(context, spec, release)
+    return replace(plan, feature_gates={**implied, **spec.feature_gates})
 
 
-def _check_version(context: PlanningContext, version: str) -> None:
-    if tuple(int(number) for number in version.split(".")[:2]) < _MIN_VERSION:
-        message = (
-            f"Kueue '{version}' does not have the API v1beta2 that Berth's queues use; "
-            f"write 0.15.0 or later, preferably {KUEUE_RELEASE[0]}"
+def _check_version(context: PlanningContext, key: Literal["kueue", "jobset"], version: str) -> None:
+    """Report a release that did not run here: refused, known by its changelog, or unknown."""
+    path = (key, "version")
+    match standing(key, version):
+        case Standing.REFUSED:
+            context.problems.fault("version-too-old", path, describe_standing(key, version))
+        case Standing.CHANGELOG:
+            context.problems.warning("version-not-run", path, describe_standing(key, version))
+        case Standing.UNKNOWN:
+            context.problems.unknown("version-unknown", path, describe_standing(key, version))
+        case Standing.RAN:
+            pass
+
+
+def _warn_unlisted_gates(context: PlanningContext, spec: KueueSpec, release: Gates | None) -> None:
+    """Report written gates that the list of a release does not have, where the list may lack some."""
+    if release is None or release.is_whole:
+        return
+    table = fact_tables()["kueue-gates"]
+    for gate in (gate for gate in sorted(spec.feature_gates) if gate not in release.states):
+        unknown = table.unknown(
+            f"'{format_value(gate)}'", f"whether Kueue {release.release} has it and starts with it is"
         )
-        context.problems.fault("version-too-old", ("kueue", "version"), message)
+        hint = did_you_mean(gate, release.states) or "; compare it with the release's kube_features.go"
+        context.problems.unknown("gate-unknown", ("kueue", "featureGates", gate), f"{unknown}{hint}")
 
 
 def job_frameworks(context: PlanningContext) -> tuple[str, ...]:

@@ -1,27 +1,22 @@
-"""Plan a GKE cluster: control plane, service account of its nodes, system pool, and required APIs."""
+"""Plan a GKE cluster: control plane, service account of its nodes, and required APIs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from berth import catalog, names
+from berth import names
 from berth.diagnostics import FieldPath, format_value
 from berth.names import MAX_CLUSTER_NAME, MAX_COMPUTE_NAME, is_gke_name, shorten
-from berth.plan.gke import AuthorizedNetwork, ClusterPlan, ControlPlanePlan, NodePoolPlan, ServiceAccountPlan
-from berth.plan.node_settings import SURGE_ONE
-from berth.plan.nodes import Bounds
+from berth.plan.gke import AuthorizedNetwork, ClusterPlan, ControlPlanePlan, ServiceAccountPlan
 from berth.planner.allowances import is_protected
 from berth.planner.cluster.maintenance import auto_provisioning_plan, maintenance_plan
 from berth.planner.cluster.vpc import network_plan
 from berth.planner.cluster.webhooks import webhook_firewall_plan
 from berth.planner.context import PlanningContext
-from berth.planner.machines.node_settings import default_node_network
-from berth.planner.machines.pools import SYSTEM
 from berth.planner.tenancy.access import security_group
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.cluster import ClusterSettings
-from berth.spec.machines.pools import NodeSettings
 
 NODE_ROLES = (
     "roles/artifactregistry.reader",
@@ -53,8 +48,6 @@ _SERVICE_OF_DRIVER = {
     "lustre": "lustre.googleapis.com",
     "parallelstore": "parallelstore.googleapis.com",
 }
-_CONFIDENTIAL_FAMILIES = {"SEV": ("n2d", "c2d", "c3d"), "SEV_SNP": ("n2d",), "TDX": ("c3",)}
-"""Type of confidential VM → machine families without accelerators that support it (Confidential VM docs)."""
 
 
 def required_services(context: PlanningContext) -> tuple[str, ...]:
@@ -74,7 +67,7 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
     name = cluster_name(context)
     _check_name_and_labels(context, name)
     check_autopilot_keys(context)
-    _check_zones(context, ("cluster", "zones"), spec.zones)
+    context.check_zones(("cluster", "zones"), spec.zones)
     return ClusterPlan(
         name=name,
         settings=spec.model_part(ClusterSettings),
@@ -134,54 +127,6 @@ def _check_name_and_labels(context: PlanningContext, name: str) -> None:
         context.problems.fault("too-many-labels", ("labels",), message)
 
 
-def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
-    """Return the pool without accelerators that controllers run on; None on Autopilot."""
-    if context.spec.cluster.mode == "autopilot":
-        return None
-    spec = context.spec.cluster.system_pool
-    path: FieldPath = ("cluster", "systemPool")
-    _check_zones(context, (*path, "zones"), spec.zones)
-    zones = tuple(sorted(spec.zones or context.spec.cluster.zones))
-    is_fixed = spec.nodes.min == spec.nodes.max
-    if spec.nodes.max == 0:
-        context.problems.fault("bad-size", (*path, "nodes"), "'0' leaves no node for the controllers; write at least 1")
-    elif is_fixed and (not zones or spec.nodes.max % len(zones)) and not context.is_set_aside("cluster", "zones"):
-        message = (
-            f"a fixed number of '{spec.nodes.max}' nodes must divide evenly by the zones, which are "
-            f"{', '.join(zones) or 'not set'}; write zones, or nodes: {{min: 1, max: {spec.nodes.max}}}"
-        )
-        context.problems.fault("bad-size", (*path, "nodes"), message)
-    _check_confidential_pool(context)
-    if spec.machine_type in catalog.machines():
-        message = (
-            f"'{spec.machine_type}' has accelerators, which controllers do not need; write a machine such as "
-            "e2-standard-4"
-        )
-        context.problems.fault("bad-value", (*path, "machineType"), message)
-    return NodePoolPlan(
-        key=SYSTEM,
-        name=SYSTEM,
-        machine_type=spec.machine_type,
-        settings=NodeSettings.model_construct(disk_size_gb=spec.disk_size_gb, secure_boot=True, surge=SURGE_ONE),
-        zones=zones,
-        nodes_per_zone=spec.nodes.max // max(1, len(zones)) if is_fixed else None,
-        total_nodes=None if is_fixed else Bounds(min=spec.nodes.min, max=spec.nodes.max),
-        location_policy=None if is_fixed else "BALANCED",
-        disk_type="pd-balanced",
-        image_streaming=context.spec.cluster.image_streaming,
-        network=default_node_network(context.spec.cluster),
-    )
-
-
-def _check_confidential_pool(context: PlanningContext) -> None:
-    kind, machine = context.spec.cluster.confidential_nodes, context.spec.cluster.system_pool.machine_type
-    if kind is not None and machine.partition("-")[0] not in (families := _CONFIDENTIAL_FAMILIES[kind]):
-        message = (
-            f"'{machine}' does not support {kind} confidential nodes; write a machine such as {families[0]}-standard-4"
-        )
-        context.problems.fault("confidential", ("cluster", "systemPool", "machineType"), message)
-
-
 _STANDARD_ONLY_KEYS = {
     "systemPool": ("system_pool", "creates its nodes itself"),
     "multiNetworking": ("multi_networking", "creates its nodes itself"),
@@ -204,11 +149,6 @@ def check_autopilot_keys(context: PlanningContext) -> None:
         if field in spec.model_fields_set:
             message = f"an Autopilot cluster {alternative}; remove {key}, or write mode: standard"
             context.problems.fault("autopilot", ("cluster", key), message)
-
-
-def _check_zones(context: PlanningContext, path: FieldPath, zones: tuple[str, ...]) -> None:
-    for index, zone in enumerate(zones):
-        context.check_zone((*path, index), zone)
 
 
 # --- control plane and nodes ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from berth.plan.gke import AutoProvisioningPlan, MaintenanceExclusion, Maintenan
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import accelerator_types
 from berth.rules.gke.capacity import can_auto_repair
+from berth.rules.gke.disks import boot_disk_type_violation
 from berth.rules.gke.maintenance import is_too_narrow
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.cluster import END_OF_SUPPORT, AutoProvisioningSpec, MaintenanceWindowSpec
@@ -22,8 +23,9 @@ def auto_provisioning_plan(
     if spec is None:
         return None
     path: FieldPath = ("cluster", "nodeAutoProvisioning")
-    for index, zone in enumerate(spec.zones):
-        context.check_zone((*path, "zones", index), zone)
+    context.check_zones((*path, "zones"), spec.zones)
+    if violation := boot_disk_type_violation(spec.disk_type):
+        context.problems.add(violation.severity, violation.code, (*path, "diskType"), violation.message)
     part = ("cluster", "nodeAutoProvisioning")
     limit_specs = {"cpu": spec.cpu, "memory": spec.memory, **dict(sorted(spec.accelerators.items()))}
     for key, limit in limit_specs.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 
 from msgspec import Struct
@@ -13,6 +14,9 @@ from berth.planner.machines.hardware_error import HardwareError, HardwareFault
 
 _NO_ACCELERATORS = re.compile(r"[cehmntxz][0-9][a-z]?-")
 """Google's machine families without accelerators (n2-, e2-, c3d-, …); no family with accelerators matches."""
+_MACHINE_TYPE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
+_SIMILAR = 0.8
+"""Similarity of two classes (standart, standard) from which a machine type counts as misspelt."""
 
 
 class MachineSize(Struct, frozen=True):
@@ -38,25 +42,46 @@ def find_cpu_machine(machine_type: str, size: MachineSize | None) -> Machine | N
         return _host_without_gpus(machine_type, host, size) if size and keys else None
     known = catalog.cpu_machine(machine_type)
     if known is not None:
-        check_no_size(known, size)
+        check_size(known, size)
         return _usable(known)
-    if not _NO_ACCELERATORS.match(machine_type):
+    is_sized = size is not None and len(keys) == len(MachineSize.__struct_fields__)
+    if machine_type in catalog.machines() or not (_NO_ACCELERATORS.match(machine_type) or is_sized):
         return None
     if not keys:
-        _check_series(machine_type, with_size=size is not None)
+        check_spelling(machine_type)
     if size is None:
         return catalog.cpu_machine_of_size(machine_type, 0, 0)
-    if size.cpu is None or size.memory is None:
+    if size.cpu is None or size.memory is None or not _MACHINE_TYPE.fullmatch(machine_type):
         raise HardwareError(_missing_size(machine_type, size))
     return _usable(catalog.cpu_machine_of_size(machine_type, size.cpu, size.memory / 2**30))
 
 
-def check_no_size(machine: Machine, size: MachineSize | None) -> None:
-    """Raise HardwareError for a size beside a machine type that Berth's tables have."""
-    if size and size.keys:
-        facts = f"{machine.vcpu} vCPUs and {machine.memory_gb:g} GB"
-        message = f"Berth knows the size of '{machine.name}' ({facts}); remove {' and '.join(size.keys)}"
-        raise HardwareError(("machine-size", size.keys[0], message))
+def unknown_machine(machine: Machine) -> str:
+    """Return the warning for a machine that Berth's table does not have; empty for any other."""
+    if machine.known == "type":
+        return ""
+    unchecked = {
+        "series": "whether GKE offers this size, and its local SSDs, are",
+        "nothing": "its boot disk, local SSDs, placement, provisioning, confidential types and architecture are",
+    }[machine.known]
+    table = catalog.fact_tables()["cpu-machines"]
+    message = table.unknown(f"'{format_value(machine.name)}'", unchecked)
+    return f"{message}{_proposals(machine.name) or '; compare it with the documentation of Google'}"
+
+
+def check_size(machine: Machine, size: MachineSize | None) -> None:
+    """Raise HardwareError for a size that contradicts that of a machine type in Berth's tables."""
+    if size is None:
+        return
+    written = {"cpu": size.cpu, "memory": size.memory}
+    facts = {"cpu": machine.vcpu, "memory": int(machine.memory_gb * 2**30)}
+    if wrong := [key for key in size.keys if written[key] != facts[key]]:
+        has = {"cpu": f"cpu: {machine.vcpu}", "memory": f"memory: {_memory(machine.memory_gb)}"}
+        message = (
+            f"'{machine.name}' has {' and '.join(has[key] for key in wrong)}; remove {' and '.join(wrong)}, which "
+            f"{'follows' if len(wrong) == 1 else 'follow'} from the machine type"
+        )
+        raise HardwareError(("machine-size", wrong[0], message))
 
 
 def _host_without_gpus(machine_type: str, host: tuple[int, float], size: MachineSize) -> Machine:
@@ -66,7 +91,7 @@ def _host_without_gpus(machine_type: str, host: tuple[int, float], size: Machine
             f"an '{machine_type}' without GPUs needs its size; write cpu: {host[0]} and memory: {_memory(host[1])}"
         )
         raise HardwareError(("machine-size", size.keys[0], message))
-    return _usable(catalog.cpu_machine_of_size(machine_type, *host))
+    return _usable(catalog.host_without_gpus(machine_type))
 
 
 def _memory(gb: float) -> str:
@@ -90,24 +115,39 @@ def _usable(machine: Machine) -> Machine:
     return machine
 
 
-def _check_series(machine_type: str, *, with_size: bool) -> None:
-    """Raise HardwareError for a machine type of a series that the table has, with the ones that it may mean."""
-    series = machine_type.partition("-")[0]
-    types = [name for name in catalog.cpu_machine_types() if name.startswith(f"{series}-")]
-    if types:
-        same_class = [name for name in types if name.rpartition("-")[0] == machine_type.rpartition("-")[0]]
-        guess = did_you_mean(machine_type, types) if not same_class else ""
-        hint = guess.removesuffix("?") if guess else f"; write one of {', '.join(same_class or types)}"
-        remedy = ", or write its cpu and memory" if with_size else ""
-        message = f"no machine type '{format_value(machine_type)}' in Berth's table{hint}{remedy}"
-        raise HardwareError(("unknown-machine", "machineType", message))
+def check_spelling(machine_type: str) -> None:
+    """Raise HardwareError for a machine type of a series in the table whose class is misspelt: c3-standart-88."""
+    series, _, rest = machine_type.partition("-")
+    names = [name for name in catalog.cpu_machine_names() if name.startswith(f"{series}-")]
+    classes = {_class_of(name.partition("-")[2]) for name in names}
+    written = _class_of(rest)
+    if written not in classes and difflib.get_close_matches(written, classes, n=1, cutoff=_SIMILAR):
+        message = f"no machine type '{format_value(machine_type)}' in Berth's table{_proposals(machine_type)}"
+        raise HardwareError(("unknown-machine", "machineType", message.removesuffix("?")))
+
+
+def _class_of(type_name: str) -> str:
+    """Return a machine type without its series and its size: standard-lssd of standard-88-lssd."""
+    return re.sub(r"-[0-9]+", "", type_name)
+
+
+def _proposals(machine_type: str) -> str:
+    """Return the machine types of the same class, or the most similar one, for a message; empty without any."""
+    names = catalog.cpu_machine_names()
+    same_class = [name for name in names if _class_of(name) == _class_of(machine_type)]
+    if same_class:
+        return f"; the table has {', '.join(same_class)}"
+    series, _, rest = machine_type.partition("-")
+    of_series = [name for name in names if name.startswith(f"{series}-")]
+    return did_you_mean(machine_type, of_series or [name for name in names if name.partition("-")[2] == rest])
 
 
 def _missing_size(machine_type: str, size: MachineSize) -> HardwareFault:
     """Return the fault of a machine type that the table does not have, without its whole size."""
+    quoted, proposals = format_value(machine_type), _proposals(machine_type).removesuffix("?")
     missing = [key for key in ("cpu", "memory") if key not in size.keys]
     example = {"cpu": "cpu: 64", "memory": "memory: 256Gi"}
     written = " and ".join(example[key] for key in missing)
-    quoted = format_value(machine_type)
-    message = f"is missing: Berth's table has no machine type '{quoted}'; write its size, such as {written}"
+    dated = catalog.fact_tables()["cpu-machines"].dated_name
+    message = f"is missing: '{quoted}' is unknown: it is not in {dated}{proposals}; write its size, such as {written}"
     return "missing-key", missing[0], message

@@ -12,7 +12,7 @@ from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, did_you_mean, format_value
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
-from berth.planner.machines.cpu_machines import MachineSize, check_no_size, find_cpu_machine, n1_remedy
+from berth.planner.machines.cpu_machines import MachineSize, check_size, find_cpu_machine, n1_remedy, unknown_machine
 from berth.planner.machines.hardware_error import HardwareError, HardwareFault
 from berth.spec.amounts import Range
 from berth.spec.machines.compute_classes import ClassPrioritySpec
@@ -72,7 +72,14 @@ def pool_hardware(context: PlanningContext, name: str, spec: PoolSpec) -> Hardwa
     except HardwareError as error:
         error.report(context, "pools", name)
         return None
+    report_unknown(context, (*path, "machineType"), machine)
     return result
+
+
+def report_unknown(context: PlanningContext, path: FieldPath, machine: Machine) -> None:
+    """Warn of a machine that Berth's tables do not have."""
+    if message := unknown_machine(machine):
+        context.problems.unknown("machine-unknown", path, message)
 
 
 def machine_and_shape(
@@ -109,10 +116,12 @@ def accelerator_types() -> frozenset[str]:
 def reservation_machine(context: PlanningContext, name: str, spec: ReservationSpec) -> Machine | None:
     """Return the machine type of a reservation; None after a fault."""
     try:
-        return find_machine(spec.machine_type, spec.accelerator)
+        machine = find_machine(spec.machine_type, spec.accelerator)
     except HardwareError as error:
         error.report(context, "reservations", name)
         return None
+    report_unknown(context, ("reservations", name, "machineType"), machine)
+    return machine
 
 
 def known_machine(spec: ReservationSpec) -> Machine | None:
@@ -130,7 +139,7 @@ def find_machine(machine_type: str, accelerator: AcceleratorSpec | None, size: M
     """
     if accelerator:
         machine = _machine_with_gpus(machine_type, accelerator)
-        check_no_size(machine, size)
+        check_size(machine, size)
         return machine
     if (cpu_machine := find_cpu_machine(machine_type, size)) is not None:
         return cpu_machine
@@ -146,7 +155,7 @@ def find_machine(machine_type: str, accelerator: AcceleratorSpec | None, size: M
     if machine.status == "unsupported":
         message = f"'{machine_type}' is not supported: {machine.note.rstrip('.')}"
         raise HardwareError(("unknown-machine", "machineType", message))
-    check_no_size(machine, size)
+    check_size(machine, size)
     return machine
 
 
@@ -202,18 +211,20 @@ def _slice_shape(
 ) -> SliceShape:
     if shape := catalog.slice_shape(machine, topology):
         return shape
-    message = f"'{topology}' is not a {machine.generation} slice of {machine.name}; {_topology_hint(machine)}"
+    message = f"'{topology}' is not a {machine.generation} slice of {machine.name}"
+    same, generation = catalog.reordered_topology(machine, topology), catalog.generations()[machine.generation or ""]
+    if same and not (accepted and generation.any_order):
+        raise HardwareError(("bad-topology", "topology", f"{message}: GKE writes it as {same}; write {same}"))
+    message = f"{message}; {_topology_hint(machine)}"
     shape = catalog.divisible_shape(machine, topology)
     if not shape:
         raise HardwareError(("bad-topology", "topology", message))
     if not accepted:
         raise HardwareError(("bad-topology", "topology", f"{message}; or write acceptTopology: true if GKE offers it"))
-    context.problems.warning(
-        "unknown-topology",
-        (*path, "topology"),
-        f"'{topology}' is not in the table of {machine.generation} slices; accepted by acceptTopology as {shape.chips} "
-        f"chips on {shape.hosts} hosts",
-    )
+    table = catalog.fact_tables()["accelerators"]
+    unknown = table.unknown(f"'{topology}'", f"whether GKE offers this {machine.generation} slice is")
+    count = f"accepted by acceptTopology as {shape.chips} chips on {shape.hosts} hosts"
+    context.problems.unknown("topology-unknown", (*path, "topology"), f"{unknown}; {count}")
     return shape
 
 

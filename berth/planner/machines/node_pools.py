@@ -152,7 +152,6 @@ def _node_pool(
             )
         ),
         taints=pool.taints,
-        disk_type=machine.default_boot_disk,
         image_streaming=context.spec.cluster.image_streaming,
         protect=is_protected(context, pool.name),
         adopted=pool.spec.adopted or None,
@@ -172,6 +171,7 @@ def _node_settings(context: PlanningContext, pool: PlannedPool) -> NodeSettings:
             "secure_boot": pool.spec.secure_boot is not False,
             "surge": upgrade_surge(pool.request),
             "service_account": None if is_default else account,
+            "disk_type": pool.spec.disk_type or pool.hardware.machine.default_boot_disk,
         }
     )
 

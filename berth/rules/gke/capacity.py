@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from berth import catalog
 from berth.diagnostics import join_or
+from berth.rules.gke.disks import boot_disk_violations
 from berth.rules.gke.gpu import device_violations
 from berth.rules.gke.networks import network_violations
 from berth.rules.gke.placement import placement_violations
@@ -38,6 +39,8 @@ def pool_violations(request: PoolRequest) -> tuple[GkeViolation, ...]:
 
 def _check_availability(request: PoolRequest) -> Violations:
     provisioning, machine = request.machine.provisioning, request.machine.name
+    if request.machine.known == "nothing":  # the warning of the machine says that this is not checked
+        return
     key: SettingKey = "reservation" if request.provisioning_model == "reservation-any" else "capacity"
     known_models = join_or([MODEL_LABELS[model] for model in provisioning.offered_models])
     if provisioning.availability(request.provisioning_model) == "refused":
@@ -220,6 +223,7 @@ _RULES = (
     _check_max_run,
     placement_violations,
     device_violations,
+    boot_disk_violations,
     network_violations,
     _check_made_by_gke,
 )

@@ -51,8 +51,8 @@ def gpu_labels(request: PoolRequest) -> dict[str, str]:
 
 
 def local_ssd_error(machine: Machine, count: int) -> str | None:
-    """Return why a machine cannot have `count` local SSDs, with the remedy; None if it can."""
-    if count == machine.ssd_automatic or count in machine.ssd_options:
+    """Return why a machine cannot have `count` local SSDs, with the remedy; None if it can, or if no table knows."""
+    if machine.known != "type" or count == machine.ssd_automatic or count in machine.ssd_options:
         return None
     if machine.ssd_automatic:
         remedy = f"remove localSsd, because the machine includes {machine.ssd_automatic}"
@@ -102,7 +102,7 @@ def _check_confidential(request: PoolRequest) -> Violations:
             f"'{written}' differs from the cluster's {request.cluster.confidential}; remove "
             "confidentialNodes from the pool",
         )
-    if kind is None or kind in machine.confidential:
+    if kind is None or kind in machine.confidential or machine.known == "nothing":
         return
     machine_names = [m.name for m in catalog.machines().values() if kind in m.confidential]
     alternative = f"write a machineType such as {machine_names[0]}" if machine_names else "write SEV or TDX"

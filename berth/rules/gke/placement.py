@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth import catalog
+from berth.catalog import Machine
 from berth.rules.gke.pool_request import MODEL_LABELS, PoolRequest, Violations, gke_fault, gke_warning
 from berth.spec.machines.node_system import SurgeSpec
 
@@ -51,9 +52,14 @@ def placement(request: PoolRequest) -> Placement:
     if request.machine.domain_topology:
         policy = WorkloadPolicyRequest(accelerator_topology=request.machine.domain_topology)
         return Placement(type="COMPACT", policy=policy, one_zone=True, max_nodes=request.machine.domain_nodes)
-    if request.settings.compact_placement and request.machine.compact_max_nodes:
-        return Placement(type="COMPACT", one_zone=True, max_nodes=request.machine.compact_max_nodes)
+    if request.settings.compact_placement and (limit := _compact_limit(request.machine)) != 0:
+        return Placement(type="COMPACT", one_zone=True, max_nodes=limit)
     return Placement()
+
+
+def _compact_limit(machine: Machine) -> int | None:
+    """Return the maximum of nodes with compact placement: 0 without it, None for a machine that no table has."""
+    return None if machine.known == "nothing" else machine.compact_max_nodes
 
 
 def _slice_placement(request: PoolRequest) -> Placement:
@@ -153,14 +159,14 @@ def domain_surge(request: PoolRequest) -> SurgeSpec:
 
 def _check_compact(request: PoolRequest) -> Violations:
     machine = request.machine
-    if not machine.compact_max_nodes:
+    if _compact_limit(machine) == 0:
         yield gke_fault(
             "compact-not-offered",
             "placement",
             f"'compact' placement is not available for {machine.name}; remove compactPlacement",
         )
         return
-    if request.provisioning_model not in machine.provisioning.compact:
+    if machine.known != "nothing" and request.provisioning_model not in machine.provisioning.compact:
         yield gke_fault(
             "compact-capacity",
             "placement",
@@ -173,7 +179,7 @@ def _check_compact(request: PoolRequest) -> Violations:
 
 def _check_compact_pool(request: PoolRequest) -> Violations:
     """One zone, no more nodes than the family's limit."""
-    limit = request.machine.compact_max_nodes
+    limit = _compact_limit(request.machine)
     if not request.made_by_gke and len(request.zones) != 1:
         yield gke_fault(
             "compact-zones",
@@ -181,7 +187,7 @@ def _check_compact_pool(request: PoolRequest) -> Violations:
             f"'compact' placement needs exactly one zone, {_zones_text(request)}; "
             f"{_one_zone(request)}, or remove compactPlacement",
         )
-    if request.nodes.max > limit:
+    if limit is not None and request.nodes.max > limit:
         yield gke_fault(
             "compact-nodes",
             "nodes",

@@ -1,16 +1,23 @@
-"""Rules on the age of a GKE version: minor versions past their end of support, and exact patches.
+"""Rules on the age of a GKE version: minors past their end of support, minors of no table, and exact patches.
 
 The dates are data (`releases.yaml`). They are compared with the day of `berth.clock`.
 """
 
 from __future__ import annotations
 
-from berth.catalog import end_of_support, minor_of, parse_version, releases
+from berth.catalog import end_of_support, fact_tables, minor_of, parse_version, releases
 from berth.rules.gke.pool_request import GkeViolation, gke_warning
 
 
 def release_violation(version: str, channel: str) -> GkeViolation | None:
-    """Return a warning for a version with which GKE may refuse to create a cluster; None for any other."""
+    """Return a warning for a version with which GKE may refuse to create a cluster, or that no table has; else None."""
+    if not releases().is_known(version):
+        table = fact_tables()["gke-releases"]
+        unknown = table.unknown(f"'{version}'", "whether GKE has it, its features and its support are")
+        named = list(releases().without_dates)[-1]
+        choice = f'write "{releases().newest}", or remove version to use the channel default'
+        remedy = f"the newest minor in it is {named}: {choice}"
+        return gke_warning("version-unknown", "version", f"{unknown}; {remedy}")
     if ended := end_of_support(version, channel):
         remedy = f'write "{releases().newest}", or remove version to use the channel default'
         if channel != "extended" and end_of_support(version, "extended") is None:

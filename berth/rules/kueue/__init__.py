@@ -1,4 +1,4 @@
-"""Rules of Kueue 0.19.2 that a stack file can break, each with its source.
+"""Rules of Kueue (those of 0.19.2; gates of each release) that a stack file can break, each with its source.
 
 Pure functions over plans; the entry point is `fleet_violations(fleet)`. A violation names an object and a path within
 it; `berth.validation` maps both to a place in the stack file. Kueue has more rules, which the schema of the
@@ -15,6 +15,7 @@ from typing import Any, Final
 from berth.plan.fleet import FleetPlan
 from berth.rules.kueue import checks, configuration, effects, gates, queues
 from berth.rules.kueue.rule import FleetRule, KueueViolation, Rule, find_violations
+from berth.versions.gates import Gates, kueue_gates
 
 OBJECT_RULES: Final[Mapping[str, tuple[Rule[Any], ...]]] = {
     "provisioning config": checks.PROVISIONING_CONFIGS,
@@ -22,7 +23,6 @@ OBJECT_RULES: Final[Mapping[str, tuple[Rule[Any], ...]]] = {
     "cohort": queues.COHORTS,
     "cluster queue": queues.CLUSTER_QUEUES,
     "configuration": configuration.RULES,
-    "configuration of the release": configuration.RELEASE_RULES,
 }
 """Rules over one object, by its kind."""
 
@@ -52,10 +52,16 @@ def fleet_violations(fleet: FleetPlan, *, complete: bool = True) -> Iterator[Kue
 
 
 def _configuration_violations(fleet: FleetPlan) -> Iterator[KueueViolation]:
-    """Yield violations of a Kueue that the fleet installs; those of feature gates only for the release in `gates`."""
+    """Yield violations of a Kueue that the fleet installs; those of feature gates for releases with known gates."""
     if fleet.kueue is None:
         return
     ref = ("configuration", "kueue")
     yield from find_violations(configuration.RULES, ref, fleet.kueue)
-    if any(chart.name == "kueue" and chart.version.startswith(f"{gates.RELEASE}.") for chart in fleet.charts):
-        yield from find_violations(configuration.RELEASE_RULES, ref, fleet.kueue)
+    if (release := gates_of(fleet)) is not None:
+        yield from find_violations(gates.release_rules(release), ref, fleet.kueue)
+
+
+def gates_of(fleet: FleetPlan) -> Gates | None:
+    """Return the feature gates of the Kueue that a fleet installs; None if it installs none, or an unknown release."""
+    version = next((chart.version for chart in fleet.charts if chart.name == "kueue"), None)
+    return None if version is None else kueue_gates(version)

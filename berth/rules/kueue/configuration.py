@@ -10,7 +10,7 @@ from berth.diagnostics import FieldPath, did_you_mean, format_value, join_or
 from berth.names import is_label_key, is_label_value
 from berth.plan.configuration import ConfigurationPlan, CustomLabelPlan, DeviceMappingPlan, ExpressionPlan, SelectorPlan
 from berth.plan.kueue import KUEUE_NAMESPACE
-from berth.rules.kueue import bounds, gates
+from berth.rules.kueue import bounds
 from berth.rules.kueue.rule import (
     FieldError,
     Rule,
@@ -289,11 +289,3 @@ RULES: tuple[Rule[ConfigurationPlan], ...] = (
     Rule("bad-custom-label", "config validateCustomLabels", _custom_label_syntax),
     Rule("bad-multikueue", "config validateMultiKueue", _multikueue),
 )
-
-RELEASE_RULES: tuple[Rule[ConfigurationPlan], ...] = (
-    Rule("unknown-gate", "component-base featuregate SetFromMap", gates.check_known),
-    Rule("locked-gate", "component-base featuregate SetFromMap: LockToDefault", gates.check_locked),
-    Rule("gate-needs-gate", "config LoadAndValidateFeatureGates", gates.check_dependencies),
-    Rule("gate-is-off", "Kueue's use of features.Enabled", gates.check_enabled),
-)
-"""Rules that apply only to the release whose gates `gates` lists."""

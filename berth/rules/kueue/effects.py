@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from berth.diagnostics import FieldPath, Severity, format_value
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
-from berth.rules.kueue import bounds, gates
+from berth.rules.kueue import bounds
 from berth.rules.kueue.rule import FleetRule, ObjectRef
 
 Findings = Iterator[tuple[ObjectRef, FieldPath, str]]
@@ -54,7 +54,7 @@ def _usage_takes_effect(fleet: FleetPlan) -> Findings:
 
 
 def _topology_gate_on(fleet: FleetPlan) -> Findings:
-    if fleet.kueue is not None and not gates.is_on(fleet.kueue, "TopologyAwareScheduling"):
+    if fleet.kueue is not None and fleet.kueue.feature_gates.get("TopologyAwareScheduling") is False:
         for flavor in fleet.flavors:
             if flavor.topology is not None:
                 message = (

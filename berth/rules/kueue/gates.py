@@ -1,94 +1,23 @@
-"""Feature gates of Kueue 0.19: defaults, locked gates, and dependencies between gates.
+"""Rules over feature gates of Kueue: unknown and locked ones, and dependencies between gates and settings.
 
-Source: `pkg/features/kube_features.go` and `pkg/config/validation.go` (LoadAndValidateFeatureGates) of Kueue 0.19.2.
+Source: `pkg/features/kube_features.go` and `pkg/config/validation.go` (LoadAndValidateFeatureGates); `berth/versions`
+has the gates of each release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from berth.diagnostics import did_you_mean, format_value
 from berth.plan.configuration import ConfigurationPlan
 from berth.rules.kueue import bounds
-from berth.rules.kueue.rule import FieldError
+from berth.rules.kueue.rule import FieldError, Rule
+from berth.versions import minor_of, parse_release
+from berth.versions.gates import Gates, span_of
 
-RELEASE: Final = "0.19"
-
-_ON_BY_DEFAULT: Final = """
-    AdmissionFairSharing AdmissionGatedBy AssignQueueLabelsForPods CleanupProvisioningRequestsOnEviction
-    DeferRayServiceFinalizationForRedisCleanup ElasticJobsViaWorkloadSlices FairSharingPreemptWithinNominal
-    FairSharingPrioritizeNonBorrowing FinishOrphanedWorkloads FlavorFungibility FlavorFungibilityPreserveScanProgress
-    HierarchicalCohorts KueueDRAIntegration KueueDRAIntegrationExtendedResource KueueDRAIntegrationPartitionableDevices
-    KueueDRARejectWorkloadsWhenDRADisabled LWSImmutableGroupSize LocalQueueMetrics
-    ManagedJobsNamespaceSelectorAlwaysRespected MetricForWorkloadCreationLatency MetricsForCohorts MultiKueue
-    MultiKueueAdaptersForCustomJobs MultiKueueIncrementalDispatcherConfig
-    MultiKueueIncrementalDispatcherRespectConfigOrder MultiKueueRedoAdmissionOnEvictionInWorker MultiKueueRemoteSpecSync
-    MultiKueueWaitForWorkloadAdmitted ObjectRetentionPolicies PartialAdmission PodIntegrationValidateGroupOwner
-    PrioritySortingWithinCohort PropagateBatchJobLabelsToWorkload QuotaCheckStrategy ReclaimablePods
-    RemoveFinalizersWithStrictPatch SchedulingEquivalenceHashing SkipAncestorCheckForDeletedWorkloads
-    SkipFinalizersForPodsSuspendedByParent SkipReassignmentForPodOwnedWorkloads TASAssignmentsEncodingByHostnamePrefix
-    TASCacheNodeMatchResults TASCachingRemainingResources TASFailedNodeReplacement TASFailedNodeReplacementFailFast
-    TASHandleOverlappingFlavors TASMultiLayerTopology TASProfileMixed TASRecomputeAssignmentWithinSchedulingCycle
-    TASReplaceNodeOnNodeTaints TASReplaceNodeOnPodTermination TASValidateWorkloadSliceSize TLSOptions
-    TopologyAwareScheduling ValidateRayAndSparkJobUpdates VectorizedResourceRequests VisibilityOnDemand
-    WorkloadIdentifierAnnotations WorkloadValidateResourcesAreNonNegative WorkloadValidationForPodSetMetadata
-"""
-_OFF_BY_DEFAULT: Final = """
-    ConcurrentAdmission CustomMetricLabels DisableWaitForPodsReady ElasticJobsViaWorkloadSlicesWithTAS
-    FailureRecoveryPolicy FastQuotaReleaseInPodIntegration KueueDRAIntegrationConsumableCapacity
-    MultiKueueAllowInsecureKubeconfigs MultiKueueClusterProfile MultiKueueKubeConfigPathValidation
-    MultiKueueManagerQuotaAutomation MultiKueueOrchestratedPreemption PrioritizePreemptorWorkloads PriorityBoost
-    RecomputeAssignmentUponPreemptionTargetsOverlap RejectUpdatesToCQWithInvalidOnFlavors SchedulerLibraryIntegration
-    SchedulerLongRequeueInterval SchedulerTimestampPreemptionBuffer ShortWorkloadNames SparkApplicationIntegration
-    TASBalancedPlacement TASCacheTopologyTree TASReplaceNodeDueToNotReadyOverFixedTime TASRespectNodeAffinityPreferred
-    UnadmittedWorkloadsExplicitStatus UnadmittedWorkloadsObservability WorkloadPriorityClassDefaulting
-    WorkloadRequestUseMergePatch
-"""
-
-DEFAULTS: Final = {
-    **dict[str, bool].fromkeys(_ON_BY_DEFAULT.split(), True),
-    **dict[str, bool].fromkeys(_OFF_BY_DEFAULT.split(), False),
-}
-"""Gate → its default."""
-
-LOCKED: Final = frozenset(
-    {
-        "HierarchicalCohorts",
-        "ManagedJobsNamespaceSelectorAlwaysRespected",
-        "MultiKueueAllowInsecureKubeconfigs",
-        "MultiKueueRedoAdmissionOnEvictionInWorker",
-        "MultiKueueWaitForWorkloadAdmitted",
-        "ObjectRetentionPolicies",
-        "PropagateBatchJobLabelsToWorkload",
-        "SkipFinalizersForPodsSuspendedByParent",
-    }
-)
-"""Gates that cannot differ from their default."""
-
-_TAS: Final = "TopologyAwareScheduling"
-_REPLACEMENT: Final = (_TAS, "TASFailedNodeReplacement")
 _DRA: Final = "KueueDRAIntegration"
-
-DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
-    "TASProfileMixed": (_TAS,),
-    "TASHandleOverlappingFlavors": (_TAS,),
-    "TASFailedNodeReplacement": (_TAS,),
-    "TASFailedNodeReplacementFailFast": _REPLACEMENT,
-    "TASReplaceNodeOnPodTermination": _REPLACEMENT,
-    "TASReplaceNodeDueToNotReadyOverFixedTime": _REPLACEMENT,
-    "TASBalancedPlacement": (_TAS,),
-    "TASReplaceNodeOnNodeTaints": (_TAS,),
-    "TASMultiLayerTopology": (_TAS,),
-    "TASRespectNodeAffinityPreferred": (_TAS,),
-    "TASRecomputeAssignmentWithinSchedulingCycle": (_TAS,),
-    "UnadmittedWorkloadsExplicitStatus": ("UnadmittedWorkloadsObservability",),
-    "ElasticJobsViaWorkloadSlicesWithTAS": ("ElasticJobsViaWorkloadSlices", _TAS),
-    "KueueDRAIntegrationExtendedResource": (_DRA,),
-    "KueueDRAIntegrationPartitionableDevices": (_DRA,),
-    "KueueDRAIntegrationConsumableCapacity": (_DRA,),
-}
-"""Gate → gates that it requires; otherwise Kueue does not start, even if the gate is on only by default."""
 
 _GATE_GROUPS: Final = ("AllAlpha", "AllBeta")
 """Names of Kubernetes that set many gates together; with one of them, Berth does not check single gates."""
@@ -114,40 +43,42 @@ GATED_SETTINGS: Final[tuple[tuple[str, str, Callable[[ConfigurationPlan], bool]]
 """Setting → the gate without which it has no effect or keeps Kueue from starting."""
 
 
-def is_on(plan: ConfigurationPlan, gate: str) -> bool:
-    """Return whether a gate is on, explicitly or by default."""
-    return plan.feature_gates.get(gate, DEFAULTS.get(gate, False))
-
-
-def implied_gates(plan: ConfigurationPlan) -> dict[str, bool]:
+def implied_gates(plan: ConfigurationPlan, gates: Gates) -> dict[str, bool]:
     """Return the gates that the configuration needs and that are off by default."""
-    return {gate: True for gate, _, is_used in GATED_SETTINGS if is_used(plan) and not DEFAULTS[gate]}
+    return {gate: True for gate, _, is_used in GATED_SETTINGS if is_used(plan) and gates.default(gate) is False}
 
 
-def check_known(plan: ConfigurationPlan) -> Iterator[FieldError]:
-    """Yield unknown gates, with which Kueue does not start."""
-    for gate in sorted(plan.feature_gates):
-        if gate not in DEFAULTS and gate not in _GATE_GROUPS:
-            message = f"'{format_value(gate)}' is not a feature gate of Kueue {RELEASE}{did_you_mean(gate, DEFAULTS)}"
-            yield ("featureGates", gate), message
+def check_known(plan: ConfigurationPlan, gates: Gates) -> Iterator[FieldError]:
+    """Yield gates that a release does not have, with which Kueue does not start; none where its list is not whole."""
+    if not gates.is_whole:
+        return
+    for gate in unlisted_gates(plan, gates):
+        span = span_of(gate, minor_of(parse_release(gates.release)))
+        hint = f"; {span}: remove it" if span else did_you_mean(gate, gates.states) or "; remove it"
+        yield ("featureGates", gate), f"'{format_value(gate)}' is not a feature gate of Kueue {gates.release}{hint}"
 
 
-def check_locked(plan: ConfigurationPlan) -> Iterator[FieldError]:
+def unlisted_gates(plan: ConfigurationPlan, gates: Gates) -> tuple[str, ...]:
+    """Return the gates of a configuration that a release's list does not have."""
+    return tuple(gate for gate in sorted(plan.feature_gates) if gate not in gates.states and gate not in _GATE_GROUPS)
+
+
+def check_locked(plan: ConfigurationPlan, gates: Gates) -> Iterator[FieldError]:
     """Yield locked gates (graduated or deprecated) that are not at their default."""
-    for gate in sorted(LOCKED & plan.feature_gates.keys()):
-        if plan.feature_gates[gate] != DEFAULTS[gate]:
-            value, default = str(plan.feature_gates[gate]).lower(), str(DEFAULTS[gate]).lower()
-            message = f"'{value}' is not possible: Kueue {RELEASE} locks this gate to {default}; remove {gate}"
+    for gate in sorted(plan.feature_gates):
+        if gates.is_locked(gate) and plan.feature_gates[gate] != gates.default(gate):
+            value, default = str(plan.feature_gates[gate]).lower(), str(gates.default(gate)).lower()
+            message = f"'{value}' is not possible: Kueue {gates.release} locks this gate to {default}; remove {gate}"
             yield ("featureGates", gate), message
 
 
-def check_dependencies(plan: ConfigurationPlan) -> Iterator[FieldError]:
+def check_dependencies(plan: ConfigurationPlan, gates: Gates) -> Iterator[FieldError]:
     """Yield gates that are on, often by default, without a gate that they require."""
     if plan.feature_gates.keys() & set(_GATE_GROUPS):
         return
-    for gate, dependencies in DEPENDENCIES.items():
-        disabled = [dependency for dependency in dependencies if not is_on(plan, dependency)]
-        if disabled and is_on(plan, gate):
+    for gate, dependencies in gates.requires.items():
+        disabled = [dependency for dependency in dependencies if not gates.is_on(plan.feature_gates, dependency)]
+        if disabled and gates.is_on(plan.feature_gates, gate):
             yield _missing_dependency(plan, gate, disabled[0])
 
 
@@ -159,11 +90,25 @@ def _missing_dependency(plan: ConfigurationPlan, gate: str, dependency: str) -> 
     return ("featureGates", gate), message
 
 
-def check_enabled(plan: ConfigurationPlan) -> Iterator[FieldError]:
+def check_enabled(plan: ConfigurationPlan, gates: Gates) -> Iterator[FieldError]:
     """Yield settings whose gate is off."""
     if plan.feature_gates.keys() & set(_GATE_GROUPS):
         return
     for gate, setting, is_used in GATED_SETTINGS:
-        if is_used(plan) and not is_on(plan, gate):
+        if is_used(plan) and gates.default(gate) is not None and not gates.is_on(plan.feature_gates, gate):
             message = f"'{setting}' needs the feature gate {gate}, which is off; write {gate}: true"
             yield tuple(setting.partition(":")[0].split(".")), message
+
+
+def release_rules(release: Gates) -> tuple[Rule[ConfigurationPlan], ...]:
+    """Return the rules that depend on the feature gates of a release."""
+    return (
+        Rule("unknown-gate", "component-base featuregate SetFromMap", partial(check_known, gates=release)),
+        Rule(
+            "locked-gate",
+            "component-base featuregate SetFromMap: LockToDefault",
+            partial(check_locked, gates=release),
+        ),
+        Rule("gate-needs-gate", "config LoadAndValidateFeatureGates", partial(check_dependencies, gates=release)),
+        Rule("gate-is-off", "Kueue's use of features.Enabled", partial(check_enabled, gates=release)),
+    )

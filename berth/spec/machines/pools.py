@@ -11,6 +11,7 @@ from berth.spec.base import (
     DnsName,
     MachineType,
     Model,
+    NonEmptyText,
     NotBlank,
     Section,
     Sequence,
@@ -202,6 +203,9 @@ class NodeSettings(Model):
     """MIG partition size, such as `1g.10gb`."""
     local_ssd: LocalSsdSpec | None = None
     """Use of the local SSDs of a node. By default the machine's."""
+    disk_type: NonEmptyText | None = None
+    """Type of the boot disk, such as `pd-ssd`. A change recreates the nodes one by one. By default `pd-balanced`, or
+    what the machine's series takes (docs/hardware.md)."""
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
     """Size of the boot disk in GB."""
     image_type: Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"] | None = None

@@ -107,7 +107,7 @@ def test_an_unknown_stack_is_reported_with_the_existing_ones(folder: pathlib.Pat
 
 SOURCES = ("loader", "spec", "planner", "validation")
 _REPORTING = {
-    "fault": 0, "warning": 0, "_fault": 0, "_fault_at_path": 0,
+    "fault": 0, "warning": 0, "unknown": 0, "_fault": 0, "_fault_at_path": 0,
     "Problem": 1, "reject": 2, "HardwareError": 0,
     "note": 0, "warn": 0, "Rule": 0, "FleetRule": 0, "gke_fault": 0, "gke_warning": 0, "validation_fault": 0,
 }  # fmt: skip

@@ -60,7 +60,7 @@ def test_memory_is_what_the_price_of_a_machine_pays_for(name: str) -> None:
 def test_cores_and_memory_fit_on_a_node_with_system_pods(machine: catalog.Machine) -> None:
     """The reservation of GKE's page, added up in another way; DaemonSets have at least 0.5 core and 1 GiB."""
     if machine.accelerators == 0:
-        assert machine.vcpu == 1
+        assert machine.vcpu == 1 or machine.shared_core
         return
     cores = range(1, machine.vcpu + 1)
     reserved = sum(60 if n == 1 else 10 if n == 2 else 5 if n <= 4 else 2.5 for n in cores)
@@ -90,7 +90,26 @@ def test_no_machine_is_in_two_tables() -> None:
     accelerated = catalog.machines().keys() | catalog.attachable_gpus().hosts.keys()
     assert not accelerated & cpu_machine_types().keys()
     assert cpu_machine("g2-standard-24") is None
-    assert cpu_machine("h4d-standard-192") is None
+    assert cpu_machine("e4-standard-8") is None
+
+
+def test_a_machine_with_shared_cores_has_no_core_for_jobs() -> None:
+    """GKE reserves 1,060 milli-cpu of its two vCPUs, and DaemonSets take more than half of the rest."""
+    for name, gb in (("e2-micro", 1), ("e2-small", 2), ("e2-medium", 4)):
+        machine = cpu_machine(name)
+        assert machine is not None
+        assert (machine.vcpu, machine.memory_gb, machine.accelerators) == (2, gb, 0)
+    assert catalog.node_allocatable(2, 4, shared_core=True) == catalog.Allocatable(940, 3 * 2**30 - 100 * 2**20)
+
+
+def test_h4d_is_as_google_documents_it() -> None:
+    """192 vCPUs; flex-start with compact placement of up to 150 nodes; ten local SSDs in the type with them."""
+    machine = cpu_machine("h4d-highmem-192-lssd")
+    assert machine is not None
+    assert (machine.vcpu, machine.memory_gb, machine.ssd_automatic, machine.compact_max_nodes) == (192, 1488, 10, 150)
+    assert (machine.provisioning.flex_start, machine.provisioning.queued) == ("offered", "doubtful")
+    assert machine.supports_compact_flex_start
+    assert machine.default_boot_disk == "hyperdisk-balanced"
 
 
 def test_an_unlisted_size_has_the_facts_of_its_series() -> None:

@@ -44,6 +44,7 @@ VERBS = [
     "workload",
     "lint",
     "diff",
+    "verify",
     "guard",
     "rotate",
     "report",
@@ -103,7 +104,8 @@ def test_the_help_of_a_verb_ends_with_an_example_that_works(verb: str) -> None:
         "guard",
         "drain",
         "report",
-    ):  # slow, writes a file, or needs git
+        "verify",
+    ):  # slow, writes a file, or needs git or a file of kubectl
         assert berth(*words).exit_code == 0
 
 

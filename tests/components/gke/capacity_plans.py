@@ -27,12 +27,16 @@ H200 = replace(
     GPUS,
     machine_type="a3-ultragpu-8g",
     gpu=GpuPlan(type="nvidia-h200-141gb", count=8),
-    disk_type="hyperdisk-balanced",
+    settings=GPUS.settings.model_copy({"disk_type": "hyperdisk-balanced"}),
     attached_ssds=True,
 )
 A100 = replace(GPUS, machine_type="a2-highgpu-1g", gpu=GpuPlan(type="nvidia-tesla-a100", count=1))
 TRILLIUM = replace(
-    SLICE, machine_type="ct6e-standard-4t", slice_topology="4x4", nodes_per_zone=4, disk_type="hyperdisk-balanced"
+    SLICE,
+    machine_type="ct6e-standard-4t",
+    slice_topology="4x4",
+    nodes_per_zone=4,
+    settings=SLICE.settings.model_copy({"disk_type": "hyperdisk-balanced"}),
 )
 RESTING = replace(TRILLIUM, nodes_per_zone=None, location_policy="ANY")
 PRIVATE = NodeNetworkPlan(private_nodes=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+import pytest
+
 from berth.manifests.kueue import cluster_queue
 from berth.plan.configuration import JOB_FRAMEWORKS
 from berth.plan.fleet import FleetPlan
@@ -181,9 +183,13 @@ def test_a_gate_is_switched_on_by_what_needs_it() -> None:
     assert written(spark)["featureGates"] == {"SparkApplicationIntegration": True}
 
 
-def test_no_gate_is_derived_for_a_release_whose_gates_are_not_known() -> None:
-    spark = {"version": "0.20.0", "integrations": {"frameworks": ["sparkoperator.k8s.io/sparkapplication"]}}
-    assert "featureGates" not in written(spark)
+@pytest.mark.parametrize(
+    ("version", "derived"), [("0.16.0", None), ("0.19.0", True), ("0.20.0", True), ("0.25.0", None)]
+)
+def test_a_gate_is_derived_for_a_release_that_is_known_to_have_it(version: str, derived: bool | None) -> None:
+    """SparkApplicationIntegration came with 0.17; no table has 0.25."""
+    spark = {"version": version, "integrations": {"frameworks": ["sparkoperator.k8s.io/sparkapplication"]}}
+    assert (written(spark).get("featureGates") or {}).get("SparkApplicationIntegration") == derived
 
 
 def test_a_quota_check_replaces_excluded_prefixes() -> None:

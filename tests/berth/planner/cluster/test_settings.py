@@ -102,7 +102,8 @@ def test_every_node_key_is_planned() -> None:
 def test_node_settings_are_absent_by_default() -> None:
     """GKE's own defaults go on to change with its versions."""
     (pool,) = small.pool(small.plan(small.fleet_with()), "l4").node_pools
-    assert pool.settings == NO_SETTINGS.model_copy({"surge": SURGE_ONE, "secure_boot": True})
+    expected = {"surge": SURGE_ONE, "secure_boot": True, "disk_type": "pd-balanced"}
+    assert pool.settings == NO_SETTINGS.model_copy(expected)
 
 
 def test_confidential_clusters_start_on_a_machine_that_supports_it() -> None:

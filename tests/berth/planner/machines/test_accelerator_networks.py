@@ -288,7 +288,7 @@ def fleet_of(name: str, **more: Any) -> dict[str, Any]:
 def test_the_boot_disk_is_of_the_family(machine: catalog.Machine) -> None:
     """Second way: what each family is known to need, by the beginning of its name."""
     newer = machine.name.startswith(("a3-ultragpu", "a4", "g4"))
-    assert only(fleet_of(machine.name)).disk_type == ("hyperdisk-balanced" if newer else "pd-balanced")
+    assert only(fleet_of(machine.name)).settings.disk_type == ("hyperdisk-balanced" if newer else "pd-balanced")
 
 
 @pytest.mark.parametrize("name", ["ct5lp-hightpu-4t", "ct5p-hightpu-4t", "ct6e-standard-4t", "tpu7x-standard-4t"])
@@ -296,7 +296,7 @@ def test_the_boot_disk_of_a_tpu_is_of_its_generation(name: str) -> None:
     topology = catalog.machines()[name].single_host_topology
     pool = {"machineType": name, "topology": topology, "slices": 1, "zone": ZONE}
     newer = name.startswith(("ct6e", "tpu7x"))
-    assert only(fleet_of_pools({"p": pool})).disk_type == ("hyperdisk-balanced" if newer else "pd-balanced")
+    assert only(fleet_of_pools({"p": pool})).settings.disk_type == ("hyperdisk-balanced" if newer else "pd-balanced")
 
 
 @pytest.mark.parametrize("machine", WITH_NETWORKS, ids=lambda m: m.name)

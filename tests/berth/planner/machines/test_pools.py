@@ -75,7 +75,7 @@ def test_a_topology_that_the_table_lacks_is_accepted_only_on_request() -> None:
     assert wrong.endswith("or write acceptTopology: true if GKE offers it")
     accepted = fleet_of_pools({"p": {**odd, "acceptTopology": True}})
     assert faults(accepted) == []
-    assert warnings(accepted)[0] == "unknown-topology pools.p.topology"
+    assert warnings(accepted)[0] == "topology-unknown pools.p.topology"
     assert pool(run_planner(accepted).plan, "p").accelerators.max == 3 * 2 * 8
 
 
@@ -154,7 +154,7 @@ def test_gpus_may_be_attached_to_an_n1_machine() -> None:
     ("spec", "disk"), [(V5E, "pd-balanced"), ({**V5E, "machineType": "ct6e-standard-4t"}, "hyperdisk-balanced")]
 )
 def test_the_boot_disk_is_one_that_the_machine_takes(spec: dict[str, Any], disk: str) -> None:
-    assert {n.disk_type for n in node_pools(spec)} == {disk}
+    assert {n.settings.disk_type for n in node_pools(spec)} == {disk}
 
 
 def test_pools_made_by_gke_have_no_node_pools_of_ours() -> None:

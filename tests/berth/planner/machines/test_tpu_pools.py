@@ -59,7 +59,7 @@ def test_hosts_pools_placement_and_disk_follow_from_machine_and_topology(machine
     each, family = hosts(machine, topology), machine.partition("-")[0]
     plan, pools = planned(machine, topology, 2)
     assert plan.pools[0].nodes == Bounds(min=2 * each, max=2 * each)
-    assert [p.disk_type for p in pools] == [DISKS.get(family, "pd-balanced")] * len(pools)
+    assert [p.settings.disk_type for p in pools] == [DISKS.get(family, "pd-balanced")] * len(pools)
     if each == 1:
         assert [(p.name, p.nodes_per_zone, p.placement, p.slice_topology) for p in pools] == [("p", 2, None, None)]
         return

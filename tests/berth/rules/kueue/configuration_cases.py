@@ -247,13 +247,13 @@ GATES = (
         "unknown-gate",
         {"feature_gates": {"TopologyAwareSchedulling": True, "AllAlpha": False}},
         "featureGates.TopologyAwareSchedulling: 'TopologyAwareSchedulling' is not a feature gate of Kueue "
-        "0.19; did you mean 'TopologyAwareScheduling'?",
+        "0.19.2; did you mean 'TopologyAwareScheduling'?",
     ),
     case(
         "a gate that has become the rule stays on",
         "locked-gate",
         {"feature_gates": {"HierarchicalCohorts": False, "MultiKueueAllowInsecureKubeconfigs": False}},
-        "featureGates.HierarchicalCohorts: 'false' is not possible: Kueue 0.19 locks this gate to true; remove "
+        "featureGates.HierarchicalCohorts: 'false' is not possible: Kueue 0.19.2 locks this gate to true; remove "
         "HierarchicalCohorts",
     ),
     case(

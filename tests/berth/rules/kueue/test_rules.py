@@ -20,12 +20,24 @@ from berth.plan.configuration import ConfigurationPlan
 from berth.plan.fleet import FleetPlan
 from berth.rules.kueue import FLEET_RULES, OBJECT_RULES, bounds, fleet_violations, gates
 from berth.rules.kueue.rule import KueueViolation
+from berth.versions.gates import Gates, kueue_gates
+from berth.versions.standing import newest_run
 from berth.yaml_loader import LOADER
 from tests.berth.rules.kueue import configuration_cases, rule_cases
 from tests.berth.rules.kueue.rule_cases import Case, sound
 from tests.stack_files import ROOT
 
 CRDS = ROOT / "tests" / "vendored" / "crds"
+
+
+def _pinned() -> Gates:
+    found = kueue_gates(newest_run("kueue"))
+    assert found is not None
+    return found
+
+
+PINNED = _pinned()
+"""The gates of the release that Berth installs by default."""
 CASES = (*rule_cases.ALL, *configuration_cases.ALL)
 
 
@@ -51,15 +63,14 @@ def test_every_case_breaks_its_rule() -> None:
 
 def test_every_rule_is_broken_by_a_case() -> None:
     violations = {(violation.ref[0], violation.code) for case in CASES for violation in fleet_violations(case.fleet)}
-    wanted = {
-        (kind.removesuffix(" of the release"), rule.code) for kind, rules in OBJECT_RULES.items() for rule in rules
-    }
+    wanted = {(kind, rule.code) for kind, rules in OBJECT_RULES.items() for rule in rules}
+    wanted |= {("configuration", rule.code) for rule in gates.release_rules(PINNED)}
     assert wanted - violations == set()
     assert {rule.code for rule in FLEET_RULES} <= {code for _, code in violations}
 
 
 def test_every_rule_says_who_enforces_it_and_has_a_code_of_its_own() -> None:
-    for rules in (*OBJECT_RULES.values(), FLEET_RULES):
+    for rules in (*OBJECT_RULES.values(), FLEET_RULES, gates.release_rules(PINNED)):
         assert all(rule.source for rule in rules)
         assert len({rule.code for rule in rules}) == len(rules)
 
@@ -90,12 +101,16 @@ def test_the_configuration_of_an_existing_kueue_is_not_checked() -> None:
     assert [*fleet_violations(replace(sound(), kueue=None, cluster_queues=(weighed,)))] == []
 
 
-def test_gates_of_another_release_are_not_checked() -> None:
-    """0.20 has gates that 0.19 has not, and no longer some that it has."""
+@pytest.mark.parametrize(
+    ("version", "codes"),
+    [("0.18.6", ["unknown-gate"]), ("0.19.2", ["unknown-gate"]), ("0.19.6", []), ("0.20.0", []), ("9.9.9", [])],
+)
+def test_a_gate_is_refused_only_where_the_list_of_the_release_is_whole(version: str, codes: list[str]) -> None:
+    """Of later patches and of 0.20 there are only the gates that tags and changelogs name; the planner warns there."""
     plan = ConfigurationPlan(feature_gates={"NextYears": True})
-    chart = replace(rule_cases.CHART, version="0.20.0")
-    assert [*fleet_violations(replace(sound(), kueue=plan, charts=(chart,)))] == []
-    assert [violation.code for violation in fleet_violations(replace(sound(), kueue=plan))] == ["unknown-gate"]
+    chart = replace(rule_cases.CHART, version=version)
+    found = fleet_violations(replace(sound(), kueue=plan, charts=(chart,)))
+    assert [violation.code for violation in found] == codes
 
 
 def test_retries_can_be_switched_off() -> None:
@@ -105,15 +120,22 @@ def test_retries_can_be_switched_off() -> None:
 # --- gates ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_table_of_gates_agrees_with_itself() -> None:
-    named = {*gates.LOCKED, *gates.DEPENDENCIES, *(each for wanted in gates.DEPENDENCIES.values() for each in wanted)}
-    assert named | {gate for gate, _, _ in gates.GATED_SETTINGS} <= gates.DEFAULTS.keys()
-    assert [*gates.check_dependencies(ConfigurationPlan())] == [], "the defaults need nothing that is off"
+def test_every_gate_that_a_setting_needs_is_in_the_list_of_the_pinned_release() -> None:
+    assert {gate for gate, _, _ in gates.GATED_SETTINGS} <= PINNED.states.keys()
+
+
+@pytest.mark.parametrize("version", ["0.15.8", "0.16.9", "0.17.8", "0.18.6", "0.19.0", "0.19.2", "0.19.7", "0.20.0"])
+def test_the_defaults_of_a_release_need_nothing_that_is_off(version: str) -> None:
+    release = kueue_gates(version)
+    assert release is not None
+    named = {*release.requires, *(each for wanted in release.requires.values() for each in wanted)}
+    assert named <= release.states.keys()
+    assert [*gates.check_dependencies(ConfigurationPlan(), release)] == []
 
 
 def test_all_gates_of_a_stage_at_once_are_left_to_kueue() -> None:
     plan = ConfigurationPlan(feature_gates={"AllBeta": False, "TASFailedNodeReplacement": False}, quota_check="x")
-    assert [*gates.check_dependencies(plan), *gates.check_enabled(plan)] == []
+    assert [*gates.check_dependencies(plan, PINNED), *gates.check_enabled(plan, PINNED)] == []
 
 
 # --- the bounds are those of the published CRDs -----------------------------------------------------------------------

@@ -1,0 +1,217 @@
+"""Predicted objects of Kueue, and storage drivers and classes, against those of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeGuard
+
+from berth.diagnostics import join_words
+from berth.jobs.quantities import parse_quantity
+from berth.manifests import kueue
+from berth.manifests.workloads.values import as_mapping, is_mapping
+from berth.nodes import FleetNodes
+from berth.plan.fleet import FleetPlan
+from berth.verify.answers import LiveObject, LiveObjects
+from berth.verify.findings import Learned, LiveDifference
+from berth.yaml_loader import load_table
+
+_QUANTITIES: Final = ("nominalQuota", "borrowingLimit", "lendingLimit", "weight")
+_MISSING: Final = "no such field"
+_ABSENT: Final = "no such object"
+_Path = tuple[str | int, ...]
+
+
+def object_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[LiveDifference]:
+    """Yield how the flavors, queues, cohorts, topologies and priorities of a cluster differ from the plan's."""
+    for kind, predicted in predicted_objects(plan).items():
+        there = live.of_kind(kind)
+        if there is None:
+            continue
+        for name, manifest in predicted.items():
+            subject = f"{kind} {name}"
+            if name not in there:
+                meaning = _meaning(plan, kind, name, (), "", "")
+                yield LiveDifference(subject=subject, what="object", predicted="exists", live=_ABSENT, meaning=meaning)
+                continue
+            for path, before, after in _field_differences((), _fields(manifest), _fields(there[name])):
+                yield LiveDifference(
+                    subject=subject,
+                    what=_path_text(path),
+                    predicted=before,
+                    live=after,
+                    meaning=_meaning(plan, kind, name, path, before, after),
+                )
+
+
+def other_objects(plan: FleetPlan, live: LiveObjects) -> Iterator[str]:
+    """Yield the objects of Kueue that the plan does not have."""
+    for kind, predicted in predicted_objects(plan).items():
+        for name in live.of_kind(kind) or ():
+            if name not in predicted:
+                yield f"{kind} {name}"
+
+
+def predicted_objects(plan: FleetPlan) -> dict[str, dict[str, Mapping[str, object]]]:
+    """Return kind → name, or namespace/name, → manifest of what the stack has of each kind that is compared."""
+    manifests = (
+        *map(kueue.resource_flavor, plan.flavors),
+        *map(kueue.topology, plan.topologies),
+        *map(kueue.cohort, plan.cohorts),
+        *map(kueue.cluster_queue, plan.cluster_queues),
+        *(kueue.local_queue(each) for queue in plan.cluster_queues for each in queue.local_queues),
+        *map(kueue.workload_priority_class, plan.priorities),
+    )
+    by_kind: dict[str, dict[str, Mapping[str, object]]] = {
+        kind: {} for kind in ("ResourceFlavor", "Topology", "Cohort", "ClusterQueue", "LocalQueue")
+    }
+    by_kind["WorkloadPriorityClass"] = {}
+    for manifest in manifests:
+        metadata = as_mapping(manifest["metadata"])
+        namespace = metadata.get("namespace")
+        key = f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+        by_kind[str(manifest["kind"])][key] = manifest
+    return by_kind
+
+
+def offer_findings(nodes: FleetNodes, live: LiveObjects, source: str) -> Iterator[LiveDifference | Learned]:
+    """Yield predicted storage drivers and classes that are missing, and those of an existing cluster as learned."""
+    offers = (
+        ("CSIDriver", nodes.storage_drivers, "pods that mount such volumes stay pending"),
+        ("DeviceClass", nodes.device_classes, "Kueue does not admit jobs that claim such devices"),
+        ("RuntimeClass", nodes.runtime_classes, "the API server refuses pods of this class"),
+    )
+    for kind, predicted, meaning in offers:
+        there = live.of_kind(kind)
+        if there is None:
+            continue
+        for name in predicted:
+            if name not in there:
+                subject = f"{kind} {name}"
+                yield LiveDifference(subject=subject, what="object", predicted="exists", live=_ABSENT, meaning=meaning)
+        if nodes.open_reason is not None:
+            for name in there:
+                row = f'- {{kind: {kind}, name: {name}, source: "{source}"}}'
+                yield Learned(subject=f"{kind} {name}", what="object", values=("exists",), row=row)
+
+
+# --- fields -----------------------------------------------------------------------------------------------------------
+
+
+def _fields(value: Mapping[str, object] | LiveObject) -> Mapping[str, object]:
+    """Return what of an object is compared: its spec; a priority class has its fields beside the metadata."""
+    if "spec" in value:
+        return as_mapping(value["spec"])
+    return {key: each for key, each in value.items() if key in ("value", "description")}
+
+
+def _field_differences(path: _Path, predicted: object, live: object) -> Iterator[tuple[_Path, str, str]]:
+    """Yield the path and both values of each field that differs; what the API server fills in is no difference."""
+    if is_mapping(predicted) and is_mapping(live):
+        yield from _mapping_differences(path, predicted, live)
+    elif _is_list(predicted) and _is_list(live):
+        if len(predicted) != len(live):
+            yield path, _text(predicted), _text(live)
+            return
+        for index, (old, new) in enumerate(zip(predicted, live, strict=True)):
+            name = as_mapping(old).get("name")
+            step = name if isinstance(name, str) and name == as_mapping(new).get("name") else index
+            yield from _field_differences((*path, step), old, new)
+    elif not _equal(path[-1] if path else "", predicted, live):
+        yield path, _text(predicted), _text(live)
+
+
+def _mapping_differences(
+    path: _Path, predicted: Mapping[str, object], live: Mapping[str, object]
+) -> Iterator[tuple[_Path, str, str]]:
+    for key in dict.fromkeys((*predicted, *live)):
+        if key in predicted and key in live:
+            yield from _field_differences((*path, key), predicted[key], live[key])
+        elif not _is_default(key, (predicted if key in predicted else live)[key]):
+            sides = [_text(side[key]) if key in side else _MISSING for side in (predicted, live)]
+            yield (*path, key), sides[0], sides[1]
+
+
+def _is_default(key: str, value: object) -> bool:
+    """Return whether the API server fills in this value."""
+    defaults = _defaults()
+    return key in defaults and _equal(key, defaults[key], value)
+
+
+def _equal(key: str | int, predicted: object, live: object) -> bool:
+    if predicted == live:
+        return True
+    if key in _QUANTITIES:
+        amounts = [parse_quantity("cpu", value) for value in (predicted, live)]  # cpu counts thousandths
+        return amounts[0] is not None and amounts[0] == amounts[1]
+    return False
+
+
+def _text(value: object) -> str:
+    """Return a value in one line: {a: 1, b: [x, y]}."""
+    if is_mapping(value):
+        return "{" + ", ".join(f"{key}: {_text(each)}" for key, each in value.items()) + "}"
+    return "[" + ", ".join(map(_text, value)) + "]" if _is_list(value) else str(value)
+
+
+def _is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)
+
+
+def _path_text(path: Iterable[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+# --- meaning ----------------------------------------------------------------------------------------------------------
+
+
+def _meaning(plan: FleetPlan, kind: str, name: str, path: _Path, before: str, after: str) -> str:
+    """Return what a difference means for jobs."""
+    if kind in ("ClusterQueue", "LocalQueue"):
+        return _queue_meaning(plan, kind, name, path, before, after)
+    users = _users(plan, kind, name)
+    if kind == "ResourceFlavor":
+        if not path:
+            return f"{users} are inactive: Kueue admits none of their jobs"
+        field = {
+            "nodeLabels": "Kueue places their pods on other nodes than Berth says",
+            "tolerations": "their pods stay pending on nodes with a taint that they do not tolerate",
+            "topologyName": "Kueue accepts other topology requests than Berth says",
+        }
+        return f"{users}: {field.get(str(path[0]), 'Kueue places their pods otherwise than Berth says')}"
+    if kind == "WorkloadPriorityClass":
+        return "jobs of this priority are refused" if not path else "jobs preempt and wait otherwise than Berth says"
+    return f"{users}: quota and placement are otherwise than berth plan and admit say"
+
+
+def _queue_meaning(plan: FleetPlan, kind: str, name: str, path: _Path, before: str, after: str) -> str:
+    if not path:
+        return "no job of it is admitted"
+    field = path[-1]
+    if field == "stopPolicy":
+        return "no new job of it is admitted" if after in ("Hold", "HoldAndDrain") else "its jobs are admitted"
+    if kind == "ClusterQueue" and field in _QUANTITIES and len(path) >= 5:
+        flavor, resource = path[-4], path[-2] if isinstance(path[-2], str) else ""
+        what = {"nominalQuota": "is guaranteed", "borrowingLimit": "may borrow", "lendingLimit": "lends at most"}
+        shown = (after if after != _MISSING else "without limit", before if before != _MISSING else "without limit")
+        return f"{name} {what.get(str(field), 'has')} {shown[0]} instead of {shown[1]} {resource} of {flavor}"
+    if field == "clusterQueue":
+        return f"its jobs wait in {after} instead of {before}"
+    return "its jobs are admitted, preempted or shared otherwise than berth plan and admit say"
+
+
+def _users(plan: FleetPlan, kind: str, name: str) -> str:
+    """Return the queues that use a flavor, topology or cohort."""
+    flavors = {f.name for f in plan.flavors if f.name == name or (kind == "Topology" and f.topology == name)}
+    names = [
+        queue.name
+        for queue in plan.cluster_queues
+        if (kind == "Cohort" and queue.cohort == name) or any(each.flavor in flavors for each in queue.flavors)
+    ]
+    return f"queue{'s' if len(names) > 1 else ''} {join_words(names)}" if names else f"what uses {name}"
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    return load_table(Path(__file__).with_name("defaults.yaml"))["fields"]

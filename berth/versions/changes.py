@@ -1,0 +1,84 @@
+"""What a release changes for those who upgrade (`kueue.yaml`), and its known holes (`holes.yaml`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal
+
+from msgspec import Struct, convert, field
+
+from berth.versions.numbers import Version, has_change, parse_release
+from berth.versions.standing import FOLDER
+from berth.yaml_loader import load_table
+
+
+class ReleaseChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What releases of Kueue change: a required action (with `do`), or another change.
+
+    `releases` has the first release of each minor with it, and the pull request. `asks` is a condition of
+    `berth.upgrade.conditions`, by which it concerns a stack; without one it concerns every stack. A change that
+    `breaks` stops what runs where it concerns a stack. `companion` has the release that another component needs.
+    """
+
+    releases: Mapping[str, int] = field(name="in")
+    says: str
+    asks: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    do: str = ""
+    when: Literal["before", "after"] = "before"
+    breaks: bool = False
+    companion: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def comes_between(self, before: Version, after: Version) -> bool:
+        """Return whether `after` has the change and `before` has not."""
+        return has_change(after, self.releases) and not has_change(before, self.releases)
+
+
+class Hole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A known hole of Kueue: against the quota, or against the service itself.
+
+    Releases have it from `since` (default: all) until `fixed`. `usable` is a condition, by which teams of a stack can
+    use it. `closed_by` is Berth's admission policy that closes it, `closed_by_gate` a gate by the release that has it.
+    By `chance`, it happens without anybody who tries.
+    """
+
+    fixed: Mapping[str, int]
+    says: str
+    usable: Mapping[str, Any]
+    since: Mapping[str, int] = field(default_factory=dict[str, int])
+    closed_by: str | None = None
+    closed_by_gate: Mapping[str, str] = field(default_factory=dict[str, str])
+    chance: bool = False
+    harms: Literal["quota", "service"] = "quota"
+
+    def is_in(self, version: Version) -> bool:
+        """Return whether a release has the hole."""
+        return (not self.since or has_change(version, self.since)) and not has_change(version, self.fixed)
+
+    def fixed_after(self, version: Version) -> str:
+        """Return the first release without it that is newer than `version`, of the same minor if there is one."""
+        later = sorted((parse_release(text), text) for text in self.fixed if parse_release(text) > version)
+        return next((text for _, text in later), "")
+
+
+@cache
+def required_actions() -> Mapping[str, ReleaseChange]:
+    """Return the actions that Kueue's changelogs require before an upgrade, by name."""
+    return _changes("actions")
+
+
+@cache
+def other_changes() -> Mapping[str, ReleaseChange]:
+    """Return other changes of releases of Kueue that a stack or its jobs may notice, by name."""
+    return _changes("changes")
+
+
+def _changes(section: str) -> Mapping[str, ReleaseChange]:
+    return MappingProxyType(convert(load_table(FOLDER / "kueue.yaml")[section], dict[str, ReleaseChange]))
+
+
+@cache
+def known_holes() -> Mapping[str, Hole]:
+    """Return the known holes of Kueue by name."""
+    return MappingProxyType(convert(load_table(FOLDER / "holes.yaml"), dict[str, Hole]))
