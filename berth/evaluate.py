@@ -13,6 +13,7 @@ from berth.backends.table import DEFAULT, TEAM_KEY, StackPlan, backend_name, loa
 from berth.diagnostics import Problem, Severity
 from berth.diagnostics.listing import sort_by_place
 from berth.loader import SourceMap, StackFile, read_config, read_stack, with_team_defaults
+from berth.loader.team_reach import team_reach_problems
 from berth.plan.fleet import FleetPlan
 
 Need = Literal["kueue", "jobs"]
@@ -123,11 +124,12 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
         return Evaluation(stack, None, None, tuple(load_problems))
     planner = cast("StackPlanner", load_backend(backend_name(file.config_key, file.fleet)))
     planned = planner.plan_stack(file, load_problems, root)
+    reach = tuple(team_reach_problems(cast("Mapping[str, object]", file.written or {}), file.source_map.team_files))
     return Evaluation(
         file.stack,
         file,
         planned.plan,
-        tuple(sort_by_place([*load_problems, *_with_places(planned.problems, file.source_map)])),
+        tuple(sort_by_place([*load_problems, *_with_places((*planned.problems, *reach), file.source_map)])),
         planned.platform_evaluation,
         planned.left_out,
     )
