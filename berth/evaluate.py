@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.backends.table import DEFAULT, TEAM_KEY, StackPlan, backend_name, load_backend
-from berth.diagnostics import Problem, Severity
+from berth.diagnostics import FieldPath, Problem, Severity
 from berth.diagnostics.listing import sort_by_place
 from berth.loader import SourceMap, StackFile, read_config, read_stack, with_team_defaults
 from berth.loader.team_reach import team_reach_problems
@@ -109,6 +109,25 @@ def evaluate_values(name: str, fleet: Mapping[str, object], known_problems: Sequ
     """
     file = StackFile(name, None, with_team_defaults(fleet), SourceMap(written=fleet), {}, written=fleet)
     return _evaluate(name, file, [*known_problems], pathlib.Path())
+
+
+def evaluate_changed(evaluation: Evaluation, values: Mapping[FieldPath, object], root: pathlib.Path) -> Evaluation:
+    """Return the evaluation of a stack file with other values at some paths; sections that it lacks are added.
+
+    The problems of loading the file are not reported again.
+    """
+    assert evaluation.file is not None
+    fleet = evaluation.file.fleet
+    for path, value in values.items():
+        fleet = _with_value(fleet, path, value)
+    return _evaluate(evaluation.stack, replace(evaluation.file, fleet=fleet), [], root)
+
+
+def _with_value(fleet: object, path: FieldPath, value: object) -> object:
+    if not path:
+        return value
+    fields = cast("Mapping[object, object]", fleet if isinstance(fleet, Mapping) else {})
+    return {**fields, path[0]: _with_value(fields.get(path[0]), path[1:], value)}
 
 
 def require_offer(evaluation: Evaluation, need: Need = "kueue") -> Evaluation:

@@ -46,6 +46,8 @@ class ResourceKind(StrEnum):
     """The service account of the nodes."""
     NODE_POOL = "node pool"
     """A node pool; a multi-host slice is one."""
+    OBJECT = "object"
+    """A Kubernetes object, named with its kind. Only guarded changes have this kind."""
     POOL = "pool"
     """A pool of the stack file: all its node pools. Only guarded changes have this kind."""
     PROTECTION = "protect"
@@ -69,6 +71,8 @@ class ResourceKind(StrEnum):
 def resource_title(kind: ResourceKind, key: str) -> str:
     """Return the name shown to users: `reservation l4`, `cluster of worker east`, `network a on worker east`."""
     worker, slash, own_key = key.rpartition(IN_WORKER)
+    if kind == ResourceKind.OBJECT:
+        return key
     if kind == ResourceKind.CONNECTION:
         return "connection to the existing cluster"
     if own_key == kind:

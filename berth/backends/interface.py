@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # a verb loads what its own functions need
     from berth.cost.fleet import FleetCost
     from berth.diff.changes import Changes
     from berth.diff.guard.preview import GuardReport
-    from berth.diff.guard.preview_file import EnginePreview
     from berth.diff.guard.preview_rules import PreviewRules
+    from berth.diff.guard.preview_steps import EnginePreview
     from berth.document import Block
     from berth.engine import References
     from berth.report.tree import TreeBox
@@ -125,8 +125,8 @@ def compare(old: StackPlan, new: StackPlan) -> Changes:
     return after.compare(old, new)
 
 
-def check_preview(preview: EnginePreview, plan: StackPlan) -> GuardReport:
-    """Return the losses in a preview of the stack of `plan`."""
+def check_preview(preview: EnginePreview, plan: StackPlan, config: Mapping[str, object] | None = None) -> GuardReport:
+    """Return the losses in a preview of the stack of `plan`, whose stack file has this `config`."""
     from berth.diff.guard.preview import find_losses
 
-    return find_losses(preview, backend_of(plan).preview_rules(plan))
+    return find_losses(preview, backend_of(plan).preview_rules(plan), config)

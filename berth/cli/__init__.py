@@ -40,6 +40,7 @@ VERBS = {
     "workload": "Print the manifest of a job for a team's queue.",
     "lint": "Check whether jobs can ever be admitted and run.",
     "diff": "Show what a change does, and to which teams.",
+    "upgrade": "Show what a change of versions does to a stack and its jobs.",
     "verify": "Compare the nodes and queues of a cluster with the stack.",
     "guard": "Check a Pulumi preview for losses that are not allowed.",
     "rotate": "Print the steps that replace a pool.",

@@ -1,8 +1,9 @@
-"""`berth guard`: the protected resources that a Pulumi preview would lose."""
+"""`berth guard`: whether a Pulumi preview is safe, blocked or unknown, and what it would lose."""
 
 from __future__ import annotations
 
 import pathlib
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any, cast
 
@@ -10,7 +11,6 @@ import typer
 
 from berth.cli.arguments import (
     EXIT_BLOCKED,
-    EXIT_FAULTS,
     EXIT_OK,
     JsonOption,
     StackArgument,
@@ -23,12 +23,17 @@ from berth.cli.arguments import (
 from berth.cli.diff.as_json import to_json_value
 from berth.diagnostics import Problem
 from berth.diff.guard import text as guard_text
-from berth.diff.guard.preview import GuardReport
+from berth.diff.guard.allowances import GuardedAction
+from berth.diff.guard.preview import Answer, GuardReport
 from berth.document import Note
+from berth.evaluate import Evaluation
 from berth.loader.text_file import MAX_ANSWER_BYTES, read_bytes
+from berth.text import pluralize
 
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
+_MAX_NAMED = 200
+"""Largest number of losses without protection that are named in text; the rest is counted by kind."""
 
 
 EPILOG = "Example: berth guard dev preview.json"
@@ -39,30 +44,23 @@ def guard_command(
     preview: Annotated[str, typer.Argument(metavar="PREVIEW", help="Output of pulumi preview --json; - is stdin.")],
     print_json: JsonOption = False,
 ) -> None:
-    """Check a Pulumi preview for losses that are not allowed.
+    """Answer whether a Pulumi preview is safe, blocked or unknown.
 
-    Reads the output of `pulumi preview --json`. Exits 3 if a change would lose something that the stack file does not
-    allow to be lost, and 1 if the preview failed for another reason, is incomplete, or is of another stack.
+    Reads the output of `pulumi preview --json`. Exits 0 if the preview is one whole run of this stack file and loses
+    nothing that the file does not allow to be lost. Exits 3 if it loses something else (blocked), and if it failed or
+    may not be one whole run (unknown). Exits 1 if the input is not a preview.
     """
     evaluation = evaluate_or_exit(stack, needs=None)
-    from berth.backends.interface import check_preview
-    from berth.diff.guard.preview_file import STDIN, PreviewFormatError, parse_preview, refusing_odd_shapes
-    from berth.diff.guard.preview_scope import OtherStackError, require_stack
+    from berth.diff.guard.preview_steps import STDIN, PreviewFormatError
 
-    assert evaluation.plan is not None
     content = _read(preview, evaluation.stack)
     try:
-        with refusing_odd_shapes():
-            engine_preview = parse_preview(content.decode())
-            require_stack(engine_preview, evaluation.stack, project_name())
-            result = check_preview(engine_preview, evaluation.plan)
+        result = judge(content, evaluation, project_name())
     except PreviewFormatError as error:
         exit_with_error(error.line(STDIN if preview == "-" else preview, evaluation.stack))
-    except OtherStackError as error:
-        exit_with_error(error)
     report = Note(list(guard_lines(result, evaluation.stack)))
     print_answer([report], guard_as_json(result, evaluation.stack) if print_json else None)
-    raise typer.Exit(EXIT_BLOCKED if result.blocked else EXIT_FAULTS if result.errors else EXIT_OK)
+    raise typer.Exit(EXIT_OK if result.answer == Answer.SAFE else EXIT_BLOCKED)
 
 
 def _read(preview: str, stack: str) -> bytes:
@@ -77,20 +75,69 @@ def _read(preview: str, stack: str) -> bytes:
     return content
 
 
+def judge(content: bytes, evaluation: Evaluation, project: str | None) -> GuardReport:
+    """Return the answer to what `pulumi preview --json` printed for a stack without faults.
+
+    Raises PreviewFormatError if the content is not a preview at all.
+    """
+    from berth.backends.interface import check_preview
+    from berth.diff.guard.preview_file import parse_preview
+    from berth.diff.guard.preview_scope import OtherStackError, require_stack
+    from berth.diff.guard.preview_steps import PreviewFormatError, refusing_odd_shapes
+
+    assert evaluation.plan is not None
+    config = evaluation.file.config if evaluation.file is not None else None
+    try:
+        with refusing_odd_shapes():
+            preview = parse_preview(content.decode())
+            require_stack(preview, evaluation.stack, project)
+            return check_preview(preview, evaluation.plan, config)
+    except OtherStackError as error:
+        return GuardReport((), (), (str(error),))
+    except PreviewFormatError as error:
+        if not error.is_unknown:
+            raise
+        return GuardReport((), (), (error.reason,))
+
+
 def guard_as_json(result: GuardReport, stack: str) -> dict[str, Any]:
     """Return the report as JSON values (docs/diff.md)."""
     fields = {"version": VERSION, "stack": stack, **cast("dict[str, Any]", to_json_value(result))}
-    return {**fields, "guarded": to_json_value(result.blocked)}
+    return {**fields, "answer": result.answer.value, "guarded": to_json_value(result.blocked)}
 
 
 def guard_lines(result: GuardReport, stack: str) -> Iterator[str]:
-    """Yield what is blocked and how to allow it, what is allowed and why, and why the preview is incomplete."""
-    for guarded_change in result.losses:
+    """Yield the answer and its reasons: what is blocked and how to allow it, what is allowed and why, what is unknown.
+
+    Everything else that the preview deletes or replaces is named last.
+    """
+    yield f"{stack}: {result.answer}: {_reason(result)}"
+    for guarded_change in sorted(result.losses, key=lambda change: change.allowed is not None):
         yield guard_text.describe_guarded_change(guarded_change) + (
             f" ({guarded_change.allowed})" if guarded_change.allowed else ""
         )
         if guarded_change.allowed is None:
             yield f"    {guard_text.describe_remedy(guarded_change)}"
-    if not result.losses and not result.errors:
-        yield f"{stack}: the preview loses nothing that is protected"
     yield from (f"the preview failed: {' '.join(error.split())}" for error in result.errors)
+    yield from (f"not known: {doubt}" for doubt in result.doubts[:_MAX_NAMED])
+    if (more := len(result.doubts) - _MAX_NAMED) > 0:
+        yield f"and {more} more reasons"
+    for action, word in ((GuardedAction.DELETE, "deleted"), (GuardedAction.REPLACE, "replaced")):
+        named = [each for each in result.others if each.action == action]
+        yield from (f"{each.kind} {each.name} would be {word} (not protected)" for each in named[:_MAX_NAMED])
+        for kind, count in sorted(Counter(each.kind for each in named[_MAX_NAMED:]).items()):
+            yield f"and {count} × {kind} more would be {word} (not protected)"
+
+
+def _reason(result: GuardReport) -> str:
+    """Return the reason of the answer in one phrase."""
+    if result.blocked:
+        verb = "is" if len(result.blocked) == 1 else "are"
+        return f"the stack file does not allow {pluralize(len(result.blocked), 'change')}, which {verb} below"
+    if result.errors:
+        return "the preview failed, so what it would lose is not known"
+    if result.doubts:
+        return "this may not be one whole preview of this stack file; run `pulumi preview --json` again"
+    count = len(result.losses) + len(result.others)
+    below = "" if not count else "; 1 other loss is below" if count == 1 else f"; {count} other losses are below"
+    return f"the preview loses nothing that is protected{below}"

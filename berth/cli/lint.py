@@ -113,6 +113,8 @@ def lint_as_json(result: LintResult) -> dict[str, Any]:
                 "place": each.location,
                 "queue": each.queue or None,
                 "admission": each.admission or None,
+                "verdict": each.verdict,
+                "reasons": [reason.message for reason in each.reasons],
                 "sound": not each.faults,
                 "problems": [problem_as_json(object_problem) for object_problem in each.problems],
             }

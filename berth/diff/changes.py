@@ -15,6 +15,7 @@ from berth.diff.rights.changes import RightChange
 from berth.diff.settings import SettingChange
 from berth.diff.workers import WorkerChange
 from berth.diff.workloads import FilesChange, WorkloadChange
+from berth.upgrade.findings import Upgrade
 
 
 class Changes(Struct, frozen=True):
@@ -26,7 +27,8 @@ class Changes(Struct, frozen=True):
     belong to a team's own stack. `warnings` are those that only the new stack file has.
 
     `loud` are the differences that no other part of the headline names and that are of no harmless kind. `settings` are
-    the differences of the stack file beside the fleet, and `written` those of the fleet as it is written.
+    the differences of the stack file beside the fleet, and `written` those of the fleet as it is written. `upgrade` is
+    what changed versions of controllers and of GKE mean; None if none changes.
     """
 
     stack: str
@@ -44,6 +46,7 @@ class Changes(Struct, frozen=True):
     loud: tuple[Difference, ...] = ()
     settings: tuple[SettingChange, ...] = ()
     written: tuple[SettingChange, ...] = ()
+    upgrade: Upgrade | None = None
 
     @property
     def blocked(self) -> tuple[GuardedChange, ...]:

@@ -9,6 +9,7 @@ from berth.diff.changes import Changes
 from berth.diff.entitlements import compare_fleet_quotas
 from berth.diff.guard.accounts import lost_node_accounts
 from berth.diff.guard.changes import guarded_changes, idle_allowances
+from berth.diff.guard.guarantees import guarantees_lost
 from berth.diff.guard.updates import guarded_updates, worker_allowances
 from berth.diff.objects import compare_objects, render_clusters
 from berth.diff.pools import compare_pools
@@ -20,6 +21,7 @@ from berth.diff.rights.rendered import rendered_rights
 from berth.diff.workers import compare_workers
 from berth.plan.fleet import FleetPlan
 from berth.resource import ResourceKind
+from berth.upgrade.findings import upgrade_of
 
 
 def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
@@ -31,6 +33,7 @@ def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         *guarded_updates(old.allowances.protect, new.allowances, changed, worker_allowances(new)),
         *guarded_changes(old_renamed, new, changed),
         *lost_node_accounts(old_renamed, new, changed),
+        *guarantees_lost(old_renamed, new, new.allowances),
     )
     clusters = render_clusters(old, new, replaced_clusters(changed))
     rights = compare_rights(old_renamed, new)
@@ -45,5 +48,6 @@ def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         objects=compare_objects(old, new, clusters),
         losses=guarded,
         idle=tuple(idle_allowances(old_renamed, new, guarded)),
+        upgrade=upgrade_of(old, new),
     )
     return replace(changes, loud=loud_differences(changes, old_renamed, new))

@@ -15,6 +15,7 @@ from berth.document import Block, Change, Heading, Line, Lines, Table
 from berth.planner.queueing.preemption import describe_rules
 from berth.resource import ResourceKind
 from berth.text import abbreviate_names
+from berth.upgrade.document import changed_versions
 
 
 def changes_document(changes: Changes) -> Iterator[Block]:
@@ -36,6 +37,8 @@ def changes_document(changes: Changes) -> Iterator[Block]:
     yield Lines("Allowed", list(allowed_lines(changes)))
     yield Lines("New warnings", changes.warnings, whole=True)
     yield Lines("Allowances", list(map(guard_text.describe_idle_allowance, changes.idle)))
+    if changes.upgrade is not None:
+        yield from changed_versions(changes.upgrade)
     objects = [
         (diff_text.describe_object(each), *map(diff_text.describe_field, each.fields)) for each in changes.objects
     ]

@@ -28,6 +28,7 @@ from berth.diff.text import (
 )
 from berth.resource import IN_WORKER, ResourceKind, resource_title
 from berth.text import pluralize
+from berth.upgrade.document import upgrade_headline
 
 _MAX_NAMES = 3
 """Maximum number of names in a headline; more are counted instead."""
@@ -53,6 +54,7 @@ def headline(changes: Changes) -> str:
     parts += [*_priority_class_parts(changes.objects), *_worker_and_resource_parts(changes)]
     entries = [("workload", each.workload, each.what) for each in changes.workloads]
     parts += _parts_of_kinds([*entries, *((each.kind, each.name, each.what) for each in changes.files)])
+    parts += [upgrade_headline(changes.upgrade)] if changes.upgrade else []
     parts += loud_parts(changes.loud)
     parts += _settings_parts(changes.settings)
     parts += _closing_parts(changes)
@@ -108,6 +110,8 @@ def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
                 if change.kind == ResourceKind.PROTECTION
                 else f"{name} loses its deletion protection"
             )
+        elif change.action == GuardedAction.SHRINK:
+            yield f"{name} stays without any guarantee"
         elif change.action == GuardedAction.REFUSE:
             yield f"the update of {name} will fail"
         elif change.kind in (ResourceKind.NODE_IDENTITY, ResourceKind.TEAM_IDENTITY):

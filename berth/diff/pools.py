@@ -174,7 +174,10 @@ def _removed_nodes(before: NodePoolPlan, after: NodePoolPlan) -> int:
 def _field_effects(
     old_pool: PoolPlan | None, new_pool: PoolPlan | None, parts: Sequence[ResourceChange], what: ChangeKind
 ) -> Iterator[FieldEffect]:
-    """Yield the changed fields of its node pools, each once; without node pools, those of the pool itself."""
+    """Yield the changed fields of its node pools, each once; without node pools, those of the pool itself.
+
+    Labels and taints of nodes follow from other fields and from those of flavors and node pools.
+    """
     node_pool_effects = (f for part in parts for f in part.fields if f.path != "name")
     effects = [f for f in _unique_by_path(node_pool_effects) if not _SIZE_INPUTS.fullmatch(f.input)]
     if old_pool is None or new_pool is None:
@@ -184,7 +187,8 @@ def _field_effects(
     if what != ChangeKind.RESIZED and effects:
         return
     known = {f.path for f in effects}
-    for change in compare_fields(replace(old_pool, node_pools=()), replace(new_pool, node_pools=())):
+    old_bare, new_bare = (replace(pool, node_pools=(), node_labels={}, taints=()) for pool in (old_pool, new_pool))
+    for change in compare_fields(old_bare, new_bare):
         path = to_camel(change.path)
         if path not in known and not path.startswith(_POOL_SIZE_FIELDS):
             yield FieldEffect(path, path, change.before, change.after, UpdateEffect.UPDATE)

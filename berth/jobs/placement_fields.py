@@ -80,7 +80,8 @@ def _node_terms(spec: Spec) -> Iterator[tuple[NodeSelectorRequirement, ...]]:
             for each in _items(fields.get("matchExpressions"), "a list of expressions")
         ]
         names = [_node_field(each) for each in _items(fields.get("matchFields"), "a list of expressions")]
-        yield tuple(each for each in (*labels, *names) if each is not None)
+        if None not in labels and None not in names:  # else the term has a fault of its own
+            yield tuple(each for each in (*labels, *names) if each is not None)
 
 
 def _requirement(source: SourceValue, operators: tuple[str, ...]) -> NodeSelectorRequirement | None:

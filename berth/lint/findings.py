@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +29,18 @@ _MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "n
 
 _NO_KIND = "object"
 
+_UNKNOWN_CODES = {"not-checked", "held", "no-queue", "pod-group"}
+"""Codes of warnings that leave open whether a job runs: pods not read or missing, a held queue, no queue."""
+
+
+class Verdict(StrEnum):
+    """Whether a job runs on the fleet as it is declared."""
+
+    RUNS = "runs"
+    NEVER = "never"
+    UNKNOWN = "unknown"
+    """It turns on something that the stack file and the manifest do not say."""
+
 
 class Finding(Struct, frozen=True):
     """The findings for one object of `file`.
@@ -52,6 +65,22 @@ class Finding(Struct, frozen=True):
     def faults(self) -> tuple[Problem, ...]:
         """The problems that prevent it from being admitted and run."""
         return tuple(each for each in self.problems if each.severity == Severity.FAULT)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it runs: never with a fault, unknown with a warning about something that decides and is not known."""
+        if self.faults:
+            return Verdict.NEVER
+        return Verdict.UNKNOWN if self._unknowns else Verdict.RUNS
+
+    @property
+    def _unknowns(self) -> tuple[Problem, ...]:
+        return tuple(each for each in self.problems if each.is_unknown or each.code in _UNKNOWN_CODES)
+
+    @property
+    def reasons(self) -> tuple[Problem, ...]:
+        """The problems that the verdict rests on: all faults, or else all that is not known."""
+        return self.faults or self._unknowns
 
     @property
     def object_name(self) -> str:
@@ -155,9 +184,9 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         return submitted.queue_name, ""
     faults_before = _count_faults(problems)
     machines.check_node_shapes(submitted)
-    trial = try_admission(submitted) if _count_faults(problems) == faults_before else None
-    if trial is not None:
-        machines.check_capacity(submitted)
+    is_shaped = _count_faults(problems) == faults_before
+    trial = try_admission(submitted, is_shaped=is_shaped)
+    if trial is not None and is_shaped:
         machines.check_assigned_flavors(submitted, trial.flavors)
     dws.check_queued_pods(submitted)
     return submitted.queue_name, trial.text if trial is not None else ""

@@ -8,6 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.jobs.job_manifests import JobManifest
+from berth.nodes import fleet_nodes
+from berth.placement.node_classes import NodeClass, node_classes
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet
@@ -37,6 +39,11 @@ class LintContext:
     def workers(self) -> WorkerSimulators:
         """Empty simulators of a manager's workers."""
         return WorkerSimulators(self.simulated.setup)
+
+    @cached_property
+    def node_classes(self) -> tuple[NodeClass, ...]:
+        """The nodes of the cluster, empty."""
+        return node_classes(fleet_nodes(self.plan))
 
     @property
     def integrations(self) -> Integrations:

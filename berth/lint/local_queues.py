@@ -214,8 +214,9 @@ def check_priority(job: SubmittedJob) -> bool:
         source = job.job.metadata.child("labels", {})
     else:
         stated, source = f"'{priority_class.value}' is a different priority", priority_class
-    source.fault("wrong-priority", f"{stated}, but {job.queue_name} requires '{required}'; {remedy}")
-    return False
+    # Kueue admits the job with any priority: what the queue is meant for is the platform's advice.
+    job.warn("wrong-priority", source.path, f"{stated}, but {job.queue_name} is meant for '{required}'; {remedy}")
+    return has_classes
 
 
 def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
@@ -233,7 +234,7 @@ def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
             message = f"pods of the PriorityClass '{name}' are refused in namespace '{job.local_queue.namespace}'"
             given = f"write {join_quoted(list(allowed))}, or " if allowed else ""
             remedy = f"{given}remove priorityClassName; the platform allows others by podPriorities"
-            class_value.fault("wrong-priority", f"{message}; {remedy}")
+            class_value.fault("pod-priority", f"{message}; {remedy}")
             all_known = False
         if name in known or name.startswith("system-"):
             continue

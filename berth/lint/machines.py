@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from berth import catalog
-from berth.diagnostics import join_quoted, join_words
-from berth.jobs.quantities import format_quantity
+from berth.diagnostics import Severity, join_quoted, join_words
+from berth.jobs.placement_fields import TOPOLOGY_PREFIX
 from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.placement import check_placement_group, check_slice_placement, is_exclusive
 from berth.manifests.workloads.values import as_list, as_mapping
-from berth.names import is_label_key
-from berth.simulator.scheduler.nodes import can_run_on
+from berth.placement.kueue import Refusal, flavor_refusal
+from berth.placement.obstacles import AssignedPods
+from berth.placement.scheduler import unplaceable_reasons
+from berth.simulator.scheduler.flavor_assignment import has_only_topologies
 from berth.workloads.node_shapes import NodeShape
-
-_PROVIDER_PREFIXES = ("cloud.google.com/", "kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
-_NODE_POOL = "cloud.google.com/gke-nodepool"
-_INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
 def check_node_shapes(job: SubmittedJob) -> None:
@@ -51,13 +51,13 @@ def _is_for(pods: JobPods, shape: NodeShape) -> bool:
 
 
 def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
-    nodes = pods.submitted.context.simulated.setup.resource_flavors
-    eligible = [shape for shape in candidates if can_run_on(pods.pod_set, nodes[shape.flavor.name])]
+    refusals = flavor_refusals(pods)
+    eligible = [shape for shape in candidates if refusals[shape.flavor.name] is None]
     if not eligible:
-        _report_unmatched(pods, candidates)
-        return
-    for source, message in _unsatisfiable_selectors(pods):
-        source.fault("no-nodes", message)
+        _report_unmatched(pods, candidates, refusals)
+        if any(refusals[shape.flavor.name] in (Refusal.LABELS, Refusal.TAINT) for shape in candidates):
+            return
+        eligible = candidates  # the topology request is one fault, the size of the pods another
     fitting = [shape for shape in eligible if next(_find_misfits(pods, shape), None) is None]
     if fitting:
         check_slice_placement(pods, fitting[0])
@@ -68,72 +68,110 @@ def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
 
 
 def check_assigned_flavors(job: SubmittedJob, assigned: Mapping[str, str]) -> None:
-    """Report flavors that Kueue assigns but whose nodes are too small: Kueue checks quota and labels, not node sizes.
+    """Report flavors that Kueue assigns but whose nodes do not suit the pods: Kueue checks quota and labels only.
 
-    `assigned` is pod set → flavor in an empty fleet: a fault. Other flavors, which it may get later, are a warning.
+    `assigned` is pod set → flavor in an empty fleet: a fault, unless the scheduler's rules reported it. Other flavors,
+    which it may get later, are a warning.
     """
-    nodes = job.context.simulated.setup.resource_flavors
     for pods in list_job_pods(job):
+        refusals = flavor_refusals(pods)
         misfits: dict[str, tuple[SourceValue, str] | None] = {}
         for shape in job.context.node_shapes(job.queue):
-            if _is_for(pods, shape) and can_run_on(pods.pod_set, nodes[shape.flavor.name]):
-                name = shape.flavor.name
-                misfits[name] = next(_find_misfits(pods, shape), None) if misfits.get(name, ()) is not None else None
+            name = shape.flavor.name
+            if _is_for(pods, shape) and refusals[name] is None and misfits.get(name, ()) is not None:
+                misfits[name] = next(_find_misfits(pods, shape), None)
         for flavor, misfit in misfits.items():
-            if misfit is not None:
+            is_assigned = assigned.get(pods.pod_set.name) == flavor
+            if misfit is None and not is_assigned:
+                misfit = find_obstacle(pods, flavor)
+            if misfit is not None and not _has_fault(misfit[0]):
                 source, message = misfit
                 consequence = f"where they never run: {message}; write a node selector for the intended nodes"
-                if assigned.get(pods.pod_set.name) == flavor:
+                if is_assigned:
                     source.fault("no-shape", f"Kueue assigns '{flavor}' to its pods, {consequence}")
                 else:
                     job.warn("no-shape", source.path, f"Kueue may assign '{flavor}' to its pods, {consequence}")
 
 
+def _has_fault(source: SourceValue) -> bool:
+    """Return whether a field has a fault already."""
+    return any(each.path == source.path and each.severity == Severity.FAULT for each in source.problems.entries)
+
+
+def find_obstacle(pods: JobPods, flavor: str) -> tuple[SourceValue, str] | None:
+    """Return what keeps a pod off every node of a flavor, with its place; None if nothing certain does."""
+    context = pods.submitted.context
+    one = AssignedPods(replace(pods.pod_set, count=1), flavor, context.simulated.setup.resource_flavors[flavor])
+    reasons = [each for each in unplaceable_reasons([one], context.node_classes) if not each.is_unknown]
+    return (pods.at(reasons[0].path), reasons[0].message.rpartition("; ")[0]) if reasons else None
+
+
 # --- labels and taints ------------------------------------------------------------------------------------------------
 
 
-def _report_unmatched(pods: JobPods, candidates: list[NodeShape]) -> None:
-    """Report the selector, expression or taint that excludes every flavor."""
+def flavor_refusals(pods: JobPods) -> dict[str, Refusal | None]:
+    """Return for each flavor of the queue why Kueue may not give it to the pods; None if it may."""
+    submitted = pods.submitted
+    setup = submitted.context.simulated.setup
+    groups = next(each.resource_groups for each in setup.queues if each.name == submitted.queue.name)
+    only = has_only_topologies(groups, setup.resource_flavors)
+    return {
+        entry.flavor: flavor_refusal(
+            pods.pod_set,
+            setup.resource_flavors[entry.flavor],
+            only_topologies=only,
+            covered=submitted.queue.covered_resources,
+        )
+        for entry in submitted.queue.flavors
+    }
+
+
+def _report_unmatched(pods: JobPods, candidates: list[NodeShape], refusals: Mapping[str, Refusal | None]) -> None:
+    """Report why Kueue may give none of the flavors to the pods."""
     place = pods.submitted.queue_name
+    found = {refusals[shape.flavor.name] for shape in candidates}
+    if found & {Refusal.NO_TOPOLOGY, Refusal.NO_LEVEL, Refusal.ONLY_TOPOLOGY}:
+        _report_topology(pods, candidates, refusals)
+    if Refusal.LABELS not in found:
+        return
     for key, value in pods.pod_set.node_selector.items():
         known = sorted({shape.flavor.node_labels[key] for shape in candidates if key in shape.flavor.node_labels})
         if len(known) and all(shape.flavor.node_labels.get(key, value) != value for shape in candidates):
             message = f"no flavor of {place} has nodes with {key}: '{value}'; they have {join_quoted(known)}"
-            pods.spec_field("nodeSelector", key).fault("no-nodes", message)
+            pods.at(("spec", "nodeSelector", key)).fault("no-nodes", message)
             return
     flavors = join_quoted(dict.fromkeys(shape.flavor.name for shape in candidates))
-    constraint = "node affinity" if pods.pod_set.affinity_terms else "node selector"
-    source = pods.spec_field("affinity" if pods.pod_set.affinity_terms else "nodeSelector")
+    has_affinity = bool(pods.pod_set.affinity_terms)
+    constraint = "node affinity" if has_affinity else "node selector"
+    source = pods.at(("spec", "affinity" if has_affinity else "nodeSelector"))
     source.fault("no-nodes", f"its {constraint} excludes every flavor of {place}; the flavors are {flavors}")
 
 
-def _unsatisfiable_selectors(pods: JobPods) -> Iterator[tuple[SourceValue, str]]:
-    """Yield node selectors that no node of the queue's pools can satisfy, with a message.
-
-    Nodes that GKE creates, and existing nodes, may have unknown labels.
-    """
-    submitted = pods.submitted
-    pools = [shape.pool for shape in submitted.context.node_shapes(submitted.queue)]
-    if submitted.context.plan.cluster.mode != "standard" or any(pool.made_by != "berth" for pool in pools):
-        return
-    node_pools = [node_pool for pool in pools for node_pool in pool.node_pools]
-    labels = [each.labels for each in node_pools]
-    labels += [shape.flavor.node_labels for shape in submitted.context.node_shapes(submitted.queue)]
-    known = {
-        _NODE_POOL: sorted(each.name for each in node_pools),
-        _INSTANCE_TYPE: sorted({each.machine_type for each in node_pools}),
-    }
-    for key, value in pods.pod_set.node_selector.items():
-        source = pods.spec_field("nodeSelector", key)
-        if key in known and value not in known[key]:
-            place = submitted.queue_name
-            yield source, f"no nodes of {place} have {key}: '{value}'; values are {join_quoted(known[key][:6])}"
-        elif (
-            is_label_key(key)
-            and not key.startswith(_PROVIDER_PREFIXES)
-            and all(each.get(key) != value for each in labels)
-        ):
-            yield source, f"no pool of {pods.submitted.queue_name} has nodes with the label {key}: '{value}'"
+def _report_topology(pods: JobPods, candidates: list[NodeShape], refusals: Mapping[str, Refusal | None]) -> None:
+    """Report that the topology request, or its absence, leaves the pods without a flavor."""
+    levels = pods.submitted.context.simulated.setup.resource_flavors
+    by_refusal: dict[Refusal, list[str]] = {}
+    for name in dict.fromkeys(shape.flavor.name for shape in candidates):
+        refusal = refusals[name]
+        if refusal is not None:
+            by_refusal.setdefault(refusal, []).append(name)
+    texts: list[str] = []
+    if names := by_refusal.get(Refusal.ONLY_TOPOLOGY):
+        level = (levels[names[0]].levels or ("",))[0]
+        texts.append(
+            f"Kueue gives {join_quoted(names)} only to pods with a topology request; write the annotation "
+            f"{TOPOLOGY_PREFIX}preferred-topology: {level} on its pods"
+        )
+    for refusal, what in ((Refusal.NO_TOPOLOGY, "no topology"), (Refusal.NO_LEVEL, "no such level")):
+        if names := by_refusal.get(refusal):
+            subject = f"{join_quoted(names)} {'has' if len(names) == 1 else 'have'} {what}"
+            texts.append(f"its pods request a topology, and {subject}; correct or remove the request")
+    if names := by_refusal.get(Refusal.LABELS):
+        texts.append(f"its selectors exclude {join_quoted(names)}")
+    source = pods.at(("metadata", "annotations"))
+    if any(each.code == "no-topology" for each in source.problems.entries):
+        return  # the request itself has a fault
+    source.fault("no-flavor", f"no flavor of {pods.submitted.queue_name} takes its pods: {'; '.join(texts)}")
 
 
 # --- sizes ------------------------------------------------------------------------------------------------------------
@@ -160,35 +198,6 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
             f"pool, and a {topology} slice has {shape.hosts} hosts"
         )
         yield _pod_count_source(pods), f"{message}; write a child job for each slice (replicas)"
-    yield from _allocatable_misfits(pods, shape)
-
-
-def check_capacity(job: SubmittedJob) -> None:
-    """Report pods that are within quota but exceed the machines; quota can be above capacity."""
-    for pods in list_job_pods(job):
-        requests = pods.pod_set.requests
-        flavors = [shape.flavor for shape in job.context.node_shapes(job.queue) if _is_for(pods, shape)]
-        largest = max(flavors, key=lambda each: each.capacity.max, default=None)
-        total = pods.pod_set.count * requests.get(largest.resource, 0) if largest else 0
-        if largest and total > largest.capacity.max * largest.scale:
-            capacity_text = f"{job.queue_name} has at most {largest.capacity.max}"
-            requested = format_quantity(largest.resource, total) if largest.scale > 1 else str(total)
-            pods.request_source(largest.resource).fault(
-                "no-nodes", f"requests {requested} {largest.noun}, but {capacity_text}"
-            )
-
-
-def _allocatable_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue, str]]:
-    allocatable = {"cpu": shape.allocatable.cpu, "memory": shape.allocatable.memory} if shape.allocatable else {}
-    for resource, limit in allocatable.items():
-        requested = pods.pod_set.requests.get(resource, 0)
-        if requested > limit:
-            limit_text = format_quantity(resource, limit) if resource == "cpu" else f"{limit // 2**30}Gi"
-            remark = f"pods can use {limit_text} of each {shape.pool.machine_type}"
-            yield (
-                pods.request_source(resource),
-                f"a pod requests {format_quantity(resource, requested)} {resource}, but {remark}",
-            )
 
 
 def _pod_count_source(pods: JobPods) -> SourceValue:

@@ -13,10 +13,9 @@ from berth.jobs.values import SourceValue, get_nested
 from berth.lint.dws import check_run_duration
 from berth.lint.fleet import LintContext
 from berth.manifests.workloads.values import as_list, as_mapping
+from berth.placement.kueue import ResourceFlavor, flavor_refusal
 from berth.plan.admission_checks import QUEUED_CLASS
 from berth.plan.nodes import Taint
-from berth.simulator.scheduler.model import ResourceFlavor
-from berth.simulator.scheduler.nodes import can_run_on
 from berth.workloads.node_shapes import NodeShape, list_node_shapes
 
 PROVISIONING_REQUEST = "ProvisioningRequest"
@@ -97,7 +96,7 @@ def _check_machines(source: SourceValue, pod_set: PodSet, context: LintContext) 
     if not requested:
         source.fault("no-nodes", "its pods request no resource of this fleet's queued machines")
         return ""
-    eligible = [each for each in requested if can_run_on(pod_set, _node_flavor(each))]
+    eligible = [each for each in requested if flavor_refusal(pod_set, _node_flavor(each), only_topologies=True) is None]
     if not eligible:
         flavors = join_quoted(dict.fromkeys(each.flavor.name for each in requested))
         source.fault(

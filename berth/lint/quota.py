@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import join_words
+from berth.diagnostics import Severity, join_words
 from berth.jobs.job_manifests import JobManifest
-from berth.jobs.pod_set import PodSet
+from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.quantities import format_quantity
+from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.machines import find_obstacle, flavor_refusals
+from berth.lint.trial import admit_pod_sets, reasons_on_first_flavor, try_pod_sets
+from berth.placement.obstacles import Reason
 from berth.plan.kueue import CPU
 from berth.simulator.arrivals import without_excluded
-from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage, find_pending_reason
-from berth.simulator.scheduler.model import Job
-from berth.simulator.scheduler.state import JobState, SimulatedWorkload
+from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage
+from berth.simulator.scheduler.state import SimulatedWorkload
 from berth.workloads.node_shapes import NodeShape
 
 
@@ -29,21 +32,76 @@ class TrialAdmission(Struct, frozen=True):
     flavors: Mapping[str, str]
 
 
-def try_admission(job: SubmittedJob) -> TrialAdmission | None:
-    """Admit the job to an empty fleet and describe the quota it uses; None after a fault."""
-    workload, reason = _admit_alone(job, _pod_sets(job.job))
-    if reason is None:
-        _warn_if_not_all_fit(job)
-        return _build_trial(job, workload)
+def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | None:
+    """Admit the job to an empty fleet, place its pods, and describe the quota it uses; None after a fault.
+
+    Of a job that is not `is_shaped` (its pods have faults that make their number or size meaningless) only single pods
+    are placed.
+    """
+    pod_sets = _pod_sets(job.job)
+    if not is_shaped:
+        _report_placement(job, reasons_on_first_flavor(job.context, job.queue, pod_sets), ())
+        return None
+    trial = try_pod_sets(job.context, job.queue.name, pod_sets)
+    if trial.pending is None:
+        _report_placement(job, trial.reasons, trial.flavors)
+        if not trial.reasons:
+            _warn_if_not_all_fit(job)
+        return _build_trial(job, trial.workload)
     pods = list_job_pods(job)
-    match reason.code:
+    for index, flavor, why in trial.barred:
+        source = _template_field(job, index, ("metadata", "annotations"))
+        message = f"Kueue cannot place its pods on the empty nodes of flavor '{flavor}': {why}"
+        source.fault("no-place", f"{message}; request fewer pods, or a wider level")
+    match trial.pending.code:
         case PendingCode.NEVER_COVERED:
             _report_uncovered(job, pods)
         case PendingCode.NEVER_WORKER:
-            _report_above_worker(job, pods, reason)
+            _report_above_worker(job, pods, trial.pending)
+        case PendingCode.NEVER_NODES:
+            pass  # reported as the flavors that refuse the pods, or as a topology without room
         case _:
-            _report_above_ceiling(job, pods, reason)
+            _report_above_ceiling(job, pods, trial.pending)
+    _report_placement(job, reasons_on_first_flavor(job.context, job.queue, pod_sets), ())
     return None
+
+
+def _report_placement(job: SubmittedJob, reasons: Iterable[Reason], flavors: Sequence[str | None]) -> None:
+    """Report why pods stay pending, unless another fault has the same place; what is unknown is a warning."""
+    problems = job.job.source.problems
+    several = len(job.queue.flavors) > 1
+    for each in reasons:
+        source = _template_field(job, each.pod_set, each.path)
+        flavor = flavors[each.pod_set] if flavors else None
+        if each.is_unknown:
+            problems.unknown(each.code, source.path, each.message)
+        elif not any(known.path == source.path and known.severity == Severity.FAULT for known in problems.entries):
+            start = f"Kueue assigns '{flavor}' to its pods, where they stay pending: " if several and flavor else ""
+            other = _other_nodes(job, each.pod_set, flavor) if start and flavor and each.code != "no-place" else ""
+            source.fault(each.code, f"{start}{each.message}{other}")
+
+
+def _other_nodes(job: SubmittedJob, index: int, assigned: str) -> str:
+    """Return a remedy if another flavor's nodes take the pods: the label by which the pods select those."""
+    pods = next((each for each in list_job_pods(job) if each.template is job.job.templates[index]), None)
+    if job.job.group or pods is None:
+        return ""
+    flavors = job.context.simulated.setup.resource_flavors
+    for name, refusal in flavor_refusals(pods).items():
+        if name == assigned or refusal is not None or find_obstacle(pods, name) is not None:
+            continue
+        own, other = flavors[assigned].node_labels, flavors[name].node_labels
+        label = next(((key, value) for key, value in other.items() if own.get(key) not in (None, value)), None)
+        if label is not None:
+            return f", or the node selector {label[0]}: '{label[1]}' for the nodes of '{name}'"
+    return ""
+
+
+def _template_field(job: SubmittedJob, index: int, path: FieldSteps) -> SourceValue:
+    """Locate a field of the template of a pod set; of a pod group, in the Pod at hand."""
+    templates = job.job.templates
+    template = templates[index if not job.job.group and index < len(templates) else 0]
+    return SourceValue(None, (*template.path, *path), template.problems)
 
 
 def _report_uncovered(job: SubmittedJob, pods: list[JobPods]) -> None:
@@ -60,38 +118,37 @@ def _report_uncovered(job: SubmittedJob, pods: list[JobPods]) -> None:
 def _warn_if_not_all_fit(job: SubmittedJob) -> None:
     """Warn if the queue can never hold all workloads of an object at a time."""
     number = job.job.workloads
-    if number < 2 or _admit_alone(job, _multiplied(job, number))[1] is None:
+    if number < 2 or _refusal(job, _multiplied(job, number)) is None:
         return
     fitting = bisect.bisect_left(
-        range(1, number), True, key=lambda count: _admit_alone(job, _multiplied(job, count))[1] is not None
+        range(1, number), True, key=lambda count: _refusal(job, _multiplied(job, count)) is not None
     )
     message = f"{job.queue_name} can hold {fitting} of its {number} workloads at a time; the others stay pending"
     job.job.source.problems.warning("not-all-fit", job.job.source.path, message)
 
 
 def _multiplied(job: SubmittedJob, times: int) -> tuple[PodSet, ...]:
-    return tuple(replace(each, count=each.count * times) for each in _pod_sets(job.job))
+    return tuple(_resized(each, each.count * times) for each in _pod_sets(job.job))
+
+
+def _resized(pod_set: PodSet, count: int) -> PodSet:
+    """Return a pod set with another number of pods, in child jobs of the same size."""
+    return replace(pod_set, count=count, child_jobs=max(1, pod_set.child_jobs * count // max(1, pod_set.count)))
 
 
 def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
     return tuple(without_excluded(each) for each in job.group or job.pod_sets or ())
 
 
-def _admit_alone(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[SimulatedWorkload, PendingReason | None]:
-    """Submit the job to the empty fleet; return its state there, and why it is not admitted."""
-    simulator = job.context.simulator
-    simulator.submit(Job(name=job.job.name, queue=job.queue.name, priority=0, pod_sets=pod_sets))
-    workload = simulator.workloads[job.job.name]
-    has_quota = workload.state in (JobState.ADMITTED, JobState.RESERVED)
-    pending_reason = (
-        None
-        if has_quota
-        else find_pending_reason(simulator.trees[job.queue.name], workload, simulator.setup.resource_flavors)
-    )
-    reason = job.context.workers.find_refusal(workload) if has_quota else pending_reason
-    admitted_copy = replace(workload)
-    simulator.finish(job.job.name)
-    return admitted_copy, reason
+def _refusal(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> PendingReason | None:
+    """Return why Kueue does not admit pod sets to the empty fleet; None if it does."""
+    return admit_pod_sets(job.context, job.queue.name, pod_sets).pending
+
+
+def _runs(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> bool:
+    """Return whether the empty fleet admits pod sets, and its nodes hold them."""
+    trial = try_pod_sets(job.context, job.queue.name, pod_sets)
+    return trial.pending is None and all(each.is_unknown for each in trial.reasons)
 
 
 def _build_trial(job: SubmittedJob, workload: SimulatedWorkload) -> TrialAdmission:
@@ -200,7 +257,7 @@ def _largest_fit_text(job: SubmittedJob) -> str:
     low, high = 0, len(fits)
     while low < high:
         middle = (low + high + 1) // 2
-        if _admit_alone(job, (replace(first, count=middle * step),))[1] is None:
+        if _runs(job, (_resized(first, middle * step),)):
             low = middle
         else:
             high = middle - 1

@@ -10,6 +10,10 @@ from berth.planner.context import PlanningContext
 
 CLUSTER, NETWORK, PROTECT = "cluster", "network", "protect"
 
+OBJECT_PREFIXES = ("namespaces.", "localQueues.", "controllers.", "policies.", "storageClasses.", "volumes.")
+"""How keys of allowDeletion begin that name Kubernetes objects (berth/diff/guard/protected_objects.yaml). The change
+that deletes an object also allows it, so such an allowance may name what no longer exists."""
+
 
 def is_protected(context: PlanningContext, key: str) -> bool:
     """Return whether a resource is protected: always, unless protection is off or an allowance names it.
@@ -46,10 +50,11 @@ def checked_allowances(
     spec = context.spec
     for section, keys in (("allowReplacement", spec.allow_replacement), ("allowDeletion", spec.allow_deletion)):
         for key in sorted(keys):
-            if key not in known and not is_set_aside(section, key):
+            is_of_object = section == "allowDeletion" and key.startswith(OBJECT_PREFIXES)
+            if key not in known and not is_of_object and not is_set_aside(section, key):
                 message = f"no protected resource is named '{format_value(key)}'; {_suggestion(key, known) or remedy}"
                 context.problems.fault("unknown-reference", (section, key), message)
-    _check_changes(context)
+    _check_changes(context, [key for key in known if "." in key])
     return AllowancesPlan(
         protect=spec.protect,
         replacement=spec.allow_replacement,
@@ -58,11 +63,11 @@ def checked_allowances(
     )
 
 
-def _check_changes(context: PlanningContext) -> None:
-    """Report allowances of in-place changes that name nothing; without pools only `protect` is possible."""
-    known = [*sorted(context.spec.pools), CLUSTER, NETWORK, PROTECT]
+def _check_changes(context: PlanningContext, others: list[str]) -> None:
+    """Report allowances of in-place changes that name nothing: a pool, one of `others`, or a policy by any name."""
+    known = [*sorted(context.spec.pools), CLUSTER, NETWORK, PROTECT, *others]
     for key in sorted(context.spec.allow_change):
-        if key not in known and not context.is_set_aside("pools", key):
+        if key not in known and not key.startswith("policies.") and not _is_set_aside(context, key):
             remedy = _suggestion(key, known) or f"remove allowChange.{format_value(key)}"
             message = f"'{format_value(key)}' is not protect, cluster, network or the name of a pool; {remedy}"
             context.problems.fault("unknown-reference", ("allowChange", key), message)

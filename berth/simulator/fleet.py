@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from berth.diagnostics import Problem, Problems
 from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults, namespace_defaults
+from berth.placement.kueue import ResourceFlavor
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorQuotasPlan, QuotaLimits
 from berth.simulator.integrations import Integrations, integrations
@@ -21,7 +22,6 @@ from berth.simulator.scheduler.model import (
     Cohort,
     FlavorFungibility,
     FlavorResource,
-    ResourceFlavor,
     ResourceGroup,
     SchedulerSetup,
 )
@@ -89,6 +89,7 @@ def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
 
 def _build_setup(plan: FleetPlan) -> SchedulerSetup:
     resources = {flavor.name: flavor.resource for flavor in plan.flavors}
+    levels = {topology.name: topology.levels for topology in plan.topologies}
     return SchedulerSetup(
         queues=tuple(_build_queue(queue, resources) for queue in plan.cluster_queues),
         cohorts=tuple(
@@ -96,7 +97,11 @@ def _build_setup(plan: FleetPlan) -> SchedulerSetup:
             for cohort in plan.cohorts
         ),
         resource_flavors={
-            flavor.name: ResourceFlavor(node_labels=flavor.node_labels, tolerations=flavor.tolerations)
+            flavor.name: ResourceFlavor(
+                node_labels=flavor.node_labels,
+                tolerations=flavor.tolerations,
+                levels=levels.get(flavor.topology or ""),
+            )
             for flavor in plan.flavors
         },
         workers={worker.name: _build_setup(worker.plan) for worker in plan.workers},

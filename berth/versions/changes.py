@@ -82,3 +82,42 @@ def _changes(section: str) -> Mapping[str, ReleaseChange]:
 def known_holes() -> Mapping[str, Hole]:
     """Return the known holes of Kueue by name."""
     return MappingProxyType(convert(load_table(FOLDER / "holes.yaml"), dict[str, Hole]))
+
+
+class GkeChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a minor version of GKE changes from `since` on; the rest is as in ReleaseChange."""
+
+    since: str = field(name="in")
+    says: str
+    asks: Mapping[str, Any]
+    do: str
+    source: str
+    when: Literal["before", "after"] = "before"
+    breaks: bool = False
+
+
+@cache
+def gke_changes() -> Mapping[str, GkeChange]:
+    """Return what GKE's minor versions change, by name."""
+    return MappingProxyType(convert(load_table(FOLDER / "gke.yaml")["changes"], dict[str, GkeChange]))
+
+
+class JobSetChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What releases of JobSet change; `every` is of each upgrade."""
+
+    says: str
+    do: str
+    releases: Mapping[str, int] = field(name="in", default_factory=dict[str, int])
+    every: bool = False
+
+
+@cache
+def jobset_changes() -> Mapping[str, JobSetChange]:
+    """Return what releases of JobSet change, by name."""
+    return MappingProxyType(convert(load_table(FOLDER / "components.yaml")["jobset_changes"], dict[str, JobSetChange]))
+
+
+@cache
+def companions(minor: str) -> Mapping[str, str]:
+    """Return what a minor of Kueue is built with: component → release; empty for a minor that no table has."""
+    return load_table(FOLDER / "components.yaml")["companions"].get(minor, {})

@@ -116,14 +116,15 @@ def test_nothing_is_deployed_that_a_policy_refuses(project: pathlib.Path) -> Non
     assert not (project / "asked").exists()
 
 
-PREVIEW = '{"steps": [{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}]}'
+STACK_STEP = '{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}'
+PREVIEW = f'{{"steps": [{STACK_STEP}], "changeSummary": {{"same": 135}}}}'
 
 
 def test_the_guard_allows_a_harmless_deployment(project: pathlib.Path) -> None:
     write_script(project / "bin" / "pulumi", f'echo "$@" >> asked; [ "$1" != preview ] || echo \'{PREVIEW}\'')
     done = run_make(project, "deploy", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "dev: the preview loses nothing that is protected" in done.stdout
+    assert "dev: safe: the preview loses nothing that is protected" in done.stdout
     request = (project / "asked").read_text(encoding="utf-8").splitlines()
     assert request == ["preview --json --stack dev", "up --yes --skip-preview --continue-on-error --stack dev"]
 

@@ -13,7 +13,8 @@ import yaml
 
 from tests.targets import commit_all, run_make, write_script
 
-PREVIEW = '{"steps": [{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}]}'
+STACK_STEP = '{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}'
+PREVIEW = f'{{"steps": [{STACK_STEP}], "changeSummary": {{"same": 135}}}}'
 KUBECONFIG = "users: [{name: a, user: {exec: {command: ./owned}}}]\n"
 
 
@@ -53,7 +54,7 @@ def test_the_fleet_and_the_teams_of_the_change_are_previewed(project: pathlib.Pa
     team.write_text("teams: {new: {groups: [new@acme.example]}}\n", encoding="utf-8")
     (change / "stacks" / "teams" / "speech.yaml").unlink()
     done = preview(project, change)
-    assert "dev: the preview loses nothing" in done.stdout, done.stdout + done.stderr
+    assert "dev: safe: the preview loses nothing" in done.stdout, done.stdout + done.stderr
     assert config(project)["berth:fleet"]["labels"] == {"cost": "ml"}  # type: ignore[index]
     assert (project / "stacks" / "teams" / "new.yaml").is_file()
     assert not (project / "stacks" / "teams" / "speech.yaml").exists()
@@ -225,7 +226,7 @@ def test_what_is_only_in_the_work_tree_is_not_taken(project: pathlib.Path, chang
     write_team(change, "teams: {left: {groups: [a@acme.example]}}\n")
     edit(change, fleet={"labels": {"cost": "other"}})
     done = run_make(project, "preview-change", STACK="dev", CHANGE="build/change", SINCE="HEAD")
-    assert "dev: the preview loses nothing" in done.stdout, done.stdout + done.stderr
+    assert "dev: safe: the preview loses nothing" in done.stdout, done.stdout + done.stderr
     assert not (project / "stacks" / "teams" / "bad.yaml").exists()
     assert "labels" not in config(project)["berth:fleet"]  # type: ignore[operator]
 
@@ -236,5 +237,5 @@ def test_an_alias_of_the_change_is_written_out(project: pathlib.Path, change: pa
     at = "  berth:fleet:\n"
     file.write_text(text.replace(at, f"{at}    labels: &l {{cost: ml}}\n"), encoding="utf-8")
     done = preview(project, change)
-    assert "dev: the preview loses nothing" in done.stdout, done.stdout + done.stderr
+    assert "dev: safe: the preview loses nothing" in done.stdout, done.stdout + done.stderr
     assert "&" not in (project / "Pulumi.dev.yaml").read_text(encoding="utf-8")

@@ -19,12 +19,16 @@ NEVER_ADMITTED = {"above-ceiling", "above-worker", "not-covered"}
 
 
 class ManifestFaults(Struct, frozen=True):
-    """What lint finds in manifests on one stack: `faults`, and `notices` about objects that are not simulated."""
+    """What lint finds in manifests on one stack.
+
+    `notices` are about objects that are not simulated, and about what is not known of those that are.
+    """
 
     faults: tuple[Problem, ...]
     notices: tuple[Problem, ...]
     files: frozenset[str]
     """The files with an object that lint checks."""
+    findings: tuple[Finding, ...] = ()
 
 
 def lint_submissions(submissions: Iterable[tuple[FleetPlan, Sequence[ManifestDocument]]]) -> ManifestFaults:
@@ -39,17 +43,21 @@ def lint_submissions(submissions: Iterable[tuple[FleetPlan, Sequence[ManifestDoc
         faults=tuple(
             each for finding in findings for each in finding.named_problems() if each.severity == Severity.FAULT
         ),
-        notices=tuple(
-            Problem(
-                Severity.WARNING,
-                "no-queue",
-                (),
-                f"{finding.object_name} uses no quota, so it is not simulated",
-                finding.location,
-            )
-            for finding in findings
-            if finding.kind == PROVISIONING_REQUEST and not finding.faults
+        notices=(
+            *(
+                Problem(
+                    Severity.WARNING,
+                    "no-queue",
+                    (),
+                    f"{finding.object_name} uses no quota, so it is not simulated",
+                    finding.location,
+                )
+                for finding in findings
+                if finding.kind == PROVISIONING_REQUEST and not finding.faults
+            ),
+            *(each for finding in findings for each in finding.named_problems() if each.is_unknown),
         ),
+        findings=tuple(findings),
         files=frozenset(finding.file for finding in findings),
     )
 

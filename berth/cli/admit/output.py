@@ -93,9 +93,21 @@ def _outcome_text(row: JobOutcome | None, texts: RunFormatter) -> str:
 def simulation_as_json(result: SimulationResult) -> dict[str, Any]:
     """Return a run, or the differences between two runs, as JSON values (docs/admission.md)."""
     problems = [problem_as_json(each) for each in result.problems]
+    jobs = [
+        {
+            "job": each.object_name,
+            "namespace": each.namespace,
+            "place": each.location,
+            "queue": each.queue or None,
+            "stack": stack,
+            "verdict": each.verdict,
+            "reasons": [reason.message for reason in each.reasons],
+        }
+        for stack, each in result.findings
+    ]
     if not result.stories:
-        return {"version": VERSION, "problems": problems}
+        return {"version": VERSION, "jobs": jobs, "problems": problems}
     simulation_json = (
         run_to_json(result.stories[0]) if len(result.stories) == 1 else comparison_to_json(*result.stories)
     )
-    return {"version": VERSION, **simulation_json, "problems": problems}
+    return {"version": VERSION, **simulation_json, "jobs": jobs, "problems": problems}

@@ -14,6 +14,7 @@ from berth.cli.manifests import read_files
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import evaluate_stack, require_offer
 from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
+from berth.lint.findings import Finding
 from berth.loader.locate import display_path, locate
 from berth.manifests.workloads.values import as_mapping
 from berth.plan.fleet import FleetPlan
@@ -33,6 +34,8 @@ class SimulationResult(Struct, frozen=True):
 
     stories: tuple[SimulationRun, ...]
     problems: tuple[Problem, ...]
+    findings: tuple[tuple[str, Finding], ...] = ()
+    """What lint says of each object, with the stack that it was checked against."""
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -78,7 +81,8 @@ def run_stacks(
         )
     unique = tuple(dict.fromkeys(problems))
     is_complete = all(each.code in NEVER_ADMITTED for each in unique if each.severity == Severity.FAULT)
-    return SimulationResult(tuple(story for story in stories if story) if is_complete else (), unique)
+    findings = tuple((simulation.stack, each) for simulation in simulations for each in simulation.findings)
+    return SimulationResult(tuple(story for story in stories if story) if is_complete else (), unique, findings)
 
 
 def _collect_problems(simulations: Sequence[_Simulation]) -> Iterator[Problem]:
@@ -109,6 +113,7 @@ class _Simulation:
         self.problems: list[Problem] = []
         self.manifest_faults: tuple[Problem, ...] = ()
         self.files_with_jobs: frozenset[str] = frozenset()
+        self.findings: tuple[Finding, ...] = ()
         self.is_simulated = False
         self._plans: list[tuple[SimulatedFleet, FleetPlan]] = []
 
@@ -134,7 +139,7 @@ class _Simulation:
             (next(plan for fleet, plan in self._plans if fleet is each.fleet), each.documents)
             for each in steps.submissions
         )
-        self.files_with_jobs = linted.files
+        self.files_with_jobs, self.findings = linted.files, linted.findings
         read_faults = tuple(each for each in steps.manifest_problems if each.severity == Severity.FAULT)
         self.manifest_faults = linted.faults or read_faults
         if all(each.code in NEVER_ADMITTED for each in self.manifest_faults):

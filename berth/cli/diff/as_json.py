@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from berth.cli.prices import amount_as_json
 from berth.cost.changes import compare_costs
@@ -14,6 +14,7 @@ from berth.cost.fleet import FleetCost
 from berth.diff.changes import Changes
 from berth.diff.headline import headline
 from berth.names import to_camel
+from berth.upgrade.document import upgrade_as_json
 
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
@@ -21,7 +22,11 @@ VERSION = 1
 
 def changes_as_json(changes: Changes, old: str, new: str) -> dict[str, Any]:
     """Return the changes as JSON values (docs/diff.md); `old` and `new` name the sides."""
-    fields = cast("dict[str, Any]", to_json_value(changes))
+    fields = cast("dict[str, Any]", to_json_value(replace(changes, upgrade=None)))
+    if changes.upgrade is None:
+        del fields["upgrade"]
+    else:
+        fields["upgrade"] = upgrade_as_json(changes.upgrade)
     fields["rights"] = [
         {**cast("dict[str, Any]", to_json_value(right)), "rank": right.rank.title} for right in changes.rights
     ]

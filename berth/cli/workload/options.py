@@ -8,9 +8,17 @@ import typer
 
 from berth.workloads.options import KINDS, RESTART_STRATEGIES
 
-Team = Annotated[str, typer.Argument(metavar="TEAM", help="The team that submits.")]
+Team = Annotated[str | None, typer.Argument(metavar="TEAM", help="The team that submits; needed without --acceptance.")]
 Queue = Annotated[
-    str, typer.Argument(metavar="QUEUE", help="One of its queues; a namespace where ACK has no quota tree.")
+    str | None, typer.Argument(metavar="QUEUE", help="One of its queues; a namespace where ACK has no quota tree.")
+]
+Acceptance = Annotated[
+    bool,
+    typer.Option(
+        "--acceptance",
+        help="Print a short job for each pool instead, which proves its accelerators and their network.",
+        show_default=False,
+    ),
 ]
 Command = Annotated[
     list[str] | None,

@@ -16,6 +16,7 @@ from berth.diff.calm.loud import loud_differences
 from berth.diff.changes import Changes
 from berth.diff.entitlements import QuotaChanges, compare_quotas
 from berth.diff.guard.allowances import unused_allowances
+from berth.diff.guard.guarantees import guarantees_lost
 from berth.diff.guard.updates import guarded_updates
 from berth.diff.objects import Manifest, ObjectChange, ObjectKey, compare_manifests, keyed_manifests, moved_objects
 from berth.diff.resource_changes import compare_registered
@@ -33,6 +34,7 @@ def compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
     guarded = (
         *guarded_updates(old.allowances.protect, new.allowances, changed),
         *ack_guarded_changes(old, new, changed),
+        *guarantees_lost(old, new, new.allowances),
     )
     changes = Changes(
         stack=new.stack,

@@ -9,8 +9,9 @@ from typing import Any
 from berth.diff.ack.resources import PROTECTED_BY_TYPE_ON_ACK
 from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.guard.preview_file import PreviewStep
+from berth.diff.guard.guarantees import lost_guarantee, quota_number, vanished_guarantees
 from berth.diff.guard.preview_rules import PreviewRules
+from berth.diff.guard.preview_steps import PreviewStep
 from berth.plan.ack import AckFleetPlan
 from berth.resource import ResourceKind
 
@@ -24,6 +25,7 @@ def ack_rules(plan: AckFleetPlan) -> PreviewRules:
         partial(_lost_resource, plan=plan),
         partial(_removed_quota_leaves, plan),
         lambda worker: plan.allowances,
+        guards_objects=True,
     )
 
 
@@ -59,17 +61,20 @@ def _removed_quota_leaves(plan: AckFleetPlan, steps: Iterable[PreviewStep]) -> I
             continue
         roots: list[Mapping[str, Any]] = [inputs.get("spec", {}).get("root", {}) for inputs in step.inputs]
         before, after = (dict(_guaranteed_leaves(root)) for root in roots)
-        for name in before.keys() - after.keys():
-            if before[name]:
+        for name in sorted(before.keys() - after.keys()):
+            if any(before[name].values()):
                 key, action = f"clusterQueues.{name}", GuardedAction.DELETE
                 reason = allowance_reason(action, key, plan.allowances)
-                yield GuardedChange(ResourceKind.QUEUE, name, key, action, flavors=before[name], allowed=reason)
+                flavors = tuple(resource for resource, amount in before[name].items() if amount)
+                yield GuardedChange(ResourceKind.QUEUE, name, key, action, flavors=flavors, allowed=reason)
+        for name, had in vanished_guarantees(before, after):
+            yield lost_guarantee(name, had, plan.allowances)
 
 
-def _guaranteed_leaves(node: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _guaranteed_leaves(node: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, int]]]:
     """Yield each leaf with namespaces, and the accelerators that it guarantees."""
     if node.get("namespaces"):
         least: Mapping[str, object] = node.get("min") or {}
-        yield str(node["name"]), tuple(r for r, n in least.items() if r not in _NON_ACCELERATORS and str(n) != "0")
+        yield str(node["name"]), {r: quota_number(n) for r, n in least.items() if r not in _NON_ACCELERATORS}
     for child in node.get("children") or ():
         yield from _guaranteed_leaves(child)

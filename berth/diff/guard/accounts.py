@@ -14,7 +14,7 @@ from msgspec import Struct
 from berth.diff.guard.allowances import PROTECTED_ON_GKE, GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.classify import plan_of_worker
-from berth.diff.guard.preview_file import REPLACING_OPS, PreviewStep
+from berth.diff.guard.preview_steps import REPLACING_OPS, PreviewStep
 from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan, PoolPlan

@@ -23,6 +23,10 @@ class GuardedAction(StrEnum):
     """An update in place switches off its protection."""
     REFUSE = "refuse"
     """Google Cloud refuses the update in place."""
+    SHRINK = "shrink"
+    """An update in place takes away machines, or all that a queue is guaranteed."""
+    WEAKEN = "weaken"
+    """An update in place takes a safeguard away."""
 
 
 ALLOWANCE_SECTION = {
@@ -30,7 +34,11 @@ ALLOWANCE_SECTION = {
     GuardedAction.DELETE: "allowDeletion",
     GuardedAction.UNPROTECT: "allowChange",
     GuardedAction.REFUSE: "allowChange",
+    GuardedAction.SHRINK: "allowChange",
+    GuardedAction.WEAKEN: "allowChange",
 }
+IN_PLACE: Final = (GuardedAction.UNPROTECT, GuardedAction.REFUSE, GuardedAction.SHRINK, GuardedAction.WEAKEN)
+"""Actions that are updates, which `allowChange` allows."""
 CLUSTER_KEY: Final = "cluster"
 """The key of the cluster's allowance, and the path of the cluster among the reasons of a change."""
 UNPROTECTED = "nothing in this fleet is protected (protect: false)"
@@ -52,7 +60,7 @@ def unused_allowances(
     for actions, reasons in (
         ((GuardedAction.REPLACE,), new.replacement),
         ((GuardedAction.DELETE,), deletions),
-        ((GuardedAction.UNPROTECT, GuardedAction.REFUSE), new.change),
+        (IN_PLACE, new.change),
     ):
         for key in sorted(reasons):
             if not used.intersection((action, key) for action in actions):

@@ -6,29 +6,39 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from berth.diff.guard.accounts import accounts_lost_in_preview
+from berth.diff.guard.capacity import lost_capacity
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.classify import lost_resource, plan_of_worker
-from berth.diff.guard.preview_file import PreviewStep
+from berth.diff.guard.guarantees import guarantees_lost_in_preview
 from berth.diff.guard.preview_rules import PreviewRules
+from berth.diff.guard.preview_steps import PreviewStep
 from berth.diff.guard.updates import guarded_updates, updated_resources, worker_allowances
+from berth.google.fleet import google_resources
+from berth.manifests.fleet import all_manifests
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 
 
 def fleet_rules(plan: FleetPlan) -> PreviewRules:
-    """Return the rules for a fleet; its program registers the stack itself, node pools, teams, queues, priorities."""
-    node_pools = sum(len(pool.node_pools) for pool in plan.own_pools)
+    """Return the rules for a fleet; its program registers the stack itself, cloud resources, objects and components."""
+    registered = sum(len(resource.registrations()) for resource in google_resources(plan))
     return PreviewRules(
-        1 + node_pools + len(plan.teams) + 2 * len(plan.cluster_queues) + len(plan.priorities),
+        1 + registered + sum(1 for _ in all_manifests(plan)),
         partial(lost_resource, plan=plan),
         partial(_losses, plan),
         partial(_allowances, plan),
+        frozenset(worker.name for worker in plan.workers),
+        guards_objects=True,
     )
 
 
 def _losses(plan: FleetPlan, steps: Sequence[PreviewStep]) -> Iterator[GuardedChange]:
     yield from guarded_updates(False, plan.allowances, updated_resources(steps), worker_allowances(plan))
     yield from accounts_lost_in_preview(steps, plan)
+    yield from lost_capacity(steps, plan)
+    resources = {flavor.name: flavor.resource for flavor in plan.flavors}
+    drained = {queue.name for queue in plan.cluster_queues if queue.stop_policy == "HoldAndDrain"}
+    yield from guarantees_lost_in_preview(steps, resources, plan.allowances, drained)
 
 
 def _allowances(plan: FleetPlan, worker: str | None) -> AllowancesPlan:

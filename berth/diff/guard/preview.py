@@ -7,7 +7,8 @@ resources during the preview: the step may then be missing, and an error names t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import NamedTuple, cast
 
 from msgspec import Struct
@@ -15,9 +16,11 @@ from msgspec.structs import replace
 
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
-from berth.diff.guard.preview_file import EnginePreview, PreviewStep
 from berth.diff.guard.preview_rules import PreviewRules
-from berth.diff.guard.preview_scope import unfinished_program
+from berth.diff.guard.preview_scope import doubts_of_run, unfinished_program
+from berth.diff.guard.preview_steps import EnginePreview, PreviewStep
+from berth.diff.guard.protected_objects import lost_objects
+from berth.diff.guard.safeguards import lost_safeguards
 from berth.diff.guard.updates import guarded_updates
 from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import UpdateEffect
@@ -45,11 +48,43 @@ class ProtectError(NamedTuple):
     was_protected: bool
 
 
+class Answer(StrEnum):
+    """What the guard says of a preview."""
+
+    SAFE = "safe"
+    """One whole run of this stack file, which loses nothing that the file does not allow to be lost."""
+    BLOCKED = "blocked"
+    """It loses something that the stack file does not allow to be lost."""
+    UNKNOWN = "unknown"
+    """It failed, or may not be one whole run of this stack file."""
+
+
+class NamedLoss(Struct, frozen=True):
+    """A resource without protection that a preview deletes or replaces: its kind and name, and where it is."""
+
+    action: GuardedAction
+    kind: str
+    name: str
+
+
 class GuardReport(Struct, frozen=True):
-    """Every loss in a preview, allowed or not, and the errors that do not concern protection."""
+    """Every loss in a preview, allowed or not, and the errors that do not concern protection.
+
+    `doubts` are why the preview may not be one whole run of the stack file, `others` what it deletes or replaces
+    besides, which blocks nothing.
+    """
 
     losses: tuple[GuardedChange, ...]
     errors: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
+    others: tuple[NamedLoss, ...] = ()
+
+    @property
+    def answer(self) -> Answer:
+        """The answer: a loss blocks whatever else is not known."""
+        if self.blocked:
+            return Answer.BLOCKED
+        return Answer.UNKNOWN if self.errors or self.doubts else Answer.SAFE
 
     @property
     def blocked(self) -> tuple[GuardedChange, ...]:
@@ -57,13 +92,14 @@ class GuardReport(Struct, frozen=True):
         return tuple(change for change in self.losses if change.allowed is None)
 
 
-def find_losses(preview: EnginePreview, rules: PreviewRules) -> GuardReport:
-    """Return the losses in a preview of the stack whose `rules` these are.
+def find_losses(preview: EnginePreview, rules: PreviewRules, config: Mapping[str, object] | None = None) -> GuardReport:
+    """Return the losses in a preview of the stack whose `rules` these are, and whose stack file has this `config`.
 
     A resource that was protected by hand is an error of the preview.
     """
     refused = {error.urn: error for message in preview.errors for error in _protect_errors(message)}
-    losses = _losses(preview.steps, rules, refused)
+    guarded: set[str] = set()
+    losses = _merged(_losses(preview.steps, rules, refused, guarded))
     reported = {urn for urn, error in refused.items() if rules.lost_resource(PreviewStep("", urn), error.action)}
     errors = [
         message.strip()
@@ -72,12 +108,32 @@ def find_losses(preview: EnginePreview, rules: PreviewRules) -> GuardReport:
         and not any(error.urn in reported for error in _protect_errors(message))
     ]
     errors += (message.strip() for message in unfinished_program(preview, rules.least_resources))
-    return GuardReport(tuple(_merged(losses)), tuple(errors))
+    doubts = doubts_of_run(preview, rules.least_resources, config)
+    others = _other_losses(preview.steps, guarded, losses)
+    return GuardReport(tuple(losses), tuple(errors), tuple(dict.fromkeys(doubts)), tuple(others))
+
+
+def _other_losses(
+    steps: Iterable[PreviewStep], guarded: Collection[str], losses: Iterable[GuardedChange]
+) -> Iterator[NamedLoss]:
+    """Yield what a preview deletes or replaces without protection, each resource once; components are only groups."""
+    objects, told = {loss.name for loss in losses if loss.kind == ResourceKind.OBJECT}, set[str]()
+    for step in steps:
+        action = step.action
+        if action is None or step.is_component or step.urn in guarded or step.urn in told:
+            continue
+        told.add(step.urn)
+        kind = step.type.rpartition(":")[2]
+        metadata: Mapping[str, object] = step.inputs[0].get("metadata") or {}
+        name = "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key)) or step.name
+        if f"{kind} {name}" not in objects:
+            yield NamedLoss(action, kind, name)
 
 
 def _losses(
-    steps: Sequence[PreviewStep], rules: PreviewRules, refused: Mapping[str, ProtectError]
+    steps: Sequence[PreviewStep], rules: PreviewRules, refused: Mapping[str, ProtectError], guarded: set[str]
 ) -> Iterator[GuardedChange]:
+    """Yield the losses, and add the URNs of steps that are losses of a protected resource to `guarded`."""
     was_protected = any(
         step.old and step.new and step.old.get("protect") and not step.new.get("protect") for step in steps
     )
@@ -89,9 +145,13 @@ def _losses(
     for step, action in acting:
         change, error = rules.lost_resource(step, action), refused.get(step.urn)
         if change is not None:
+            guarded.add(step.urn)
             first = error.was_protected if error else action == GuardedAction.DELETE
             allowed = None if error else _allowed(change, step, rules)
             yield replace(change, because=tuple(_replace_reasons(step)), first=first, allowed=allowed)
+    if rules.guards_objects:
+        yield from lost_objects(steps, rules.allowances_of, rules.workers, guarded)
+        yield from lost_safeguards(steps, rules.allowances_of, rules.workers)
 
 
 def _allowed(change: GuardedChange, step: PreviewStep, rules: PreviewRules) -> str | None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.guard.preview_file import PreviewStep
+from berth.diff.guard.preview_steps import PreviewStep
 from berth.plan.allowances import AllowancesPlan
 
 
@@ -17,10 +17,12 @@ class PreviewRules(Struct, frozen=True):
 
     `lost_resource` returns the loss of the resource of a step, without what allows it; None if it is not protected.
     `losses` yields those that are not a step of a protected resource. `allowances_of` are those of the stack (None), or
-    of one of its workers.
+    of one of its `workers`. `guards_objects` is whether namespaces, policies and controllers are protected.
     """
 
     least_resources: int
     lost_resource: Callable[[PreviewStep, GuardedAction], GuardedChange | None] = lambda step, action: None
     losses: Callable[[Sequence[PreviewStep]], Iterable[GuardedChange]] = lambda steps: ()
     allowances_of: Callable[[str | None], AllowancesPlan] = lambda worker: AllowancesPlan()
+    workers: frozenset[str] = frozenset()
+    guards_objects: bool = False

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from berth.diagnostics import join_words
-from berth.diff.guard.allowances import ALLOWANCE_SECTION, GuardedAction, IdleAllowance
+from berth.diff.guard.allowances import ALLOWANCE_SECTION, IN_PLACE, GuardedAction, IdleAllowance
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.values import format_change
 from berth.names import to_camel
 from berth.resource import ResourceKind, resource_title
 from berth.text import NODES_WITHOUT_ACCOUNT
 
+_WITH_QUEUES = ("namespaces.", "clusterQueues.", "localQueues.")
+"""How keys of objects begin that are lost with jobs."""
 PROTECTION_OFF = "the protection of everything in this stack would be switched off (protect: false)"
 _ACCOUNTS = (ResourceKind.NODE_IDENTITY, ResourceKind.TEAM_IDENTITY)
 _PAST_PARTICIPLE = {GuardedAction.REPLACE: "replaced", GuardedAction.DELETE: "deleted"}
@@ -17,8 +19,10 @@ _PAST_PARTICIPLE = {GuardedAction.REPLACE: "replaced", GuardedAction.DELETE: "de
 
 def describe_guarded_change(change: GuardedChange) -> str:
     """Return what would be lost and why: `pool v5e would be replaced, because topology changes`."""
-    if change.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE):
+    if change.action in IN_PLACE:
         return _describe_guarded_update(change)
+    if change.kind == ResourceKind.OBJECT:
+        return f"{change.name} would be {_PAST_PARTICIPLE[change.action]}, {join_words(list(change.parts))}"
     if change.kind in _ACCOUNTS:
         certainty = "may run" if change.kind == ResourceKind.NODE_IDENTITY else "run"
         return (
@@ -53,7 +57,13 @@ def _reasons(change: GuardedChange) -> str:
 def _describe_guarded_update(change: GuardedChange) -> str:
     if change.kind == ResourceKind.PROTECTION:
         return PROTECTION_OFF
-    name = resource_title(change.kind, change.name)
+    name, what = resource_title(change.kind, change.name), join_words(list(change.parts))
+    if change.action == GuardedAction.WEAKEN:
+        return f"{name} would lose {what}"
+    if change.action == GuardedAction.SHRINK and change.kind == ResourceKind.QUEUE:
+        return f"{name} would stay without any guarantee ({what})"
+    if change.action == GuardedAction.SHRINK:
+        return f"{name} would lose machines ({what})"
     if change.action == GuardedAction.UNPROTECT:
         return f"the deletion protection of {name} would be switched off (deletionProtection: false)"
     fields = join_words([f"{to_camel(f.path)} {format_change(f.before, f.after)}" for f in change.because])
@@ -67,6 +77,13 @@ def describe_remedy(change: GuardedChange) -> str:
     is_worker_allowance = change.worker and not change.key.startswith("clusterQueues.")
     section = f"{f'workers.{change.worker}.' if is_worker_allowance else ''}{ALLOWANCE_SECTION[change.action]}"
     allowance = f'{section}: {{{change.key}: "<why>"}}'
+    if change.kind == ResourceKind.OBJECT and change.action == GuardedAction.DELETE:
+        if change.key.startswith("clusterQueues."):
+            return "to allow it, first deploy a change that drains the queue (stopPolicy: HoldAndDrain); then this one"
+        drained = ", or first deploy a change that drains its queues (state: drained)"
+        return f"to allow it, add {allowance}{drained if change.key.startswith(_WITH_QUEUES) else ''}"
+    if change.action == GuardedAction.SHRINK and change.kind == ResourceKind.QUEUE:
+        return f"to allow it, add {allowance}, or first drain the queue (stopPolicy: HoldAndDrain)"
     if change.action == GuardedAction.REFUSE:
         return f"revert the change, or create a new cluster with it; if nothing uses the setting yet, add {allowance}"
     if change.first:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.guard.preview_file import PreviewStep
+from berth.diff.guard.preview_steps import PreviewStep
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
 from berth.plan.allowances import AllowancesPlan
@@ -74,7 +74,8 @@ def updated_resources(steps: Iterable[PreviewStep]) -> Iterator[ResourceChange]:
     for step in steps:
         before, after = step.inputs
         protection = before.get(_DELETION_PROTECTION), after.get(_DELETION_PROTECTION)
-        if step.type == _CLUSTER_TYPE and protection[0] is True and protection[1] is False:
+        # The provider's default is true: an input that is not set protects.
+        if step.type == _CLUSTER_TYPE and protection[0] is not False and protection[1] is False and before:
             field = FieldEffect(_DELETION_PROTECTION, _DELETION_PROTECTION, *protection, UpdateEffect.UPDATE)
             key = step.name.removesuffix("-cluster")
             yield ResourceChange(ResourceKind.CLUSTER, key, None, ChangeKind.UPDATED, (field,))

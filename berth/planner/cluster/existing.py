@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from berth.diagnostics import FieldPath, format_value
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
+from berth.planner.allowances import OBJECT_PREFIXES
 from berth.planner.cluster.existing_gke import existing_gke_cluster_plan
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.context import PlanningContext
@@ -113,6 +114,7 @@ def _unsupported_allowances(fleet: FleetSpec) -> _UnsupportedKeys:
     }
     for key, names in sections.items():
         for name in sorted(names):
-            if not name.startswith("clusterQueues.") and (key, name) != ("allowChange", "protect"):
+            in_cluster = ("clusterQueues.", *(OBJECT_PREFIXES if key == "allowDeletion" else ("policies.",)))
+            if not name.startswith(in_cluster) and (key, name) != ("allowChange", "protect"):
                 shown = format_value(name)
                 yield (key, name), f"Berth does not create '{shown}'", f"remove {key}.{shown}"

@@ -6,13 +6,19 @@ flavor that needs borrowing or preemption ends the search, or the next flavor is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 
 from msgspec import Struct, field
 
-from berth.simulator.scheduler.model import NEVER, PREEMPTION_FIRST, TRY_NEXT_FLAVOR, FlavorFungibility, ResourceFlavor
-from berth.simulator.scheduler.nodes import can_run_on
+from berth.placement.kueue import ResourceFlavor, flavor_refusal
+from berth.simulator.scheduler.model import (
+    NEVER,
+    PREEMPTION_FIRST,
+    TRY_NEXT_FLAVOR,
+    FlavorFungibility,
+    ResourceGroup,
+)
 from berth.simulator.scheduler.quota import QuotaState, find_borrowing_level
 from berth.simulator.scheduler.state import FlavorOption, GroupRequest, SearchProgress, SimulatedWorkload
 
@@ -75,6 +81,12 @@ class _FlavorFit(Struct):
     modes: list[tuple[AssignmentMode, int]] = field(default_factory=list[tuple[AssignmentMode, int]])
 
 
+def has_only_topologies(groups: Iterable[ResourceGroup], resource_flavors: Mapping[str, ResourceFlavor]) -> bool:
+    """Return whether every flavor of a queue has a topology; Kueue then places all of its pods by it."""
+    flavors = (resource_flavors.get(name) for group in groups for name in group.flavors)
+    return all(flavor is not None and flavor.levels is not None for flavor in flavors)
+
+
 class FlavorAssigner:
     """The flavor search of one job. `only`: the single flavor to try, for each pod set and resource.
 
@@ -97,6 +109,8 @@ class FlavorAssigner:
         self.allowed_flavors = allowed_flavors
         self.fungibility = workload.queue_state.queue.fungibility
         self.assignment = Assignment(SearchProgress([], cycle, workload.queue_state.generation))
+        self._groups = workload.queue_state.queue.resource_groups
+        self._only_topologies = has_only_topologies(self._groups, resource_flavors)
 
     def assign(self) -> Assignment:
         """Return the best assignment; its `mode` is NO_FIT if there is none."""
@@ -158,8 +172,18 @@ class FlavorAssigner:
         """Return whether a flavor may be tried: it is among `only`, and the pods accept its nodes."""
         if self.allowed_flavors is not None and self.allowed_flavors[index].get(resource) != flavor:
             return False
-        resource_flavor = self.resource_flavors.get(flavor)
-        if resource_flavor is None or can_run_on(self.workload.job.pod_sets[index], resource_flavor):
+        resource_flavor, job = self.resource_flavors.get(flavor), self.workload.job
+        is_barred = bool(job.barred) and flavor in job.barred[index]
+        if not is_barred and (
+            resource_flavor is None
+            or flavor_refusal(
+                job.pod_sets[index],
+                resource_flavor,
+                only_topologies=self._only_topologies,
+                covered=next(each.resources for each in self._groups if resource in each.resources),
+            )
+            is None
+        ):
             return True
         self.assignment.unmatched_flavors.append(flavor)
         return False

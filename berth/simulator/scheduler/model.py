@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from berth.jobs.pod_set import PodSet
+from berth.placement.kueue import ResourceFlavor
 from berth.plan.kueue import PreemptionPlan, QuotaLimits
-from berth.plan.nodes import Taint, Toleration
 
 FlavorResource = tuple[str, str]
 """(flavor, resource), the key of a quota."""
@@ -37,9 +37,6 @@ RUNNING = "None"
 HOLD = "Hold"
 HOLD_AND_DRAIN = "HoldAndDrain"
 """Stop policies."""
-
-BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
-"""Effects of taints that prevent scheduling."""
 
 
 class FlavorFungibility(Struct, frozen=True, kw_only=True):
@@ -93,21 +90,17 @@ class SchedulerSetup(Struct, frozen=True, kw_only=True):
     workers: Mapping[str, SchedulerSetup] = field(default_factory=dict[str, "SchedulerSetup"])
 
 
-class ResourceFlavor(Struct, frozen=True, kw_only=True):
-    """The nodes of a ResourceFlavor. `tolerations` are added to pods that get the flavor."""
-
-    node_labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    node_taints: tuple[Taint, ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
-
-
 class Job(Struct, frozen=True, kw_only=True):
-    """A job, which is admitted as a whole. `queue` is a cluster queue."""
+    """A job, which is admitted as a whole. `queue` is a cluster queue.
+
+    `barred` has, for each pod set, the flavors on whose topology Kueue finds no room for it even on empty nodes.
+    """
 
     name: str
     queue: str
     priority: int
     pod_sets: tuple[PodSet, ...]
+    barred: tuple[frozenset[str], ...] = ()
 
 
 SchedulingShape = tuple[object, ...]
@@ -128,4 +121,4 @@ def scheduling_shape(job: Job) -> SchedulingShape:
         )
         for p in job.pod_sets
     )
-    return (job.priority, *pod_sets)
+    return (job.priority, job.barred, *pod_sets)

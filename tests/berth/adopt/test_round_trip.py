@@ -55,6 +55,7 @@ JUSTIFIED = {
 
 MADE = (
     r"pools\[\d+\]\.(machine_type|nodes|vcpu|memory_gb|slices|accelerators\.min|zones).*|flavors\[\d+\]\.capacity\.min"
+    r"|pools\[\d+\]\.node_labels\[node\.kubernetes\.io/instance-type\]"
 )
 """Of pools that GKE makes: which machines of one kind, and how many are always there, is nowhere said."""
 BY_EXAMPLE = {

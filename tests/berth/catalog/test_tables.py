@@ -24,6 +24,7 @@ NO_FACTS = {
     "berth/monitoring/dashboards.yaml",
     "berth/monitoring/recordings.yaml",
     "berth/rules/backends.yaml",
+    "berth/workloads/acceptance.yaml",
     "berth/workloads/kinds.yaml",
 }
 """YAML files of Berth that are its own words and choices, or that follow the pinned provider."""

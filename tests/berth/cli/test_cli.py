@@ -47,6 +47,7 @@ VERBS = [
     "verify",
     "guard",
     "rotate",
+    "upgrade",
     "report",
     "drain",
     "graph",

@@ -109,3 +109,39 @@ def test_a_preview_that_switches_protection_off_is_blocked(
 ) -> None:
     judged = check_preview(read_preview(step(before, after)), plan(fleet_with(changes)))
     assert [(loss.key, loss.action) for loss in judged.blocked] == output
+
+
+# --- a guarantee that goes to nobody ----------------------------------------------------------------------------------
+
+VISION, SPEECH = (f"teams.{team}.queues.train.flavors" for team in ("vision", "speech"))
+
+
+def of(guaranteed: object) -> list[dict[str, object]]:
+    """The flavors of a queue."""
+    return [{"pool": "v5e", "guaranteed": guaranteed, "borrow": "1 slice"}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "blocked"),
+    [
+        ({VISION: of(0)}, ["queue vision-train would stay without any guarantee (v5e 8 → 0)"]),
+        ({VISION: of(0), SPEECH: of("2 slices")}, ["queue vision-train would stay without any guarantee (v5e 8 → 0)"]),
+        ({VISION: of(0), SPEECH: of("3 slices")}, []),
+        ({VISION: of(0), "teams.vision.queues.train.stopPolicy": "HoldAndDrain"}, []),
+        ({VISION: of(0), "allowChange": {"clusterQueues.vision-train": "it only borrows now"}}, []),
+        ({SPEECH: of("1 slice")}, []),
+    ],
+)
+def test_a_queue_that_stays_keeps_a_guarantee_or_gives_it_to_another(
+    changes: dict[str, Any], blocked: list[str]
+) -> None:
+    """A guarantee that moves, and one that becomes smaller, is told and blocks nothing."""
+    result = change(changes)
+    assert [first for first, _ in guarded_lines(result)] == blocked
+    assert ("without any guarantee" in headline(result)) == bool(result.losses)
+
+
+def test_the_remedy_of_a_lost_guarantee_is_a_key_of_the_stack_file() -> None:
+    ((_, remedy),) = guarded_lines(change({VISION: of(0)}))
+    assert 'allowChange: {clusterQueues.vision-train: "<why>"}' in remedy
+    assert "drain the queue" in remedy

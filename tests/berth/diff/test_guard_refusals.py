@@ -30,9 +30,10 @@ def document(urn: str | None = None, **parts: Any) -> str:
 def stream(urn: str | None = None, *, result: str = "succeeded", **parts: Any) -> str:
     """The same as a stream of events."""
     counts = {"resourceChanges": parts.get("changeSummary", {"same": 128})}
-    events = [{"resourcePreEvent": {"metadata": {"op": "same", "urn": urn}}}] if urn else []
+    events = [{"resourcePreEvent": {"metadata": {"op": "same", "urn": urn}}}] * 128 if urn else []
     events += [{"diagnosticEvent": each} for each in parts.get("diagnostics", [])]
-    return "\n".join(map(json.dumps, [{"preludeEvent": {}}, *events, {"summaryEvent": {"result": result, **counts}}]))
+    events = [{"preludeEvent": {}}, *events, {"summaryEvent": {"result": result, **counts}}]
+    return "\n".join(json.dumps({"sequence": number, **event}) for number, event in enumerate(events))
 
 
 FORMS = [document, stream]
@@ -62,30 +63,29 @@ def test_a_program_that_registered_nothing_did_not_run(form: Any, plan: Any) -> 
 
 
 def guard(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
-    """Exit status and stderr of the verb, for the stack dev of this project."""
+    """Exit status, and what the verb prints after its first line or on stderr, for the stack dev of this project."""
     monkeypatch.chdir(ROOT)
     file = tmp_path / "preview.json"
     file.write_text(text, encoding="utf-8")
     result = CliRunner().invoke(app, ["guard", "dev", str(file)])
-    return result.exit_code, result.stderr
+    return result.exit_code, result.stderr or "\n".join(result.stdout.splitlines()[1:])
 
 
 @every_form
 @pytest.mark.parametrize(
     ("urn", "status", "message"),
     [
-        ("urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev", 0, ""),
         (
             "urn:pulumi:prod::berth::pulumi:pulumi:Stack::berth-prod",
-            1,
-            "the preview is of stack 'prod' of project 'berth', not of stack 'dev' of project 'berth'; "
-            "run `pulumi preview --stack dev --json` in the folder of this project\n",
+            3,
+            "not known: the preview is of stack 'prod' of project 'berth', not of stack 'dev' of project 'berth'; "
+            "run `pulumi preview --stack dev --json` in the folder of this project",
         ),
         (
             "urn:pulumi:dev::web::pulumi:pulumi:Stack::web-dev",
-            1,
-            "the preview is of stack 'dev' of project 'web', not of stack 'dev' of project 'berth'; "
-            "run `pulumi preview --stack dev --json` in the folder of this project\n",
+            3,
+            "not known: the preview is of stack 'dev' of project 'web', not of stack 'dev' of project 'berth'; "
+            "run `pulumi preview --stack dev --json` in the folder of this project",
         ),
         (
             "dev-bucket",
@@ -107,7 +107,7 @@ def test_an_error_about_another_stack_is_refused_too(tmp_path: Path, monkeypatch
     urn = "urn:pulumi:prod::berth::berth:gke:Cluster$gcp:container/cluster:Cluster::cluster-cluster"
     refused = {"severity": "error", "message": f'unable to replace resource "{urn}": protected'}
     status, message = guard(document(diagnostics=[refused]), tmp_path, monkeypatch)
-    assert (status, "stack 'prod'" in message) == (1, True)
+    assert (status, "stack 'prod'" in message) == (3, True)
 
 
 def test_another_pod_range_is_an_update_that_google_refuses() -> None:

@@ -224,7 +224,7 @@ def test_the_guard_exits_3_without_protection_too(tmp_path: Path) -> None:
     stack.write_text(written.replace("  berth:fleet:\n", "  berth:fleet:\n    protect: false\n"), encoding="utf-8")
     preview.write_text(json.dumps({"steps": [account()]}), encoding="utf-8")
     result = CliRunner().invoke(app, ["guard", str(stack), str(preview)])
-    assert (result.exit_code, result.stdout.splitlines()[0]) == (
+    assert (result.exit_code, result.stdout.splitlines()[1]) == (
         3,
         f"service account {OWN} would be deleted, and nodes of pools dws and v5e may run as it: {BREAKS}",
     )

@@ -25,8 +25,9 @@ VERDICTS: dict[str, tuple[int, str, str, str, str]] = {
         "32",
         "60Gi",
         "frames",
-        "Kueue assigns 'n2-reserved' to its pods, where they never run: a pod requests 32 cpu, but pods can use 31850m "
-        "of each n2-standard-32; write a node selector for the intended nodes",
+        "Kueue assigns 'n2-reserved' to its pods, where they stay pending: a pod requests 32 cpu, but pods can use "
+        "31850m of each n2-standard-32; write at most 31850m, or the node selector berth.dev/capacity: 'spot' for the "
+        "nodes of 'c3-spot'",
     ),
     "a pod larger than every node": (1, "90", "60Gi", "frames", NO_SHAPE.format("90")),
     "memory of more than a node": (1, "2", "200Gi", "solver", "can admit it"),

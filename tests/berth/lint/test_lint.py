@@ -163,8 +163,11 @@ def test_json_has_the_same_problems_and_exit_status(folder: pathlib.Path) -> Non
         "place": "jobset.yaml:1",
         "queue": "vision/train",
         "admission": None,
+        "verdict": "never",
+        "reasons": [problem["message"]],
         "sound": False,
     }
     assert (problem["severity"], problem["code"], problem["place"]) == ("fault", "above-ceiling", "jobset.yaml:26:42")
     assert problem["path"].startswith("spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources")
     assert (sound["sound"], sound["admission"], sound["problems"]) == (True, "4 L4 of l4", [])
+    assert (sound["verdict"], sound["reasons"]) == ("runs", [])

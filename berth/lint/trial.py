@@ -1,0 +1,164 @@
+"""One job on the empty fleet: the flavor that Kueue assigns, the nodes of its topology, and where its pods run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from berth.jobs.pod_set import PodSet
+from berth.lint.fleet import LintContext
+from berth.placement.kueue import ResourceFlavor, flavor_refusal
+from berth.placement.obstacles import AssignedPods, Reason
+from berth.placement.scheduler import unplaceable_reasons
+from berth.placement.topology import Leaf, assign_topology
+from berth.plan.kueue import ClusterQueuePlan
+from berth.simulator.pending_reasons import PendingReason, find_pending_reason
+from berth.simulator.scheduler.flavor_assignment import has_only_topologies
+from berth.simulator.scheduler.model import Job
+from berth.simulator.scheduler.state import JobState, SimulatedWorkload
+
+
+class Trial(Struct, frozen=True, kw_only=True):
+    """What becomes of pod sets that are submitted to a queue of the empty fleet.
+
+    `pending` is why Kueue does not admit them, `barred` the flavors on whose topology it finds no room for a pod set,
+    with why. `flavors` has the flavor of each pod set (None where it gets none, or requests nothing that counts).
+    `reasons` say why the scheduler leaves pods pending, or what of that is unknown.
+    """
+
+    workload: SimulatedWorkload
+    pending: PendingReason | None
+    flavors: tuple[str | None, ...] = ()
+    barred: tuple[tuple[int, str, str], ...] = ()
+    reasons: tuple[Reason, ...] = field(default_factory=tuple[Reason, ...])
+
+    @property
+    def barred_flavors(self) -> tuple[frozenset[str], ...]:
+        """The barred flavors of each pod set, as the simulator takes them; empty if there are none."""
+        if not self.barred:
+            return ()
+        count = len(self.workload.job.pod_sets)
+        return tuple(frozenset(flavor for at, flavor, _ in self.barred if at == index) for index in range(count))
+
+
+def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...]) -> Trial:
+    """Submit pod sets to a queue of the empty fleet; flavors without room in their topology make Kueue try the next."""
+    barred: list[tuple[int, str, str]] = []
+    while True:
+        trial = admit_pod_sets(context, queue, pod_sets, barred)
+        if trial.pending is not None:
+            return trial
+        nodes, failure = _topology_nodes(context, trial)
+        if failure is None:
+            break
+        barred.append(failure)
+    if context.plan.workers:
+        return trial
+    flavors = context.simulated.setup.resource_flavors
+    assigned = [
+        AssignedPods(each, name, flavors[name] if name is not None else None, nodes.get(index))
+        for index, (each, name) in enumerate(zip(pod_sets, trial.flavors, strict=True))
+    ]
+    if _waits_for_machines(context, queue, trial):
+        assigned = [replace(each, nodes=None) for each in assigned]
+    counted = [each if each.flavor else replace(each, pod_set=replace(each.pod_set, count=0)) for each in assigned]
+    reasons = [*unplaceable_reasons(counted, context.node_classes), *_without_flavor(context, queue, assigned)]
+    return replace(trial, reasons=tuple(reasons))
+
+
+def _without_flavor(context: LintContext, queue: str, assigned: Sequence[AssignedPods]) -> Iterator[Reason]:
+    """Yield that it is unknown where pods run that request nothing of the queue: Kueue sends them nowhere.
+
+    Autopilot makes nodes for them; other clusters have nodes for the system, whose room is not known.
+    """
+    if context.plan.cluster.mode == "autopilot":
+        return
+    for index, each in enumerate(assigned):
+        if each.flavor is None and each.pod_set.count and unplaceable_reasons([each], context.node_classes):
+            message = (
+                f"its pods request nothing that '{queue}' counts, so Kueue assigns no flavor; whether a node outside "
+                "the fleet's pools takes them is not known; request cpu"
+            )
+            yield Reason(pod_set=index, path=("spec",), code="placement-unknown", message=message, is_unknown=True)
+            return  # once for the job
+
+
+def reasons_on_first_flavor(
+    context: LintContext, queue: ClusterQueuePlan, pod_sets: tuple[PodSet, ...]
+) -> list[Reason]:
+    """Return why single pods get no node of the first flavor that Kueue may give them, if the job is not admitted."""
+    setup = context.simulated.setup
+    groups = next(each.resource_groups for each in setup.queues if each.name == queue.name)
+    only = has_only_topologies(groups, setup.resource_flavors)
+    assigned: list[AssignedPods] = []
+    for pod_set in pod_sets:
+        names = (
+            each.flavor
+            for each in queue.flavors
+            if flavor_refusal(
+                pod_set, setup.resource_flavors[each.flavor], only_topologies=only, covered=queue.covered_resources
+            )
+            is None
+        )
+        name = next(names, None)
+        if name is not None:
+            assigned.append(AssignedPods(replace(pod_set, count=1), name, setup.resource_flavors[name]))
+        else:
+            assigned.append(AssignedPods(replace(pod_set, count=0), None, None))
+    return unplaceable_reasons(assigned, context.node_classes)
+
+
+def admit_pod_sets(
+    context: LintContext, queue: str, pod_sets: tuple[PodSet, ...], barred: Sequence[tuple[int, str, str]] = ()
+) -> Trial:
+    """Submit pod sets and take them away again; return their state in between."""
+    simulator, name = context.simulator, "trial"
+    sets = tuple(frozenset(flavor for at, flavor, _ in barred if at == index) for index in range(len(pod_sets)))
+    simulator.submit(Job(name=name, queue=queue, priority=0, pod_sets=pod_sets, barred=sets if barred else ()))
+    workload = simulator.workloads[name]
+    has_quota = workload.state in (JobState.ADMITTED, JobState.RESERVED)
+    if has_quota:
+        reason = context.workers.find_refusal(workload)
+    else:
+        reason = find_pending_reason(simulator.trees[queue], workload, simulator.setup.resource_flavors)
+    copy = replace(workload)
+    simulator.finish(name)
+    flavors = tuple(_main_flavor(context, each) for each in copy.flavors) if has_quota else ()
+    return Trial(workload=copy, pending=reason, flavors=flavors, barred=tuple(barred))
+
+
+def _main_flavor(context: LintContext, flavors: dict[str, str]) -> str | None:
+    """Return the flavor whose labels the pods of a set get: of several, that of what a flavor counts."""
+    own = {flavor.name: flavor.resource for flavor in context.plan.flavors}
+    counted = [flavor for resource, flavor in flavors.items() if own.get(flavor) == resource]
+    return next(iter([*counted, *flavors.values()]), None)
+
+
+def _waits_for_machines(context: LintContext, queue: str, trial: Trial) -> bool:
+    """Return whether an admission check makes the machines first, so that Kueue names nodes only later."""
+    plan = next(each for each in context.plan.cluster_queues if each.name == queue)
+    return any(not check.on_flavors or set(check.on_flavors) & set(trial.flavors) for check in plan.admission_checks)
+
+
+def _topology_nodes(
+    context: LintContext, trial: Trial
+) -> tuple[dict[int, list[tuple[Leaf, int]]], tuple[int, str, str] | None]:
+    """Return the nodes that Kueue names for each pod set, or the pod set and flavor without any, with why."""
+    nodes: dict[int, list[tuple[Leaf, int]]] = {}
+    for name, flavor in _topology_flavors(context, trial):
+        indices = [index for index, each in enumerate(trial.flavors) if each == name]
+        sets = [trial.workload.job.pod_sets[index] for index in indices]
+        result = assign_topology(sets, flavor, context.node_classes)
+        if result.failure:
+            return {}, (indices[result.failed], name, result.failure)
+        nodes |= dict(zip(indices, result.nodes, strict=True))
+    return nodes, None
+
+
+def _topology_flavors(context: LintContext, trial: Trial) -> Iterator[tuple[str, ResourceFlavor]]:
+    for name in dict.fromkeys(trial.flavors):
+        flavor = context.simulated.setup.resource_flavors.get(name or "")
+        if name is not None and flavor is not None and flavor.levels is not None and not context.plan.workers:
+            yield name, flavor

@@ -1,0 +1,185 @@
+"""Whether the scheduler places the pods of a job once Kueue has assigned flavors, on nodes without other pods.
+
+Kueue adds the labels of the flavor to the node selector, and its tolerations; with a topology it also names each pod's
+node. Source: Kubernetes 1.36 `pkg/scheduler/framework/plugins`, read 2026-11-25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from berth.diagnostics import join_words
+from berth.jobs.pod_set import FieldSteps
+from berth.nodes.model import HOSTNAME, PODS
+from berth.placement.arrangement import arrange
+from berth.placement.node_classes import NodeClass
+from berth.placement.obstacles import AssignedPods, Reason, eligible_nodes, place_of, unknowable_reasons
+from berth.placement.own_pods import OwnPods, own_scope
+from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rules_of
+from berth.placement.topology import Leaf
+
+_RULE_PATHS: dict[PodRule, FieldSteps] = {
+    PodRule.PORTS: ("spec", "containers", 0, "ports"),
+    PodRule.ANTI_AFFINITY: ("spec", "affinity", "podAntiAffinity"),
+    PodRule.AFFINITY: ("spec", "affinity", "podAffinity"),
+    PodRule.SPREAD: ("spec", "topologySpreadConstraints"),
+    PodRule.EXCLUSIVE: ("spec",),
+}
+
+
+def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[NodeClass]) -> list[Reason]:
+    """Return every reason why the scheduler leaves pods pending, or why that is unknown; empty if it places all."""
+    reasons: list[Reason] = []
+    demands: list[Demand] = []
+    for index, each in enumerate(assigned):
+        if not each.pod_set.count:
+            continue
+        reasons += unknowable_reasons(index, each.pod_set)
+        open_to, found = eligible_nodes(index, each, classes)
+        reasons += found
+        demands.append(open_to)
+    if any(not each.is_unknown for each in reasons) or not demands:
+        return [each for each in reasons if not each.is_unknown] or reasons
+    if any(each.nodes is not None for each in assigned):
+        found = [
+            reason for index, each in enumerate(assigned) if each.nodes is not None for reason in _on_named(index, each)
+        ]
+    else:
+        found = list(_crowded(assigned, demands))
+    return found or reasons
+
+
+# --- all pods ---------------------------------------------------------------------------------------------------------
+
+
+def _crowded(assigned: Sequence[AssignedPods], demands: Sequence[Demand]) -> Iterator[Reason]:
+    """Yield why the pods do not fit on the nodes together, though each of them would by itself."""
+    indices = [index for index, each in enumerate(assigned) if each.pod_set.count]
+    if all(fits == demand.pod_set.count for fits, demand in zip(arrange(demands), demands, strict=True)):
+        return
+    plain = arrange(demands, frozenset())
+    crowded = [
+        (index, demand, fits)
+        for index, demand, fits in zip(indices, demands, plain, strict=True)
+        if fits < demand.pod_set.count
+    ]
+    if crowded:
+        for index, demand, fits in crowded:
+            yield _no_room(index, assigned[index], demand, fits, alone=len(demands) == 1)
+        return
+    found = False
+    for rule in PodRule:
+        counts = arrange(demands, frozenset({rule})) if any(rule in rules_of(each.pod_set) for each in demands) else []
+        for index, demand, fits in zip(indices, demands, counts, strict=False):
+            if fits < demand.pod_set.count:
+                found = True
+                yield _kept_apart(index, assigned[index], rule, fits)
+    if not found:
+        counts = arrange(demands, ALL_RULES)
+        short = next(at for at, demand in enumerate(demands) if counts[at] < demand.pod_set.count)
+        index, pod_set = indices[short], demands[short].pod_set
+        named = join_words([f"its {rule}" for rule in rules_of(pod_set)] or ["the other pods' rules"])
+        message = f"{named} leave room for {counts[short]} of its {pod_set.count} pods on {place_of(assigned[index])}"
+        yield Reason(pod_set=index, path=("spec",), code="no-place", message=f"{message}; remove one of them")
+
+
+def _no_room(index: int, each: AssignedPods, demand: Demand, fits: int, *, alone: bool) -> Reason:
+    """Return the reason that nodes are too few for the pods, with the resource that limits them."""
+    pod_set = each.pod_set
+    node = max(demand.classes, key=lambda other: pods_per_node(pod_set, other))
+    room = pods_per_node(pod_set, node)
+    limits = {
+        resource: amount // requested
+        for resource, requested in {**pod_set.requests, PODS: 1}.items()
+        if requested and (amount := node.group.amount(resource)) is not None
+    }
+    resource = min(limits, key=limits.__getitem__)
+    nodes = min(sum(other.count for other in demand.classes), demand.classes[0].group.pool_nodes.max)
+    together = "" if alone else " beside the job's other pods"
+    message = (
+        f"{fits} of its {pod_set.count} pods fit on the {nodes} nodes of {place_of(each)}{together}: a node of "
+        f"{node.group.machine_type} has {resource} for {room}"
+    )
+    remedy = f"write at most {fits} pods, or request less {resource}" if fits else f"request less {resource}"
+    return Reason(pod_set=index, path=pod_set.request_path(resource), code="no-place", message=f"{message}; {remedy}")
+
+
+def _kept_apart(index: int, each: AssignedPods, rule: PodRule, fits: int) -> Reason:
+    """Return the reason that a rule between the job's pods leaves some of them without a node."""
+    pod_set = each.pod_set
+    key = {
+        PodRule.ANTI_AFFINITY: [term.topology_key for term in pod_set.pod_anti_affinity],
+        PodRule.AFFINITY: [term.topology_key for term in pod_set.pod_affinity],
+        PodRule.SPREAD: [other.topology_key for other in pod_set.spread],
+        PodRule.EXCLUSIVE: [pod_set.exclusive_topology or ""],
+        PodRule.PORTS: [f"port {port.port}" for port in pod_set.host_ports],
+    }[rule]
+    named = join_words(list(dict.fromkeys(key))) or "of the other pods"
+    message = f"its {rule} ({named}) leaves room for {fits} of its {pod_set.count} pods on {place_of(each)}"
+    remedy = f"write at most {fits} pods, or remove it" if fits else "write a label that the nodes have, or remove it"
+    return Reason(pod_set=index, path=_RULE_PATHS[rule], code="no-place", message=f"{message}; {remedy}")
+
+
+# --- nodes that Kueue names -------------------------------------------------------------------------------------------
+
+
+def _domain(leaf: Leaf, key: str) -> object:
+    """Return what sets a node apart by a topology key; None if it lacks the label."""
+    if key == HOSTNAME:
+        return id(leaf)
+    if leaf.node_class.label(key).present is False:
+        return None
+    return leaf.node_class.domain(key) or f"of {leaf.node_class.group.pool}"
+
+
+def _on_named(index: int, each: AssignedPods) -> Iterator[Reason]:
+    """Yield the rules that pods break on the nodes that Kueue names for them: the scheduler has no other choice.
+
+    Spreading is satisfied there: each pod selects one node, so there is one domain to compare with.
+    """
+    pod_set = each.pod_set
+    if pod_set.host_ports and any(count > 1 for _, count in each.nodes or ()):
+        yield _pinned(index, each, PodRule.PORTS, "several of its pods on one node")
+    for term in pod_set.pod_anti_affinity:
+        found = _spread_over(each, term.topology_key)
+        if own_scope(term.selector, term, pod_set) is OwnPods.ALL and any(
+            count > 1 for key, count in found.items() if key is not None
+        ):
+            yield _pinned(index, each, PodRule.ANTI_AFFINITY, f"several of its pods in one {term.topology_key}")
+            break
+    for term in pod_set.pod_affinity:
+        found = _spread_over(each, term.topology_key)
+        if own_scope(term.selector, term, pod_set) is OwnPods.ALL and (len(found) > 1 or None in found):
+            yield _pinned(index, each, PodRule.AFFINITY, f"its pods outside one {term.topology_key}")
+            break
+    if any(None in _spread_over(each, constraint.topology_key) for constraint in pod_set.spread):
+        yield _pinned(index, each, PodRule.SPREAD, "its pods on nodes without the label")
+    if pod_set.exclusive_topology is not None and not _is_exclusive(each, pod_set.exclusive_topology):
+        yield _pinned(
+            index, each, PodRule.EXCLUSIVE, f"child jobs in one {pod_set.exclusive_topology}, or across several"
+        )
+
+
+def _spread_over(each: AssignedPods, key: str) -> dict[object, int]:
+    """Return the number of pods in each domain of a topology key."""
+    counts: dict[object, int] = {}
+    for leaf, count in each.nodes or ():
+        domain = _domain(leaf, key)
+        counts[domain] = counts.get(domain, 0) + count
+    return counts
+
+
+def _is_exclusive(each: AssignedPods, key: str) -> bool:
+    """Return whether the nodes that Kueue names keep child jobs apart; it fills them in the order of the pods."""
+    pod_set = each.pod_set
+    flat = [_domain(leaf, key) for leaf, count in each.nodes or () for _ in range(count)]
+    together = max(1, pod_set.count // max(1, pod_set.child_jobs))
+    groups = [set(flat[start : start + together]) for start in range(0, len(flat), together)]
+    alone = all(len(group) == 1 and None not in group for group in groups)
+    return alone and len({next(iter(group)) for group in groups}) == len(groups)
+
+
+def _pinned(index: int, each: AssignedPods, rule: PodRule, what: str) -> Reason:
+    message = f"Kueue places {what} of {place_of(each)}, and its {rule} forbids that"
+    remedy = "remove it, or the topology request"
+    return Reason(pod_set=index, path=_RULE_PATHS[rule], code="no-place", message=f"{message}; {remedy}")

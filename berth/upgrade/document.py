@@ -1,0 +1,223 @@
+"""An upgrade as a document and as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from berth.diagnostics import Problem, format_path, join_words
+from berth.document import Block, Heading, Line, Lines, Note, ProblemList
+from berth.text import pluralize
+from berth.upgrade.findings import GateTurn, Upgrade, UpgradeAction
+from berth.upgrade.judgement import Applicability
+from berth.upgrade.steps import Step, steps_of
+from berth.versions.standing import Standing, describe_standing, standing
+
+VERSION = 1
+"""Version of the JSON; increased when a key changes its meaning or is removed."""
+
+
+def upgrade_headline(upgrade: Upgrade) -> str:
+    """Return the answer in one line, without the stack's name."""
+    parts = [move.phrase for move in upgrade.moves]
+    required = [finding for finding in upgrade.findings if finding.is_required]
+    if required and any(move.is_downgrade for move in upgrade.moves):
+        parts.append(
+            f"{pluralize(len(required), 'change')} of newer releases {'is' if len(required) == 1 else 'are'} taken back"
+        )
+    elif required:
+        counts = [sum(each.verdict == verdict for each in required) for verdict in _COUNTED]
+        words = [f"{count} {phrase}" for count, phrase in zip(counts, _COUNTED.values(), strict=True) if count]
+        parts.append(f"of {pluralize(len(required), 'required action')} {join_words(words)}")
+    for becomes, words in (("opened", "OPENED"), ("closed", "closed")):
+        usable = sum(each.becomes == becomes and each.usable != Applicability.NOT for each in upgrade.holes)
+        if usable:
+            parts.append(f"{pluralize(usable, 'known hole')} {'is' if usable == 1 else 'are'} {words}")
+    if upgrade.breaks:
+        count = len(upgrade.breaking) + len(upgrade.faults)
+        parts.append(f"{pluralize(count, 'cause')} BREAK{'S' if count == 1 else ''} what runs")
+    if any(move.unknown for move in upgrade.moves):
+        parts.append("what it changes is UNKNOWN")
+    return "; ".join(parts)
+
+
+_COUNTED = {Applicability.APPLIES: "apply", Applicability.UNKNOWN: "may apply", Applicability.NOT: "do not"}
+
+
+def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
+    """Yield the headline, what breaks, what applies or may apply, jobs, what turns, holes, steps, and the rest."""
+    yield Heading(f"{upgrade.stack}: {upgrade_headline(upgrade)}")
+    yield Note([each for move in upgrade.moves if (each := _standing(move.key, move.after))])
+    yield Lines("Unknown", list(upgrade.unlisted), whole=True)
+    yield Lines("Breaks what runs", [_line(each) for each in upgrade.breaking], whole=True)
+    yield ProblemList("Faults of the stack with the new versions", upgrade.faults, everything=True)
+    back = any(move.is_downgrade for move in upgrade.moves)
+    titles = ("Taken back", "Taken back, and used perhaps: look") if back else ("Applies", "May apply: look")
+    for title, verdict in zip(titles, (Applicability.APPLIES, Applicability.UNKNOWN), strict=True):
+        found = [each for each in upgrade.of(verdict) if not (each.breaks and verdict == Applicability.APPLIES)]
+        yield Lines(title, [_line(each) for each in found], whole=True)
+    yield Lines("Jobs that must change", _job_lines(upgrade), whole=True)
+    yield Lines("Defaults that turn", _turn_lines(upgrade.turns))
+    yield Lines("Fields", [change.sentence for change in upgrade.fields])
+    yield Lines("Known holes", _hole_lines(upgrade))
+    yield ProblemList("New warnings", upgrade.warnings, everything=True)
+    steps = steps_of(upgrade)
+    yield Lines("Steps", [_step_line(number, step) for number, step in enumerate(steps, 1)], whole=True)
+    yield Lines("Does not apply", [_line(each) for each in upgrade.of(Applicability.NOT)], folded=False)
+    if upgrade.source:
+        others = f"; {pluralize(upgrade.others, 'object')} of other namespaces left out" if upgrade.others else ""
+        yield Note([f"Read: {pluralize(upgrade.objects, 'object')} of {upgrade.source}{others}"])
+
+
+def changed_versions(upgrade: Upgrade) -> Iterator[Block]:
+    """Yield the part of an upgrade that a comparison of two stack files tells; `berth upgrade` has the whole."""
+    yield Lines("Versions: unknown", list(upgrade.unlisted), whole=True)
+    yield Lines("Versions: what breaks", [_line(each) for each in upgrade.breaking], whole=True)
+    for title, verdict in (
+        ("Versions: what applies", Applicability.APPLIES),
+        ("Versions: what may apply", Applicability.UNKNOWN),
+    ):
+        found = [each for each in upgrade.of(verdict) if each.is_required and each not in upgrade.breaking]
+        yield Lines(title, [_line(each) for each in found])
+    usable = [
+        line for each, line in zip(upgrade.holes, _hole_lines(upgrade), strict=True) if each.usable != Applicability.NOT
+    ]
+    yield Lines("Versions: known holes", usable)
+
+
+def _standing(key: str, version: str) -> str:
+    if key == "gke" or standing(key, version) == Standing.RAN:
+        return ""
+    return describe_standing(key, version)
+
+
+def _line(finding: UpgradeAction) -> Line:
+    head = f"{finding.key} {finding.source}: {finding.says}"
+    below = [f"because {finding.why}" if finding.verdict == Applicability.APPLIES else finding.why]
+    if finding.do and finding.verdict != Applicability.NOT:
+        below.append(f"{finding.when}: {finding.do}")
+    return head, *below
+
+
+def _job_lines(upgrade: Upgrade) -> list[Line]:
+    """Return the objects that must change, each with what to do."""
+    tasks: dict[str, list[str]] = {}
+    for finding in upgrade.of(Applicability.APPLIES):
+        for name in finding.objects:
+            tasks.setdefault(name, []).append(finding.do or finding.says)
+    return [(name, *dict.fromkeys(todo)) for name, todo in tasks.items()]
+
+
+def _turn_lines(turns: Sequence[GateTurn]) -> list[Line]:
+    """Return the gates that turn, by what becomes of them."""
+    groups = {
+        "on by default": [each.gate for each in turns if each.after is True and each.before is not None],
+        "off by default": [each.gate for each in turns if each.after is False and each.before is not None],
+        "new, and on": [each.gate for each in turns if each.after is True and each.before is None],
+        "gone, or no longer stated": [each.gate for each in turns if each.after is None],
+    }
+    return [f"{words}: {', '.join(names)}" for words, names in groups.items() if names]
+
+
+def _hole_lines(upgrade: Upgrade) -> list[Line]:
+    words = {"closed": "closed", "opened": "OPENED", "open": "stays open"}
+    return [
+        (
+            f"{words[each.becomes]}: {each.says}",
+            (
+                f"in this stack it {_HAPPENS[each.usable]}"
+                if each.chance
+                else f"teams of this stack {_USABLE[each.usable]}"
+            )
+            + f", because {each.why}"
+            + (f"; fixed in {each.fixed_in}" if each.becomes != "closed" and each.fixed_in else ""),
+        )
+        for each in upgrade.holes
+    ]
+
+
+_HAPPENS = {
+    Applicability.APPLIES: "can happen",
+    Applicability.UNKNOWN: "may happen",
+    Applicability.NOT: "cannot happen",
+}
+_USABLE = {
+    Applicability.APPLIES: "can use it",
+    Applicability.UNKNOWN: "may be able to use it",
+    Applicability.NOT: "cannot use it",
+}
+
+
+def _step_line(number: int, step: Step) -> Line:
+    return f"{number}. {step.says}", *step.commands
+
+
+def upgrade_as_json(upgrade: Upgrade) -> dict[str, Any]:
+    """Return the upgrade as JSON values (docs/upgrade.md)."""
+    return {
+        "version": VERSION,
+        "stack": upgrade.stack,
+        "headline": upgrade_headline(upgrade),
+        "breaks": upgrade.breaks,
+        "moves": [
+            {
+                "component": move.key,
+                "before": move.before,
+                "after": move.after,
+                "downgrade": move.is_downgrade,
+                "unknown": list(move.unknown),
+                "standing": None if move.key == "gke" else standing(move.key, move.after),
+            }
+            for move in upgrade.moves
+        ],
+        "actions": [_finding_as_json(each) for each in upgrade.findings],
+        "gates": [{"gate": each.gate, "before": each.before, "after": each.after} for each in upgrade.turns],
+        "fields": [
+            {"kind": each.kind, "fact": each.fact, "path": each.path, "before": each.before, "after": each.after}
+            for each in upgrade.fields
+        ],
+        "holes": [
+            {
+                "name": each.name,
+                "says": each.says,
+                "becomes": each.becomes,
+                "usable": each.usable,
+                "why": each.why,
+                "fixedIn": each.fixed_in or None,
+            }
+            for each in upgrade.holes
+        ],
+        "faults": [_problem_as_json(each) for each in upgrade.faults],
+        "warnings": [_problem_as_json(each) for each in upgrade.warnings],
+        "unknown": list(upgrade.unlisted),
+        "steps": [{"says": step.says, "commands": list(step.commands)} for step in steps_of(upgrade)],
+        "read": {"source": upgrade.source, "objects": upgrade.objects, "others": upgrade.others}
+        if upgrade.source
+        else None,
+    }
+
+
+def _finding_as_json(finding: UpgradeAction) -> dict[str, Any]:
+    return {
+        "component": finding.key,
+        "name": finding.name,
+        "source": finding.source,
+        "says": finding.says,
+        "required": finding.is_required,
+        "verdict": finding.verdict,
+        "why": finding.why,
+        "do": finding.do or None,
+        "when": finding.when,
+        "breaks": finding.breaks,
+        "objects": list(finding.objects),
+    }
+
+
+def _problem_as_json(problem: Problem) -> dict[str, str]:
+    return {
+        "severity": problem.severity,
+        "code": problem.code,
+        "place": problem.place,
+        "path": format_path(problem.path),
+        "message": problem.message,
+    }

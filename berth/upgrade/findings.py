@@ -1,0 +1,249 @@
+"""All that a change of versions means for a stack, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from berth.diagnostics import Problem
+from berth.plan.fleet import FleetPlan
+from berth.upgrade.conditions import judge
+from berth.upgrade.evidence import Evidence
+from berth.upgrade.holes import HoleChange, hole_changes
+from berth.upgrade.judgement import Applicability
+from berth.upgrade.moves import Key, Move, moves_between
+from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
+from berth.versions.fields import CrdChange, field_changes
+from berth.versions.gates import Gates, kueue_gates
+from berth.versions.numbers import Version, minor_of, parse_release
+
+
+class UpgradeAction(Struct, frozen=True, kw_only=True):
+    """A change on the way between two versions, and whether it concerns the stack.
+
+    `source` is the release and the pull request, or what else says so. `is_required`: the changelog lists it under
+    actions required. `objects` are the objects of manifests that must change, with their places.
+    """
+
+    key: Key
+    name: str
+    source: str
+    says: str
+    verdict: Applicability
+    why: str
+    do: str = ""
+    when: str = "before"
+    breaks: bool = False
+    is_required: bool = False
+    objects: tuple[str, ...] = ()
+
+
+class GateTurn(Struct, frozen=True):
+    """A feature gate that the stack does not set, and whose default differs; `after` None: the release lacks it."""
+
+    gate: str
+    before: bool | None
+    after: bool | None
+
+
+class Upgrade(Struct, frozen=True, kw_only=True):
+    """What the moves mean. `faults` are those of the stack with the new versions, `warnings` those it gains.
+
+    `unlisted` are phrases on what no table tells. `source` says which manifests were read: `objects` of them are for
+    the stack, and `others` are of namespaces that it does not have.
+    """
+
+    stack: str
+    moves: tuple[Move, ...]
+    findings: tuple[UpgradeAction, ...] = ()
+    turns: tuple[GateTurn, ...] = ()
+    fields: tuple[CrdChange, ...] = ()
+    holes: tuple[HoleChange, ...] = ()
+    faults: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    source: str = ""
+    objects: int = 0
+    others: int = 0
+
+    def of(self, verdict: Applicability) -> tuple[UpgradeAction, ...]:
+        """Return the findings with a verdict."""
+        return tuple(finding for finding in self.findings if finding.verdict == verdict)
+
+    @property
+    def breaking(self) -> tuple[UpgradeAction, ...]:
+        """The findings that concern the stack and stop what runs."""
+        return tuple(finding for finding in self.of(Applicability.APPLIES) if finding.breaks)
+
+    @property
+    def breaks(self) -> bool:
+        """Whether what runs would stop, or the stack would be refused."""
+        return bool(self.breaking or self.faults)
+
+
+def upgrade_of(old: FleetPlan, new: FleetPlan, evidence: Evidence | None = None) -> Upgrade | None:
+    """Return what the changed versions of two plans of a stack mean; None if no version changes.
+
+    The conditions are asked of the new plan, which may already have what an action asks for; `evidence` has the
+    objects of manifests that were read.
+    """
+    moves = moves_between(old, new)
+    return upgrade_by(moves, new, evidence) if moves else None
+
+
+def upgrade_by(moves: tuple[Move, ...], plan: FleetPlan, evidence: Evidence | None = None) -> Upgrade:
+    """Return what moves of components mean for a plan."""
+    kueue = next((move for move in moves if move.key == "kueue"), None)
+    judged = replace(evidence or Evidence(plan), plan=plan, gates=kueue_gates(kueue.after) if kueue else None)
+    result = Upgrade(
+        stack=plan.stack,
+        moves=moves,
+        findings=tuple(finding for move in moves for finding in _findings(move, judged)),
+        fields=tuple(change for move in moves for change in _fields(move)),
+        unlisted=tuple(phrase for move in moves for phrase in _unlisted(move)),
+        source=judged.source,
+        objects=len(judged.objects),
+    )
+    if kueue is None:
+        return result
+    holes = () if kueue.unknown else tuple(hole_changes(kueue, judged))
+    return replace(result, turns=tuple(_turns(kueue, plan)), holes=holes)
+
+
+def _findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
+    match move.key:
+        case "kueue":
+            yield from _kueue_findings(move, evidence)
+        case "jobset":
+            yield from _jobset_findings(move)
+        case "gke":
+            yield from _gke_findings(move, evidence)
+
+
+def _kueue_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
+    before, after = (parse_release(each) for each in (move.before, move.after))
+    older, newer = sorted((before, after))
+    for is_required, changes in ((True, required_actions()), (False, other_changes())):
+        for name, change in changes.items():
+            if not change.comes_between(older, newer):
+                continue
+            release, number = _first(change.releases, older, newer)
+            judgement = judge(change.asks, evidence)
+            companions = [f"{key} {version}" for key, version in change.companion.items()]
+            yield UpgradeAction(
+                key="kueue",
+                name=name,
+                source=f"{release}, #{number}",
+                says=change.says,
+                verdict=judgement.verdict,
+                why=f"{judgement.why} (needs {', '.join(companions)})" if companions else judgement.why,
+                do="" if move.is_downgrade else change.do,
+                when=change.when,
+                breaks=change.breaks and not move.is_downgrade,
+                is_required=is_required,
+                objects=tuple(each.title for each in judgement.objects),
+            )
+
+
+def _first(releases: Mapping[str, int], older: Version, newer: Version) -> tuple[str, int]:
+    """Return the first release with a change that is newer than `older` and at most `newer`, and its number."""
+    named = sorted((parse_release(text), text) for text in releases)
+    between = [text for version, text in named if older < version <= newer]
+    own = [text for text in between if parse_release(text)[:2] == newer[:2]]
+    text = (own or between or [text for _, text in named])[0]
+    return text, releases[text]
+
+
+def _jobset_findings(move: Move) -> Iterator[UpgradeAction]:
+    before, after = (parse_release(each) for each in (move.before, move.after))
+    for name, change in jobset_changes().items():
+        crossed = [
+            release for release in change.releases if min(before, after) < parse_release(release) <= max(before, after)
+        ]
+        if not change.every and not crossed:
+            continue
+        yield UpgradeAction(
+            key="jobset",
+            name=name,
+            source=f"{crossed[0]}, #{change.releases[crossed[0]]}" if crossed else "chart of JobSet",
+            says=change.says,
+            verdict=Applicability.APPLIES,
+            why="the stack installs JobSet's chart",
+            do="" if change.do == "nothing" else change.do,
+        )
+
+
+def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
+    before, after = move.numbers
+    older, newer = sorted((before[:2], after[:2]))
+    for name, change in gke_changes().items():
+        since = tuple(map(int, change.since.split(".")))
+        if not older < since <= newer:
+            continue
+        judgement = judge(change.asks, evidence)
+        yield UpgradeAction(
+            key="gke",
+            name=name,
+            source=f"{change.since}; {change.source}",
+            says=change.says,
+            verdict=judgement.verdict,
+            why=judgement.why,
+            do="" if change.do == "nothing" else change.do,
+            when=change.when,
+            breaks=change.breaks and not move.is_downgrade,
+            objects=tuple(each.title for each in judgement.objects),
+        )
+    if move.is_downgrade and before[:2] != after[:2]:
+        yield UpgradeAction(
+            key="gke",
+            name="no-downgrade",
+            source="GKE's page on cluster upgrades",
+            says="GKE does not downgrade the control plane to an older minor",
+            verdict=Applicability.APPLIES,
+            why=f"the stack asks for {move.after} after {move.before}",
+            do=f'keep version: "{move.before}", or create another cluster',
+            breaks=True,
+        )
+
+
+def _turns(move: Move, plan: FleetPlan) -> Iterator[GateTurn]:
+    """Yield the gates that the stack does not set and whose default differs, by name."""
+    before, after = kueue_gates(move.before), kueue_gates(move.after)
+    if before is None or after is None:
+        return
+    written: Mapping[str, Any] = plan.kueue.feature_gates if plan.kueue else {}
+    for gate in sorted({*before.states, *after.states} - set(written)):
+        old, new = (_default(each, gate) for each in (before, after))
+        if old != new and (old, new) not in ((None, False), (False, None)):
+            yield GateTurn(gate, old, new)
+
+
+def _default(gates: Gates, gate: str) -> bool | None:
+    return gates.default(gate)
+
+
+def _fields(move: Move) -> tuple[CrdChange, ...]:
+    if move.key == "gke":
+        return ()
+    return field_changes(move.key, move.before, move.after) or ()
+
+
+def _unlisted(move: Move) -> Iterator[str]:
+    """Yield what no table tells about a move."""
+    for version in move.unknown:
+        yield f"no table has {move.name} {version}: what it changes and asks for is unknown"
+    if move.key == "gke" or move.unknown:
+        return
+    if field_changes(move.key, move.before, move.after) is None:
+        yield f"the table of CRDs lacks {move.name} {move.before} or {move.after}: which fields change is unknown"
+    if move.key != "kueue":
+        return
+    for version in (move.before, move.after):
+        gates = kueue_gates(version)
+        if gates is None or not gates.is_whole:
+            minor = minor_of(parse_release(version))
+            source = gates.source if gates else "no tag"
+            yield f"the gates of Kueue {minor} are those of {source} and of its changelog: others are unknown"

@@ -1,0 +1,106 @@
+"""The order of an upgrade: what to do before, the update itself, and what to look at afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from berth.upgrade.findings import Upgrade
+from berth.upgrade.judgement import Applicability
+from berth.upgrade.moves import Move
+from berth.versions.numbers import parse_release
+
+
+class Step(Struct, frozen=True):
+    """One step as a sentence, with the commands of it."""
+
+    says: str
+    commands: tuple[str, ...] = ()
+
+
+_QUEUES: Final = "kubectl get clusterqueues -o custom-columns=NAME:.metadata.name,ACTIVE:.status.conditions[0].status"
+
+
+def steps_of(upgrade: Upgrade) -> tuple[Step, ...]:
+    """Return the steps in order: preparations, GKE minor by minor, JobSet, Kueue, what follows."""
+    return tuple(_steps(upgrade))
+
+
+def _steps(upgrade: Upgrade) -> Iterator[Step]:
+    for move in upgrade.moves:
+        if move.is_downgrade:
+            yield Step(
+                f"Try the downgrade in a stack of its own: {move.name} promises none, and objects of {move.before} may "
+                f"have what {move.after} does not know"
+            )
+        yield from _better_release(upgrade, move)
+    yield from _preparations(upgrade)
+    yield Step(
+        "Write the versions in the stack file, in a pull request of its own", tuple(map(_written, upgrade.moves))
+    )
+    yield Step(
+        "Check and compare",
+        (f"berth check {upgrade.stack}", f"berth diff {upgrade.stack} --since main", f"make up STACK={upgrade.stack}"),
+    )
+    for move in upgrade.moves:
+        yield from _of_move(move)
+    for finding in upgrade.of(Applicability.APPLIES):
+        if finding.do and finding.when == "after":
+            yield Step(f"Afterwards, {finding.do}")
+
+
+def _preparations(upgrade: Upgrade) -> Iterator[Step]:
+    """Yield what to find out and to do before the update."""
+    for verdict in (Applicability.UNKNOWN, Applicability.APPLIES):
+        for finding in upgrade.of(verdict):
+            if not finding.do or finding.when != "before":
+                continue
+            if verdict == Applicability.UNKNOWN:
+                yield Step(f"Find out whether {finding.name} applies (see above); if so, {finding.do}")
+            else:
+                says = f"{finding.do[:1].upper()}{finding.do[1:]}"
+                yield Step(says, tuple(f"change {each}" for each in finding.objects))
+    if upgrade.faults:
+        yield Step("Correct the faults of the stack with the new versions")
+
+
+def _better_release(upgrade: Upgrade, move: Move) -> Iterator[Step]:
+    """Yield the patch to take in place of one that opens a hole, if the minor has one without it."""
+    opened = [each for each in upgrade.holes if each.becomes == "opened" and each.usable != Applicability.NOT]
+    minor = move.after.rpartition(".")[0]
+    fixes = [each.fixed_in for each in opened if each.fixed_in.rpartition(".")[0] == minor]
+    if move.key == "kueue" and fixes:
+        best = max(fixes, key=parse_release)
+        yield Step(f"Take {best} or later in place of {move.after}: it does not have the holes that open")
+
+
+def _of_move(move: Move) -> Iterator[Step]:
+    match move.key:
+        case "gke":
+            minors = [f"{move.numbers[0][0]}.{minor}" for minor in _range(move.numbers[0][1], move.numbers[1][1])]
+            if len(minors) > 1:
+                yield Step(
+                    f"Upgrade the control plane one minor at a time ({', then '.join(minors)}), each in an update of "
+                    "its own; nodes may be at most two minors older than the control plane"
+                )
+            yield Step("Upgrade the node pools after the control plane: nodes are replaced, and their pods end")
+        case "kueue":
+            yield Step(
+                "While Kueue's manager starts (up to a minute), new jobs are refused and nothing is admitted; running "
+                "jobs continue. Afterwards every queue is Active again",
+                (_QUEUES,),
+            )
+        case "jobset":
+            pass  # a finding of its own has the CRDs
+
+
+def _range(before: int, after: int) -> range:
+    """Return the minors after `before` up to `after`, or down to it."""
+    return range(before + 1, after + 1) if after >= before else range(before - 1, after - 1, -1)
+
+
+def _written(move: Move) -> str:
+    section = "cluster" if move.key == "gke" else move.key
+    return f'{section}: {{version: "{move.after}"}}'

@@ -1,0 +1,98 @@
+"""What the CRDs of two releases say differently: API versions, immutable fields, limits of lists (`crds.yaml`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+
+from berth.versions.numbers import Version, minor_of, parse_release
+from berth.versions.standing import FOLDER
+from berth.yaml_loader import load_table
+
+Fact = Literal["served", "immutable", "maxItems"]
+ABSENT = "-"
+"""The value of a fact in a minor that does not have it."""
+
+
+class CrdChange(Struct, frozen=True):
+    """A fact of a kind that differs between two releases; `path` is empty for its API versions."""
+
+    kind: str
+    fact: Fact
+    path: str
+    before: str
+    after: str
+
+    @property
+    def sentence(self) -> str:
+        """The change in words."""
+        if self.fact == "served":
+            return f"{self.kind} is served as {self.after} ({self.before} before)"
+        if self.fact == "maxItems":
+            return f"{self.kind} {self.path} takes at most {self.after} items ({self.before} before)"
+        if self.after == ABSENT:
+            return f"{self.kind} {self.path} becomes mutable ({_when(self.before)} before)"
+        return f"{self.kind} {self.path} becomes {_when(self.after)}"
+
+
+def _when(value: str) -> str:
+    return "immutable" if value == "always" else f"immutable {value}"
+
+
+def field_changes(component: str, before: str, after: str) -> tuple[CrdChange, ...] | None:
+    """Return the facts that differ between two releases; None if the table lacks one of the minors."""
+    table = _table().get(component)
+    versions = (parse_release(before), parse_release(after))
+    if table is None or any(minor_of(version) not in table["read"] for version in versions):
+        return None
+    found: list[CrdChange] = []
+    for kind, facts in table.items():
+        if kind == "read":
+            continue
+        for fact, path, values in _facts(facts):
+            old, new = (_value_at(values, version) for version in versions)
+            if fact == "served":
+                old, new = (_served(component, value, v) for value, v in zip((old, new), versions, strict=True))
+            if old != new and not (fact == "maxItems" and ABSENT in (old, new)):
+                found.append(CrdChange(kind, fact, path, old, new))
+    return tuple(found)
+
+
+def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[Fact, str, Any]]:
+    yield "served", "", facts["served"]
+    names: tuple[Fact, ...] = ("immutable", "maxItems")
+    for fact in names:
+        for path, values in facts.get(fact, {}).items():
+            yield fact, path, values
+
+
+def _value_at(values: object, version: Version) -> str:
+    """Return a value, or of values by the first minor that has them the one for a version."""
+    if not isinstance(values, dict):
+        return str(values)
+    found = ABSENT
+    for minor, value in cast("dict[str, object]", values).items():
+        if tuple(map(int, minor.split("."))) <= version[:2]:
+            found = str(value)
+    return found
+
+
+def _served(component: str, value: str, version: Version) -> str:
+    """Return the API versions of a kind; a changelog that is newer than the CRDs read may say otherwise."""
+    if component != "kueue" or value == ABSENT:
+        return value
+    row = _by_changelog()
+    return str(row["value"]) if version >= parse_release(row["in"]) else value
+
+
+@cache
+def _by_changelog() -> Mapping[str, Any]:
+    return load_table(FOLDER / "kueue.yaml")["crds"]["served"]
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return load_table(FOLDER / "crds.yaml")

@@ -1,0 +1,70 @@
+"""`berth diff` says what `berth upgrade` says where a version changes, and is silent where none does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from berth.cli.diff.as_json import changes_as_json
+from berth.diff.changes import Changes
+from berth.diff.compare import compare_fleets
+from berth.diff.document import changes_document
+from berth.diff.headline import headline
+from berth.document.text import render_text
+from berth.upgrade.document import upgrade_as_json, upgrade_headline
+from tests import small_fleets as small
+
+
+def changes_between(old: dict[str, Any], new: dict[str, Any]) -> Changes:
+    plans = [small.run_planner(small.fleet_with(each)).plan for each in (old, new)]
+    return compare_fleets(*plans)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "0.19.2",
+            "0.20.0",
+            "Kueue is upgraded from 0.19.2 to 0.20.0; of 10 required actions 3 may apply and 7 do not",
+        ),
+        ("0.19.2", "0.16.0", "Kueue is DOWNGRADED from 0.19.2 to 0.16.0"),
+        ("0.19.1", "0.19.2", "Kueue is upgraded from 0.19.1 to 0.19.2"),
+        ("0.19.2", "0.25.0", "what it changes is UNKNOWN"),
+    ],
+)
+def test_a_changed_version_is_in_the_headline(old: str, new: str, says: str) -> None:
+    changes = changes_between({"kueue.version": old}, {"kueue.version": new})
+    assert changes.upgrade is not None
+    assert upgrade_headline(changes.upgrade) in headline(changes)
+    assert says in headline(changes)
+    assert changes_as_json(changes, "a", "b")["upgrade"] == upgrade_as_json(changes.upgrade)
+
+
+def test_each_component_that_moves_is_named() -> None:
+    old = {"kueue.version": "0.19.1", "jobset.version": "0.11.1", "cluster.version": "1.34"}
+    new = {"kueue.version": "0.19.2", "jobset.version": "0.12.0", "cluster.version": "1.35"}
+    said = headline(changes_between(old, new))
+    assert [said.index(each) for each in ("GKE is upgraded", "JobSet is upgraded", "Kueue is upgraded")] == sorted(
+        said.index(each) for each in ("GKE is upgraded", "JobSet is upgraded", "Kueue is upgraded")
+    )
+
+
+def test_a_stack_without_a_changed_version_says_nothing_of_versions() -> None:
+    changes = changes_between({}, {"teams.vision.queues.urgent.flavors.0.guaranteed": 2})
+    assert changes.upgrade is None
+    assert "upgrade" not in changes_as_json(changes, "a", "b")
+    assert "Versions:" not in render_text(changes_document(changes))
+
+
+def test_what_breaks_is_told_in_its_own_part() -> None:
+    pods = {
+        "kueue.resources": {
+            "transformations": [{"input": "nvidia.com/gpu", "strategy": "Retain", "outputs": {"pods": 1}}]
+        }
+    }
+    changes = changes_between({**pods, "kueue.version": "0.19.2"}, {**pods, "kueue.version": "0.20.0"})
+    shown = render_text(changes_document(changes))
+    assert "1 cause BREAKS what runs" in shown
+    assert shown.index("Versions: what breaks") < shown.index("#13989") < shown.index("Versions: what may apply")

@@ -1,0 +1,120 @@
+"""`berth workload --acceptance`: a short job for each pool, which lint says runs on that pool, and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+from berth.jobs.files import ManifestDocument
+from berth.lint.findings import lint_documents
+from berth.lint.fleet import LintContext
+from berth.workloads.acceptance import acceptance_trials
+from berth.yaml_loader import load_table
+from tests.stack_files import ALL_STACKS, ROOT, every_stack, plan
+
+SCRIPTS: dict[str, Any] = load_table(ROOT / "berth/workloads/acceptance.yaml")
+
+
+def accepted(stack: str, *words: str) -> dict[str, Any]:
+    """The JSON of the verb."""
+    done = CliRunner().invoke(app, ["workload", str(ALL_STACKS[stack]), *words, "--acceptance", "--json"])
+    assert done.exit_code == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def pod_of(job: dict[str, Any]) -> dict[str, Any]:
+    spec = job["spec"]
+    inner = spec["replicatedJobs"][0]["template"]["spec"] if job["kind"] == "JobSet" else spec
+    return {"spec": inner["template"]["spec"], "pods": inner["parallelism"]}
+
+
+@every_stack
+def test_every_pool_of_a_queue_has_a_job_that_lint_admits(stack: str) -> None:
+    fleet, answer = plan(stack), accepted(stack)
+    used = {entry.flavor for queue in fleet.cluster_queues for entry in queue.flavors if queue.local_queues}
+    expected = [pool.name for pool in fleet.pools if pool.flavor in used and pool.nodes.max]
+    refused = [each["message"] for each in answer["problems"]]
+    assert [each["pool"] for each in answer["jobs"]] == expected, refused
+    for job in (document for each in answer["jobs"] for document in each["objects"]):
+        findings = lint_documents([ManifestDocument("", job)], LintContext(fleet))
+        assert [p.message for finding in findings for p in finding.problems if p.severity == "error"] == []
+
+
+@every_stack
+def test_a_job_expects_the_accelerators_of_its_nodes(stack: str) -> None:
+    """Computed from the manifest: accelerators, or cores, of a pod times its pods."""
+    for each in accepted(stack)["jobs"]:
+        (job,) = each["objects"]
+        pod = pod_of(job)
+        container = pod["spec"]["containers"][0]
+        environment = {entry["name"]: entry["value"] for entry in container["env"]}
+        requested = container["resources"]["requests"]
+        accelerators = [
+            int(amount) for resource, amount in requested.items() if "/" in resource and "devices" not in resource
+        ]
+        per_pod = accelerators[0] if accelerators else int(requested["cpu"])
+        assert int(environment["EXPECTED"]) == per_pod * pod["pods"]
+        assert int(environment["HOSTS"]) == pod["pods"]
+
+
+def test_a_job_is_kept_on_its_pool_and_its_flavor() -> None:
+    (job,) = next(each["objects"] for each in accepted("dev")["jobs"] if each["pool"] == "l4-on-demand")
+    affinity = pod_of(job)["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert affinity["nodeSelectorTerms"][0]["matchExpressions"] == [
+        {"key": "cloud.google.com/gke-nodepool", "operator": "In", "values": ["l4-on-demand"]},
+        {"key": "cloud.google.com/reservation-name", "operator": "DoesNotExist"},
+    ]
+
+
+def test_a_team_and_a_queue_limit_the_jobs() -> None:
+    answer = accepted("dev", "vision", "train")
+    assert {each["objects"][0]["metadata"]["namespace"] for each in answer["jobs"]} == {"vision"}
+    without = [each["message"] for each in answer["problems"]]
+    assert any("no queue of vision has a job that runs on pool" in message for message in without)
+
+
+def test_one_node_is_enough_where_two_are_not_there() -> None:
+    """Two nodes measure the network; a pool with one node has a job on it."""
+    fleet = plan("batch-platform")
+    pools = {pool.name: pool for pool in fleet.pools}
+    hosts = [trial.options.pods for trial in acceptance_trials(fleet, pools["dws-h100"], None, None)]
+    assert set(hosts) == {None}
+    assert next(acceptance_trials(fleet, pools["spot-np"], None, None)).options.pods == 2
+
+
+@pytest.mark.parametrize("kind", ["tpu", "cpu"])
+def test_the_scripts_are_python(kind: str) -> None:
+    assert ast.parse(SCRIPTS[kind]["script"]).body
+
+
+def test_the_script_for_gpus_contains_python() -> None:
+    body = SCRIPTS["gpu"]["script"].partition("<<'END'\n")[2].partition("\nEND\n")[0]
+    assert ast.parse(body).body
+
+
+def test_the_script_for_cores_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for expected, status in (("1", 0), ("100000", 1)):
+        monkeypatch.setenv("EXPECTED", expected)
+        with pytest.raises(SystemExit) as stopped:
+            exec(SCRIPTS["cpu"]["script"], {})
+        assert stopped.value.code == status
+
+
+def test_wrong_usage(tmp_path: Path) -> None:
+    def run(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["workload", *words])
+        return done.exit_code, done.stderr
+
+    code, error = run("dev", "--acceptance", "--slices", "2")
+    assert code == 2
+    assert "leave out --slices" in error
+    code, error = run("dev")
+    assert code == 2
+    assert "write TEAM and QUEUE, or --acceptance" in error
+    assert run("dev", "nobody", "--acceptance")[0] == 1
