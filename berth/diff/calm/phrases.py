@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from berth.diagnostics import join_words
-from berth.diff.calm.differences import NOUNS, Difference
+from berth.diff.calm.differences import LIMITS, NOUNS, Difference
 from berth.diff.kinds import ChangeKind
 from berth.diff.text import EMPHASIZED
 from berth.diff.values import format_on_one_line
@@ -58,6 +58,9 @@ def _of_one_thing(differences: Sequence[Difference]) -> str:
     first = differences[0]
     if not first.path:
         return f"{first.name} is {_what(first)}"
+    if first.of == LIMITS and first.note:
+        what = join_words([_short_path(each).removeprefix("hard.").removeprefix("requests.") for each in differences])
+        return f"namespace {first.namespace} can use other {what} in total, because {first.note}"
     if len(differences) == 1 and not first.block:
         return f"{first.name}: {_short_path(first)} {_values(first)}"
     if len({each.block for each in differences}) == 1 and first.block:

@@ -113,7 +113,7 @@ def test_services_that_lose_their_queue_are_in_the_headline() -> None:
     lost = "team vision: serving in namespace vision is removed (Kueue starts no more pods of the services there)"
     policy = "policy berth-serving: check of all that it refuses is removed"
     more = "controller kueue: integrations.frameworks changes"
-    assert headline(compare(plan(old), plan(fleet_with()))) == f"test: {policy}; {lost}; {more}"
+    assert headline(compare(plan(old), plan(fleet_with()))) == f"test: {policy}; {lost}; {more}; 3 blocked"
 
 
 @pytest.mark.parametrize(
