@@ -7,8 +7,10 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.jobs.claims import Claims
 from berth.jobs.job_manifests import JobManifest
-from berth.nodes import fleet_nodes
+from berth.jobs.known_objects import KnownObjects
+from berth.nodes import FleetNodes, fleet_nodes
 from berth.placement.node_classes import NodeClass, node_classes
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
@@ -25,6 +27,7 @@ class LintContext:
 
     def __init__(self, plan: FleetPlan) -> None:
         self.plan = plan
+        self.claims, self.objects = Claims(plan), KnownObjects()
         self.simulated: SimulatedFleet = build_simulated_fleet(plan)
         self.queues = {queue.name: queue for queue in plan.cluster_queues}
         self.local_queues = {(door.namespace, door.name): door for q in plan.cluster_queues for door in q.local_queues}
@@ -41,9 +44,14 @@ class LintContext:
         return WorkerSimulators(self.simulated.setup)
 
     @cached_property
+    def nodes(self) -> FleetNodes:
+        """The nodes of the fleet, and what its cluster offers beside them."""
+        return fleet_nodes(self.plan)
+
+    @cached_property
     def node_classes(self) -> tuple[NodeClass, ...]:
         """The nodes of the cluster, empty."""
-        return node_classes(fleet_nodes(self.plan))
+        return node_classes(self.nodes, self.claims.resource_of)
 
     @property
     def integrations(self) -> Integrations:

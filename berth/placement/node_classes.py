@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth import catalog
 from berth.jobs.pod_set import NodeSelectorRequirement
@@ -65,9 +67,27 @@ class NodeClass(Struct, frozen=True, eq=False):
         return matches_label(requirement, self.label(requirement.key))
 
 
-def node_classes(nodes: FleetNodes) -> tuple[NodeClass, ...]:
-    """Return the classes of all nodes of a cluster, without those of which there can be none."""
-    return tuple(each for group in nodes.groups for each in _classes(group) if each.count)
+def node_classes(nodes: FleetNodes, counted: Mapping[str, str] = MappingProxyType({})) -> tuple[NodeClass, ...]:
+    """Return the classes of all nodes of a cluster, without those of which there can be none.
+
+    `counted` maps a DeviceClass to the resource that Kueue counts its devices as: nodes have that resource too, as the
+    requests of pods that claim such devices do.
+    """
+    groups = [_with_devices(group, counted) for group in nodes.groups]
+    return tuple(each for group in groups for each in _classes(group) if each.count)
+
+
+def _with_devices(group: NodeGroup, counted: Mapping[str, str]) -> NodeGroup:
+    devices = {counted[name]: number for name, number in group.device_classes.items() if name in counted}
+    if not devices:
+        return group
+    known = {resource: number for resource, number in devices.items() if number is not None}
+    unknown = dict.fromkeys(devices.keys() - known.keys(), "no source tells how many devices the node has")
+    return replace(
+        group,
+        allocatable={**group.allocatable, **known},
+        unknown_resources={**group.unknown_resources, **unknown},
+    )
 
 
 def _classes(group: NodeGroup) -> Iterator[NodeClass]:

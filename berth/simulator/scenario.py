@@ -113,7 +113,7 @@ class ScenarioReader(Struct):
     def add(self, documents: Iterable[ManifestDocument]) -> None:
         """Add the steps of documents."""
         documents = list(documents)
-        groups = PodGroups(documents, self.fleet.namespaces)
+        groups, claims = PodGroups(documents, self.fleet.namespaces), self.fleet.claims.with_documents(documents)
         submission = Submission(self.fleet, [])
         for document in documents:
             problems = Problems()
@@ -125,7 +125,7 @@ class ScenarioReader(Struct):
                     self.submissions.append(submission)
                 submission.documents.append(document)
                 source = document.root_value(problems)
-                arrivals = list(read_arrivals(source, self.fleet, groups))
+                arrivals = list(read_arrivals(source, self.fleet, groups, claims))
                 self.manifest_problems += document.locate_problems(problems.entries)
                 problems.entries.clear()
                 for arrival in arrivals:
