@@ -152,7 +152,7 @@ class _Simulation:
             return None, list(evaluation.faults)
         fleet = build_simulated_fleet(evaluation.fleet_plan)
         self._plans.append((fleet, evaluation.fleet_plan))
-        return fleet, unmodelled_warnings(evaluation.fleet_plan)
+        return fleet, [*evaluation.unknown_releases, *unmodelled_warnings(evaluation.fleet_plan)]
 
     def _load_documents(self, name: str) -> tuple[list[ManifestDocument], list[Problem]]:
         manifests = read_files([name], self.root)

@@ -41,8 +41,10 @@ from berth.diff.rights.changes import (
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
+from berth.plan.policies import NEW_POLICIES
 from berth.plan.teams import QueueingPlan, TeamPlan
 
+_EVERY_TEAM: Final = "every team"
 _POD_SECURITY_LEVELS: Final = ("restricted", "baseline", "baseline with exemptions", "privileged")
 _BUCKET_ROLES: Final = (
     "roles/storage.objectViewer",
@@ -201,6 +203,7 @@ def reservation_owner(key: str) -> str:
 def _team_grants(team: TeamPlan) -> Iterator[tuple[str, dict[str, str]]]:
     yield "group", _named(team.groups)
     yield "service type", _named(team.isolation.service_types)
+    yield "volume type", _named(team.settings.volume_types)
     yield SERVING, _named(each.name for each in team.namespaces if each.serving)
     yield (
         EGRESS,
@@ -248,6 +251,11 @@ def _levels(plan: FleetPlan) -> Iterator[_Right]:
             NO_QUEUE,
             _Level(int(is_open), "on" if is_open else "off"),
         )
+    if plan.policies is not None:
+        for policy in NEW_POLICIES:
+            until = plan.policies.audited.get(policy)
+            level = _Level(0, "refuses") if until is None else _Level(1, f"warns until {until}")
+            yield _EVERY_TEAM, f"admission policy berth-{policy}", level
     if isinstance(plan.cluster, ClusterPlan):
         for owner, right, is_on in _cluster_switches(plan.cluster):
             yield owner, right, _Level(int(is_on), "on" if is_on else "off")
@@ -260,6 +268,11 @@ def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:
     exemptions = " with exemptions" if isolation.host_access and isolation.pod_security == "baseline" else ""
     level = isolation.pod_security + exemptions
     yield "Pod Security", _Level(_POD_SECURITY_LEVELS.index(level), level)
+    grace = isolation.max_grace
+    yield (
+        "grace period",
+        _Level(1 << 30, "unlimited, on machines of its own") if grace is None else _Level(grace, f"at most {grace} s"),
+    )
     yield "network", _Level(0, "closed") if isolation.egress is not None else _Level(1, "open")
 
 
