@@ -185,10 +185,18 @@ class _TeamStackBuilder:
     def _lint(self, path: FieldPath, plan: WorkloadPlan) -> None:
         """Report what `berth lint` reports: reasons why the objects would never be admitted or run."""
         documents = [ManifestDocument("", each) for each in manifests.workload_manifests(plan)]
-        for finding in lint_documents(documents, LintContext(self.fleet)):
+        for finding in lint_documents(documents, LintContext(self.fleet), beside=self._files_of(plan)):
             self.problems.entries += [
                 replace(each, path=path, place="") for each in finding.problems if each.code != NO_QUEUE_CODE
             ]
+
+    def _files_of(self, plan: WorkloadPlan) -> list[ManifestDocument]:
+        """Return the classes of secrets that the stack makes, and those that its workload names: they are checked."""
+        names = dict.fromkeys([*self.spec.secrets, *plan.pod.secrets])
+        place = {"namespace": self.team.namespace}
+        return [
+            ManifestDocument("", {"kind": "SecretProviderClass", "metadata": {"name": name, **place}}) for name in names
+        ]
 
 
 def _pod_with_files(plan: WorkloadPlan, spec: WorkloadSpec) -> Any:

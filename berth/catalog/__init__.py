@@ -23,6 +23,7 @@ from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, se
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
     DEFAULT_BOOT_DISK,
+    NETWORK_DEVICE_CLASSES,
     AttachableGpus,
     Availability,
     Confidence,
@@ -57,6 +58,7 @@ __all__ = [
     "CORES",
     "CPU",
     "DEFAULT_BOOT_DISK",
+    "NETWORK_DEVICE_CLASSES",
     "AcceleratorQuotas",
     "Allocatable",
     "AttachableGpus",

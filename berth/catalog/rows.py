@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -61,14 +61,23 @@ class Provisioning(Struct, frozen=True, kw_only=True):
         return tuple(model for model in _PROVISIONING_MODELS if self.availability(model) == "offered")
 
 
-_PROVISIONING_MODELS: tuple[ProvisioningModel, ...] = (
-    "on-demand",
-    "spot",
-    "reservation-any",
-    "reservation-specific",
-    "flex-start",
-    "queued",
-)
+_PROVISIONING_MODELS: tuple[ProvisioningModel, ...] = get_args(ProvisioningModel)
+
+
+NETWORK_DEVICE_CLASSES = ("mrdma.google.com", "netdev.google.com")
+"""The DeviceClasses of GKE's DRANET: interfaces with RDMA, and other interfaces."""
+
+
+class NetworkDevices(Struct, frozen=True, kw_only=True):
+    """Interfaces of a node that pods can claim, besides its first (GKE's autoscaler, `machinetypes/dranet.go`)."""
+
+    rdma: int = 0
+    other: int = 0
+
+    @property
+    def by_class(self) -> dict[str, int]:
+        """DeviceClass → devices of the node."""
+        return dict(zip(NETWORK_DEVICE_CLASSES, (self.rdma, self.other), strict=True))
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -95,6 +104,7 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     `boot_disk_types` are the allowed boot disks, empty if no source says. `accelerator_network_profile` is the value
     that GKE accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
+    Pods claim the node's `network_devices` then, None if no source tells how many.
 
     `topology_levels` are the node labels with a node's location, widest first; may be empty. `aggregate_type` (an
     acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) are needed to reserve such machines by the chip.
@@ -125,6 +135,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     fraction: int = 1
     confidential: tuple[str, ...] = ()
     dranet: bool = False
+    network_devices: NetworkDevices | None = None
     topology_levels: tuple[str, ...] = ()
     aggregate_type: str | None = None
     aggregate_family: str | None = None

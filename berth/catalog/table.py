@@ -17,6 +17,7 @@ from berth.catalog.rows import (
     GkeTaints,
     GpuDirect,
     Machine,
+    NetworkDevices,
     NodeLabelKeys,
     Provisioning,
 )
@@ -125,6 +126,8 @@ def _machine(name: str, row: _YamlRow) -> Machine:
         fields["topology_levels"] = tuple(_load_table()["topology_levels"][row["topology_levels"]])
     if "provisioning" in row:
         fields["provisioning"] = provisioning()[row["provisioning"]]
+    if "network_devices" in row:
+        fields["network_devices"] = NetworkDevices(**row["network_devices"])
     return Machine(name=name, **fields)
 
 

@@ -11,17 +11,21 @@ from msgspec.structs import replace
 from berth.diagnostics import Problem, Problems, Severity, format_path, join_words
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
+from berth.jobs.known_objects import KnownObjects
 from berth.jobs.namespaces import NamespaceDefaults, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
+from berth.lint.claims import check_claims
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import check_name, check_pod_group, check_refusals
-from berth.lint.pod_rules import check_pod_rules, check_resource_claims
+from berth.lint.pod_rules import check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
+from berth.lint.rollouts import check_rollout, warn_of_late_volumes
+from berth.lint.surroundings import check_surroundings
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
@@ -97,15 +101,22 @@ class Finding(Struct, frozen=True):
 
 
 def lint_documents(
-    documents: Iterable[ManifestDocument], context: LintContext, team: TeamPlan | None = None
+    documents: Iterable[ManifestDocument],
+    context: LintContext,
+    team: TeamPlan | None = None,
+    beside: Iterable[ManifestDocument] = (),
 ) -> Iterator[Finding]:
     """Yield one finding for each job and each ProvisioningRequest; other objects are skipped.
 
-    Objects without a namespace get that of `team`.
+    Objects without a namespace get that of `team`. `beside` are objects that the jobs find in their namespace.
     """
     all_documents = list(documents)
     defaults = namespace_defaults(context.plan, team.namespace if team is not None else "default")
     groups = PodGroups(all_documents, defaults)
+    context.claims, context.objects = (
+        context.claims.with_documents(all_documents),
+        KnownObjects([*all_documents, *beside]),
+    )
     for document in all_documents:
         for path, value in _objects(document.value):
             if get_nested(value, "kind") == PROVISIONING_REQUEST:
@@ -137,7 +148,8 @@ def _lint_jobs(
     for job in read_jobs(document.root_value(problems), defaults):
         read_problems = list(problems.entries)
         problems.entries.clear()
-        queue_name, admission = _check_job(context, groups.join(job), team)
+        submitted = context.claims.with_devices(groups.join(job))
+        queue_name, admission = _check_job(context, submitted, team)
         job_problems = Problems([*read_problems, *problems.entries])
         problems.entries.clear()
         yield _make_finding(
@@ -178,18 +190,21 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_pod_security(submitted)
     check_admission(submitted)
     check_pod_rules(submitted)
-    check_resource_claims(submitted)
     check_refusals(submitted)
     local_queues.check_priority(submitted)
     local_queues.warn_if_unread(submitted)
     if not job.pod_sets:
         return submitted.queue_name, ""
+    check_claims(submitted)
+    check_surroundings(submitted)
+    warn_of_late_volumes(submitted)
     faults_before = _count_faults(problems)
     machines.check_node_shapes(submitted)
     is_shaped = _count_faults(problems) == faults_before
     trial = try_admission(submitted, is_shaped=is_shaped)
     if trial is not None and is_shaped:
         machines.check_assigned_flavors(submitted, trial.flavors)
+        check_rollout(submitted)
     dws.check_queued_pods(submitted)
     return submitted.queue_name, trial.text if trial is not None else ""
 

@@ -69,7 +69,7 @@ def _check_node_identity(pods: JobPods, shape: NodeShape) -> None:
     """
     submitted = pods.submitted
     team = next((each for each in submitted.context.plan.teams if each.name == submitted.local_queue.team), None)
-    if team is None or not has_grants(team) or node_account(shape.pool) is not None:
+    if team is None or not has_grants(team, pods.template.value) or node_account(shape.pool) is not None:
         return
     message = (
         f"pods on the host network act as the nodes' service account, so the rights of team '{team.name}' "

@@ -1,4 +1,4 @@
-"""Rules for pod templates that do not depend on machines: limits, topology, Autopilot, resource claims.
+"""Rules for pod templates that do not depend on machines: limits, topology, Autopilot.
 
 Sources: Kubernetes docs, "Extended resources" (requests and limits are equal, and limits are written); Kueue docs,
 "Topology Aware Scheduling"; GKE docs, "Autopilot security capabilities".
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from berth.jobs.placement_fields import unread_topology
 from berth.jobs.pods import read_pod_spec
 from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.lint.fleet import SubmittedJob
@@ -69,6 +70,8 @@ def _containers(template: SourceValue) -> Iterator[SourceValue]:
 
 def _check_topology(job: SubmittedJob, template: SourceValue) -> None:
     """Report topology requests in a queue whose flavors have no topology, or no such level."""
+    for source, message in unread_topology(template):
+        source.fault("refused", f"Kueue refuses {source.path[-1]}: {message}")
     annotations = as_mapping(get_nested(template.value, "metadata", "annotations"))
     requested = [key for key in (*_LEVEL_KEYS, _UNCONSTRAINED) if key in annotations]
     if not requested:
@@ -103,19 +106,3 @@ def _autopilot_violations(template: SourceValue) -> Iterator[tuple[SourceValue, 
     for container in _containers(template):
         if get_nested(container.value, "securityContext", "privileged") is True:
             yield container.child("securityContext", {}).child("privileged", True), "privileged containers"
-
-
-def check_resource_claims(job: SubmittedJob) -> None:
-    """Report claims that Kueue cannot count, and warn that those it counts are not checked."""
-    kueue = job.context.plan.kueue
-    for template in job.job.templates:
-        claims = (read_pod_spec(template) or {}).get("resourceClaims")
-        if claims is None or not claims.value:
-            continue
-        if kueue is not None and not kueue.device_mappings:
-            remedy = "write kueue.resources.deviceClassMappings, or request an extended resource"
-            message = f"no device class is mapped to a resource, so Kueue never admits pods with claims; {remedy}"
-            claims.fault("not-covered", message)
-        else:
-            message = "its other requests are checked; not checked: the devices of its resource claims"
-            job.warn("not-checked", claims.path, message)

@@ -11,6 +11,7 @@ from typing import Final
 
 from berth.manifests import isolation, roles
 from berth.names import berth_labels
+from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.policies import (
     CAPABILITIES,
     DEFAULT_MAX_GRACE,
@@ -112,6 +113,8 @@ def namespace_manifests(team: TeamPlan, namespace_plan: NamespacePlan) -> Iterat
         yield "service-account", team_service_account(team, namespace_plan, team.identity)
         if team.identity.secrets:
             yield "secrets", secrets_volume(team, namespace_plan, team.identity)
+    for template in team.claim_templates:
+        yield f"claims-{template.name}", claim_template(team, namespace_plan, template)
     if team.groups:
         yield "submitters", roles.team_binding(roles.SUBMITTER, team.groups, namespace_plan.name, labels)
         if namespace_plan.serving:
@@ -129,6 +132,25 @@ def team_service_account(team: TeamPlan, namespace_plan: NamespacePlan, identity
         metadata["annotations"] = {ACCOUNT_ANNOTATION: identity.impersonates.email}
     account: Manifest = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
     return account if identity.api_token else {**account, "automountServiceAccountToken": False}
+
+
+def claim_template(team: TeamPlan, namespace_plan: NamespacePlan, template: ClaimTemplatePlan) -> Manifest:
+    """Return the ResourceClaimTemplate with which pods claim devices of their node (resource.k8s.io/v1)."""
+    request = {
+        "name": "devices",
+        # Kueue 0.19 does not admit claims of all devices (`pkg/dra/claims.go`).
+        "exactly": {
+            "deviceClassName": template.device_class,
+            "allocationMode": "ExactCount",
+            "count": template.count,
+        },
+    }
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": _metadata(team, namespace_plan, template.name),
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
 
 
 def secrets_volume(team: TeamPlan, namespace_plan: NamespacePlan, identity: IdentityPlan) -> Manifest:

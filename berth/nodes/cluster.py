@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from berth import catalog
 from berth.nodes.sources import NodeSource
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
@@ -36,9 +37,9 @@ def device_classes_of(source: NodeSource) -> dict[str, int | None]:
     network = source.node_pool.network if source.node_pool else None
     if network is None or network.accelerator_profile is None:
         return {}
-    table = _table()["network_devices"]
-    counts: dict[str, int] = table["machines"].get(source.machine_type.removesuffix("-nolssd"), {})
-    return {each: counts.get(each, 0 if counts else None) for each in table["device_classes"]}
+    row = catalog.machines().get(source.machine_type.removesuffix("-nolssd"))
+    devices = row.network_devices if row is not None else None
+    return dict.fromkeys(catalog.NETWORK_DEVICE_CLASSES) if devices is None else dict(devices.by_class)
 
 
 @cache

@@ -28,6 +28,41 @@ class TopologyPlan(Struct, frozen=True, kw_only=True):
     levels: tuple[str, ...]
 
 
+class NetworkDevicesPlan(Struct, frozen=True, kw_only=True):
+    """The network devices that pods claim from the DRA driver of a flavor's nodes (GKE managed DRANET).
+
+    `device_class` is the DeviceClass that GKE installs, and `resource` what one of its devices counts as in quotas. A
+    node with `accelerators` has `per_node` devices.
+    """
+
+    device_class: str
+    resource: str
+    per_node: int
+    accelerators: int
+
+    def claimed(self, accelerators: int) -> int:
+        """Return the devices of a pod with this many of a node's accelerators; 0 if they cannot be divided so."""
+        whole, rest = divmod(self.per_node * accelerators, self.accelerators)
+        return 0 if rest else whole
+
+    @property
+    def claim_sizes(self) -> tuple[int, ...]:
+        """The numbers of devices that one claim takes: those of a node, and those of one accelerator."""
+        return tuple(sorted({self.claimed(1), self.per_node} - {0}, reverse=True))
+
+
+class ClaimTemplatePlan(Struct, frozen=True, kw_only=True):
+    """A ResourceClaimTemplate in the namespaces of a team: a claim of `count` devices of a DeviceClass."""
+
+    device_class: str
+    count: int
+
+    @property
+    def name(self) -> str:
+        """Its name, such as `mrdma-8`."""
+        return f"{self.device_class.partition('.')[0]}-{self.count}"
+
+
 class FlavorPlan(Struct, frozen=True, kw_only=True):
     """A Kueue ResourceFlavor and the capacity of its pools.
 
@@ -36,7 +71,7 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     flavor without accelerators counts cores: its resource is cpu.
     `promised` is the sum of nominal quota over all cluster queues and cohorts; `oversubscription` the accepted factor
     (1: none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology are then
-    immutable. Every pod of the flavor gets its `tolerations`.
+    immutable. Every pod of the flavor gets its `tolerations`. `devices` are what its pods claim besides accelerators.
     """
 
     name: str
@@ -51,6 +86,7 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     oversubscription_reason: str | None = None
     pools: tuple[str, ...] = ()
     topology: str | None = None
+    devices: NetworkDevicesPlan | None = None
 
     @property
     def scale(self) -> int:

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from msgspec import Struct, field
 
 from berth.plan.gke import ServiceAccountPlan
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
+from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
 from berth.plan.policies import DEFAULT_MAX_GRACE
 from berth.spec.tenancy import TeamSettings
 
@@ -144,7 +144,7 @@ class TeamPlan(Struct, frozen=True, kw_only=True):
     `settings` are keys of the stack file as they are. `groups` are addresses of Google
     groups. `guaranteed` sums the nominal quota of the team's own queues; `ceiling` is the most that all its queues can
     use together, including borrowing. Both map flavor → accelerators. `labels` are on all objects of the team.
-    `formerly` is the name under which the team was created, if it was renamed.
+    `formerly` is the name under which the team was created, if it was renamed. `claim_templates` are in each namespace.
     """
 
     name: str
@@ -158,6 +158,7 @@ class TeamPlan(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str]
     settings: TeamSettings = NO_TEAM_SETTINGS
     formerly: str | None = None
+    claim_templates: tuple[ClaimTemplatePlan, ...] = ()
 
     @property
     def key(self) -> str:

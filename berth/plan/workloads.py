@@ -30,7 +30,8 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     `resources` are requests and limits alike: accelerators as counts, cpu in milli, memory in bytes. `node_selector`
     and `tolerations` are only those that nobody adds later. `restart_policy` None is left to the job's controller,
     `service_account` None to the namespace. Without a `command` the image's own runs. `annotations` are the pod's.
-    `configs` are ConfigMaps and `secrets` SecretProviderClasses of the namespace, which the pod sees as folders.
+    `claims` are ResourceClaimTemplates, one for each claim. `configs` are ConfigMaps and `secrets` are
+    SecretProviderClasses of the namespace, which the pod sees as folders.
     `template` is the team's own pod template (metadata and spec), to which the other fields are added; `image` and
     `command` may then be empty, which leaves those of the template.
     """
@@ -45,6 +46,7 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     restart_policy: str | None = None
     service_account: str | None = None
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+    claims: tuple[str, ...] = ()
     configs: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     template: Mapping[str, object] | None = None
@@ -191,11 +193,15 @@ class LeaderWorkerSetPlan(Struct, frozen=True, kw_only=True):
 
 
 class DeploymentPlan(Struct, frozen=True, kw_only=True):
-    """A Deployment of `replicas` pods; Kueue admits each pod by itself."""
+    """A Deployment of `replicas` pods; Kueue admits each pod by itself.
+
+    `stops_first`: an update stops a pod before it starts another, because the queue has no room for more pods.
+    """
 
     submission: SubmissionPlan
     pod: PodPlan
     replicas: int
+    stops_first: bool = False
 
     @property
     def pod_count(self) -> int:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import did_you_mean, join_quoted
+from berth.jobs.claims import Claims
 from berth.jobs.job_manifests import QUEUE_NAME, JobManifest, read_jobs
 from berth.jobs.pod_groups import NO_POD_GROUPS, PodGroups, group_name
 from berth.jobs.pod_set import PodSet
@@ -29,9 +30,14 @@ class Arrival(Struct, frozen=True):
     display_name: str
 
 
-def read_arrivals(manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroups = NO_POD_GROUPS) -> Iterator[Arrival]:
-    """Yield the jobs of one manifest; a pod group is submitted with its first Pod. Adds faults to the manifest."""
-    for job in read_jobs(manifest, fleet.namespaces):
+def read_arrivals(
+    manifest: SourceValue, fleet: SimulatedFleet, groups: PodGroups = NO_POD_GROUPS, claims: Claims | None = None
+) -> Iterator[Arrival]:
+    """Yield the jobs of one manifest; a pod group is submitted with its first Pod. Adds faults to the manifest.
+
+    `claims` are those of the fleet and of the manifests that are submitted together.
+    """
+    for job in map((claims or fleet.claims).with_devices, read_jobs(manifest, fleet.namespaces)):
         if _is_left_out(job, fleet) or not groups.is_first(job):
             continue
         queue, priority = _resolve_queue(job, fleet), _resolve_priority(job, fleet)

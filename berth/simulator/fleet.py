@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from berth.diagnostics import Problem, Problems
+from berth.jobs.claims import NO_CLAIMS, Claims
 from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults, namespace_defaults
 from berth.placement.kueue import ResourceFlavor
 from berth.plan.fleet import FleetPlan
@@ -38,6 +39,7 @@ class SimulatedFleet(Struct, frozen=True):
 
     `local_queues`: local queue → cluster queue. `queue_display_names` and `queue_owners`: cluster queue → its name in
     output, its owner. `accelerator_nouns`: flavor and resource → noun for its accelerators. `priorities` are by name.
+    `claims` are the devices that pods claim.
     """
 
     name: str
@@ -49,6 +51,7 @@ class SimulatedFleet(Struct, frozen=True):
     priorities: Mapping[str, int] = field(default_factory=dict[str, int])
     default_priority: int = 0
     integrations: Integrations = Integrations()
+    claims: Claims = NO_CLAIMS
     namespaces: NamespaceDefaults = NO_NAMESPACE_DEFAULTS
 
     def find_queue(self, name: str) -> str | None:
@@ -83,6 +86,7 @@ def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
         priorities={priority.name: priority.value for priority in plan.priorities},
         default_priority=next((priority.value for priority in plan.priorities if priority.default), 0),
         integrations=integrations(plan),
+        claims=Claims(plan),
         namespaces=namespace_defaults(plan),
     )
 
@@ -152,7 +156,10 @@ def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
         problems.warning("not-modelled", (), "fair sharing is not modelled: queues are simulated without their weights")
     for flavor in plan.flavors:
         if flavor.topology is not None:
-            message = f"topology is not modelled: jobs on flavor '{flavor.name}' are admitted by quota only"
+            message = (
+                f"jobs on flavor '{flavor.name}' are placed on empty nodes: what running jobs use of its topology is "
+                "not modelled"
+            )
             problems.warning("not-modelled", (), message)
     for queue in plan.cluster_queues:
         for local_queue in queue.local_queues:

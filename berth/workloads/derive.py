@@ -36,6 +36,7 @@ from berth.workloads.notes import workload_notes
 from berth.workloads.options import WorkloadOptions
 from berth.workloads.pod_templates import check_template
 from berth.workloads.pods import PodBuilder
+from berth.workloads.rollout import DEFAULT_STEP, rollout_steps, room_for
 from berth.workloads.run_duration import RUN_DURATION, run_limit
 from berth.workloads.target import WorkloadTarget, find_target
 
@@ -118,7 +119,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         exclusive = shape.is_multi_host and shape.flavor.topology is None
         return JobSetPlan(
             submission=self._submission(names.job_set_name_limit(replicated_job, replicas, pods)),
-            pod=self.pods.pod(),
+            pod=self.pods.pod(restart_policy="Never"),
             replicated_job=replicated_job,
             replicas=replicas,
             pods=pods,
@@ -189,10 +190,14 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _deployment(self) -> DeploymentPlan:
+        pod, replicas = self.pods.pod(), self.pods.pod_count()
+        steps = rollout_steps(replicas, DEFAULT_STEP, DEFAULT_STEP)
+        room = room_for(self.target.plan, self.target.queue, pod.resources, pod.node_selector)
         return DeploymentPlan(
             submission=self._submission(names.DEPLOYMENT_NAME_LIMIT),
-            pod=self.pods.pod(),
-            replicas=self.pods.pod_count(),
+            pod=pod,
+            replicas=replicas,
+            stops_first=steps is not None and room < replicas + steps[0],
         )
 
     def _provisioning_request(self) -> ProvisioningRequestPlan:

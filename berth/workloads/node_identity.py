@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from berth import catalog
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import COMPUTE_ENGINE_ACCOUNT
 from berth.plan.fleet import PoolPlan
 from berth.plan.teams import TeamPlan
 
+_FUSE = "gcsfuse.csi.storage.gke.io"
 
-def has_grants(team: TeamPlan) -> bool:
-    """Whether the team's pods have rights in Google Cloud that they could miss."""
+
+def has_grants(team: TeamPlan, template: object = None) -> bool:
+    """Whether the team's pods have rights in Google Cloud that they could miss; `template` is their pod template.
+
+    Cloud Storage FUSE mounts buckets as the pod's own account where the volume says so (GKE docs on its driver).
+    """
     identity = team.identity
-    return identity is not None and bool(
-        identity.roles or identity.buckets or identity.secrets or identity.impersonates is not None
-    )
+    if identity is None:
+        return False
+    volumes = as_list(as_mapping(as_mapping(template).get("spec")).get("volumes"))
+    drivers = [as_mapping(as_mapping(each).get("csi")) for each in volumes]
+    attributes = [as_mapping(each.get("volumeAttributes")) for each in drivers if each.get("driver") == _FUSE]
+    by_driver = bool(attributes) and all(each.get("hostNetworkPodKSA") == "true" for each in attributes)
+    has_buckets = bool(identity.buckets) and not by_driver
+    return bool(identity.roles or has_buckets or identity.secrets or identity.impersonates is not None)
 
 
 def node_account(pool: PoolPlan) -> str | None:

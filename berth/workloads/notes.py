@@ -128,7 +128,7 @@ def _slice_notes(target: WorkloadTarget, plan: JobSetPlan) -> Iterator[str]:
         account, pool = node_account(target.shape.pool), target.shape.pool
         if account is not None:
             yield f"Its pods act as the nodes' service account {account}, not as the team's."
-        elif has_grants(target.team):
+        elif has_grants(target.team, plan.pod.template):
             remedy = keep_identity_remedy(pool)
             yield f"Its pods act as the nodes' service account, without the team's rights: {remedy}."
 
@@ -144,6 +144,8 @@ def _kind_notes(plan: WorkloadPlan) -> Iterator[str]:
             yield f"The pods come from the ClusterTrainingRuntime '{plan.runtime}'; --runtime names another."
         case DeploymentPlan():
             yield "Kueue admits each pod separately; a pod without quota waits while the others serve."
+            if plan.stops_first:
+                yield "The queue has no room for more pods, so an update stops a pod before it starts another."
         case LeaderWorkerSetPlan():
             yield "Kueue admits each group separately; a group without quota waits while the others serve."
         case _:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.names import MAX_LABEL, shorten
+from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.nodes import Toleration
 from berth.plan.workloads import PodPlan
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
@@ -21,6 +22,8 @@ from berth.workloads.pod_resources import cores_memory, pod_cpu_and_memory
 from berth.workloads.pod_templates import accelerators_in, cpu_in, without_accelerators
 from berth.workloads.target import WorkloadTarget
 
+_WITHOUT_CLAIMS = ("provisioning-request", "trainjob")
+"""Kinds whose pods claim no devices: a request is for machines, and the pods of a TrainJob are its runtime's."""
 TPU_PORTS = (8471, 8080)
 """Ports over which the hosts of a slice, and the slices of a multislice, communicate."""
 
@@ -43,12 +46,13 @@ class PodBuilder(Struct, frozen=True):
         annotations: Mapping[str, str] = {}
         if self.kind != "provisioning-request":
             annotations = placement_annotations(self.target, shape.hosts if shape.is_tpu else self.pod_count())
+        resources = self._resources()
         # A template and a trainjob's runtime already have an image.
         is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
         return PodPlan(
             image=options.image or ("" if is_given else TRIAL_IMAGE),
             command=options.command or (() if is_given else TRIAL_COMMAND),
-            resources=self._resources(),
+            resources=resources,
             ports=options.ports or (TPU_PORTS if shape.is_tpu and self.kind == "jobset" else ()),
             node_selector=selector,
             tolerations=tolerations,
@@ -56,8 +60,19 @@ class PodBuilder(Struct, frozen=True):
             restart_policy=restart_policy,
             service_account=options.service_account or (identity.service_account if identity else None),
             annotations=annotations,
+            claims=() if self.kind in _WITHOUT_CLAIMS else self._claims(resources[shape.flavor.resource]),
             template=options.template,
         )
+
+    def _claims(self, accelerators: int) -> tuple[str, ...]:
+        """Name the templates of the claims for a pod's share of the network devices of its node."""
+        devices = self.target.shape.flavor.devices
+        wanted = devices.claimed(accelerators) if devices is not None else 0
+        if devices is None or not wanted:
+            return ()
+        size = next(each for each in devices.claim_sizes if wanted % each == 0)
+        template = ClaimTemplatePlan(device_class=devices.device_class, count=size)
+        return (template.name,) * (wanted // size)
 
     def _resources(self) -> dict[str, int]:
         """Return chips or GPUs with their share of cpu and memory, or cores with their memory.
@@ -79,6 +94,7 @@ class PodBuilder(Struct, frozen=True):
             command=command,
             resources=resources,
             annotations={},
+            claims=(),
             template=without_accelerators(pod.template),
         )
 

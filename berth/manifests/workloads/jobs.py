@@ -9,6 +9,7 @@ from typing import Final
 
 from berth.manifests.workloads.metadata import Manifest, optional, queued_object, unqueued_object
 from berth.manifests.workloads.pods import pod_template
+from berth.manifests.workloads.values import as_mapping
 from berth.names import TEAM_LABEL
 from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, SubmissionPlan
 
@@ -22,36 +23,60 @@ EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 def job(plan: JobPlan) -> Manifest:
     """Render a Job whose pods all run together; a pod that is evicted from its node does not count as failed."""
     indexed = plan.pods > 1
+    template = pod_template(plan.submission, plan.pod, subdomain=plan.submission.name if indexed else None)
     spec: Manifest = {
         "suspend": True,
         "parallelism": plan.pods,
         "completions": plan.pods,
         **({"completionMode": "Indexed"} if indexed else {}),
         **optional("backoffLimit", plan.backoff_limit),
-        **(_IGNORE_DISRUPTIONS if plan.pod.restart_policy == "Never" else {}),
-        "template": pod_template(plan.submission, plan.pod, subdomain=plan.submission.name if indexed else None),
+        **(_on_disruptions("Ignore") if _never_restarts(template) else {}),
+        "template": template,
     }
     return queued_object(JOB_API, "Job", plan.submission) | {"spec": spec}
 
 
-_IGNORE_DISRUPTIONS: Final[Manifest] = {
-    "podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+def _on_disruptions(action: str) -> Manifest:
+    """Return a pod failure policy for pods that are evicted from their node."""
+    return {"podFailurePolicy": {"rules": [{"action": action, "onPodConditions": [{"type": "DisruptionTarget"}]}]}}
+
+
+def _never_restarts(template: Manifest) -> bool:
+    """Whether the restart policy is Never, without which Kubernetes accepts no pod failure policy."""
+    return as_mapping(template["spec"]).get("restartPolicy") == "Never"
+
+
+_RESTART_UNCOUNTED: Final[Manifest] = {
+    "name": "disruption",
+    "action": "RestartJobSetAndIgnoreMaxRestarts",
+    "onJobFailureReasons": ["PodFailurePolicy"],
 }
-"""Pod failure policy, which Kubernetes accepts only with the restart policy Never."""
+"""A child job that its pod failure policy failed: the set starts again, and the restart does not count."""
 
 
 def job_set(plan: JobSetPlan) -> Manifest:
-    """Render a JobSet; its pods resolve each other through a service that JobSet creates."""
+    """Render a JobSet; its pods resolve each other through a service that JobSet creates.
+
+    The eviction of a pod from its node (maintenance, preemption of spot machines) restarts the set, and does not count
+    as one of its restarts (JobSet's KEP-262).
+    """
+    pods = pod_template(plan.submission, plan.pod)
+    is_counted = not _never_restarts(pods)
     template = {
         "parallelism": plan.pods,
         "completions": plan.pods,
         "backoffLimit": 0,
-        "template": pod_template(plan.submission, plan.pod),
+        **({} if is_counted else _on_disruptions("FailJob")),
+        "template": pods,
     }
     replicated = {"name": plan.replicated_job, "replicas": plan.replicas, "template": {"spec": template}}
     spec: Manifest = {
         "suspend": True,
-        "failurePolicy": {"maxRestarts": plan.max_restarts, **optional("restartStrategy", plan.restart_strategy)},
+        "failurePolicy": {
+            "maxRestarts": plan.max_restarts,
+            **optional("restartStrategy", plan.restart_strategy),
+            **optional("rules", None if is_counted else [dict(_RESTART_UNCOUNTED)]),
+        },
         "replicatedJobs": [replicated],
     }
     exclusive = {EXCLUSIVE_TOPOLOGY: plan.exclusive_topology} if plan.exclusive_topology else {}

@@ -60,7 +60,13 @@ def pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
     if plan.tolerations:
         spec["tolerations"] = [toleration(each) for each in plan.tolerations]
     volumes = {"volumes": list(_volumes(plan).values())} if _volumes(plan) else {}
-    return spec | {"containers": [_container(plan, container)]} | volumes
+    claims = [{"name": name, "resourceClaimTemplateName": template} for name, template in _claims(plan).items()]
+    return spec | optional("resourceClaims", claims or None) | {"containers": [_container(plan, container)]} | volumes
+
+
+def _claims(plan: PodPlan) -> dict[str, str]:
+    """Map the names of the pod's claims to their templates."""
+    return {f"{template}-{index}" if index else template: template for index, template in enumerate(plan.claims)}
 
 
 def _volumes(plan: PodPlan) -> dict[str, Manifest]:
@@ -94,7 +100,8 @@ def _container(plan: PodPlan, name: str) -> Manifest:
         container["command"] = list(plan.command)
     if plan.ports:
         container["ports"] = [{"containerPort": port} for port in plan.ports]
-    return container | {"resources": {"requests": dict(amounts), "limits": dict(amounts)}}
+    claims = optional("claims", [{"name": name} for name in _claims(plan)] or None)
+    return container | {"resources": {"requests": dict(amounts), "limits": dict(amounts), **claims}}
 
 
 # --- a team's own template --------------------------------------------------------------------------------------------
@@ -126,7 +133,10 @@ def _fill_template(template: Mapping[str, object], derived: Manifest, container:
     own = as_mapping(copy.deepcopy(dict(template)))
     spec, own_spec = dict(as_mapping(derived["spec"])), as_mapping(own["spec"])
     own_container = as_mapping(as_list(own_spec["containers"])[main_container(template)])
-    _fill_container(own_container, as_mapping(as_list(spec.pop("containers"))[0]), container)
+    derived_container = as_mapping(as_list(spec.pop("containers"))[0])
+    if "resourceClaims" in own_spec:  # what the template claims replaces what Berth would
+        as_mapping(derived_container["resources"]).pop("claims", None)
+    _fill_container(own_container, derived_container, container)
     for key in ("volumes", "tolerations"):
         written = as_list(own_spec.get(key))
         if added := [each for each in as_list(spec.pop(key, None)) if each not in written]:
@@ -154,6 +164,8 @@ def _fill_container(own: dict[str, Any], derived: Mapping[str, Any], required_na
         | as_mapping(resources.get(part))
         for part in ("requests", "limits")
     }
+    if "claims" in derived["resources"]:
+        own["resources"] |= {"claims": [*as_list(resources.get("claims")), *derived["resources"]["claims"]]}
 
 
 def _fill(own: Mapping[str, Any], derived: object) -> dict[str, Any]:

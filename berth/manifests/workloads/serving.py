@@ -13,6 +13,8 @@ from berth.plan.workloads import DeploymentPlan, LeaderWorkerSetPlan
 DEPLOYMENT_API: Final = "apps/v1"
 LEADER_WORKER_SET_API: Final = "leaderworkerset.x-k8s.io/v1"
 EXCLUSIVE_TOPOLOGY: Final = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+STOP_FIRST: Final[Manifest] = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+"""A strategy that stops a pod before it starts another."""
 _APP_LABEL: Final = "app.kubernetes.io/name"
 
 
@@ -23,6 +25,7 @@ def deployment(plan: DeploymentPlan) -> Manifest:
     spec: Manifest = {
         "replicas": plan.replicas,
         "selector": {"matchLabels": labels},
+        **({"strategy": STOP_FIRST} if plan.stops_first else {}),
         "template": pod_template(plan.submission, pod, labels=labels),
     }
     return queued_object(DEPLOYMENT_API, "Deployment", replace(plan.submission, annotations={})) | {"spec": spec}

@@ -18,7 +18,6 @@ from berth.plan.configuration import (
     AdmissionFairSharingPlan,
     ConfigurationPlan,
     CustomLabelPlan,
-    DeviceMappingPlan,
     ExpressionPlan,
     MetricsPlan,
     MultiKueueSettingsPlan,
@@ -27,9 +26,10 @@ from berth.plan.configuration import (
     SelectorPlan,
     TransformationPlan,
 )
-from berth.plan.kueue import KUEUE_NAMESPACE, ChartPlan
+from berth.plan.kueue import KUEUE_NAMESPACE, ChartPlan, NetworkDevicesPlan
 from berth.planner.cluster.serving import with_serving
 from berth.planner.context import PlanningContext
+from berth.planner.machines.network_devices import device_mappings
 from berth.planner.queueing.amounts import CPU
 from berth.planner.queueing.local_queues import managed_namespaces, serving_namespaces
 from berth.rules.kueue import gates
@@ -82,8 +82,10 @@ def _chart(
 # --- Kueue's own configuration ----------------------------------------------------------------------------------------
 
 
-def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
-    """Return Kueue's configuration; None if Kueue already exists in the cluster.
+def kueue_configuration(
+    context: PlanningContext, devices: Iterable[NetworkDevicesPlan | None] = ()
+) -> ConfigurationPlan | None:
+    """Return Kueue's configuration, which counts `devices` in quotas; None if Kueue already exists in the cluster.
 
     Turns on the feature gates that the configuration needs, for the release whose gates Berth knows.
     """
@@ -122,10 +124,7 @@ def kueue_configuration(context: PlanningContext) -> ConfigurationPlan | None:
         excluded_prefixes=excluded,
         quota_check=spec.resources.quota_check_strategy,
         transformations=tuple(_transformation(context, i, t) for i, t in enumerate(spec.resources.transformations)),
-        device_mappings=tuple(
-            DeviceMappingPlan(name=m.name, device_classes=m.device_class_names)
-            for m in spec.resources.device_class_mappings
-        ),
+        device_mappings=device_mappings(spec, devices),
         retain_finished_seconds=workload_retention.after_finished,
         retain_deactivated_seconds=workload_retention.after_deactivated_by_kueue,
         metrics=_metrics_plan(spec.metrics),

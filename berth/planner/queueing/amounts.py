@@ -79,13 +79,15 @@ def resource_quotas(
     """Return one quota per covered resource, derived from `limits` in accelerators, or in cores.
 
     `cpu` (milli) and `memory` (bytes) per accelerator override the machines' rates; of a flavor that counts cores only
-    `memory` does. A covered resource other than these and the flavor's accelerator has a quota of 0.
+    `memory` does. Network devices come with the accelerators of their node. Another covered resource has a quota of 0.
     """
     rates: dict[str, int | Fraction] = {
         flavor.resource: 1,
         CPU: MILLI if flavor.resource == CPU else flavor.cpu_per_accelerator if cpu is None else cpu,
         MEMORY: flavor.memory_per_accelerator if memory is None else memory,
     }
+    if (devices := flavor.devices) is not None:
+        rates[devices.resource] = Fraction(devices.per_node, devices.accelerators)
     resource_rates = tuple([(name, *rates.get(name, 0).as_integer_ratio()) for name in resources])
     return _cached_quotas(resource_rates, limits)
 

@@ -14,10 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, join_quoted
-from berth.plan.kueue import FlavorPlan, TopologyPlan
+from berth.plan.kueue import FlavorPlan, NetworkDevicesPlan, TopologyPlan
 from berth.plan.nodes import Bounds, Toleration
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import cpu_rate, memory_rate
+from berth.planner.machines.network_devices import flavor_devices
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing.node_labels import (
     INSTANCE_TYPE,
@@ -50,6 +51,8 @@ class FlavorGroup(Struct, frozen=True):
     """Milli-CPU per accelerator: the maximum over its machines."""
     memory_per_accelerator: Fraction
     """Bytes of memory per accelerator: the maximum over its machines; per core the minimum, which all of them have."""
+    devices: NetworkDevicesPlan | None = None
+    """The network devices that its pods claim."""
 
     @property
     def resource(self) -> str:
@@ -80,7 +83,9 @@ def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dic
         for pool in kind:
             groups.setdefault(pool.spec.flavor or default_name, []).append(pool)
     by_name = {
-        name: _flavor(name, group) for name, group in sorted(groups.items()) if _can_form_flavor(context, name, group)
+        name: _flavor(context, name, group)
+        for name, group in sorted(groups.items())
+        if _can_form_flavor(context, name, group)
     }
     for name in (
         () if context.spec.workers else sorted(context.spec.flavors)
@@ -146,7 +151,7 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
 # --- selection --------------------------------------------------------------------------------------------------------
 
 
-def _flavor(name: str, group: list[PlannedPool]) -> FlavorGroup:
+def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> FlavorGroup:
     first = group[0]
     labels = selecting_labels(first)
     shared_labels = [
@@ -164,6 +169,7 @@ def _flavor(name: str, group: list[PlannedPool]) -> FlavorGroup:
         tolerations=flavor_tolerations(group),
         capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
         unit=max(p.hardware.unit for p in group),
+        devices=flavor_devices(context, group),
         cpu_per_accelerator=max(cpu_rate(p.hardware) for p in group),
         memory_per_accelerator=(min if first.hardware.is_cpu else max)(memory_rate(p.hardware) for p in group),
     )
@@ -247,6 +253,7 @@ def flavor_plan(context: PlanningContext, flavor: FlavorGroup, guaranteed: int) 
         oversubscription_reason=flavor_spec.reason if flavor_spec else None,
         pools=tuple(p.name for p in flavor.pools),
         topology=flavor.topology.name if flavor.topology else None,
+        devices=flavor.devices,
     )
 
 

@@ -81,7 +81,9 @@ def flavor_requests(context: PlanningContext, owner: QuotaOwner, index: FlavorIn
 
 def covered_resources(requests: Iterable[FlavorQuotaRequest]) -> tuple[str, ...]:
     """Return the resources with quotas, in the order that Kueue requires to be the same everywhere."""
-    return (CPU, MEMORY, *sorted({request.flavor.resource for request in requests} - {CPU}))
+    flavors = [request.flavor for request in requests]
+    counted = {each.resource for each in flavors} | {each.devices.resource for each in flavors if each.devices}
+    return (CPU, MEMORY, *sorted(counted - {CPU}))
 
 
 def _flavor_request(

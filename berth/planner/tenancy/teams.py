@@ -13,6 +13,7 @@ from berth.names import TEAM_LABEL, is_shared_namespace
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext
+from berth.planner.machines.network_devices import claim_templates
 from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.local_queues import check_default_queues, team_namespaces
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
@@ -79,6 +80,7 @@ def _team(
         guaranteed=_guaranteed(name, queues, resource_of),
         ceiling={flavor: min(maximum, flavors[flavor].capacity.max) for flavor, maximum in ceiling.items()},
         labels={**_team_labels(context, name), TEAM_LABEL: name},
+        claim_templates=claim_templates(flavors[entry.flavor].devices for q in queues for entry in q.flavors),
     )
 
 

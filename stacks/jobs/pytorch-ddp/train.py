@@ -42,6 +42,7 @@ def train_in_processes() -> None:
     """Train from the last checkpoint to the last step."""
     dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     folder = pathlib.Path(os.environ.get("CHECKPOINT_DIR", "."))
+    folder.mkdir(parents=True, exist_ok=True)
     steps, every = int(os.environ.get("STEPS", "1000")), int(os.environ.get("CHECKPOINT_EVERY", "100"))
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(FEATURES, 32), nn.Tanh(), nn.Linear(32, 1)).to(device())

@@ -110,17 +110,15 @@ def test_a_group_smaller_than_a_slice_never_runs(folder: pathlib.Path) -> None:
     assert any("3 pods are not a whole number of 4x4 slices; write a multiple of 4" in line for line in lint(name))
 
 
-def test_claims_of_mapped_device_classes_are_named_as_unchecked(folder: pathlib.Path) -> None:
-    mapping = "{name: nvidia.com/gpu, deviceClassNames: [gpu.nvidia.com]}"
+def test_claims_of_mapped_device_classes_count_as_the_resource(folder: pathlib.Path) -> None:
+    mapping = "{name: nvidia.com/gpu, deviceClassNames: [gpu.example.com]}"
     edited(
         folder,
         "Pulumi.lab.yaml",
         ("    kueue:\n", f"    kueue:\n      resources: {{deviceClassMappings: [{mapping}]}}\n"),
     )
     lines = lint("kueue/dra-sample-dra-rct-job.yaml")
-    claim = "warning: Job/sample-dra-rct-job-: its other requests are checked; not checked: the devices of its resource"
-    assert f"kueue/dra-sample-dra-rct-job.yaml:35:7: {claim} claims" in lines
-    assert lines[-1].endswith("Job/sample-dra-rct-job-: samples/user-queue can admit it, no accelerators")
+    assert lines[-1].endswith("Job/sample-dra-rct-job-: samples/user-queue can admit it, 1 L4 of l4"), lines
 
 
 def test_pods_of_an_unknown_kind_start_outside_all_quota_where_kueue_does_not_manage_pods(

@@ -23,7 +23,9 @@ TEMPLATE: dict[str, Any] = {
                 "name": "train",
                 "image": "trainer:1",
                 "args": ["--steps", "100"],
-                "env": [{"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}}],
+                "env": [
+                    {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token", "optional": True}}}
+                ],
                 "resources": {"limits": {"google.com/tpu": 4}, "requests": {"memory": "32Gi"}},
                 "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
             },

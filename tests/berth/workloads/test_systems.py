@@ -14,6 +14,12 @@ EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 RUN_DURATION = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 
 
+UNCOUNTED = [
+    {"name": "disruption", "action": "RestartJobSetAndIgnoreMaxRestarts", "onJobFailureReasons": ["PodFailurePolicy"]}
+]
+"""The rule of JobSet's KEP-262 for a child job that its pod failure policy failed."""
+
+
 def replicated(job_set: dict[str, Any]) -> dict[str, Any]:
     (each,) = job_set["spec"]["replicatedJobs"]
     return each
@@ -41,7 +47,7 @@ def test_the_job_sets_of_one_two_and_three_slices(stack: str, slices: int) -> No
     assert metadata["labels"][QUEUE] == "multislice-queue"
     assert PRIORITY not in metadata["labels"]
     assert metadata["annotations"] == {EXCLUSIVE: "cloud.google.com/gke-nodepool"}
-    assert result["spec"]["failurePolicy"] == {"maxRestarts": 4}
+    assert result["spec"]["failurePolicy"] == {"maxRestarts": 4, "rules": UNCOUNTED}
     job = replicated(result)
     assert (job["name"], job["replicas"]) == ("slice", slices)
     of_job = job["template"]["spec"]
@@ -52,7 +58,7 @@ def test_the_job_sets_of_one_two_and_three_slices(stack: str, slices: int) -> No
     wanted = stack == "multislice" and slices > 1
     assert pod(result).get("hostNetwork", False) == wanted
     assert pod(result).get("dnsPolicy") == ("ClusterFirstWithHostNet" if wanted else None)
-    assert not {"restartPolicy", "nodeSelector", "tolerations"} & pod(result).keys()
+    assert not {"nodeSelector", "tolerations"} & pod(result).keys()
 
 
 def test_a_job_set_of_low_priority() -> None:
@@ -93,7 +99,11 @@ def test_the_job_sets_of_high_and_low_priority_training(name: str, priority: str
         PRIORITY: priority,
     }
     assert result["metadata"]["annotations"] == {EXCLUSIVE: "cloud.google.com/gke-nodepool"}
-    assert result["spec"]["failurePolicy"] == {"maxRestarts": 10, "restartStrategy": "BlockingRecreate"}
+    assert result["spec"]["failurePolicy"] == {
+        "maxRestarts": 10,
+        "restartStrategy": "BlockingRecreate",
+        "rules": UNCOUNTED,
+    }
     job = replicated(result)
     assert (job["replicas"], job["template"]["spec"]["parallelism"]) == (2, 4)
     assert job["template"]["spec"]["backoffLimit"] == 0
@@ -208,7 +218,7 @@ def test_the_job_sets_of_the_low_priority_queue() -> None:
     assert (job["name"], job["replicas"]) == ("worker", 1)
     spec = job["template"]["spec"]
     assert (spec["parallelism"], spec["completions"], spec["backoffLimit"]) == (2, 2, 0)
-    assert result["spec"]["failurePolicy"] == {"maxRestarts": 15}
+    assert result["spec"]["failurePolicy"] == {"maxRestarts": 15, "rules": UNCOUNTED}
     assert result["metadata"]["labels"][PRIORITY] == "default-priority-nonpreempting"
     assert "annotations" not in result["metadata"]
     assert requests(result) == {"cpu": "2", "memory": "10Gi", "nvidia.com/gpu": "2"}

@@ -1,7 +1,7 @@
 """Fine-tune a Gemma model with LoRA on all GPUs of one node, and continue from the last checkpoint after a restart.
 
 `accelerate launch` starts one process for each GPU. MODEL names the model on Hugging Face (its license must be accepted
-by the owner of HF_TOKEN), OUTPUT_DIR a folder that outlives the pod.
+by the owner of the token in the file HF_TOKEN_PATH), OUTPUT_DIR a folder that outlives the pod.
 """
 
 from __future__ import annotations

@@ -1,0 +1,118 @@
+"""Whether Kueue counts the devices that pods claim, and whether their nodes have them; pods that miss their network."""
+
+from __future__ import annotations
+
+from berth.diagnostics import did_you_mean, join_quoted
+from berth.jobs.claims import TEMPLATE_KIND
+from berth.jobs.pod_set import ObjectReference
+from berth.jobs.pods import read_pod_spec
+from berth.jobs.values import SourceValue, get_nested
+from berth.lint.fleet import SubmittedJob
+from berth.lint.job_pods import JobPods, list_job_pods
+from berth.manifests.workloads.values import as_list
+from berth.plan.kueue import ClaimTemplatePlan, FlavorPlan, NetworkDevicesPlan
+
+_API_REFUSES = "so the API server refuses its pods"
+
+
+def check_claims(job: SubmittedJob) -> None:
+    """Report claims that Kueue refuses or cannot count, and pods that leave the network of their nodes unused."""
+    for template in job.job.templates:
+        _check_references(template)
+    for pods in list_job_pods(job):
+        for claim in pods.pod_set.claims:
+            _check_claim(pods, claim)
+        _check_network(pods)
+
+
+def _check_references(template: SourceValue) -> None:
+    """Report containers that use a claim which the pod does not have."""
+    spec = read_pod_spec(template) or {}
+    listed = spec.get("resourceClaims")
+    names = [str(get_nested(each, "name")) for each in as_list(listed.value if listed is not None else None)]
+    for key in ("initContainers", "containers"):
+        for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
+            for position, used in enumerate(as_list(get_nested(container, "resources", "claims"))):
+                name = str(get_nested(used, "name"))
+                if name not in names:
+                    source = spec[key].child(index, None).child("resources", None).child("claims", None)
+                    hint = did_you_mean(name, names) or "; write the claim there"
+                    message = f"a container uses claim '{name}', which resourceClaims does not list, {_API_REFUSES}"
+                    source.child(position, used).fault("bad-claim", message + hint)
+
+
+def _check_claim(pods: JobPods, claim: ObjectReference) -> None:
+    job, source = pods.submitted, pods.at(claim.path)
+    claims, namespace = job.context.claims, job.local_queue.namespace
+    if claims.is_known and not claims.resource_of:
+        message = "no device class is mapped to a resource, so Kueue never admits pods with claims"
+        remedy = "write kueue.resources.deviceClassMappings, or request an extended resource"
+        source.fault("not-covered", f"{message}; {remedy}")
+        return
+    if claim.kind != TEMPLATE_KIND:
+        message = f"its pods share the ResourceClaim '{claim.name}': Kueue does not count its devices"
+        job.warn("not-checked", source.path, f"{message}, and they run only where those devices are")
+        return
+    if not claims.is_known:
+        message = (
+            "not checked: whether the configuration of Kueue, which the stack file does not say, counts its devices"
+        )
+        job.warn("not-checked", source.path, message)
+    known = claims.templates.get((namespace, claim.name))
+    if known is None:
+        names = [name for space, name in claims.templates if space == namespace]
+        if hint := did_you_mean(claim.name, names):
+            message = f"no ResourceClaimTemplate '{claim.name}' in namespace '{namespace}'{hint}"
+            source.fault("bad-claim", message)
+            return
+        known_names = f"; the platform has {join_quoted(names)}" if names else ""
+        message = (
+            f"not checked: whether '{namespace}' has the ResourceClaimTemplate '{claim.name}', which is not in the"
+        )
+        job.warn("not-checked", source.path, f"{message} files{known_names}")
+        return
+    if known.refusal:
+        message = f"ResourceClaimTemplate '{claim.name}' {known.refusal}, or Kueue never admits the job"
+        team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
+        same = [each.name for each in team.claim_templates if each.device_class in known.devices]
+        remedy = f"; or write resourceClaimTemplateName: {same[0]}, which the platform provides" if same else ""
+        source.fault("bad-claim", message + remedy)
+    if claims.is_known:
+        for device_class in known.devices.keys() - claims.resource_of.keys():
+            message = f"no resource counts devices of the class '{device_class}', so Kueue never admits the job"
+            remedy = "map the class in kueue.resources.deviceClassMappings of the platform's stack file"
+            source.fault("not-covered", f"{message}; {remedy}")
+
+
+def _check_network(pods: JobPods) -> None:
+    """Warn of several pods that claim none of the network devices that their nodes have."""
+    job = pods.submitted
+    devices = [each.devices for each in _flavors(pods) if each.devices is not None]
+    if devices and len(devices) == len(_flavors(pods)) and not pods.pod_set.claims and _needs_network(pods):
+        remedy = _remedy(pods, devices[0])
+        message = "its pods claim no network device, so they reach each other only over the node's first network"
+        job.warn("no-claim", pods.spec_field("containers").path, f"{message}; {remedy}")
+
+
+def _flavors(pods: JobPods) -> list[FlavorPlan]:
+    shapes = pods.submitted.context.node_shapes(pods.submitted.queue)
+    by_name = {shape.flavor.name: shape.flavor for shape in shapes if pods.pod_set.requests.get(shape.flavor.resource)}
+    return list(by_name.values())
+
+
+def _needs_network(pods: JobPods) -> bool:
+    """Whether pods use the network of nodes: GPUs of several nodes do, chips of one slice do not."""
+    shape = next(
+        each
+        for each in pods.submitted.context.node_shapes(pods.submitted.queue)
+        if pods.pod_set.requests.get(each.flavor.resource)
+    )
+    return pods.pod_set.count > (shape.hosts if shape.is_tpu else 1)
+
+
+def _remedy(pods: JobPods, devices: NetworkDevicesPlan) -> str:
+    resources = [shape.flavor.resource for shape in pods.submitted.context.node_shapes(pods.submitted.queue)]
+    number = max(pods.pod_set.requests.get(each, 0) for each in resources)
+    size = next(each for each in devices.claim_sizes if (devices.claimed(number) or devices.per_node) % each == 0)
+    name = ClaimTemplatePlan(device_class=devices.device_class, count=size).name
+    return f"write resourceClaims: [{{name: {name}, resourceClaimTemplateName: {name}}}]"

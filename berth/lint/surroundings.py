@@ -1,0 +1,263 @@
+"""What pods need around them, compared with what the plan grants and switches on: accounts, secrets, volumes, images.
+
+Objects that only a person can create, and grants that Berth does not make, are unknown. Sources: GKE docs on each
+storage driver (`surroundings.yaml`); Kubernetes docs on images, volumes and service accounts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from berth.diagnostics import did_you_mean, join_quoted
+from berth.jobs.pod_set import ObjectReference, PodVolume
+from berth.jobs.values import SourceValue, get_nested
+from berth.lint.fleet import SubmittedJob
+from berth.lint.job_pods import JobPods, list_job_pods
+from berth.manifests.workloads.values import as_list, as_mapping
+from berth.plan.teams import SECRETS, IdentityPlan, TeamPlan
+from berth.yaml_loader import load_table
+
+FUSE = "gcsfuse.csi.storage.gke.io"
+FUSE_ANNOTATION = "gke-gcsfuse/volumes"
+_SECRETS_DRIVER = "secrets-store-gke.csi.k8s.io"
+_READER_ROLES = ("roles/storage.objectViewer", "roles/storage.legacyObjectReader", "roles/storage.legacyBucketReader")
+_IMAGE = re.compile(
+    r"(?:[a-z0-9.-]+(?::\d+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,})?"
+)
+_REGISTRY = re.compile(r"(?:[a-z0-9-]+-docker\.pkg\.dev|(?:[a-z]+\.)?gcr\.io)/([^/]+(?:\.[a-z]+/[^/]+)?)/")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]|_")
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return load_table(Path(__file__).with_suffix(".yaml"))
+
+
+def check_surroundings(job: SubmittedJob) -> None:
+    """Report what the pods of a job need and do not get, and what Berth cannot know."""
+    team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
+    said: set[tuple[str, str]] = set()
+    for pods in list_job_pods(job):
+        for check in (_check_account, _check_secrets, _check_volumes, _check_mounts, _check_images):
+            for code, source, message in check(pods, team):
+                if (code, message) in said:
+                    continue
+                said.add((code, message))
+                if code.endswith("-unknown"):
+                    source.problems.unknown(code, source.path, message)
+                else:
+                    source.fault(code, message)
+
+
+_Findings = Iterator[tuple[str, SourceValue, str]]
+
+
+def _check_account(pods: JobPods, team: TeamPlan) -> _Findings:
+    """Check that the service account exists: the API server refuses pods without one."""
+    name, namespace = pods.pod_set.service_account, pods.submitted.local_queue.namespace
+    own = [team.identity.service_account] if team.identity is not None else []
+    if (
+        name is None
+        or name in ("default", *own)
+        or pods.submitted.context.objects.has("ServiceAccount", namespace, name)
+    ):
+        return
+    source = pods.spec_field("serviceAccountName")
+    if hint := did_you_mean(name, own):
+        yield "no-account", source, f"no service account '{name}' in namespace '{namespace}'{hint}"
+        return
+    what = f"the platform makes {join_quoted([*own, 'default'])}"
+    yield (
+        "account-unknown",
+        source,
+        f"not checked: whether '{namespace}' has the service account '{name}', which neither the platform nor "
+        f"the files make; {what}, and teams may make none",
+    )
+
+
+def _check_secrets(pods: JobPods, team: TeamPlan) -> _Findings:
+    """Check the Kubernetes Secrets that containers and volumes read: the platform makes none, and teams may not."""
+    namespace, identity = pods.submitted.local_queue.namespace, team.identity
+    for reference in _objects(pods, "Secret"):
+        if pods.submitted.context.objects.has("Secret", namespace, reference.name):
+            continue
+        remedy = _secret_remedy(reference.name, identity)
+        yield (
+            "secret-unknown",
+            pods.at(reference.path),
+            f"not checked: whether '{namespace}' has the Secret '{reference.name}', which neither the platform "
+            f"nor the files make, and teams may make none{remedy}",
+        )
+
+
+def _objects(pods: JobPods, kind: str) -> Iterator[ObjectReference]:
+    return (each for each in pods.pod_set.references if each.kind == kind and not each.optional)
+
+
+def _secret_remedy(name: str, identity: IdentityPlan | None) -> str:
+    granted = identity.secrets if identity is not None else ()
+    if not granted:
+        return "; write the secret of Secret Manager under identity.secrets of the team, and mount it"
+    file = next((each.file for each in granted if name in (each.secret, each.file)), granted[0].file)
+    return f"; mount the SecretProviderClass '{SECRETS}', in which the platform has the secret as the file '{file}'"
+
+
+def _check_volumes(pods: JobPods, team: TeamPlan) -> _Findings:
+    for volume in pods.pod_set.volumes:
+        source = pods.at(volume.path)
+        if volume.kind == "csi" and volume.target:
+            yield from _check_driver(pods, source, volume.target)
+            if volume.target == FUSE:
+                yield from _check_bucket(pods, team, volume)
+            elif volume.target == _SECRETS_DRIVER:
+                yield from _check_provider_class(pods, team, volume)
+        elif volume.kind == "ephemeral" and volume.target:
+            driver = _table()["storage_classes"].get(volume.target)
+            if driver is not None:
+                yield from _check_driver(pods, source, driver, f", which StorageClass '{volume.target}' needs,")
+            else:
+                message = f"not checked: whether the cluster has StorageClass '{volume.target}', which is not GKE's"
+                yield "driver-unknown", source, message
+
+
+def _check_driver(pods: JobPods, source: SourceValue, driver: str, of_class: str = "") -> _Findings:
+    """Check that the cluster has a storage driver."""
+    nodes = pods.submitted.context.nodes
+    if driver in nodes.storage_drivers:
+        return
+    row = _table()["drivers"].get(driver)
+    if row is None:
+        yield (
+            "driver-unknown",
+            source,
+            f"not checked: whether the cluster has the storage driver '{driver}', which is not GKE's",
+        )
+    elif nodes.open_reason is not None:
+        yield "driver-unknown", source, f"not checked: whether the cluster has '{driver}': {nodes.open_reason}"
+    else:
+        key = f"cluster.{row['key']}" if "key" in row else "the team's identity.secrets"
+        message = f"the driver '{driver}'{of_class} is off in this cluster, so its pods never start"
+        yield "no-driver", source, f"{message}; write {key} in the platform's stack file"
+
+
+def _check_bucket(pods: JobPods, team: TeamPlan, volume: PodVolume) -> _Findings:
+    """Check the annotation of Cloud Storage FUSE, and the rights on the bucket."""
+    annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
+    source = pods.at(volume.path)
+    if annotations.get(FUSE_ANNOTATION) != "true":
+        written = f"is {str(annotations[FUSE_ANNOTATION]).lower()}" if FUSE_ANNOTATION in annotations else "is missing"
+        message = f"the annotation {FUSE_ANNOTATION} of its pods {written}, so the volume is never mounted"
+        yield "no-fuse", source, f"{message}; write {FUSE_ANNOTATION}: 'true' in the metadata of the pod template"
+    attributes = _csi(pods, volume)
+    bucket = str(get_nested(attributes, "volumeAttributes", "bucketName") or "")
+    where = source.child("volumeAttributes", None).child("bucketName", bucket)
+    if not _BUCKET.fullmatch(bucket):
+        name = bucket.removeprefix("gs://").partition("/")[0]
+        remedy = f"write {name}" if _BUCKET.fullmatch(name) else "write the name of a bucket"
+        yield "bad-bucket", where, f"'{bucket}' is not the name of a bucket, so the volume is never mounted; {remedy}"
+        return
+    if bucket == "_":
+        return
+    identity = team.identity
+    role = identity.buckets.get(bucket) if identity is not None else None
+    account = pods.pod_set.service_account or "default"
+    if identity is None or role is None:
+        hint = did_you_mean(bucket, identity.buckets) if identity is not None else ""
+        remedy = (
+            hint or f"; write identity.buckets: {{{bucket}: roles/storage.objectUser}} in the team of the stack file"
+        )
+        message = (
+            f"not checked: whether its pods may use the bucket '{bucket}', which the platform does not grant{remedy}"
+        )
+        yield "bucket-unknown", where, message
+    elif account != identity.service_account:
+        message = f"not checked: whether the service account '{account}' may use the bucket '{bucket}'"
+        remedy = f"the platform grants it to '{identity.service_account}'; write that as serviceAccountName"
+        yield "bucket-unknown", where, f"{message}; {remedy}"
+    elif role in _READER_ROLES and get_nested(attributes, "readOnly") is not True:
+        message = f"not checked: whether its pods write to the bucket '{bucket}', where {role} lets them only read"
+        yield "bucket-unknown", where, f"{message}; write readOnly: true, or roles/storage.objectUser for the team"
+
+
+def _csi(pods: JobPods, volume: PodVolume) -> Mapping[str, object]:
+    value = pods.template.value
+    for step in volume.path:
+        value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
+    return as_mapping(value)
+
+
+def _check_provider_class(pods: JobPods, team: TeamPlan, volume: PodVolume) -> _Findings:
+    """Check the SecretProviderClass of a volume: the platform has one for teams with secrets."""
+    name = str(get_nested(_csi(pods, volume), "volumeAttributes", "secretProviderClass") or "")
+    namespace = pods.submitted.local_queue.namespace
+    source = pods.at(volume.path).child("volumeAttributes", None).child("secretProviderClass", name)
+    own = [SECRETS] if team.identity is not None and team.identity.secrets else []
+    if name in own or pods.submitted.context.objects.has("SecretProviderClass", namespace, name):
+        return
+    if name == SECRETS:
+        message = (
+            f"the platform has the SecretProviderClass '{name}' only for teams with secrets, and this team has none"
+        )
+        yield "no-secrets", source, f"{message}; write identity.secrets in the team of the stack file"
+    elif hint := did_you_mean(name, own):
+        yield "no-secrets", source, f"no SecretProviderClass '{name}' in namespace '{namespace}'{hint}"
+    else:
+        message = f"not checked: whether '{namespace}' has the SecretProviderClass '{name}'"
+        yield "secret-unknown", source, f"{message}, which is not in the files"
+
+
+def _check_mounts(pods: JobPods, team: TeamPlan) -> _Findings:
+    """Check that the pod has the volumes that its containers mount: otherwise the API server refuses it."""
+    volumes = [*(each.name for each in pods.pod_set.volumes), *_claimed_volumes(pods)]
+    for key in ("initContainers", "containers"):
+        for index, container in enumerate(as_list(get_nested(pods.template.value, "spec", key))):
+            for position, mount in enumerate(as_list(get_nested(container, "volumeMounts"))):
+                name = str(get_nested(mount, "name"))
+                if name not in volumes:
+                    message = (
+                        f"a container mounts '{name}', but its pods have no such volume: the API server refuses them"
+                    )
+                    remedy = did_you_mean(name, volumes) or "; write it under volumes"
+                    place = pods.at(("spec", key, index, "volumeMounts", position, "name"))
+                    yield "no-volume", place, message + remedy
+
+
+def _claimed_volumes(pods: JobPods) -> set[str]:
+    """Return the volumes from claim templates of a StatefulSet, a LeaderWorkerSet or a JobSet."""
+    spec = get_nested(pods.submitted.job.source.value, "spec")
+    templates = list(as_list(get_nested(spec, "volumeClaimTemplates")))
+    templates += as_list(get_nested(spec, "leaderWorkerTemplate", "volumeClaimTemplates"))
+    for policy in as_list(get_nested(spec, "volumeClaimPolicies")):
+        templates += as_list(get_nested(policy, "templates"))
+    return {str(get_nested(each, "metadata", "name")) for each in templates}
+
+
+def _check_images(pods: JobPods, team: TeamPlan) -> _Findings:
+    """Check the names of images, and whether nodes may pull those of other projects."""
+    plan = pods.submitted.context.plan
+    pulls = bool(as_list(get_nested(pods.template.value, "spec", "imagePullSecrets")))
+    for image in pods.pod_set.images:
+        source = _image_source(pods, image)
+        if not _IMAGE.fullmatch(image):
+            written = image if image else "nothing"
+            yield "bad-image", source, f"'{written}' is not the name of an image, so its pods never start"
+            continue
+        match = _REGISTRY.match(image)
+        project = match.group(1).replace("/", ":") if match else plan.project
+        if project == plan.project or pulls or project in _table()["public_projects"]:
+            continue
+        message = f"not checked: whether the nodes may pull from project '{project}'"
+        remedy = f"grant their service account roles/artifactregistry.reader there, or use an image of '{plan.project}'"
+        yield "image-unknown", source, f"{message}; {remedy}"
+
+
+def _image_source(pods: JobPods, image: str) -> SourceValue:
+    for key in ("containers", "initContainers"):
+        for index, container in enumerate(as_list(get_nested(pods.template.value, "spec", key))):
+            if get_nested(container, "image") == image:
+                return pods.at(("spec", key, index, "image"))
+    return pods.spec_field("containers")
