@@ -11,7 +11,8 @@ from berth.plan.gke import ClusterPlan
 
 _PROVISIONING = {"spot": "spot", "flex-start": "flex-start", "on-demand": "standard", "reservation": "standard"}
 """Capacity of a pool → GKE's label of how a machine is provisioned (system_labels.go of GKE's autoscaler)."""
-_UNNAMED_DRIVER = Unknown("GKE's label for a node without its driver is not documented")
+_UNNAMED_DRIVER = Unknown("GKE's label for a node without its driver is not documented", maybe_absent=True)
+_KEPT = Unknown("another tool created the node pool, which keeps what it chose", maybe_absent=True)
 _DRIVERS: dict[str, Fact] = {"default": "default", "latest": "latest", "disabled": _UNNAMED_DRIVER}
 _OS = {None: "cos", "COS_CONTAINERD": "cos", "UBUNTU_CONTAINERD": "ubuntu"}
 _CHOSEN_BY_GKE = Unknown("GKE chooses it when it creates the node pool")
@@ -40,9 +41,9 @@ def node_facts(plan: FleetPlan, source: NodeSource) -> dict[str, Fact]:
         "made_by_gke": _flag(by_gke),
         "autopilot": _flag(source.maker == "autopilot"),
         "os_distribution": _OS[settings.image_type] if settings else "cos" if by_gke else _NOT_STATED,
-        "boot_disk": (node_pool.settings.disk_type if node_pool else chosen) or _NOT_STATED,
-        "max_pods": str(source.max_pods) if source.max_pods else _CLUSTERS_OWN,
-        "vcpu": str(pool.vcpu) if pool.vcpu and source.priority == 1 else _NOT_STATED,
+        "boot_disk": _boot_disk(plan, source) or chosen or _NOT_STATED,
+        "max_pods": str(source.max_pods) if source.max_pods else _KEPT if source.is_adopted else _CLUSTERS_OWN,
+        "vcpu": str(vcpu) if (vcpu := machine.vcpu if machine else pool.vcpu) else _NOT_STATED,
         "memory_level": _memory_level(machine),
         "stack_type": "IPV4" if isinstance(plan.cluster, ClusterPlan) else _CLUSTERS_OWN,
         "private_node": _private_node(plan, source),
@@ -93,7 +94,21 @@ def _memory_level(machine: Machine | None) -> Fact:
     return str(int(machine.memory_gb * 1024 / 1000)) if machine and machine.memory_gb else _NOT_STATED
 
 
+def _boot_disk(plan: FleetPlan, source: NodeSource) -> Fact:
+    """Return the boot disk of a node pool, or of auto-provisioned nodes where the cluster's default suits them."""
+    if source.node_pool is not None:
+        return _KEPT if source.is_adopted else source.node_pool.settings.disk_type
+    cluster = plan.cluster
+    if source.maker != "auto-provisioned" or not isinstance(cluster, ClusterPlan) or cluster.auto_provisioning is None:
+        return None
+    allowed = source.machine.boot_disk_types if source.machine else ()
+    disk = cluster.auto_provisioning.disk_type
+    return disk if disk in allowed or not allowed else None
+
+
 def _private_node(plan: FleetPlan, source: NodeSource) -> Fact:
+    if source.is_adopted:
+        return _KEPT
     network = source.node_pool.network if source.node_pool else None
     if network is not None and network.private_nodes is not None:
         return "true" if network.private_nodes else "false"
@@ -103,6 +118,8 @@ def _private_node(plan: FleetPlan, source: NodeSource) -> Fact:
 
 
 def _image_streaming(plan: FleetPlan, source: NodeSource) -> Fact:
+    if source.is_adopted:
+        return _KEPT
     if source.node_pool is not None:
         return _flag(source.node_pool.image_streaming)
     if source.maker == "autopilot":
@@ -113,6 +130,8 @@ def _image_streaming(plan: FleetPlan, source: NodeSource) -> Fact:
 def _gpu_driver(source: NodeSource) -> Fact:
     if source.machine is None or source.machine.kind != "gpu":
         return None
+    if source.is_adopted:
+        return _KEPT
     if source.node_pool is not None:
         return _DRIVERS[source.node_pool.settings.driver_version]
     return _CHOSEN_BY_GKE
@@ -122,6 +141,8 @@ def _placement_group(source: NodeSource) -> Fact:
     """Return the group of nodes that are placed close to each other: the node pool's own name, as on real nodes."""
     if source.pool.grouped:
         return Unknown("GKE names it after the placement group that a pod selects")
+    if source.slices:
+        return Unknown("no source tells whether hosts of a slice have this label", maybe_absent=True)
     placement = source.node_pool.placement if source.node_pool else None
     if placement is not None and placement.type == "COMPACT" and placement.tpu_topology is None:
         return source.node_pools[0] if len(source.node_pools) == 1 else _CHOSEN_BY_GKE

@@ -21,6 +21,8 @@ from berth.plan.nodes import Taint
 
 DESCRIBED: Final = "the nodes belong to an existing cluster, of which the stack file states only a part"
 """Why labels, taints and resources of described nodes may be unknown."""
+ADOPTED: Final = "another tool created the node pool, with labels of its own"
+"""Why labels without a domain may be on the nodes of an adopted pool."""
 _MADE_TO_ORDER: Final = "GKE creates these nodes for the pods that wait for them, and labels them as the pods select"
 _EXISTING: Final = "the cluster is an existing one, of which the stack file states only a part"
 
@@ -80,6 +82,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             unknown_resources=resources.unknown,
             device_classes=device_classes_of(source),
             open_reason=_open_reason(plan, source),
+            kept_reason=ADOPTED if source.is_adopted else None,
         )
 
 

@@ -14,9 +14,10 @@ from berth.yaml_loader import load_table
 
 
 class Unknown(Struct, frozen=True):
-    """A fact that no source tells, and why."""
+    """A fact that no source tells, and why; `maybe_absent` if nodes may lack it."""
 
     why: str
+    maybe_absent: bool = False
 
 
 Fact = str | Unknown | None
@@ -88,7 +89,7 @@ def labels_of(facts: Mapping[str, Fact], written: Mapping[str, str], *, describe
         else:
             value = _value(row.value or "", facts)
             if isinstance(value, Unknown):
-                result.unknown[row.key] = value.why
+                (result.uncertain if value.maybe_absent else result.unknown)[row.key] = value.why
             elif value is not None:
                 result.known[row.key] = value
     return result

@@ -66,6 +66,8 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     `unknown_resources` maps a resource to why its amount is unknown; nodes have no others, unless `open_reason` is set:
     then the nodes may have labels, taints and resources that no source tells, for that reason.
 
+    `kept_reason` is set for a node pool that another tool created: it may have labels of that tool, without a domain.
+
     `device_classes` maps a DeviceClass to the devices of one node, None if unknown. `worker` is the cluster of the
     nodes in a fleet with workers (MultiKueue), whose `pool` is then `worker/pool`: a job runs in one cluster.
     """
@@ -90,6 +92,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     unknown_resources: Mapping[str, str] = field(default_factory=dict[str, str])
     device_classes: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     open_reason: str | None = None
+    kept_reason: str | None = None
     worker: str | None = None
 
     @property
@@ -109,7 +112,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
             return Label(present=None, why=self.uncertain_labels[key])
         if self.open_reason is not None:
             return Label(present=None, why=self.open_reason)
-        foreign = why_foreign(key)
+        foreign = why_foreign(key) or (self.kept_reason if "." not in key.partition("/")[0] else None)
         return Label(present=None, why=foreign) if foreign else ABSENT
 
     def amount(self, resource: str) -> int | None:

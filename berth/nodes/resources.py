@@ -62,7 +62,7 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
 
 def _hugepages(source: NodeSource) -> dict[str, int]:
     """Return the bytes of huge pages of each size that the node pool reserves."""
-    system = source.node_pool.settings.node_system_config if source.node_pool else None
+    system = source.node_pool.settings.node_system_config if source.node_pool and not source.is_adopted else None
     if system is None:
         return {}
     counts = {"hugepages-2Mi": system.hugepages.size_2m, "hugepages-1Gi": system.hugepages.size_1g}

@@ -42,6 +42,11 @@ class NodeSource(Struct, frozen=True, kw_only=True):
     block_ssds: int | None
     priority: int = 1
 
+    @property
+    def is_adopted(self) -> bool:
+        """Whether another tool created the node pool, which keeps settings of its nodes that the plan does not have."""
+        return self.node_pool is not None and bool(self.node_pool.adopted)
+
 
 def node_sources(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeSource]:
     """Yield the origins of a pool's nodes: one for each zone, and for each priority of its compute class."""
@@ -125,6 +130,8 @@ def _nodes_of_zone(pool: PoolPlan, zones: int) -> Bounds:
 
 def _max_pods(plan: FleetPlan, pool: PoolPlan, maker: Maker) -> int | None:
     """Return the pods per node; None where the existing cluster or GKE chooses it."""
+    if any(node_pool.adopted for node_pool in pool.node_pools):
+        return None
     written = pool.node_pools[0].settings.max_pods_per_node if pool.node_pools else None
     if written is not None:
         return written

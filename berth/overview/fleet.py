@@ -10,6 +10,7 @@ from berth.diagnostics import join_words
 from berth.document import Block, Cell, Heading, Lines, Note, Share, Table
 from berth.evaluate import Evaluation
 from berth.overview.cohorts import cohort_table
+from berth.overview.forms import form_lines
 from berth.overview.problems import all_problems, left_out_note
 from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
@@ -48,6 +49,7 @@ def _plan_blocks(plan: FleetPlan) -> Iterator[Block]:
     yield worker_table(plan)
     yield _network_table(plan)
     yield team_table(plan)
+    yield form_lines(plan)
     yield cohort_table(plan)
     if plan.cluster_queues:
         yield Lines("Who can preempt whom", preemption_lines(plan) or ["no queue can preempt jobs"])

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from berth.diagnostics import join_words
 from berth.document import Cell, Lines, Table
 from berth.overview.fleet import later_table, pool_table, preemption_lines, team_table, worker_table
+from berth.overview.forms import form_lines
 from berth.plan.fleet import FleetPlan
 from berth.plan.teams import QueueingPlan
 from berth.report.bars import flavor_charts, team_cohorts
@@ -39,7 +40,7 @@ def fleet_body(plan: FleetPlan) -> ReportBody:
         tree_caption=TREE_CAPTION,
         boxes=tree_boxes,
         matrices=preemption_matrices(plan),
-        relations=[Lines("As sentences", preemption_lines(plan))],
+        relations=[Lines("As sentences", preemption_lines(plan)), form_lines(plan)],
         pools=[
             replace(pool_table(plan), title="Pools and the source of their machines"),
             replace(worker_table(plan), title="Workers: capacity and share of the guarantees"),

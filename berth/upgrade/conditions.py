@@ -12,7 +12,7 @@ from berth.diagnostics import join_or, join_words
 from berth.plan.gke import NodePoolPlan
 from berth.upgrade.evidence import Evidence
 from berth.upgrade.job_conditions import judge_frameworks, judge_jobs
-from berth.upgrade.judgement import EXISTING, Judgement, Verdict, applies, is_not, listed, unknown
+from berth.upgrade.judgement import EXISTING, Applicability, Judgement, applies, is_not, listed, unknown
 
 Check = Callable[[Any, Evidence], Judgement]
 
@@ -21,12 +21,12 @@ def judge(asks: Mapping[str, Any], evidence: Evidence) -> Judgement:
     """Return whether all conditions hold; the first that does not, or else the first that is open, is the reason."""
     found = [_CHECKS[key](value, evidence) for key, value in asks.items() if key in _CHECKS]
     if not found:
-        return Judgement(Verdict.APPLIES, "every Kueue of this release does so")
-    for verdict in (Verdict.NOT, Verdict.UNKNOWN):
+        return Judgement(Applicability.APPLIES, "every Kueue of this release does so")
+    for verdict in (Applicability.NOT, Applicability.UNKNOWN):
         if (first := next((each for each in found if each.verdict == verdict), None)) is not None:
             return first
     objects = tuple(each for judgement in found for each in judgement.objects)
-    return Judgement(Verdict.APPLIES, "; ".join(dict.fromkeys(each.why for each in found)), objects)
+    return Judgement(Applicability.APPLIES, "; ".join(dict.fromkeys(each.why for each in found)), objects)
 
 
 def condition_names() -> frozenset[str]:

@@ -9,7 +9,7 @@ from berth.diagnostics import Problem, format_path, join_words
 from berth.document import Block, Heading, Line, Lines, Note, ProblemList
 from berth.text import pluralize
 from berth.upgrade.findings import GateTurn, Upgrade, UpgradeAction
-from berth.upgrade.judgement import Verdict
+from berth.upgrade.judgement import Applicability
 from berth.upgrade.steps import Step, steps_of
 from berth.versions.standing import Standing, describe_standing, standing
 
@@ -30,7 +30,7 @@ def upgrade_headline(upgrade: Upgrade) -> str:
         words = [f"{count} {phrase}" for count, phrase in zip(counts, _COUNTED.values(), strict=True) if count]
         parts.append(f"of {pluralize(len(required), 'required action')} {join_words(words)}")
     for becomes, words in (("opened", "OPENED"), ("closed", "closed")):
-        usable = sum(each.becomes == becomes and each.usable != Verdict.NOT for each in upgrade.holes)
+        usable = sum(each.becomes == becomes and each.usable != Applicability.NOT for each in upgrade.holes)
         if usable:
             parts.append(f"{pluralize(usable, 'known hole')} {'is' if usable == 1 else 'are'} {words}")
     if upgrade.breaks:
@@ -41,7 +41,7 @@ def upgrade_headline(upgrade: Upgrade) -> str:
     return "; ".join(parts)
 
 
-_COUNTED = {Verdict.APPLIES: "apply", Verdict.UNKNOWN: "may apply", Verdict.NOT: "do not"}
+_COUNTED = {Applicability.APPLIES: "apply", Applicability.UNKNOWN: "may apply", Applicability.NOT: "do not"}
 
 
 def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
@@ -53,8 +53,8 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     yield ProblemList("Faults of the stack with the new versions", upgrade.faults, everything=True)
     back = any(move.is_downgrade for move in upgrade.moves)
     titles = ("Taken back", "Taken back, and used perhaps: look") if back else ("Applies", "May apply: look")
-    for title, verdict in zip(titles, (Verdict.APPLIES, Verdict.UNKNOWN), strict=True):
-        found = [each for each in upgrade.of(verdict) if not (each.breaks and verdict == Verdict.APPLIES)]
+    for title, verdict in zip(titles, (Applicability.APPLIES, Applicability.UNKNOWN), strict=True):
+        found = [each for each in upgrade.of(verdict) if not (each.breaks and verdict == Applicability.APPLIES)]
         yield Lines(title, [_line(each) for each in found], whole=True)
     yield Lines("Jobs that must change", _job_lines(upgrade), whole=True)
     yield Lines("Defaults that turn", _turn_lines(upgrade.turns))
@@ -63,7 +63,7 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     yield ProblemList("New warnings", upgrade.warnings, everything=True)
     steps = steps_of(upgrade)
     yield Lines("Steps", [_step_line(number, step) for number, step in enumerate(steps, 1)], whole=True)
-    yield Lines("Does not apply", [_line(each) for each in upgrade.of(Verdict.NOT)], folded=False)
+    yield Lines("Does not apply", [_line(each) for each in upgrade.of(Applicability.NOT)], folded=False)
     if upgrade.source:
         others = f"; {pluralize(upgrade.others, 'object')} of other namespaces left out" if upgrade.others else ""
         yield Note([f"Read: {pluralize(upgrade.objects, 'object')} of {upgrade.source}{others}"])
@@ -73,11 +73,14 @@ def changed_versions(upgrade: Upgrade) -> Iterator[Block]:
     """Yield the part of an upgrade that a comparison of two stack files tells; `berth upgrade` has the whole."""
     yield Lines("Versions: unknown", list(upgrade.unlisted), whole=True)
     yield Lines("Versions: what breaks", [_line(each) for each in upgrade.breaking], whole=True)
-    for title, verdict in (("Versions: what applies", Verdict.APPLIES), ("Versions: what may apply", Verdict.UNKNOWN)):
+    for title, verdict in (
+        ("Versions: what applies", Applicability.APPLIES),
+        ("Versions: what may apply", Applicability.UNKNOWN),
+    ):
         found = [each for each in upgrade.of(verdict) if each.is_required and each not in upgrade.breaking]
         yield Lines(title, [_line(each) for each in found])
     usable = [
-        line for each, line in zip(upgrade.holes, _hole_lines(upgrade), strict=True) if each.usable != Verdict.NOT
+        line for each, line in zip(upgrade.holes, _hole_lines(upgrade), strict=True) if each.usable != Applicability.NOT
     ]
     yield Lines("Versions: known holes", usable)
 
@@ -90,8 +93,8 @@ def _standing(key: str, version: str) -> str:
 
 def _line(finding: UpgradeAction) -> Line:
     head = f"{finding.key} {finding.source}: {finding.says}"
-    below = [f"because {finding.why}" if finding.verdict == Verdict.APPLIES else finding.why]
-    if finding.do and finding.verdict != Verdict.NOT:
+    below = [f"because {finding.why}" if finding.verdict == Applicability.APPLIES else finding.why]
+    if finding.do and finding.verdict != Applicability.NOT:
         below.append(f"{finding.when}: {finding.do}")
     return head, *below
 
@@ -99,7 +102,7 @@ def _line(finding: UpgradeAction) -> Line:
 def _job_lines(upgrade: Upgrade) -> list[Line]:
     """Return the objects that must change, each with what to do."""
     tasks: dict[str, list[str]] = {}
-    for finding in upgrade.of(Verdict.APPLIES):
+    for finding in upgrade.of(Applicability.APPLIES):
         for name in finding.objects:
             tasks.setdefault(name, []).append(finding.do or finding.says)
     return [(name, *dict.fromkeys(todo)) for name, todo in tasks.items()]
@@ -133,8 +136,16 @@ def _hole_lines(upgrade: Upgrade) -> list[Line]:
     ]
 
 
-_HAPPENS = {Verdict.APPLIES: "can happen", Verdict.UNKNOWN: "may happen", Verdict.NOT: "cannot happen"}
-_USABLE = {Verdict.APPLIES: "can use it", Verdict.UNKNOWN: "may be able to use it", Verdict.NOT: "cannot use it"}
+_HAPPENS = {
+    Applicability.APPLIES: "can happen",
+    Applicability.UNKNOWN: "may happen",
+    Applicability.NOT: "cannot happen",
+}
+_USABLE = {
+    Applicability.APPLIES: "can use it",
+    Applicability.UNKNOWN: "may be able to use it",
+    Applicability.NOT: "cannot use it",
+}
 
 
 def _step_line(number: int, step: Step) -> Line:

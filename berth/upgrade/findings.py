@@ -13,7 +13,7 @@ from berth.plan.fleet import FleetPlan
 from berth.upgrade.conditions import judge
 from berth.upgrade.evidence import Evidence
 from berth.upgrade.holes import HoleChange, hole_changes
-from berth.upgrade.judgement import Verdict
+from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Key, Move, moves_between
 from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
 from berth.versions.fields import CrdChange, field_changes
@@ -32,7 +32,7 @@ class UpgradeAction(Struct, frozen=True, kw_only=True):
     name: str
     source: str
     says: str
-    verdict: Verdict
+    verdict: Applicability
     why: str
     do: str = ""
     when: str = "before"
@@ -69,14 +69,14 @@ class Upgrade(Struct, frozen=True, kw_only=True):
     objects: int = 0
     others: int = 0
 
-    def of(self, verdict: Verdict) -> tuple[UpgradeAction, ...]:
+    def of(self, verdict: Applicability) -> tuple[UpgradeAction, ...]:
         """Return the findings with a verdict."""
         return tuple(finding for finding in self.findings if finding.verdict == verdict)
 
     @property
     def breaking(self) -> tuple[UpgradeAction, ...]:
         """The findings that concern the stack and stop what runs."""
-        return tuple(finding for finding in self.of(Verdict.APPLIES) if finding.breaks)
+        return tuple(finding for finding in self.of(Applicability.APPLIES) if finding.breaks)
 
     @property
     def breaks(self) -> bool:
@@ -170,7 +170,7 @@ def _jobset_findings(move: Move) -> Iterator[UpgradeAction]:
             name=name,
             source=f"{crossed[0]}, #{change.releases[crossed[0]]}" if crossed else "chart of JobSet",
             says=change.says,
-            verdict=Verdict.APPLIES,
+            verdict=Applicability.APPLIES,
             why="the stack installs JobSet's chart",
             do="" if change.do == "nothing" else change.do,
         )
@@ -202,7 +202,7 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             name="no-downgrade",
             source="GKE's page on cluster upgrades",
             says="GKE does not downgrade the control plane to an older minor",
-            verdict=Verdict.APPLIES,
+            verdict=Applicability.APPLIES,
             why=f"the stack asks for {move.after} after {move.before}",
             do=f'keep version: "{move.before}", or create another cluster',
             breaks=True,

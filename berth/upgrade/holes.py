@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from berth.upgrade.conditions import judge
 from berth.upgrade.evidence import Evidence
-from berth.upgrade.judgement import Judgement, Verdict, is_not
+from berth.upgrade.judgement import Applicability, Judgement, is_not
 from berth.upgrade.moves import Move
 from berth.versions.changes import Hole, known_holes
 from berth.versions.gates import kueue_gates
@@ -30,7 +30,7 @@ class HoleChange(Struct, frozen=True):
     name: str
     says: str
     becomes: Literal["closed", "opened", "open"]
-    usable: Verdict
+    usable: Applicability
     why: str
     fixed_in: str
     chance: bool
@@ -70,7 +70,7 @@ def hole_changes(move: Move, evidence: Evidence) -> Iterator[HoleChange]:
             name, hole.says, becomes, judgement.verdict, judgement.why, hole.fixed_after(after), hole.chance
         )
         if becomes == "open":
-            left += [change] if judgement.verdict != Verdict.NOT else []
+            left += [change] if judgement.verdict != Applicability.NOT else []
         else:
             yield change
     yield from left

@@ -12,7 +12,7 @@ from berth.diagnostics import join_words
 from berth.upgrade.evidence import JobObject
 
 
-class Verdict(StrEnum):
+class Applicability(StrEnum):
     """Whether a change concerns a stack."""
 
     APPLIES = "applies"
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 class Judgement(Struct, frozen=True):
     """A verdict, the reason as a sentence without its full stop, and the objects that it is about."""
 
-    verdict: Verdict
+    verdict: Applicability
     why: str
     objects: tuple[JobObject, ...] = ()
 
@@ -36,17 +36,17 @@ _SEVERAL: Final = 3
 
 def applies(why: str, objects: Iterable[JobObject] = ()) -> Judgement:
     """Return the verdict that a change concerns the stack, or these objects."""
-    return Judgement(Verdict.APPLIES, why, tuple(objects))
+    return Judgement(Applicability.APPLIES, why, tuple(objects))
 
 
 def is_not(why: str) -> Judgement:
     """Return the verdict that a change does not concern the stack."""
-    return Judgement(Verdict.NOT, why)
+    return Judgement(Applicability.NOT, why)
 
 
 def unknown(why: str) -> Judgement:
     """Return the verdict that what was read does not tell whether a change concerns the stack."""
-    return Judgement(Verdict.UNKNOWN, why)
+    return Judgement(Applicability.UNKNOWN, why)
 
 
 def listed(names: list[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from berth.upgrade.findings import Upgrade
-from berth.upgrade.judgement import Verdict
+from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Move
 from berth.versions.numbers import parse_release
 
@@ -46,18 +46,18 @@ def _steps(upgrade: Upgrade) -> Iterator[Step]:
     )
     for move in upgrade.moves:
         yield from _of_move(move)
-    for finding in upgrade.of(Verdict.APPLIES):
+    for finding in upgrade.of(Applicability.APPLIES):
         if finding.do and finding.when == "after":
             yield Step(f"Afterwards, {finding.do}")
 
 
 def _preparations(upgrade: Upgrade) -> Iterator[Step]:
     """Yield what to find out and to do before the update."""
-    for verdict in (Verdict.UNKNOWN, Verdict.APPLIES):
+    for verdict in (Applicability.UNKNOWN, Applicability.APPLIES):
         for finding in upgrade.of(verdict):
             if not finding.do or finding.when != "before":
                 continue
-            if verdict == Verdict.UNKNOWN:
+            if verdict == Applicability.UNKNOWN:
                 yield Step(f"Find out whether {finding.name} applies (see above); if so, {finding.do}")
             else:
                 says = f"{finding.do[:1].upper()}{finding.do[1:]}"
@@ -68,7 +68,7 @@ def _preparations(upgrade: Upgrade) -> Iterator[Step]:
 
 def _better_release(upgrade: Upgrade, move: Move) -> Iterator[Step]:
     """Yield the patch to take in place of one that opens a hole, if the minor has one without it."""
-    opened = [each for each in upgrade.holes if each.becomes == "opened" and each.usable != Verdict.NOT]
+    opened = [each for each in upgrade.holes if each.becomes == "opened" and each.usable != Applicability.NOT]
     minor = move.after.rpartition(".")[0]
     fixes = [each.fixed_in for each in opened if each.fixed_in.rpartition(".")[0] == minor]
     if move.key == "kueue" and fixes:

@@ -15,6 +15,7 @@ from berth.rules.kueue import fleet_violations
 from berth.rules.kueue.rule import ObjectRef
 from berth.validation import advice, capacity, reachability
 from berth.validation.capacity import check_accelerator_addresses
+from berth.validation.eligibility import check_eligibility
 from berth.validation.multikueue import note_one_worker_per_job, worker_path
 from berth.validation.quota_claims import FleetQuotaClaims, collect_claims
 from berth.validation.resource_rates import check_resource_rates
@@ -43,6 +44,7 @@ COMPLETENESS_CHECKS: tuple[Check, ...] = (
     reachability.check_limits_reachable,
     reachability.check_queues_can_admit,
     check_resource_rates,
+    check_eligibility,
     advice.warn_idle_capacity,
     advice.warn_sharing,
     advice.warn_teams_without_queues,

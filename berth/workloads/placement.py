@@ -6,23 +6,37 @@ Source: Kueue docs, "Run workloads with topology-aware scheduling" (annotations 
 from __future__ import annotations
 
 from berth import catalog
+from berth.placement.forms import JobForm, kueue_flavors, queue_forms
 from berth.workloads.target import WorkloadTarget
 
 _PREFIX = "kueue.x-k8s.io/podset-"
 PREFERRED_TOPOLOGY = f"{_PREFIX}preferred-topology"
 SLICE_TOPOLOGY = f"{_PREFIX}slice-required-topology"
 SLICE_SIZE = f"{_PREFIX}slice-size"
+UNCONSTRAINED_TOPOLOGY = f"{_PREFIX}unconstrained-topology"
 
 
 def placement_annotations(target: WorkloadTarget, group_size: int) -> dict[str, str]:
     """Annotate pods that are placed in groups of `group_size`; no annotations if the flavor has no topology.
 
-    The hosts of a TPU slice must be in one node pool; GPU nodes are placed as close to each other as possible.
+    The hosts of a TPU slice must be in one node pool; GPU nodes are placed as close to each other as possible. A single
+    pod asks for any place where Kueue gives the flavor only to jobs that ask for a topology.
     """
     flavor = target.shape.flavor
     levels = next((each.levels for each in target.plan.topologies if each.name == flavor.topology), ())
-    if not levels or group_size == 1:
+    if not levels:
         return {}
+    if group_size == 1:
+        return {UNCONSTRAINED_TOPOLOGY: "true"} if _needs_request(target) else {}
     if target.shape.is_multi_host:
         return {SLICE_TOPOLOGY: catalog.labels().nodepool, SLICE_SIZE: str(group_size)}
     return {PREFERRED_TOPOLOGY: levels[0]}
+
+
+def _needs_request(target: WorkloadTarget) -> bool:
+    """Return whether Kueue refuses the flavor to jobs without a topology request."""
+    plan = target.plan
+    forms = queue_forms(
+        target.queue, {flavor.name: flavor for flavor in plan.flavors}, kueue_flavors(plan.flavors, plan.topologies)
+    )
+    return JobForm.PLAIN not in forms[target.shape.flavor.name]

@@ -90,7 +90,8 @@ def _select_shapes(all_shapes: list[NodeShape], flavor: str | None, problems: Pr
 def _compatibility_key(shape: NodeShape) -> tuple[object, ...]:
     """A key that is equal for shapes that can run the same pods."""
     flavor, pool = shape.flavor, shape.pool
-    return (flavor.resource, pool.accelerator, pool.topology, shape.hosts, flavor.devices)
+    has_topology = flavor.topology is not None  # Kueue gives such a flavor only to jobs that ask for a topology
+    return (flavor.resource, pool.accelerator, pool.topology, shape.hosts, flavor.devices, has_topology)
 
 
 def _report_unknown(problems: Problems, argument: str, message: str, word: str, known: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ from berth.cli.arguments import problem_as_json
 from berth.cost.fleet import FleetCost
 from berth.evaluate import Evaluation
 from berth.overview.fleet import priority_machine, provisioning_model
+from berth.overview.forms import form_ceilings
 from berth.plan.capacity import HeldPlan
 from berth.plan.compute_classes import ComputeClassPlan
 from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
@@ -33,7 +34,7 @@ def fleet_plan_as_json(evaluation: Evaluation, cost: FleetCost | None = None) ->
         "flavors": [_flavor(f) for f in plan.flavors] if plan else [],
         "cohorts": _cohorts(plan) if plan else [],
         "computeClasses": [_compute_class(c) for p in clusters for c in p.compute_classes],
-        "clusterQueues": [_cluster_queue(q) for q in plan.cluster_queues] if plan else [],
+        "clusterQueues": _cluster_queues(plan) if plan else [],
         "teams": [_team(t) for t in plan.teams] if plan else [],
         "networks": [each for p in clusters for each in _networks(p)],
         "workers": [_worker(each) for each in plan.workers] if plan else [],
@@ -99,7 +100,14 @@ def _flavor(flavor: FlavorPlan) -> dict[str, Any]:
     }
 
 
-def _cluster_queue(queue: ClusterQueuePlan) -> dict[str, Any]:
+def _cluster_queues(plan: FleetPlan) -> list[dict[str, Any]]:
+    by_queue: dict[str, list[dict[str, Any]]] = {}
+    for each in form_ceilings(plan):
+        by_queue.setdefault(each.queue, []).append({"form": each.form, "ceiling": each.ceiling})
+    return [_cluster_queue(queue, by_queue.get(queue.name, [])) for queue in plan.cluster_queues]
+
+
+def _cluster_queue(queue: ClusterQueuePlan, form_ceilings_of: list[dict[str, Any]]) -> dict[str, Any]:
     preemption = queue.preemption
     return {
         "name": queue.name,
@@ -113,6 +121,7 @@ def _cluster_queue(queue: ClusterQueuePlan) -> dict[str, Any]:
             "borrowWithinCohort": preemption.borrow_within_cohort or "Never",
         },
         "quotas": [_quota(entry.flavor, quota) for entry in queue.flavors for quota in entry.quotas],
+        "formCeilings": form_ceilings_of,
     }
 
 

@@ -117,3 +117,17 @@ def test_more_pods_and_huge_pages_leave_less() -> None:
     assert group.allocatable["hugepages-1Gi"] == 2 * 2**30
     assert group.allocatable["memory"] == plain.allocatable["memory"] - 3 * 2**30
     assert plain.amount("hugepages-1Gi") == 0
+
+
+def test_an_adopted_pool_keeps_what_its_creation_chose() -> None:
+    """Disk, streaming, driver and pods per node are not in the plan, and labels of the other tool may be there."""
+    written = {"machineType": "g2-standard-24", "nodes": 2, "zone": "us-central1-a"}
+    plain = pool_group(written, "us-central1", {})
+    adopted = pool_group({**written, "adopted": True, "nodePoolName": "theirs"}, "us-central1", {})
+    kept = ("cloud.google.com/gke-boot-disk", "cloud.google.com/gke-image-streaming", "cloud.google.com/private-node")
+    for key in (*kept, "cloud.google.com/gke-gpu-driver-version", "cloud.google.com/gke-max-pods-per-node"):
+        assert not plain.label(key).is_unknown
+        assert adopted.label(key).present is None
+    assert (plain.label("tier").present, adopted.label("tier").present) == (False, None)
+    assert adopted.label("cloud.google.com/gke-spot").present is False
+    assert (plain.amount("pods"), adopted.amount("pods")) == (110, None)

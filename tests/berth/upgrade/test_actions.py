@@ -11,7 +11,7 @@ from berth.jobs.files import ManifestDocument
 from berth.upgrade.conditions import condition_names
 from berth.upgrade.evidence import Evidence, objects_of
 from berth.upgrade.findings import Upgrade, UpgradeAction, upgrade_by
-from berth.upgrade.judgement import Verdict
+from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Move
 from berth.versions.changes import gke_changes, known_holes, other_changes, required_actions
 from berth.yaml_loader import load_table
@@ -31,15 +31,15 @@ def upgrade_of_row(row: dict[str, Any]) -> Upgrade:
     return upgrade_by((Move("kueue", before, after),), plan, Evidence(plan, None, objects, "jobs.yaml"))
 
 
-def required(upgrade: Upgrade, verdict: Verdict) -> list[str]:
+def required(upgrade: Upgrade, verdict: Applicability) -> list[str]:
     return sorted(each.name for each in upgrade.of(verdict) if each.is_required)
 
 
 @pytest.mark.parametrize("row", STACKS, ids=lambda row: row["stack"].replace(" ", "-"))
 def test_the_actions_of_a_stack_are(row: dict[str, Any]) -> None:
     upgrade = upgrade_of_row(row)
-    assert required(upgrade, Verdict.APPLIES) == sorted(row["applies"])
-    assert required(upgrade, Verdict.UNKNOWN) == sorted(set(row["open"]) - set(row.get("not_of", [])))
+    assert required(upgrade, Applicability.APPLIES) == sorted(row["applies"])
+    assert required(upgrade, Applicability.UNKNOWN) == sorted(set(row["open"]) - set(row.get("not_of", [])))
     assert upgrade.breaks == row.get("breaks", False)
 
 
@@ -54,8 +54,8 @@ def test_each_action_of_a_release_is_found_by_some_stack_and_silent_for_another(
     found, silent = set[str](), set[str]()
     for row in STACKS:
         upgrade = upgrade_of_row(row)
-        found |= {each.name for each in upgrade.findings if each.verdict != Verdict.NOT}
-        silent |= {each.name for each in upgrade.of(Verdict.NOT)}
+        found |= {each.name for each in upgrade.findings if each.verdict != Applicability.NOT}
+        silent |= {each.name for each in upgrade.of(Applicability.NOT)}
     assert names <= found
     open_for_all = {"slice-sizes", "no-v1beta1", "negative-subgroup-count"}  # no file tells what a cluster has
     assert names - silent <= open_for_all
@@ -113,7 +113,7 @@ def test_what_a_minor_of_gke_breaks_is_found(
     plan = small.run_planner(small.fleet_with(pool)).plan
     objects, _ = objects_of([ManifestDocument("jobs.yaml", value) for value in jobs], plan)
     upgrade = upgrade_by((Move("gke", "1.33", "1.36"),), plan, Evidence(plan, None, objects, "jobs.yaml"))
-    assert names_of(upgrade.of(Verdict.APPLIES)) == applies
+    assert names_of(upgrade.of(Applicability.APPLIES)) == applies
     assert upgrade.breaks == bool(applies - {"external-ips"})
     before_35 = upgrade_by((Move("gke", "1.33", "1.34"),), plan, Evidence(plan, None, objects))
     assert before_35.findings == ()

@@ -84,6 +84,7 @@ SHAPE = record(
             name=TEXT, teams=listed(TEXT), cohort=TEXT_OR_NULL, strategy=TEXT, priority=TEXT_OR_NULL,
             preemption=record(withinClusterQueue=TEXT, reclaimWithinCohort=TEXT, borrowWithinCohort=TEXT),
             quotas=listed(QUOTA),
+            formCeilings=listed(record(form={"enum": ["topology", "plain"]}, ceiling=COUNTS)),
         )
     ),
     networks=listed(
