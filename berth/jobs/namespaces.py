@@ -32,7 +32,7 @@ def _object_in(value: object, namespace: str) -> object:
     """Return an object with a namespace; anything without a kind and metadata as it is."""
     fields = as_mapping(value)
     metadata = fields.get("metadata")
-    if "kind" not in fields or not isinstance(metadata, dict) or "namespace" in metadata:
+    if "kind" not in fields or not as_mapping(metadata) or "namespace" in as_mapping(metadata):
         return value
     return {**fields, "metadata": {**as_mapping(metadata), "namespace": namespace}}
 

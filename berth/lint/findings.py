@@ -16,7 +16,9 @@ from berth.jobs.namespaces import NamespaceDefaults, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.lint import dws, local_queues, machines
-from berth.lint.claims import check_claims
+from berth.lint.around_pods.claims import check_claims
+from berth.lint.around_pods.rollouts import check_rollout, warn_of_late_volumes
+from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import check_name, check_pod_group, check_refusals
 from berth.lint.likely_queue import LikelyQueue, likely_queue
@@ -24,8 +26,6 @@ from berth.lint.pod_rules import check_limits, check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
-from berth.lint.rollouts import check_rollout, warn_of_late_volumes
-from berth.lint.surroundings import check_surroundings
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
