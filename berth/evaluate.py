@@ -57,6 +57,11 @@ class Evaluation(Struct, frozen=True):
         return tuple(p for p in self.problems if p.severity == Severity.WARNING)
 
     @property
+    def unknown_releases(self) -> tuple[Problem, ...]:
+        """Warnings of releases that no table has: what is answered about jobs holds for the releases that are known."""
+        return tuple(problem for problem in self.warnings if problem.code == "version-unknown")
+
+    @property
     def notes(self) -> tuple[Problem, ...]:
         """Assumptions of the plan."""
         return tuple(p for p in self.problems if p.severity == Severity.NOTE)

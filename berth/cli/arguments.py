@@ -12,7 +12,7 @@ import typer
 import yaml
 
 from berth.cli import terminal
-from berth.diagnostics import Problem, format_path
+from berth.diagnostics import Problem, format_path, printable
 from berth.diagnostics.listing import count_problems
 from berth.document import Document
 from berth.document.text import problem_lines, render_text
@@ -92,7 +92,7 @@ def exit_with_problems(problems: Iterable[Problem]) -> NoReturn:
 
 def exit_with_error(error: object) -> NoReturn:
     """Print an error that has no place in a file on stderr, and exit 1."""
-    typer.echo(f"{error}", err=True)
+    typer.echo("\n".join(map(printable, f"{error}".splitlines())), err=True)
     raise typer.Exit(EXIT_FAULTS)
 
 

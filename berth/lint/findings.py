@@ -16,6 +16,7 @@ from berth.jobs.namespaces import NamespaceDefaults, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.lint import dws, local_queues, machines
+from berth.lint.admission import check_admission
 from berth.lint.around_pods.claims import check_claims
 from berth.lint.around_pods.rollouts import check_rollout, warn_of_late_volumes
 from berth.lint.around_pods.surroundings import check_surroundings
@@ -191,6 +192,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     if local_queue is not None:
         local_queues.warn_if_held(submitted)
     check_pod_security(submitted)
+    check_admission(submitted)
     check_refusals(submitted)
     if not likely.is_only:
         check_limits(submitted)

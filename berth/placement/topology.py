@@ -75,7 +75,7 @@ def _leaves(classes: Iterable[NodeClass], flavor: ResourceFlavor, pods: int) -> 
         if each.matches(flavor.node_labels) is True and all(
             each.label(level).present is True for level in flavor.levels or ()
         ):
-            amounts = dict(each.group.allocatable)
+            amounts = dict(each.amounts)
             yield from (Leaf(each, number, dict(amounts)) for number in range(min(each.count, pods)))
 
 
@@ -89,6 +89,8 @@ def _place(
     slice_level = request.slice_level if request is not None and request.slice_level else levels[-1]
     size = request.slice_size if request is not None and request.slice_size else 1
     at, slice_at = levels.index(level), levels.index(slice_level)
+    if size > pod_set.count:
+        return [], f"a slice has {size} pods, and they are {pod_set.count}"
     if at > slice_at:
         return [], f"a slice stays in one {slice_level}, which is wider than the {level} of all its pods"
     free_choice = request is None or not (request.required or request.preferred)
@@ -106,7 +108,7 @@ def _place(
         most = whole if request and request.required else sum(each.slices for each in by_level[0])
         unit = "pods" if size == 1 else f"slices of {size} pods"
         where = f"one {level}" if request and request.required else "its nodes"
-        return [], f"Kueue finds room for {most} of its {wanted} {unit} in {where}"
+        return [], f"there is room for {most} of its {wanted} {unit} in {where}"
     unknown = [each for each in levels[: at + 1] if _is_unknown(each, leaves)]
     if (
         request
@@ -134,7 +136,7 @@ def _capacity(pod_set: PodSet, flavor: ResourceFlavor, leaf: Leaf, needs: dict[s
     counts = [
         leaf.free.get(resource, 0) // amount
         for resource, amount in needs.items()
-        if amount and (resource in leaf.free or node.group.amount(resource) is not None)
+        if amount and (resource in leaf.free or node.amount(resource) is not None)
     ]
     return max(0, min(counts, default=pod_set.count))
 

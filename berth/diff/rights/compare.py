@@ -17,10 +17,12 @@ from berth.diff.kinds import ChangeKind
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
+from berth.plan.policies import NEW_POLICIES
 from berth.plan.teams import QueueingPlan, TeamPlan
 
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 _FLEET, OF_CLUSTER, _NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
+_EVERY_TEAM = "every team"
 SHARED_WITH, SECURITY_GROUP, AUTHORIZED_NETWORK = "shared with project", "security group", "authorized network"
 PUBLIC_ENDPOINT, IP_ENDPOINT, DNS_ENDPOINT = "public endpoint", "IP endpoint", "DNS endpoint"
 ROLE, SERVING = "role", "serving in namespace"
@@ -218,6 +220,7 @@ def reservation_owner(key: str) -> str:
 def _team_grants(team: TeamPlan) -> Iterator[tuple[str, dict[str, str]]]:
     yield "group", _named(team.groups)
     yield "service type", _named(team.isolation.service_types)
+    yield "volume type", _named(team.settings.volume_types)
     yield SERVING, _named(each.name for each in team.namespaces if each.serving)
     yield (
         EGRESS,
@@ -258,6 +261,11 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
 
 
 def _levels(plan: FleetPlan) -> Iterator[_Right]:
+    if plan.policies is not None:
+        for policy in NEW_POLICIES:
+            until = plan.policies.audited.get(policy)
+            level = _Level(0, "refuses") if until is None else _Level(1, f"warns until {until}")
+            yield _EVERY_TEAM, f"admission policy berth-{policy}", level
     if isinstance(plan.cluster, ClusterPlan):
         for owner, right, is_on in _cluster_switches(plan.cluster):
             yield owner, right, _Level(int(is_on), "on" if is_on else "off")
@@ -270,6 +278,11 @@ def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:
     exemptions = " with exemptions" if isolation.host_access and isolation.pod_security == "baseline" else ""
     level = isolation.pod_security + exemptions
     yield "Pod Security", _Level(_POD_SECURITY_LEVELS.index(level), level)
+    grace = isolation.max_grace
+    yield (
+        "grace period",
+        _Level(1 << 30, "unlimited, on machines of its own") if grace is None else _Level(grace, f"at most {grace} s"),
+    )
     yield "network", _Level(0, "closed") if isolation.egress is not None else _Level(1, "open")
 
 

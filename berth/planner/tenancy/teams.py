@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from berth.diagnostics import FieldPath
 from berth.names import TEAM_LABEL, is_shared_namespace
 from berth.plan.kueue import ClusterQueuePlan
@@ -18,6 +20,7 @@ from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy.identities import check_unique_accounts, team_identity
 from berth.planner.tenancy.isolation import team_isolation
 from berth.planner.tenancy.run_limits import with_run_limits
+from berth.planner.tenancy.shared_machines import check_sharing, max_grace, teams_by_flavor, with_shared_queues
 from berth.spec.tenancy import NamespaceSpec, TeamSettings
 
 _SYSTEM_PREFIXES = ("kube-", "gke-managed-", "gmp-")
@@ -42,10 +45,15 @@ def plan_teams(
         for team in queue.teams:
             by_team.setdefault(team, []).append(queue)
     resource_of = {flavor.name: flavor.resource for flavor in flavors.values()}
-    return tuple(
-        _team(context, name, by_team.get(name, []), tree.ceilings(by_team.get(name, ())), flavors, resource_of, limits)
-        for name in sorted(context.spec.teams)
-    )
+    sharing = teams_by_flavor(queues)
+    check_sharing(context, sharing)
+    made: list[TeamPlan] = []
+    for name in sorted(context.spec.teams):
+        own = by_team.get(name, [])
+        team = _team(context, name, own, tree.ceilings(own), flavors, resource_of, limits)
+        isolation = replace(team.isolation, max_grace=max_grace(context, name, own, sharing))
+        made.append(replace(team, isolation=isolation))
+    return tuple(made)
 
 
 def _team(
@@ -62,7 +70,9 @@ def _team(
         name=name,
         formerly=spec.formerly,
         settings=spec.model_part(TeamSettings),
-        namespaces=with_run_limits(team_namespaces(context, name), name, queues, limits),
+        namespaces=with_shared_queues(
+            context, with_run_limits(team_namespaces(context, name), name, queues, limits), name, queues, flavors
+        ),
         isolation=team_isolation(context, name, queues, ceiling, flavors),
         identity=team_identity(context, name),
         groups=tuple(sorted(spec.groups)),
