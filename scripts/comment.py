@@ -21,7 +21,6 @@ from typing import Any
 
 ARTIFACT, FILE = "berth-diff", "comment.md"
 MARK = "<!-- berth-diff -->"
-HEAD = f"{MARK}\n*Output of `berth diff` for this change, printed by the pull request's own code.*\n\n"
 LARGEST_ARCHIVE = 1_000_000
 """Maximum size of the artifact's archive, in bytes."""
 LONGEST = 60_000
@@ -39,21 +38,56 @@ _ZERO_WIDTH_SPACE = "\u200b"
 """Zero-width space (U+200B)."""
 
 
+class GitHubError(Exception):
+    """GitHub did not answer."""
+
+
+class NotAvailable(Exception):
+    """The run has no result that can be posted; the text says why."""
+
+
 def main(run: str) -> None:
-    """Post the comment of the workflow run with this ID; print the reason where there is nothing to post."""
+    """Post the comment of the workflow run with this ID; print the reason where there is no pull request to post to.
+
+    Every end for an open pull request writes the comment: an earlier one, of another commit, would say too little.
+    """
     repository = f"repos/{os.environ.get('GITHUB_REPOSITORY') or _current_repository()}"
     run_info = _get(f"{repository}/actions/runs/{int(run)}")
     number = _pull_request(repository, run_info)
-    artifacts = _get(f"{repository}/actions/runs/{int(run)}/artifacts?name={ARTIFACT}")["artifacts"]
     if number is None:
         print(f"run {run} is not for the newest commit of an open pull request: nothing to post")
-    elif not artifacts:
-        print(f"run {run} has no artifact {ARTIFACT}: nothing to post")
-    elif artifacts[0]["size_in_bytes"] > LARGEST_ARCHIVE:
-        sys.exit(f"the artifact of run {run} has {artifacts[0]['size_in_bytes']} bytes, more than {LARGEST_ARCHIVE}")
-    else:
-        archive = _gh(f"{repository}/actions/artifacts/{artifacts[0]['id']}/zip")
-        _post(f"{repository}/issues", number, HEAD + neutralize(_text(archive)))
+        return
+    commit = _word(run_info.get("head_sha"), r"[0-9a-f]{7,64}")[:12]
+    reason = ""
+    try:
+        result = neutralize(_result(repository, int(run)))
+    except NotAvailable as error:
+        reason = str(error)
+        result = f"**Not available for {commit}**: {reason}. The log of the run has more.\n"
+    conclusion = _word(run_info.get("conclusion"), r"[a-z_]{1,40}")
+    told = f"*Output of `berth diff` for commit {commit}, printed by the pull request's own code"
+    _post(f"{repository}/issues", number, f"{MARK}\n{told}; its check: {conclusion}.*\n\n{result}")
+    if reason:
+        sys.exit(f"run {run}: {reason}")
+
+
+def _word(value: object, pattern: str) -> str:
+    """Return what GitHub says where it is one plain word, else `unknown`."""
+    return value if isinstance(value, str) and re.fullmatch(pattern, value) else "unknown"
+
+
+def _result(repository: str, run: int) -> str:
+    """Return the text of the run's artifact. Raises NotAvailable."""
+    try:
+        artifacts = _get(f"{repository}/actions/runs/{run}/artifacts?name={ARTIFACT}")["artifacts"]
+        if not artifacts:
+            raise NotAvailable(f"the run has no artifact {ARTIFACT}")
+        if artifacts[0]["size_in_bytes"] > LARGEST_ARCHIVE:
+            size = artifacts[0]["size_in_bytes"]
+            raise NotAvailable(f"the artifact has {size} bytes, more than {LARGEST_ARCHIVE}")
+        return _text(_gh(f"{repository}/actions/artifacts/{artifacts[0]['id']}/zip"))
+    except (GitHubError, KeyError, TypeError, ValueError) as error:
+        raise NotAvailable(f"the artifact cannot be read ({type(error).__name__})") from error
 
 
 def neutralize(text: str) -> str:
@@ -75,12 +109,15 @@ def neutralize(text: str) -> str:
 
 
 def _text(archive: bytes) -> str:
-    """Return the one file of the archive, read only up to the length that is needed (zip bombs)."""
+    """Return the one file of the archive, read only up to the length that is needed (zip bombs).
+
+    Raises NotAvailable.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as files, files.open(FILE) as file:
             return file.read(4 * LONGEST).decode(errors="replace")
     except (KeyError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        sys.exit(f"the artifact has no readable {FILE}: {type(error).__name__}")
+        raise NotAvailable(f"the artifact has no readable {FILE} ({type(error).__name__})") from error
 
 
 def _pull_request(repository: str, run: dict[str, Any]) -> int | None:
@@ -118,12 +155,15 @@ def _get(path: str, *options: str) -> Any:
 
 
 def _gh(path: str, *options: str, stdin: bytes | None = None) -> bytes:
-    """Return GitHub's answer; exit with an error where `gh` fails (it prints the reason itself)."""
+    """Return GitHub's answer. Raises GitHubError where `gh` fails (it prints the reason itself)."""
     result = subprocess.run(["gh", "api", path, *options], input=stdin, stdout=subprocess.PIPE, check=False)
     if result.returncode:
-        sys.exit(f"GitHub did not answer {path}")
+        raise GitHubError(f"GitHub did not answer {path}")
     return result.stdout
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except GitHubError as failed:
+        sys.exit(str(failed))

@@ -12,7 +12,7 @@ import typer
 import yaml
 
 from berth.cli import terminal
-from berth.diagnostics import Problem, format_path
+from berth.diagnostics import Problem, format_path, printable
 from berth.diagnostics.listing import count_problems
 from berth.document import Document
 from berth.document.text import problem_lines, render_text
@@ -66,12 +66,14 @@ def project_name() -> str | None:
 def evaluate_or_exit(stack: str, *, needs: Need | None = "kueue") -> Evaluation:
     """Return the evaluation of a stack without faults; otherwise print the faults on stderr and exit 1.
 
-    A stack whose backend does not offer what the verb `needs` is a fault too; None accepts a stack of any kind.
+    What no table of facts knows is printed on stderr too. A stack whose backend does not offer what the verb `needs` is
+    a fault; None accepts a stack of any kind.
     """
     evaluation = evaluate_stack(stack, project_root())
     evaluation = evaluation if needs is None else require_offer(evaluation, needs)
     if evaluation.faults:
         exit_with_problems(evaluation.faults)
+    print_problems(problem for problem in evaluation.warnings if problem.is_unknown)
     return evaluation
 
 
@@ -92,7 +94,7 @@ def exit_with_problems(problems: Iterable[Problem]) -> NoReturn:
 
 def exit_with_error(error: object) -> NoReturn:
     """Print an error that has no place in a file on stderr, and exit 1."""
-    typer.echo(f"{error}", err=True)
+    typer.echo("\n".join(map(printable, f"{error}".splitlines())), err=True)
     raise typer.Exit(EXIT_FAULTS)
 
 

@@ -145,8 +145,16 @@ def _truncate(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text with line breaks and terminal control characters escaped."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    """Return the text as one line that does nothing but show it: every line that Berth prints goes through here.
+
+    Line breaks, control characters and characters that change the order of others are escaped. So is the beginning of a
+    workflow command (`::error::`, `##[group]`), which GitHub runs where a line of a log begins with one.
+    """
+    line = text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    start = line.lstrip()
+    if not start.startswith(("::", "##[")):
+        return line
+    return f"{line[: len(line) - len(start)]}\\x{ord(start[0]):02x}{start[1:]}"
 
 
 def join_quoted(words: Iterable[object]) -> str:

@@ -57,7 +57,7 @@ def headline(changes: Changes) -> str:
     losses += loud_parts([each for each in changes.loud if each.what not in _ARRIVALS])
     losses += _settings_parts(changes.settings)
     gains += loud_parts([each for each in changes.loud if each.what in _ARRIVALS])
-    parts = [*losses, *gains, *_closing_parts(changes)]
+    parts = [*losses, *gains, *_closing_parts(changes), *_unknown_parts(changes.warnings)]
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")
     return f"{changes.stack}: {'; '.join(parts)}"
@@ -71,6 +71,12 @@ def _team_parts(teams: Sequence[TeamChange], *, gains: bool) -> list[str]:
     """Return the teams that come, resume or are renamed (`gains`), or those that go or stop."""
     chosen = [("team", each.team, each.what) for each in teams if (each.what in _GOOD_FOR_TEAMS) == gains]
     return list(_parts_of_kinds(chosen, names_kind=False))
+
+
+def _unknown_parts(warnings: Sequence[str]) -> Iterator[str]:
+    """Yield how many values of the new stack file no table of facts has; each is a new warning."""
+    if count := sum(line.endswith("-unknown]") for line in warnings):
+        yield f"{pluralize(count, 'value')} {'is' if count == 1 else 'are'} unknown to Berth"
 
 
 def _settings_parts(settings: Sequence[SettingChange]) -> Iterator[str]:

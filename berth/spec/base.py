@@ -81,11 +81,15 @@ class Text:
             near = repaired(value, self.matches)
             remedy = f"; write '{near}'" if near else ""
             raise validation_fault("bad-value", f"'{format_value(value)}' is not {self.what}{remedy}")
+        if not value.isprintable():
+            raise validation_fault("bad-value", f"'{format_value(value)}' is not one printable line")
         return value
 
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
-        """Add the check of the text to the schema."""
-        schema = core_schema.no_info_after_validator_function(self.check, inner())
+        """Add the check of the text to the schema. What the text must be says more than that it must be one line."""
+        text = inner()
+        text = core_schema.str_schema() if text["type"] == "str" else text
+        schema = core_schema.no_info_after_validator_function(self.check, text)
         return with_json_schema(schema, self._json_schema)
 
     def _json_schema(self, core: Any, generate: Handler) -> Any:

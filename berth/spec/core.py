@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol, Union, cast, runtime_checkable
+from typing import Annotated, Any, Final, Literal, Protocol, Union, cast, runtime_checkable
 
 from msgspec import Struct
 from pydantic_core import CoreSchema, core_schema
@@ -17,8 +17,28 @@ SchemaBuilder = Callable[[], CoreSchema]
 Handler = Callable[[Any], dict[str, Any]]
 """Function that returns the JSON Schema for a schema of pydantic-core."""
 
+MAX_LINE: Final = 4096
+"""Largest length of a text, in characters, unless its type says otherwise."""
+NOT_SEEN: Final = (
+    r"\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ue000-\uf8ff\ufeff\ufff9-\uffff"
+    r"\U000e0000-\U0010ffff"
+)
+"""Ranges of line breaks, and of characters that are not seen or that change the order of others. Ranges instead of
+classes of Unicode, because every text of the schema compiles them."""
+_ONE_LINE: Final = f"^[^{NOT_SEEN}]*$"
+
+
+def _line() -> CoreSchema:
+    """Return the schema of text: one printable line of bounded length. Editors only read that it is text."""
+    schema = core_schema.str_schema(pattern=_ONE_LINE, max_length=MAX_LINE)
+    unsaid = (("pattern", _ONE_LINE), ("maxLength", MAX_LINE))
+    return with_json_schema(
+        schema, lambda core, generate: {each[0]: each[1] for each in generate(core).items() if each not in unsaid}
+    )
+
+
 _SIMPLE: Mapping[Any, SchemaBuilder] = {
-    str: core_schema.str_schema,
+    str: _line,
     int: core_schema.int_schema,
     float: core_schema.float_schema,
     bool: core_schema.bool_schema,
@@ -68,6 +88,14 @@ class PlainValidator(Struct, frozen=True):
     def apply(self, inner: SchemaBuilder) -> CoreSchema:
         """Call the function instead of validating the type."""
         return core_schema.no_info_plain_validator_function(self.function)
+
+
+class SeveralLines(Struct, frozen=True):
+    """Metadata of a text that may have line breaks and any length: the content of a file, or of a script."""
+
+    def apply(self, inner: SchemaBuilder) -> CoreSchema:
+        """Accept any text."""
+        return core_schema.str_schema()
 
 
 class Lax(Struct, frozen=True):

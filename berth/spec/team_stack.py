@@ -10,13 +10,13 @@ from pydantic_core import ValidationError
 from berth.diagnostics import Problem
 from berth.spec.amounts import Bytes, MilliCpu, Seconds
 from berth.spec.base import DnsLabel, Entry, Model, NonEmptyText, Section, Sequence, unique_items
-from berth.spec.core import AfterValidator
+from berth.spec.core import AfterValidator, SeveralLines
 from berth.spec.messages import to_problem
 from berth.spec.model import Field
 from berth.spec.tenancy import FileName, Port, SecretField, check_no_token
 
 Files = Annotated[Sequence[DnsLabel], AfterValidator(unique_items)]
-NoToken = Annotated[str, AfterValidator(check_no_token)]
+NoToken = Annotated[str, SeveralLines(), AfterValidator(check_no_token)]
 PositiveCount = Annotated[int, Field(ge=1)]
 
 
@@ -45,7 +45,7 @@ class WorkloadSpec(Model):
     """Name of the object. By default the key."""
     image: NonEmptyText | None = None
     """Image of the container. Required, but for a `podTemplate` and a `trainjob`."""
-    command: Sequence[str] = ()
+    command: Sequence[Annotated[str, SeveralLines()]] = ()
     """Command of the container. By default the image's."""
     slices: PositiveCount | None = None
     """Number of TPU slices. By default 1."""

@@ -6,6 +6,7 @@ import importlib.util
 import io
 import json
 import pathlib
+import re
 import sys
 import zipfile
 from typing import Any
@@ -21,8 +22,13 @@ assert _SPEC.loader is not None
 comment = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(comment)
 
-RUN = {"head_sha": "abc", "head_branch": "a&b", "head_repository": {"owner": {"login": "fork"}}}
-PULLS = [{"number": 6, "head": {"sha": "old"}}, {"number": 7, "head": {"sha": "abc"}}]
+SHA = "abcdef0123456789"
+RUN = {"head_sha": SHA, "conclusion": "failure", "head_branch": "a&b", "head_repository": {"owner": {"login": "fork"}}}
+PULLS = [{"number": 6, "head": {"sha": "old"}}, {"number": 7, "head": {"sha": SHA}}]
+HEAD = (
+    f"{comment.MARK}\n*Output of `berth diff` for commit abcdef012345, printed by the pull request's own code; "
+    "its check: failure.*\n\n"
+)
 STRANGER = {"id": 1, "user": {"type": "User"}, "body": f"{comment.MARK} mine"}
 OURS = {"id": 2, "user": {"type": "Bot"}, "body": f"{comment.MARK}\nas it was"}
 
@@ -54,6 +60,8 @@ class GitHub:
             self.sent.append((path, options, json.loads(stdin)["body"]))
             return b"{}"
         result = self.answers[path]
+        if isinstance(result, Exception):
+            raise result
         return result if isinstance(result, bytes) else json.dumps(result).encode()
 
 
@@ -68,9 +76,7 @@ def posted(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> list[tuple[str, t
 def test_the_first_comment_is_posted_on_the_pull_request_of_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another user's comment with the mark is not changed."""
     sent = posted(monkeypatch)
-    assert sent == [
-        ("repos/o/r/issues/7/comments", ("--method", "POST", "--input", "-"), comment.HEAD + "## Stack dev\n")
-    ]
+    assert sent == [("repos/o/r/issues/7/comments", ("--method", "POST", "--input", "-"), HEAD + "## Stack dev\n")]
 
 
 def test_the_next_one_is_written_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +90,6 @@ def test_the_next_one_is_written_over_it(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         ({"repos/o/r/actions/runs/9": {**RUN, "head_sha": "older"}}, "not for the newest commit"),
         ({"repos/o/r/actions/runs/9": {**RUN, "head_repository": None}}, "not for the newest commit"),
-        ({"repos/o/r/actions/runs/9/artifacts?name=berth-diff": {"artifacts": []}}, "no artifact berth-diff"),
     ],
 )
 def test_no_comment_is_posted_without_a_pull_request(
@@ -94,22 +99,40 @@ def test_no_comment_is_posted_without_a_pull_request(
     assert text in capsys.readouterr().out
 
 
+ARTIFACTS = "repos/o/r/actions/runs/9/artifacts?name=berth-diff"
+
+
 @pytest.mark.parametrize(
     ("answers", "text"),
     [
-        (
-            {"repos/o/r/actions/runs/9/artifacts?name=berth-diff": {"artifacts": [{"id": 3, "size_in_bytes": 10**7}]}},
-            "the artifact of run 9 has 10000000 bytes, more than 1000000",
-        ),
-        ({"repos/o/r/actions/artifacts/3/zip": archive(other_md="x")}, "no readable comment.md: KeyError"),
-        ({"repos/o/r/actions/artifacts/3/zip": b"PK"}, "no readable comment.md: BadZipFile"),
+        ({ARTIFACTS: {"artifacts": []}}, "the run has no artifact berth-diff"),
+        ({ARTIFACTS: {"artifacts": [{"id": 3, "size_in_bytes": 10**7}]}}, "the artifact has 10000000 bytes, more than"),
+        ({ARTIFACTS: {"artifacts": [{}]}}, "the artifact cannot be read (KeyError)"),
+        ({ARTIFACTS: b"{"}, "the artifact cannot be read (JSONDecodeError)"),
+        ({ARTIFACTS: comment.GitHubError("no answer")}, "the artifact cannot be read (GitHubError)"),
+        ({"repos/o/r/actions/artifacts/3/zip": comment.GitHubError("gone")}, "cannot be read (GitHubError)"),
+        ({"repos/o/r/actions/artifacts/3/zip": archive(other_md="x")}, "no readable comment.md (KeyError)"),
+        ({"repos/o/r/actions/artifacts/3/zip": b"PK"}, "no readable comment.md (BadZipFile)"),
     ],
 )
-def test_an_artifact_without_a_comment_is_rejected(
+def test_every_end_for_an_open_pull_request_writes_the_comment(
     monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], text: str
 ) -> None:
-    with pytest.raises(SystemExit, match=text):
-        posted(monkeypatch, **answers)
+    """An earlier comment, of another commit, would stay otherwise."""
+    github = GitHub(**{"repos/o/r/issues/7/comments?per_page=100": [[OURS]], **answers})
+    monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
+    with patch.object(comment, "_gh", github), pytest.raises(SystemExit, match=re.escape(text)):
+        comment.main("9")
+    ((path, _, body),) = github.sent
+    assert path == "repos/o/r/issues/comments/2"
+    assert body.startswith(f"{HEAD}**Not available for abcdef012345**: ")
+    assert text in body
+
+
+@pytest.mark.parametrize("conclusion", [None, "a\nb", "@owners", "<b>", 3])
+def test_only_plain_words_of_github_are_in_the_comment(monkeypatch: pytest.MonkeyPatch, conclusion: object) -> None:
+    sent = posted(monkeypatch, **{"repos/o/r/actions/runs/9": {**RUN, "conclusion": conclusion}})
+    assert "its check: unknown.*" in sent[0][2]
 
 
 def test_a_large_archive_is_read_only_up_to_the_limit_of_a_comment(
@@ -156,5 +179,5 @@ def test_an_error_of_gh_ends_the_script(monkeypatch: pytest.MonkeyPatch, tmp_pat
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert comment._gh("fine") == b""
-    with pytest.raises(SystemExit, match="GitHub did not answer missing"):
+    with pytest.raises(comment.GitHubError, match="GitHub did not answer missing"):
         comment._gh("missing")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 import shutil
+import subprocess
 
 import pytest
 
@@ -21,7 +22,11 @@ def test_a_comment_has_a_section_per_stack(project: pathlib.Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
     dev, prod = comment.split("## Stack prod\n")
-    assert dev.startswith("## Stack dev\n")
+    table = dev[: dev.index("## Stack dev\n")].splitlines()
+    assert [row.split(" | ")[:2] for row in table[2:4]] == [["| dev", "changes"], ["| prod", "new"]]
+    assert "dev: vision can use less" in table[2]
+    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=project, capture_output=True, text=True)
+    assert all(row.endswith(f"| {commit.stdout.strip()} |") for row in table[2:4])
     assert "vision" in dev
     assert prod.startswith("\nA new stack.\n\n```\nprod · my-project")
     assert summary.read_text(encoding="utf-8") == comment
@@ -44,7 +49,8 @@ def test_a_fault_is_an_annotation_and_in_the_comment(project: pathlib.Path) -> N
     assert "Error 1" in done.stderr
     assert "::error file=Pulumi.dev.yaml,line=18" in done.stdout
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
-    assert comment.startswith("## Stack dev\n\nRefused:\n\n```\nPulumi.dev.yaml:18: error: pools.v5e.topology: '2x5'")
+    assert comment.startswith("| stack | status | headline | commit |\n|---|---|---|---|\n| dev | refused | Refused | ")
+    assert "\n\nRefused:\n\n```\nPulumi.dev.yaml:18: error: pools.v5e.topology: '2x5'" in comment
 
 
 def test_the_comment_covers_ack_fleets_and_team_stacks(project: pathlib.Path) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from berth.cli.arguments import exit_with_error, exit_with_problems, writable_project_folder
+from berth.diagnostics import printable
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
 EPILOG = "Example: berth adopt prod cluster.json node-pools.json objects.json"
@@ -52,7 +53,7 @@ def adopt_command(
     except (verb.InvalidInventory, ProgramError, OSError) as error:
         exit_with_error(error)
     for line in verb.adoption_lines(result):
-        typer.echo(line)
+        typer.echo(printable(line))
     if result.faults:
         typer.echo(
             "the stack file has faults; fix them, then run berth adopt again to write the import files:", err=True

@@ -9,6 +9,7 @@ from typing import Any, cast
 from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
 from berth.diagnostics.hints import foreign_key_hint
 from berth.spec.base import EMPTY_TEXT, Text, text_rule, yaml_type
+from berth.spec.core import NOT_SEEN
 from berth.spec.fleet import AnyFleetSpec, FleetSpec
 from berth.spec.messages.examples import example
 from berth.spec.messages.forms import (
@@ -70,6 +71,18 @@ def _missing(error: Mapping[str, Any], path: FieldPath) -> str:
 def _too_long(error: Mapping[str, Any], path: FieldPath) -> str:
     noun = "characters" if isinstance(error["input"], str) else "entries"
     return f"has {len(error['input'])} {noun}; write at most {error['ctx']['max_length']}"
+
+
+def _several_lines(error: Mapping[str, Any], path: FieldPath) -> str:
+    """Return which character of a text cannot be in one line that people read."""
+    text: str = error["input"]
+    found = re.search(f"[{NOT_SEEN}]", text)
+    bad = found[0] if found else "\n"
+    if bad in "\n\r\x0b\x0c\x85\u2028\u2029":
+        return f"'{format_value(' '.join(text.split()))}' has a line break; write it in one line"
+    return (
+        f"'{format_value(text.replace(bad, ''))}' also has the character U+{ord(bad):04X}, which is not seen; remove it"
+    )
 
 
 def _written_example(path: FieldPath) -> str:
@@ -171,5 +184,6 @@ _MESSAGES: dict[str, tuple[str, _MessageBuilder]] = {
     "too_short": ("missing-key", lambda error, path: f"is empty; write at least one, such as {example(path)}"),
     "too_long": ("bad-size", _too_long),
     "string_too_long": ("bad-size", _too_long),
+    "string_pattern_mismatch": ("bad-value", _several_lines),
     "string_unicode": ("bad-value", lambda error, path: "contains an invalid Unicode character; write it again"),
 }

@@ -172,6 +172,7 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         [
             "Pulumi.bad.yaml:2: error: the config is 130,159 bytes as Pulumi passes it to the program, more than "
             f"120,000 (an environment variable holds 131,072); {_MOVE} [config-too-large]",
+            "Pulumi.bad.yaml:6: error: kueue.chart: has 130000 characters; write at most 4096 [bad-size]",
         ],
     ),
     "a value and a key of a thousand letters": (
