@@ -40,7 +40,7 @@ COPY_EXAMPLE = @$(EXAMPLE); if command -v pulumi >/dev/null && [ ! -e "$$file" ]
 NAMED = @$(if $(STACK_IS_NAMED),true,echo "STACK is missing; write make $@ STACK=dev"; exit 2)
 ENGINE = @command -v pulumi >/dev/null || { echo "make $@ needs the pulumi CLI on PATH; make preview does not"; exit 2; }
 
-.PHONY: help preview up diff-comment post-comment preview-guarded preview-change deploy down drift test check static lint types format golden agreement e2e bench pin lock
+.PHONY: help preview up diff-comment post-comment preview-guarded preview-change deploy down drift test check static lint types format golden facts dates agreement e2e bench pin lock
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do \
@@ -109,6 +109,12 @@ format: $(INSTALLED) ## format the code and fix what lint can fix
 
 golden: $(INSTALLED) ## rewrite golden files and generated docs; read the difference before you commit it
 	BERTH_GOLDEN=write $(BIN)/python -m pytest -q -k golden
+
+facts: $(INSTALLED) ## fail if a table of facts is older than its life, and say what to read again
+	$(BIN)/python scripts/facts.py
+
+dates: $(INSTALLED) ## move the dates of the examples and the day of the tests on to today; run make golden afterwards
+	$(BIN)/python scripts/dates.py
 
 agreement: $(INSTALLED) ## compare berth admit with recorded decisions of Kueue: make agreement CASES=FILE
 	@"$$BERTH" admit --cases "$$CASES"
