@@ -8,6 +8,7 @@
 #   WAIT       how long `make down` waits for drained queues (default 30m)
 #   CHANGE     checkout of a pull request, inside this folder
 #   CASES      recorded Kueue decisions (default: those of the tests)
+#   PIN        kueue or jobset, whose newer release VERSION is prepared from the git clones in CLONES
 #   PYTHON     Python 3.11 or later (default python3)
 
 SHELL := bash
@@ -22,7 +23,7 @@ STACK_IS_NAMED := $(filter-out undefined,$(origin STACK))
 STACK ?= dev
 SINCE ?= main
 CASES ?= tests/berth/simulator/cases.yaml
-VALUES := STACK STACKS SINCE POLICIES RUN WAIT UNINSTALL CASES CHANGE
+VALUES := STACK STACKS SINCE POLICIES RUN WAIT UNINSTALL CASES CHANGE PIN VERSION CLONES
 $(foreach name,$(VALUES),$(eval override $(name) := $$(value $(name))))
 override STACKS := $(or $(STACKS),$(STACK))
 export $(VALUES)
@@ -39,7 +40,7 @@ COPY_EXAMPLE = @$(EXAMPLE); if command -v pulumi >/dev/null && [ ! -e "$$file" ]
 NAMED = @$(if $(STACK_IS_NAMED),true,echo "STACK is missing; write make $@ STACK=dev"; exit 2)
 ENGINE = @command -v pulumi >/dev/null || { echo "make $@ needs the pulumi CLI on PATH; make preview does not"; exit 2; }
 
-.PHONY: help preview up diff-comment post-comment preview-guarded preview-change deploy down drift test check static lint types format golden agreement e2e bench lock
+.PHONY: help preview up diff-comment post-comment preview-guarded preview-change deploy down drift test check static lint types format golden facts dates agreement e2e bench pin lock
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | while IFS=$$'\t' read -r name text; do \
@@ -109,6 +110,12 @@ format: $(INSTALLED) ## format the code and fix what lint can fix
 golden: $(INSTALLED) ## rewrite golden files and generated docs; read the difference before you commit it
 	BERTH_GOLDEN=write $(BIN)/python -m pytest -q -k golden
 
+facts: $(INSTALLED) ## fail if a table of facts is older than its life, and say what to read again
+	$(BIN)/python scripts/facts.py
+
+dates: $(INSTALLED) ## move the dates of the examples and the day of the tests on to today; run make golden afterwards
+	$(BIN)/python scripts/dates.py
+
 agreement: $(INSTALLED) ## compare berth admit with recorded decisions of Kueue: make agreement CASES=FILE
 	@"$$BERTH" admit --cases "$$CASES"
 
@@ -119,6 +126,9 @@ e2e: $(INSTALLED) ## deploy the queues of every stack to the cluster in KUBECONF
 bench: $(INSTALLED) ## measure time and memory of a large fleet and of a simulation with many jobs
 	$(BIN)/python -m tests.bench.check_and_render
 	$(BIN)/python -m tests.bench.admission
+
+pin: $(INSTALLED) ## prepare a newer pin: make pin PIN=kueue VERSION=0.20.6 CLONES=folder of git clones
+	$(BIN)/python scripts/pin.py "$$PIN" "$$VERSION" "$$CLONES"
 
 lock: ## rewrite requirements*.txt from the ranges in pyproject.toml
 	rm -rf build/lock

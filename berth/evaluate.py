@@ -13,6 +13,8 @@ from berth.backends.table import DEFAULT, TEAM_KEY, StackPlan, backend_name, loa
 from berth.diagnostics import FieldPath, Problem, Severity
 from berth.diagnostics.listing import sort_by_place
 from berth.loader import SourceMap, StackFile, read_config, read_stack, with_team_defaults
+from berth.loader.placeholders import placeholder_warning
+from berth.loader.team_reach import team_reach_problems
 from berth.plan.fleet import FleetPlan
 
 Need = Literal["kueue", "jobs"]
@@ -55,6 +57,11 @@ class Evaluation(Struct, frozen=True):
     def warnings(self) -> tuple[Problem, ...]:
         """Problems that do not refuse the stack."""
         return tuple(p for p in self.problems if p.severity == Severity.WARNING)
+
+    @property
+    def unknown_releases(self) -> tuple[Problem, ...]:
+        """Warnings of releases that no table has: what is answered about jobs holds for the releases that are known."""
+        return tuple(problem for problem in self.warnings if problem.code == "version-unknown")
 
     @property
     def notes(self) -> tuple[Problem, ...]:
@@ -142,11 +149,13 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
         return Evaluation(stack, None, None, tuple(load_problems))
     planner = cast("StackPlanner", load_backend(backend_name(file.config_key, file.fleet)))
     planned = planner.plan_stack(file, load_problems, root)
+    problems = planned.problems + placeholder_warning(file.fleet if file.written is None else file.written, file.file)
+    problems += tuple(team_reach_problems(cast("Mapping[str, object]", file.written or {}), file.source_map.team_files))
     return Evaluation(
         file.stack,
         file,
         planned.plan,
-        tuple(sort_by_place([*load_problems, *_with_places(planned.problems, file.source_map)])),
+        tuple(sort_by_place([*load_problems, *_with_places(problems, file.source_map)])),
         planned.platform_evaluation,
         planned.left_out,
     )

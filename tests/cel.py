@@ -24,10 +24,16 @@ class Request:
     group: str
     resource: str
     namespace: Manifest
-    after: Manifest
+    after: Manifest | None
     before: Manifest | None
     everywhere: bool
     subresource: str = ""
+    options: Manifest | None = None
+
+    @property
+    def operation(self) -> str:
+        """The request's operation; an eviction and a binding are creations."""
+        return "DELETE" if self.after is None else "CREATE" if self.before is None else "UPDATE"
 
 
 class _Authorizer:
@@ -86,10 +92,9 @@ def _is_selected(binding: Manifest, request: Request) -> bool:
 
 
 def _matches(policy: Manifest, request: Request) -> bool:
-    operation = "CREATE" if request.before is None else "UPDATE"
     resource = f"{request.resource}/{request.subresource}" if request.subresource else request.resource
     return any(
-        request.group in rule["apiGroups"] and resource in rule["resources"] and operation in rule["operations"]
+        request.group in rule["apiGroups"] and resource in rule["resources"] and request.operation in rule["operations"]
         for rule in policy["matchConstraints"]["resourceRules"]
     )
 
@@ -107,12 +112,13 @@ def _violations(policy: Manifest, request: Request) -> list[str]:
 
 def _values(request: Request) -> dict[str, Any]:
     requested = {
-        "operation": "CREATE" if request.before is None else "UPDATE",
+        "operation": request.operation,
+        "options": request.options or {},
         "resource": {"group": request.group, "version": "v1", "resource": request.resource},
         **({"subResource": request.subresource} if request.subresource else {}),
     }
     return {
-        "object": celpy.json_to_cel(request.after),
+        "object": None if request.after is None else celpy.json_to_cel(request.after),
         "oldObject": None if request.before is None else celpy.json_to_cel(request.before),
         "request": celpy.json_to_cel(requested),
         "namespaceObject": celpy.json_to_cel(request.namespace),

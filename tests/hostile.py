@@ -102,6 +102,27 @@ _SMALLEST: dict[str, Manifest] = {
         "metadata": {},
         "target": {"apiVersion": "v1", "kind": "Node", "name": "system-1"},
     },
+    "oldbinding": {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "system-1"},
+    },
+    "eviction": {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {}},
+    "scale": {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {}, "spec": {"replicas": 0}},
+    "replicaset": {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {},
+        "spec": {key: value for key, value in _SERVICE.items() if key != "serviceName"},
+    },
+    "podtemplate": {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {}, "template": {"spec": _POD}},
+    "autoscaler": {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {},
+        "spec": {"maxReplicas": 4, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}},
+    },
     "resourcequota": {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {}, "spec": {}},
     "namespace": {"apiVersion": "v1", "kind": "Namespace", "metadata": {}},
     "secret": {"apiVersion": "v1", "kind": "Secret", "metadata": {}},
@@ -122,6 +143,12 @@ RESOURCES = {
     "service": ("", "services"),
     "workload": ("kueue.x-k8s.io", "workloads"),
     "binding": ("", "pods/binding"),
+    "oldbinding": ("", "bindings"),
+    "eviction": ("", "pods/eviction"),
+    "scale": ("apps", "replicasets/scale"),
+    "replicaset": ("apps", "replicasets"),
+    "podtemplate": ("", "podtemplates"),
+    "autoscaler": ("autoscaling", "horizontalpodautoscalers"),
     "resourcequota": ("", "resourcequotas"),
     "namespace": ("", "namespaces"),
     "secret": ("", "secrets"),
@@ -132,7 +159,11 @@ RESOURCES = {
 
 @dataclass(frozen=True)
 class Attempt:
-    """One row: `before` is None for a creation; the refusal has one of the texts of `refused`; none: it happens."""
+    """One row: `before` is None for a creation, `after` for a deletion, whose DeleteOptions are `options`.
+
+    The refusal has one of the texts of `refused`; none: it happens. `subresource` is what of the object is written.
+    With `over_time`, the answer needs a job that runs.
+    """
 
     title: str
     who: str
@@ -140,8 +171,24 @@ class Attempt:
     kind: str
     namespace: str
     before: Manifest | None
-    after: Manifest
+    after: Manifest | None
     refused: tuple[str, ...]
+    options: Manifest | None = None
+    subresource: str = ""
+    over_time: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the object; empty for a deletion of all of a kind."""
+        shown = self.after or self.before
+        assert shown is not None
+        return "" if self.verb == "deletecollection" else shown["metadata"]["name"]
+
+    @property
+    def resource(self) -> tuple[str, str]:
+        """API group, and resource with its subresource."""
+        group, resource = RESOURCES[self.kind]
+        return group, f"{resource}/{self.subresource}" if self.subresource else resource
 
     @property
     def identity(self) -> Identity:
@@ -168,10 +215,21 @@ def manifests() -> list[Manifest]:
     return list(all_manifests(fleet()))
 
 
+def parent(attempt: Attempt) -> Manifest | None:
+    """Return the object that must exist for an attempt below it: a pod for its eviction, a ReplicaSet for its scale."""
+    kinds = {"eviction": "pod", "scale": "replicaset"}
+    if attempt.kind not in kinds:
+        return None
+    made = copy.deepcopy(_SMALLEST[kinds[attempt.kind]])
+    made["metadata"] |= {"name": attempt.name, "namespace": attempt.namespace}
+    return made
+
+
 def _attempt(number: int, row: Manifest) -> Attempt:
     namespace = row.get("namespace", "vision")
     refused = row["refused"]
-    before = row.get("before")
+    is_deletion = row.get("verb") in ("delete", "deletecollection")
+    before = row.get("before", {} if is_deletion else None)
     return Attempt(
         title=f"{number} {row['who']}: {row['try']}",
         who=row["who"],
@@ -179,8 +237,11 @@ def _attempt(number: int, row: Manifest) -> Attempt:
         kind=row["kind"],
         namespace=namespace,
         before=None if before is None else _object(row["kind"], number, namespace, before),
-        after=_object(row["kind"], number, namespace, row),
+        after=None if is_deletion else _object(row["kind"], number, namespace, row),
         refused=() if refused is None else (refused,) if isinstance(refused, str) else tuple(refused),
+        options=row.get("options"),
+        subresource=row.get("subresource", ""),
+        over_time=row.get("overTime", False),
     )
 
 
@@ -194,19 +255,32 @@ def _object(kind: str, number: int, namespace: str, row: Manifest) -> Manifest:
     made["metadata"] = _laid_over(made["metadata"], row.get("metadata", {}))
     if "spec" in row:
         made["spec"] |= row["spec"]
+    for part in ("status", "deleteOptions", "template"):
+        if part in row:
+            made[part] = row[part]
+    if "labels" in row:  # of the pod template
+        _template(kind, made).setdefault("metadata", {})["labels"] = {"app": "x", **row["labels"]}
+    for part in ("annotations", "finalizers"):
+        if part in row:
+            _template(kind, made).setdefault("metadata", {})[part] = row[part]
     if "pod" in row:
         _pod(kind, made).update(copy.deepcopy(row["pod"]))
     return made
 
 
 def _pod(kind: str, made: Manifest) -> Manifest:
+    return made["spec"] if kind == "pod" else _template(kind, made)["spec"]
+
+
+def _template(kind: str, made: Manifest) -> Manifest:
+    """Return the pod template of an object; a pod is its own."""
     if kind == "pod":
-        return made["spec"]
-    if kind in ("job", "deployment", "statefulset"):
-        return made["spec"]["template"]["spec"]
+        return made
     if kind == "leaderworkerset":
-        return made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
-    return made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+        return made["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+    if kind == "jobset":
+        return made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    return made["spec"]["template"]
 
 
 def _laid_over(below: Manifest, above: Manifest) -> Manifest:

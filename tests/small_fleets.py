@@ -77,7 +77,8 @@ def fleet_with(changes: dict[str, Any] | None = None, /, base: dict[str, Any] | 
 
 
 def fleet_of_pools(pools: dict[str, dict[str, Any]], **rest: Any) -> dict[str, Any]:
-    """A fleet of these pools, all of each guaranteed to one team."""
+    """A fleet of these pools, all of each guaranteed to one team; their zones are accepted if they say nothing."""
+    pools = {name: pool if "computeClass" in pool else {"acceptZone": True, **pool} for name, pool in pools.items()}
     queues = {name: {"flavors": [{"pool": name, "guaranteed": "all"}]} for name in pools}
     return fleet_with({"pools": pools, "teams": {"vision": {"queues": queues}}, "cohorts": REMOVED, **rest})
 

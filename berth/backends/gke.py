@@ -8,6 +8,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from berth.backends.interface import FleetBackend
+from berth.backends.old_tables import old_tables
 from berth.diagnostics import Problem, format_path
 from berth.evaluate import Evaluation, Need, PlannedStack
 from berth.loader import StackFile
@@ -54,7 +55,7 @@ class GkeBackend(FleetBackend[FleetPlan]):
         paths = left_out(file.fleet, parsed.set_aside, pools, set(planned.origins.values()))
         return PlannedStack(
             planned.plan if parsed.has_frame else None,
-            parsed.problems + planned.problems + validate(planned),
+            parsed.problems + planned.problems + validate(planned) + old_tables(),
             left_out=tuple(map(format_path, paths)),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -17,16 +18,31 @@ from berth.yaml_loader import load_table
 _LettersByRegion = Mapping[str, Iterable[str]]
 
 
+class ZoneSource(Struct, frozen=True, kw_only=True):
+    """A page that lists all zones of an accelerator: its name in messages, and the day of the copy that was read."""
+
+    says: str
+    day: date
+
+    @property
+    def dated(self) -> str:
+        """The page with its day, as messages name it."""
+        return f"{self.says} of {self.day}"
+
+
 class ListedZones(Struct, frozen=True, kw_only=True):
     """The zones that list one accelerator, as full names.
 
     `documented` zones are on a page of Google, `undocumented` ones only in its API; `later` ones are documented but
-    were added after the first version of the row, and are never chosen for a pool without zones.
+    were added after the first version of the row, and are never chosen for a pool without zones. `source` is the page
+    that lists them all, None if no source does. Which zones of the regions in `unlettered` have it is unknown.
     """
 
     documented: tuple[str, ...] = ()
     undocumented: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
+    source: ZoneSource | None = None
+    unlettered: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -60,6 +76,7 @@ def zone_table() -> ZoneTable:
 def build_zone_table(data: Mapping[str, Any]) -> ZoneTable:
     """Build the table from the content of `zones.yaml`."""
     rows = (*data["machines"], *data["attached"])
+    sources = {name: ZoneSource(**row) for name, row in data.get("sources", {}).items()}
     return ZoneTable(
         regions=MappingProxyType(
             {region: _full_names({region: letters}) for region, letters in data["regions"].items()}
@@ -70,6 +87,8 @@ def build_zone_table(data: Mapping[str, Any]) -> ZoneTable:
                     documented=_full_names(row.get("zones", {})),
                     undocumented=_full_names(row.get("undocumented", {})),
                     later=_full_names(row.get("later", {})),
+                    source=sources[row["source"]] if "source" in row else None,
+                    unlettered=tuple(row.get("unlettered", ())),
                 )
                 for row in rows
                 for name in row["of"]

@@ -66,12 +66,14 @@ def project_name() -> str | None:
 def evaluate_or_exit(stack: str, *, needs: Need | None = "kueue") -> Evaluation:
     """Return the evaluation of a stack without faults; otherwise print the faults on stderr and exit 1.
 
-    A stack whose backend does not offer what the verb `needs` is a fault too; None accepts a stack of any kind.
+    What no table of facts knows is printed on stderr too. A stack whose backend does not offer what the verb `needs` is
+    a fault; None accepts a stack of any kind.
     """
     evaluation = evaluate_stack(stack, project_root())
     evaluation = evaluation if needs is None else require_offer(evaluation, needs)
     if evaluation.faults:
         exit_with_problems(evaluation.faults)
+    print_problems(problem for problem in evaluation.warnings if problem.is_unknown)
     return evaluation
 
 

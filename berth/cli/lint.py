@@ -89,7 +89,7 @@ def lint_files(evaluation: Evaluation, files: Sequence[str], team: str | None, r
     manifests = read_files(files, root)
     findings = tuple(lint_documents(manifests.documents, fleet, teams.get(team or "")))
     no_jobs = manifests.without_jobs({each.file for each in findings})
-    return LintResult(findings, (*manifests.problems, *no_jobs))
+    return LintResult(findings, (*evaluation.unknown_releases, *manifests.problems, *no_jobs))
 
 
 def admission_lines(findings: Iterable[Finding]) -> Iterator[str]:

@@ -26,8 +26,9 @@ from berth.diagnostics import FieldPath
 from berth.evaluate import Evaluation, evaluate_changed
 
 if TYPE_CHECKING:
-    from berth.upgrade import Evidence, Move, Upgrade
-    from berth.upgrade.moves import Key
+    from berth.upgrade.evidence import Evidence
+    from berth.upgrade.findings import Upgrade
+    from berth.upgrade.moves import Key, Move
 
 OutputFormat = Literal["text", "markdown", "json"]
 EPILOG = "Example: berth upgrade dev --kueue 0.20.0 --jobs stacks/jobs"
@@ -130,8 +131,7 @@ def _require_version(key: Key, version: str) -> None:
 
 def _evidence(evaluation: Evaluation, jobs: Iterable[str] | None) -> tuple[Evidence, int]:
     """Return the objects of manifests with the plan; print the problems of files that were named, and exit 1."""
-    from berth.upgrade import Evidence
-    from berth.upgrade.evidence import objects_of
+    from berth.upgrade.evidence import Evidence, objects_of
 
     assert evaluation.fleet_plan is not None
     root = project_root()

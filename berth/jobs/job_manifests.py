@@ -79,7 +79,7 @@ class JobManifest(Struct, frozen=True):
     @property
     def priority_class(self) -> SourceValue | None:
         """The priority class: Kueue's label, the kind's own field, or that of the first pod template."""
-        if PRIORITY_CLASS in self.labels:
+        if self.labels.get(PRIORITY_CLASS) not in (None, ""):  # Kueue reads an empty label as none
             return self.label(PRIORITY_CLASS)
         policy = find(self.source, self.row.priority) if self.row and self.row.priority else None
         if policy is not None and policy.value:

@@ -268,19 +268,19 @@ def unread_topology(template: SourceValue) -> Iterator[tuple[SourceValue, str]]:
 
     placed = [each for each in map(at, ("required-topology", "preferred-topology", "unconstrained-topology")) if each]
     for extra in placed[1:]:
-        yield extra, f"is a second topology annotation besides {placed[0].path[-1]}; keep one of them"
+        yield extra, f"it is a second topology annotation besides {placed[0].path[-1]}; keep one of them"
     free = at("unconstrained-topology")
     if free is not None and str(free.value) not in (*_TRUE_WORDS, "0", "f", "F", "false", "FALSE", "False"):
         yield free, f'{describe_value(free.value)} is not true or false; write "true"'
     level, size = at("slice-required-topology"), at("slice-size")
     if level is not None and size is None:
-        yield level, f"needs {TOPOLOGY_PREFIX}slice-size too; write the number of pods of a slice"
+        yield level, f"it needs {TOPOLOGY_PREFIX}slice-size too; write the number of pods of a slice"
     if size is not None and level is None:
-        yield size, f"needs {TOPOLOGY_PREFIX}slice-required-topology too; write the level that a slice stays in"
+        yield size, f"it needs {TOPOLOGY_PREFIX}slice-required-topology too; write the level that a slice stays in"
     if size is not None and not (str(size.value).isdecimal() and int(str(size.value)) > 0):
         yield size, f"{describe_value(size.value)} is not a number of pods; write a whole number from 1 in quotes"
     group = at("group-name")
     if group is not None and (level is not None or size is not None):
-        yield group, "cannot be combined with slices; remove one of them"
+        yield group, "it cannot be combined with slices; remove one of them"
     elif group is not None and (at("required-topology") or at("preferred-topology")) is None:
-        yield group, f"needs {TOPOLOGY_PREFIX}required-topology or {TOPOLOGY_PREFIX}preferred-topology; write one"
+        yield group, f"it needs {TOPOLOGY_PREFIX}required-topology or {TOPOLOGY_PREFIX}preferred-topology; write one"

@@ -16,6 +16,7 @@ from berth.jobs.namespaces import NamespaceDefaults, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.lint import dws, local_queues, machines
+from berth.lint.admission import check_admission
 from berth.lint.claims import check_claims
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import check_name, check_pod_group, check_refusals
@@ -187,6 +188,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     submitted = SubmittedJob(context, job, local_queue, context.queues[local_queue.cluster_queue])
     local_queues.warn_if_held(submitted)
     check_pod_security(submitted)
+    check_admission(submitted)
     check_pod_rules(submitted)
     check_refusals(submitted)
     local_queues.check_priority(submitted)

@@ -11,7 +11,7 @@ from berth.jobs.claims import Claims
 from berth.jobs.job_manifests import JobManifest
 from berth.jobs.known_objects import KnownObjects
 from berth.nodes import FleetNodes, fleet_nodes
-from berth.placement.node_classes import NodeClass, node_classes
+from berth.placement.node_classes import NodeClass, installed_daemons, node_classes
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, LocalQueuePlan
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet
@@ -30,6 +30,7 @@ class LintContext:
         self.claims, self.objects = Claims(plan), KnownObjects()
         self.simulated: SimulatedFleet = build_simulated_fleet(plan)
         self.queues = {queue.name: queue for queue in plan.cluster_queues}
+        self._node_shapes: dict[str, list[NodeShape]] = {}
         self.local_queues = {(door.namespace, door.name): door for q in plan.cluster_queues for door in q.local_queues}
 
     @cached_property
@@ -51,7 +52,7 @@ class LintContext:
     @cached_property
     def node_classes(self) -> tuple[NodeClass, ...]:
         """The nodes of the cluster, empty."""
-        return node_classes(self.nodes, self.claims.resource_of)
+        return node_classes(self.nodes, self.claims.resource_of, installed_daemons(self.plan))
 
     @property
     def integrations(self) -> Integrations:
@@ -77,7 +78,9 @@ class LintContext:
 
     def node_shapes(self, queue: ClusterQueuePlan) -> list[NodeShape]:
         """List the machines of a queue, in its order of preference."""
-        return list_node_shapes(self.plan, [entry.flavor for entry in queue.flavors])
+        if queue.name not in self._node_shapes:
+            self._node_shapes[queue.name] = list_node_shapes(self.plan, [entry.flavor for entry in queue.flavors])
+        return self._node_shapes[queue.name]
 
 
 class SubmittedJob(Struct, frozen=True):

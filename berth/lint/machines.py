@@ -132,6 +132,7 @@ def _report_unmatched(pods: JobPods, candidates: list[NodeShape], refusals: Mapp
     found = {refusals[shape.flavor.name] for shape in candidates}
     if found & {Refusal.NO_TOPOLOGY, Refusal.NO_LEVEL, Refusal.ONLY_TOPOLOGY}:
         _report_topology(pods, candidates, refusals)
+        return
     if Refusal.LABELS not in found:
         return
     for key, value in pods.pod_set.node_selector.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from berth.jobs.placement_fields import unread_topology
 from berth.jobs.pods import read_pod_spec
 from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.lint.fleet import SubmittedJob
@@ -69,6 +70,8 @@ def _containers(template: SourceValue) -> Iterator[SourceValue]:
 
 def _check_topology(job: SubmittedJob, template: SourceValue) -> None:
     """Report topology requests in a queue whose flavors have no topology, or no such level."""
+    for source, message in unread_topology(template):
+        source.fault("refused", f"Kueue refuses {source.path[-1]}: {message}")
     annotations = as_mapping(get_nested(template.value, "metadata", "annotations"))
     requested = [key for key in (*_LEVEL_KEYS, _UNCONSTRAINED) if key in annotations]
     if not requested:

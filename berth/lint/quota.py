@@ -70,12 +70,14 @@ def _report_placement(job: SubmittedJob, reasons: Iterable[Reason], flavors: Seq
     """Report why pods stay pending, unless another fault has the same place; what is unknown is a warning."""
     problems = job.job.source.problems
     several = len(job.queue.flavors) > 1
+    faulty = {known.path for known in problems.entries if known.severity == Severity.FAULT}
     for each in reasons:
         source = _template_field(job, each.pod_set, each.path)
         flavor = flavors[each.pod_set] if flavors else None
         if each.is_unknown:
             problems.unknown(each.code, source.path, each.message)
-        elif not any(known.path == source.path and known.severity == Severity.FAULT for known in problems.entries):
+        elif source.path not in faulty:
+            faulty.add(source.path)
             start = f"Kueue assigns '{flavor}' to its pods, where they stay pending: " if several and flavor else ""
             other = _other_nodes(job, each.pod_set, flavor) if start and flavor and each.code != "no-place" else ""
             source.fault(each.code, f"{start}{each.message}{other}")

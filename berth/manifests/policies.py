@@ -1,20 +1,31 @@
-"""Admission policies for teams' namespaces, as plain dicts: at most six ValidatingAdmissionPolicies for a cluster.
+"""Admission policies for teams' namespaces, as plain dicts: some ValidatingAdmissionPolicies for a cluster.
 
 Settings of a team are annotations of its namespaces (`berth.plan.policies`), so that 1000 teams need no more objects
-than one. The rules for pods and services apply to everyone. Rules on who may create, own or start something apply to
-everyone without the same permission in the whole cluster: people and service accounts of a team have permissions only
-in their namespaces, but the controllers of jobs and Kueue have them everywhere (Kubernetes docs: "Validating Admission
-Policy", CEL library `authorizer`).
+than one. Each policy is a record with its expressions (`berth.manifests.rules.admission`). Some rules apply to
+everyone. Rules on who may create, own, delete or start something apply to everyone without the same permission in the
+whole cluster: people and service accounts of a team have permissions only in their namespaces, but the controllers of
+jobs and Kueue have them everywhere (Kubernetes docs: "Validating Admission Policy", CEL library `authorizer`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from berth.manifests import policy_rules as rules
-from berth.manifests.rules import jobs as job_rules
-from berth.manifests.rules import runs as run_rules
+from berth.manifests import policy_rules
+from berth.manifests.rules import (
+    affinity,
+    control,
+    deletion,
+    grace,
+    growth,
+    jobs,
+    reserved,
+    runs,
+    shared_queues,
+    volumes,
+)
+from berth.manifests.rules.admission import EVERYONE, PEOPLE, AdmissionPolicy, Requests, checked_first, requests_of
 from berth.manifests.serving import rules as serving
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.policies import PoliciesPlan
@@ -22,103 +33,143 @@ from berth.plan.policies import PoliciesPlan
 Manifest = dict[str, object]
 
 API: Final = "admissionregistration.k8s.io/v1"
-PODS: Final = "berth-pods"
-JOBS: Final = "berth-jobs"
-SERVICES: Final = "berth-services"
-CONTROLLERS: Final = "berth-controllers"
-SERVING: Final = "berth-serving"
-RUNS: Final = "berth-runs"
-
 _TEAM_NAMESPACES: Final[Manifest] = {"matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]}
 
 
 def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
-    """Return the name in the Pulumi program and the manifest of every policy, each followed by its binding."""
-    # Jobs too, by their template, so that the person who submits the job sees the rejection.
-    pods = [_resources("", ["pods", "pods/ephemeralcontainers"]), _resources("batch", ["jobs"])]
-    of_controllers = [_resources("", ["pods/binding"]), _resources("kueue.x-k8s.io", ["workloads"])]
-    policies = [
-        ("pods", _policy(PODS, pods, rules.pod_variables(plan.accelerators), rules.pod_rules(plan))),
-        ("jobs", _policy(JOBS, _job_resources(plan.job_kinds), job_rules.JOB_VARIABLES, job_rules.JOB_RULES)),
-        (
-            "services",
-            _policy(SERVICES, [_resources("", ["services"])], job_rules.SERVICE_VARIABLES, job_rules.SERVICE_RULES),
-        ),
-        (
-            "controllers",
-            _policy(CONTROLLERS, of_controllers, [], job_rules.CONTROLLER_RULES, condition=None),
-        ),
-    ]
-    if plan.serving:
-        variables = serving.variables(plan.serving, plan.accelerators)
-        served = [_resources("", ["pods"]), *(_resources(group, kinds) for group, kinds in serving.KINDS.items())]
-        policies.append(("serving", _policy(SERVING, served, variables, serving.RULES)))
-    if plan.limits_runs:
-        variables = run_rules.run_variables(plan.shared_run_limits)
-        # Jobs, and the services and pods that Kueue queues in namespaces with serving.
-        kinds: dict[str, tuple[str, ...]] = {"": ("pods",)}
-        for group in {*serving.KINDS, *plan.job_kinds}:
-            kinds[group] = tuple({*serving.KINDS.get(group, ()), *plan.job_kinds.get(group, ())})
-        runs = _policy(
-            RUNS,
-            _job_resources(kinds),
-            variables,
-            run_rules.RULES,
-            condition=run_rules.CHANGED,
-        )
-        policies.append(("runs", runs))
+    """Return the name in the Pulumi program and the manifest of every policy, each followed by its bindings."""
     manifests: list[tuple[str, Manifest]] = []
-    for role, policy in policies:
-        name = f"berth-{role}"
-        manifests += [(f"{role}-policy", policy), (f"{role}-binding", _binding(name, name, _TEAM_NAMESPACES))]
-        if plan.shared_namespaces and name in (JOBS, CONTROLLERS, RUNS, SERVING):
+    for policy in policies(plan):
+        name = object_name(policy)
+        actions = ["Warn", "Audit"] if policy.name in plan.audited else ["Deny"]
+        manifests.append((f"{policy.name}-policy", _manifest(policy)))
+        manifests.append((f"{policy.name}-binding", _binding(name, name, _TEAM_NAMESPACES, actions)))
+        if plan.shared_namespaces and policy.in_shared:
             selector = _named(plan.shared_namespaces)
-            manifests.append((f"{role}-shared-binding", _binding(f"{name}-shared", name, selector)))
+            manifests.append((f"{policy.name}-shared-binding", _binding(f"{name}-shared", name, selector, actions)))
     return manifests
 
 
-def _job_resources(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
-    return [_resources(group, kinds) for group, kinds in sorted(job_kinds.items())]
+def object_name(policy: AdmissionPolicy) -> str:
+    """Return the name of a policy's object."""
+    return f"berth-{policy.name}"
 
 
-def _resources(group: str, kinds: Sequence[str]) -> Manifest:
-    return {
-        "apiGroups": [group],
-        "apiVersions": ["*"],
-        "operations": ["CREATE", "UPDATE"],
-        "resources": sorted(kinds),
-    }
+def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
+    """Return the policies of a cluster, in the order in which they are created."""
+    kinds = plan.job_kinds
+    made = [
+        AdmissionPolicy(
+            name="pods",
+            refuses=(
+                "access of pods to their node, its scheduler and other teams' priorities; accelerators outside the "
+                "queue"
+            ),
+            applies_to=EVERYONE,
+            breaks="a pod that needs more of its node: exemptions by `podSecurity` and the team's machines",
+            # Jobs too, by their template, so that the person who submits the job sees the rejection.
+            requests=(Requests("", ("pods", "pods/ephemeralcontainers")), Requests("batch", ("jobs",))),
+            variables=tuple(policy_rules.pod_variables(plan.accelerators)),
+            rules=tuple(policy_rules.pod_rules(plan)),
+            in_shared=False,
+        ),
+        AdmissionPolicy(
+            name="jobs",
+            refuses="controller ownerReferences on jobs; changes of a part of another job; resuming a suspended job",
+            applies_to=PEOPLE,
+            breaks="an operator with permissions in single namespaces only: install it for the whole cluster",
+            requests=requests_of(kinds),
+            variables=tuple(jobs.JOB_VARIABLES),
+            rules=tuple(jobs.JOB_RULES),
+        ),
+        AdmissionPolicy(
+            name="services",
+            refuses="LoadBalancer, NodePort and externalIPs",
+            applies_to=EVERYONE,
+            breaks="a service that is reachable from outside: the team's `serviceTypes` allows it",
+            requests=(Requests("", ("services",)),),
+            variables=tuple(jobs.SERVICE_VARIABLES),
+            rules=tuple(jobs.SERVICE_RULES),
+            in_shared=False,
+        ),
+        control.policy(kinds),
+        deletion.policy(kinds),
+        deletion.WORKLOADS,
+        grace.policy(kinds),
+        reserved.policy(kinds, plan.accelerators),
+        affinity.policy(kinds, plan.accelerators),
+        growth.policy(kinds, elastic=plan.elastic),
+        volumes.policy(kinds),
+    ]
+    if plan.has_shared_queues:
+        made.append(shared_queues.policy(kinds))
+    if plan.serving:
+        made.append(
+            AdmissionPolicy(
+                name="serving",
+                refuses=(
+                    "accelerators in services that Kueue does not queue; changes of pods that Kueue admitted together"
+                ),
+                applies_to=PEOPLE,
+                breaks="a rolling update of a StatefulSet or LeaderWorkerSet with serving: create a new one",
+                requests=(Requests("", ("pods",)), *requests_of(serving.KINDS)),
+                variables=tuple(serving.variables(plan.serving, plan.accelerators)),
+                rules=tuple(serving.RULES),
+            )
+        )
+    if plan.limits_runs:
+        # Jobs, and the services and pods that Kueue queues in namespaces with serving.
+        groups = {*serving.KINDS, *kinds}
+        run_kinds = {each: tuple({*serving.KINDS.get(each, ()), *kinds.get(each, ())}) for each in groups}
+        made.append(
+            AdmissionPolicy(
+                name="runs",
+                refuses="a run duration above the maximum of a queue with queued machines",
+                applies_to=EVERYONE,
+                breaks="a job without a run duration in a queue that limits it: write the annotation",
+                requests=requests_of({**run_kinds, "": ("pods",)}),
+                variables=tuple(runs.run_variables(plan.shared_run_limits)),
+                rules=tuple(runs.RULES),
+                condition=runs.CHANGED,
+            )
+        )
+    return made
 
 
-def _policy(
-    name: str,
-    resources: Sequence[Manifest],
-    variables: Sequence[rules.Variable],
-    validations: Sequence[rules.Rule],
-    *,
-    condition: str | None = rules.CHANGED,
-) -> Manifest:
-    """Return a policy for requests that meet the condition.
+def _manifest(policy: AdmissionPolicy) -> Manifest:
+    """Return the policy's object.
 
     By default it ignores updates that change neither the spec nor the owners: an object that is older than the policy
     can still be labelled, finalized and deleted.
     """
+    variables = [{"name": name, "expression": text} for name, text in policy.variables]
+    condition = [{"name": "changed", "expression": policy.condition}] if policy.condition else []
     spec: Manifest = {
         "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": list(resources)},
-        **({"matchConditions": [{"name": "changed", "expression": condition}]} if condition else {}),
-        **({"variables": [{"name": name, "expression": text} for name, text in variables]} if variables else {}),
+        "matchConstraints": {"resourceRules": [_rule(each) for each in policy.requests]},
+        **({"matchConditions": condition} if condition else {}),
+        **({"variables": variables} if variables else {}),
         "validations": [
-            {"expression": expression, "message": message, "reason": "Forbidden"} for expression, message in validations
+            {"expression": checked_first(expression), "message": message, "reason": "Forbidden"}
+            for expression, message in policy.rules
         ],
     }
-    return _object("ValidatingAdmissionPolicy", name) | {"spec": spec}
+    return _object("ValidatingAdmissionPolicy", object_name(policy)) | {"spec": spec}
 
 
-def _binding(name: str, policy: str, namespaces: Manifest) -> Manifest:
+def _rule(requests: Requests) -> Manifest:
+    return {
+        "apiGroups": [requests.group],
+        "apiVersions": ["*"],
+        "operations": list(requests.operations),
+        "resources": sorted(requests.resources),
+    }
+
+
+def _binding(name: str, policy: str, namespaces: Manifest, actions: Sequence[str]) -> Manifest:
     spec = {
         "policyName": policy,
-        "validationActions": ["Deny"],
+        "validationActions": list(actions),
         "matchResources": {"namespaceSelector": namespaces},
     }
     return _object("ValidatingAdmissionPolicyBinding", name) | {"spec": spec}

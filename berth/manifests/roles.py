@@ -53,7 +53,9 @@ def team_binding(role: str, groups: Sequence[str], namespace: str, labels: Mappi
 def _submitter(job_kinds: Mapping[str, Sequence[str]]) -> list[Manifest]:
     return [
         *(_rule(group, kinds, _WRITE_VERBS) for group, kinds in sorted(job_kinds.items())),
-        _rule(_KUEUE, ["localqueues", "workloads"], _READ_VERBS),
+        _rule(_KUEUE, ["localqueues"], _READ_VERBS),
+        # A policy allows it for finished Workloads and those without a job.
+        _rule(_KUEUE, ["workloads"], [*_READ_VERBS, "delete"]),
         _rule("visibility.kueue.x-k8s.io", ["localqueues/pendingworkloads"], _READ_VERBS),
         _rule("", ["configmaps", "persistentvolumeclaims", "services"], _WRITE_VERBS),
         _rule("", ["pods"], [*_READ_VERBS, "delete"]),

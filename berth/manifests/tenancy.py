@@ -14,19 +14,25 @@ from berth.names import berth_labels
 from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.policies import (
     CAPABILITIES,
+    DEFAULT_MAX_GRACE,
     HOST_NETWORK,
     HOST_PATHS,
+    MAX_GRACE,
     POD_PRIORITIES,
     POD_SECURITY_LABEL,
+    QUEUE_CEILINGS,
+    QUEUE_PRIORITIES,
     READ_ONLY_HOST_PATHS,
     RUN_DURATIONS,
     SERVICE_TYPES,
+    TEAM_NAMESPACES,
+    UNLIMITED,
+    VOLUME_TYPES,
 )
 from berth.plan.teams import (
     SECRETS,
     HostAccessPlan,
     IdentityPlan,
-    IsolationPlan,
     NamespacePlan,
     SecretPlan,
     TeamPlan,
@@ -54,7 +60,7 @@ def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
         f"{_POD_SECURITY}/warn": isolation_plan.pod_security_warning,
     }
     limits = ",".join(f"{queue}={seconds}" for queue, seconds in sorted(namespace_plan.run_limits.items()))
-    annotations = _policy_annotations(isolation_plan) | ({RUN_DURATIONS: limits} if limits else {})
+    annotations = _policy_annotations(team, namespace_plan) | ({RUN_DURATIONS: limits} if limits else {})
     return team_namespace(team, namespace_plan.name, levels, annotations)
 
 
@@ -68,16 +74,25 @@ def team_namespace(
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
 
 
-def _policy_annotations(plan: IsolationPlan) -> dict[str, str]:
-    """Return annotations for the admission policies: the team's exemptions and priority classes; omitted if empty."""
+def _policy_annotations(team: TeamPlan, namespace_plan: NamespacePlan) -> dict[str, str]:
+    """Return annotations for the admission policies: the team's exemptions, limits and priorities; omitted if empty."""
+    plan = team.isolation
     access = plan.host_access or HostAccessPlan()
+    names = [each.name for each in team.namespaces]
+    grace = UNLIMITED if plan.max_grace is None else str(plan.max_grace)
+    shared = namespace_plan.shared_queues
     values = {
         CAPABILITIES: access.capabilities,
         HOST_NETWORK: access.network_for,
         HOST_PATHS: access.paths,
+        MAX_GRACE: () if plan.max_grace == DEFAULT_MAX_GRACE else (grace,),
         POD_PRIORITIES: plan.priorities,
+        QUEUE_CEILINGS: [f"{q.name}/{name}={most}" for q in shared for name, most in sorted(q.ceilings.items())],
+        QUEUE_PRIORITIES: [f"{q.name}={priority}" for q in shared for priority in (*q.priorities, "")],
         READ_ONLY_HOST_PATHS: access.read_only_paths,
         SERVICE_TYPES: plan.service_types,
+        TEAM_NAMESPACES: sorted(names) if len(names) > 1 else (),
+        VOLUME_TYPES: sorted(team.settings.volume_types),
     }
     return {key: ",".join(items) for key, items in values.items() if items}
 

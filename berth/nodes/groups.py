@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ DESCRIBED: Final = "the nodes belong to an existing cluster, of which the stack 
 """Why labels, taints and resources of described nodes may be unknown."""
 ADOPTED: Final = "another tool created the node pool, with labels of its own"
 """Why labels without a domain may be on the nodes of an adopted pool."""
+_STATED: Final = "topologyAware says that the nodes have this label, and not which value"
 _MADE_TO_ORDER: Final = "GKE creates these nodes for the pods that wait for them, and labels them as the pods select"
 _EXISTING: Final = "the cluster is an existing one, of which the stack file states only a part"
 
@@ -75,7 +76,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             priority=source.priority,
             arch=source.machine.arch if source.machine else None,
             labels=dict(sorted(labels.known.items())),
-            unknown_labels=dict(sorted(labels.unknown.items())),
+            unknown_labels=dict(sorted({**_stated_levels(plan, source, labels.known), **labels.unknown}.items())),
             uncertain_labels=dict(sorted(labels.uncertain.items())),
             taints=_taints(source),
             allocatable=resources.known,
@@ -84,6 +85,15 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             open_reason=_open_reason(plan, source),
             kept_reason=ADOPTED if source.is_adopted else None,
         )
+
+
+def _stated_levels(plan: FleetPlan, source: NodeSource, known: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels that `topologyAware` of a described pool states without their values: the levels."""
+    if source.maker != "described":
+        return {}
+    topology = next((flavor.topology for flavor in plan.flavors if flavor.name == source.pool.flavor), None)
+    levels = next((each.levels for each in plan.topologies if each.name == topology), ())
+    return {level: _STATED for level in levels if level not in known}
 
 
 def _written_labels(source: NodeSource) -> dict[str, str]:

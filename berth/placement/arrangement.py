@@ -52,8 +52,7 @@ class _Arranger:
         self.demands = demands
         self.rules = rules
         self.bins = {
-            node: [Bin(node, dict(node.group.allocatable)) for _ in range(min(node.count, pods + 1))]
-            for node in classes
+            node: [Bin(node, dict(node.amounts)) for _ in range(min(node.count, pods + 1))] for node in classes
         }
         self.opened: Counter[str] = Counter()
         self.placed: list[tuple[int, int, int, Bin]] = []
@@ -77,7 +76,7 @@ class _Arranger:
         tests = self._tests(index, child, number)
         best: tuple[float, Bin] | None = None
         for node in demand.classes:
-            limits = [resource for resource in needs if node.group.amount(resource) is not None]
+            limits = [resource for resource in needs if node.amount(resource) is not None]
             for each in self.bins[node]:
                 if not each.pods and self.opened[node.group.pool] >= node.group.pool_nodes.max:
                     continue
@@ -226,6 +225,6 @@ def _emptiness(node: Bin, needs: dict[str, int]) -> float:
     shares = [
         (node.free.get(resource, 0) - needs.get(resource, 0)) / total
         for resource in ("cpu", "memory")
-        if (total := node.node_class.group.allocatable.get(resource, 0))
+        if (total := node.node_class.amounts.get(resource, 0))
     ]
     return sum(shares) / len(shares) if shares else 0.0

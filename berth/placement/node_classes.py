@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from berth import catalog
-from berth.jobs.pod_set import NodeSelectorRequirement
+from berth.diagnostics import Problems
+from berth.jobs.pod_set import NodeSelectorRequirement, PodSet
+from berth.jobs.pods import build_pod_set
+from berth.jobs.values import SourceValue, get_nested
+from berth.manifests.gpu import installers
 from berth.nodes.labels import label_table
-from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, FleetNodes, Label, NodeGroup
-from berth.placement.matching import all_of, any_of, matches_label
+from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, PODS, FleetNodes, Label, NodeGroup
+from berth.placement.matching import all_of, any_of, matches_label, tolerates
+from berth.plan.fleet import FleetPlan
 
 
 class NodeClass(Struct, frozen=True, eq=False):
-    """Up to `count` nodes of a group that differ in their names only; `node_pool` is their GKE node pool if known."""
+    """Up to `count` nodes of a group that differ in their names only; `node_pool` is their GKE node pool if known.
+
+    `amounts` are what pods may use of one node: allocatable, without the pods that the fleet itself puts on every node.
+    """
 
     group: NodeGroup
     node_pool: str | None
     count: int
+    amounts: Mapping[str, int]
+
+    def amount(self, resource: str) -> int | None:
+        """Return how much of a resource the pods of one node may use; 0 without any, None if that is unknown."""
+        found = self.amounts.get(resource)
+        return self.group.amount(resource) if found is None else found
 
     def label(self, key: str) -> Label:
         """Return what is known of a label of these nodes."""
@@ -67,14 +81,17 @@ class NodeClass(Struct, frozen=True, eq=False):
         return matches_label(requirement, self.label(requirement.key))
 
 
-def node_classes(nodes: FleetNodes, counted: Mapping[str, str] = MappingProxyType({})) -> tuple[NodeClass, ...]:
+def node_classes(
+    nodes: FleetNodes, counted: Mapping[str, str] = MappingProxyType({}), daemons: Iterable[PodSet] = ()
+) -> tuple[NodeClass, ...]:
     """Return the classes of all nodes of a cluster, without those of which there can be none.
 
     `counted` maps a DeviceClass to the resource that Kueue counts its devices as: nodes have that resource too, as the
-    requests of pods that claim such devices do.
+    requests of pods that claim such devices do. `daemons` are the pods of DaemonSets, which use a part of each node.
     """
     groups = [_with_devices(group, counted) for group in nodes.groups]
-    return tuple(each for group in groups for each in _classes(group) if each.count)
+    pods = tuple(daemons)
+    return tuple(each for group in groups for each in _classes(group, _left_by(pods, group)) if each.count)
 
 
 def _with_devices(group: NodeGroup, counted: Mapping[str, str]) -> NodeGroup:
@@ -90,12 +107,41 @@ def _with_devices(group: NodeGroup, counted: Mapping[str, str]) -> NodeGroup:
     )
 
 
-def _classes(group: NodeGroup) -> Iterator[NodeClass]:
+def _left_by(daemons: Iterable[PodSet], group: NodeGroup) -> Mapping[str, int]:
+    """Return what the DaemonSets leave of a node's allocatable resources."""
+    amounts = dict(group.allocatable)
+    for pod_set in daemons:
+        if _runs_on(pod_set, NodeClass(group, None, 1, amounts)):
+            for resource, amount in {**pod_set.requests, PODS: 1}.items():
+                if resource in amounts:
+                    amounts[resource] -= amount
+    return amounts
+
+
+def installed_daemons(plan: FleetPlan) -> Iterator[PodSet]:
+    """Yield the pods of the DaemonSets that a stack installs, on one node each."""
+    for manifest in installers(plan.installers) if plan.installers is not None else ():
+        template = SourceValue(get_nested(manifest, "spec", "template"), (), Problems())
+        pod_set = build_pod_set(template, str(get_nested(manifest, "metadata", "name")), 1)
+        if pod_set is not None:
+            yield pod_set
+
+
+def _runs_on(pod_set: PodSet, node: NodeClass) -> bool:
+    """Return whether a DaemonSet has a pod on nodes; where a label is unknown it may have one."""
+    return (
+        node.matches(pod_set.node_selector) is not False
+        and (not pod_set.affinity_terms or node.matches_terms(pod_set.affinity_terms) is not False)
+        and all(tolerates(pod_set.tolerations, taint) for taint in node.group.taints)
+    )
+
+
+def _classes(group: NodeGroup, amounts: Mapping[str, int]) -> Iterator[NodeClass]:
     if group.slices and group.node_pools:
         for name in group.node_pools:
-            yield NodeClass(group, name, group.nodes.max)
+            yield NodeClass(group, name, group.nodes.max, amounts)
     elif group.slices:
         for number in range(group.slices):  # GKE or others name the node pools: each slice is one of its own
-            yield NodeClass(group, f"{group.pool}-{number + 1}", group.nodes.max)
+            yield NodeClass(group, f"{group.pool}-{number + 1}", group.nodes.max, amounts)
     else:
-        yield NodeClass(group, group.node_pools[0] if len(group.node_pools) == 1 else None, group.nodes.max)
+        yield NodeClass(group, group.node_pools[0] if len(group.node_pools) == 1 else None, group.nodes.max, amounts)

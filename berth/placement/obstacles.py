@@ -104,7 +104,7 @@ def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[_Obstacle]:
         if not tolerates(pod_set.tolerations, taint, added):
             yield _Obstacle(("spec", "tolerations"), "taint", f"{taint.key}={taint.value}:{taint.effect}")
     for resource, amount in {**pod_set.requests, PODS: 1}.items():
-        allocatable = node.group.amount(resource)
+        allocatable = node.amount(resource)
         if allocatable is not None and amount > allocatable:
             yield _Obstacle(pod_set.request_path(resource), "resource", resource)
         elif allocatable is None and amount and resource in pod_set.request_paths:
@@ -174,7 +174,8 @@ def _impossible(index: int, each: AssignedPods, by_node: dict[NodeClass, list[_O
     """Yield what keeps a pod off every node; what does so only together is one reason."""
     nodes = list(by_node)
     definite = [[other for other in found if not other.is_unknown] for found in by_node.values()]
-    shared = [other for other in definite[0] if all(other in found for found in definite)]
+    common = set(definite[0]).intersection(*definite[1:])
+    shared = [other for other in definite[0] if other in common]
     for other in shared:
         code, text = _words(each, nodes, other)
         yield Reason(pod_set=index, path=other.path, code=code, message=text)
@@ -247,7 +248,7 @@ def _expression(each: NodeSelectorRequirement, nodes: Sequence[NodeClass]) -> st
 
 def _too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> str:
     """Return how much of a resource a pod requests, and how much a node has at most."""
-    most, machine = max((node.group.amount(resource) or 0, node.group.machine_type) for node in nodes)
+    most, machine = max((node.amount(resource) or 0, node.group.machine_type) for node in nodes)
     requested = pod_set.requests.get(resource, 0)
     if resource == "cpu":
         amount, limit = format_quantity(resource, requested), format_quantity(resource, most)

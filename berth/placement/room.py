@@ -73,7 +73,7 @@ def pods_per_node(pod_set: PodSet, node: NodeClass) -> int:
     """Return how many of the pods an empty node holds by its resources; an unknown amount does not limit them."""
     limits = [pod_set.count]
     for resource, amount in {**pod_set.requests, PODS: 1}.items():
-        allocatable = node.group.amount(resource)
+        allocatable = node.amount(resource)
         if amount and allocatable is not None:
             limits.append(allocatable // amount)
     return min(limits)

@@ -17,6 +17,7 @@ from berth.placement.obstacles import AssignedPods, Reason, eligible_nodes, plac
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rules_of
 from berth.placement.topology import Leaf
+from berth.text import pluralize
 
 _RULE_PATHS: dict[PodRule, FieldSteps] = {
     PodRule.PORTS: ("spec", "containers", 0, "ports"),
@@ -91,7 +92,7 @@ def _no_room(index: int, each: AssignedPods, demand: Demand, fits: int, *, alone
     limits = {
         resource: amount // requested
         for resource, requested in {**pod_set.requests, PODS: 1}.items()
-        if requested and (amount := node.group.amount(resource)) is not None
+        if requested and (amount := node.amount(resource)) is not None
     }
     resource = min(limits, key=limits.__getitem__)
     nodes = min(sum(other.count for other in demand.classes), demand.classes[0].group.pool_nodes.max)
@@ -100,7 +101,9 @@ def _no_room(index: int, each: AssignedPods, demand: Demand, fits: int, *, alone
         f"{fits} of its {pod_set.count} pods fit on the {nodes} nodes of {place_of(each)}{together}: a node of "
         f"{node.group.machine_type} has {resource} for {room}"
     )
-    remedy = f"write at most {fits} pods, or request less {resource}" if fits else f"request less {resource}"
+    remedy = (
+        f"write at most {pluralize(fits, 'pod')}, or request less {resource}" if fits else f"request less {resource}"
+    )
     return Reason(pod_set=index, path=pod_set.request_path(resource), code="no-place", message=f"{message}; {remedy}")
 
 
@@ -116,7 +119,11 @@ def _kept_apart(index: int, each: AssignedPods, rule: PodRule, fits: int) -> Rea
     }[rule]
     named = join_words(list(dict.fromkeys(key))) or "of the other pods"
     message = f"its {rule} ({named}) leaves room for {fits} of its {pod_set.count} pods on {place_of(each)}"
-    remedy = f"write at most {fits} pods, or remove it" if fits else "write a label that the nodes have, or remove it"
+    remedy = (
+        f"write at most {pluralize(fits, 'pod')}, or remove it"
+        if fits
+        else "write a label that the nodes have, or remove it"
+    )
     return Reason(pod_set=index, path=_RULE_PATHS[rule], code="no-place", message=f"{message}; {remedy}")
 
 

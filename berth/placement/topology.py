@@ -72,10 +72,10 @@ def assign_topology(
 def _leaves(classes: Iterable[NodeClass], flavor: ResourceFlavor, pods: int) -> Iterable[Leaf]:
     """Yield the nodes of a flavor, of each class no more than a job of so many pods can use."""
     for each in classes:
-        if each.matches(flavor.node_labels) is True and all(
-            each.label(level).present is True for level in flavor.levels or ()
+        if each.matches(flavor.node_labels) is not False and all(
+            each.label(level).present is not False for level in flavor.levels or ()
         ):
-            amounts = dict(each.group.allocatable)
+            amounts = dict(each.amounts)
             yield from (Leaf(each, number, dict(amounts)) for number in range(min(each.count, pods)))
 
 
@@ -89,6 +89,8 @@ def _place(
     slice_level = request.slice_level if request is not None and request.slice_level else levels[-1]
     size = request.slice_size if request is not None and request.slice_size else 1
     at, slice_at = levels.index(level), levels.index(slice_level)
+    if size > pod_set.count:
+        return [], f"a slice has {size} pods, and they are {pod_set.count}"
     if at > slice_at:
         return [], f"a slice stays in one {slice_level}, which is wider than the {level} of all its pods"
     free_choice = request is None or not (request.required or request.preferred)
@@ -106,14 +108,11 @@ def _place(
         most = whole if request and request.required else sum(each.slices for each in by_level[0])
         unit = "pods" if size == 1 else f"slices of {size} pods"
         where = f"one {level}" if request and request.required else "its nodes"
-        return [], f"Kueue finds room for {most} of its {wanted} {unit} in {where}"
-    unknown = [each for each in levels[: at + 1] if _is_unknown(each, leaves)]
-    if (
-        request
-        and request.required
-        and level in unknown
-        and max((leaf.capacity for leaf in leaves), default=0) < wanted
-    ):
+        return [], f"there is room for {most} of its {wanted} {unit} in {where}"
+    # Nodes with an unknown value of a level are taken for one domain; of an existing cluster they may even lack it.
+    is_open = any(leaf.node_class.label(each).present is None for leaf in leaves for each in levels)
+    together = bool(request and request.required) and _is_unknown(level, leaves)
+    if is_open or (together and max((leaf.capacity for leaf in leaves), default=0) < pod_set.count):
         result.is_uncertain = True
     return _distribute(chosen, pod_set.count, size, slice_at, free_choice=free_choice), ""
 
@@ -134,7 +133,7 @@ def _capacity(pod_set: PodSet, flavor: ResourceFlavor, leaf: Leaf, needs: dict[s
     counts = [
         leaf.free.get(resource, 0) // amount
         for resource, amount in needs.items()
-        if amount and (resource in leaf.free or node.group.amount(resource) is not None)
+        if amount and (resource in leaf.free or node.amount(resource) is not None)
     ]
     return max(0, min(counts, default=pod_set.count))
 

@@ -7,6 +7,9 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from berth.spec.admission.limits import MOUNTED_BY_THE_NODE as MOUNTED_BY_THE_NODE
+from berth.spec.admission.policies import NEW_POLICIES as NEW_POLICIES
+
 POD_SECURITY_LABEL: Final = "berth.dev/pod-security"
 """Namespace label with the Pod Security level of its pods, apart from exemptions."""
 HOST_NETWORK: Final = "berth.dev/host-network"
@@ -25,6 +28,20 @@ SERVICE_TYPES: Final = "berth.dev/service-types"
 RUN_DURATIONS: Final = "berth.dev/max-run-durations"
 """Namespace annotation: `<local queue>=<seconds>` of each queue with queued machines: its longest run."""
 
+MAX_GRACE: Final = "berth.dev/max-grace-seconds"
+"""Namespace annotation: the longest grace period of pods, in seconds, or `unlimited`."""
+DEFAULT_MAX_GRACE: Final = 600
+"""The longest grace period of a namespace without the annotation, in seconds."""
+UNLIMITED: Final = "unlimited"
+TEAM_NAMESPACES: Final = "berth.dev/namespaces"
+"""Namespace annotation: the namespaces of its team, if it has several."""
+VOLUME_TYPES: Final = "berth.dev/volume-types"
+"""Namespace annotation: volume types and CSI drivers that pods may mount besides the allowed ones."""
+QUEUE_PRIORITIES: Final = "berth.dev/priorities"
+"""Namespace annotation: priorities of jobs in queues that several teams share, as `<local queue>=<priority>`."""
+QUEUE_CEILINGS: Final = "berth.dev/queue-ceilings"
+"""Namespace annotation: `<local queue>/<resource>=<most>` of shared queues whose head holds up all other jobs."""
+
 
 class PoliciesPlan(Struct, frozen=True, kw_only=True):
     """The admission policies of one cluster; settings of a team are annotations of its namespaces.
@@ -33,7 +50,9 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     names that only pods of such jobs may request. In `shared_namespaces`, which existed before, policies of jobs apply
     but those of pods and services do not. Kueue also queues services and pods in the namespaces `serving`; without any
     there is no policy for them. `limits_runs`: some queue has queued machines, whose run durations are limited;
-    `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds.
+    `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds. With `elastic`, Kueue
+    admits pods of a job that grows. `has_shared_queues`: several teams share a queue. `audited` maps policies that only
+    warn to the date until which they do.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
@@ -41,4 +60,7 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     shared_namespaces: tuple[str, ...] = ()
     serving: tuple[str, ...] = ()
     limits_runs: bool = False
+    elastic: bool = False
+    has_shared_queues: bool = False
+    audited: Mapping[str, str] = field(default_factory=dict[str, str])
     shared_run_limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])

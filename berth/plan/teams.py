@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.kueue import ClaimTemplatePlan, ClusterQueuePlan, CohortPlan, FlavorPlan, LocalQueuePlan, PriorityPlan
+from berth.plan.policies import DEFAULT_MAX_GRACE
 from berth.spec.tenancy import TeamSettings
 
 SECRETS: Final = "team-secrets"
@@ -19,17 +20,31 @@ SERVICE_TYPES: Final = ("LoadBalancer", "NodePort", "ExternalIPs")
 """Service types besides ClusterIP, which a team must be granted."""
 
 
+class SharedQueuePlan(Struct, frozen=True, kw_only=True):
+    """A local queue of a queue that several teams share: what a job there may ask for.
+
+    `priorities` are the priorities of its jobs. `ceilings` maps each accelerator's resource name to the most that the
+    queue can ever admit for the pods of one role; empty unless its head holds up the others (StrictFIFO).
+    """
+
+    name: str
+    priorities: tuple[str, ...]
+    ceilings: Mapping[str, int]
+
+
 class NamespacePlan(Struct, frozen=True, kw_only=True):
     """A namespace; if it is not `owned`, it existed before and Berth does not manage it.
 
     With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods in it.
     `run_limits` maps local queues with queued machines to the longest run that they allow, in seconds.
+    `shared_queues` are the local queues there that lead to a queue of several teams.
     """
 
     name: str
     owned: bool
     serving: bool = False
     run_limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    shared_queues: tuple[SharedQueuePlan, ...] = ()
 
 
 class SecretPlan(Struct, frozen=True, kw_only=True):
@@ -101,7 +116,8 @@ class IsolationPlan(Struct, frozen=True, kw_only=True):
     then off. `egress` None leaves the network open. `service_range` contains the address of the cluster's DNS.
     `accelerators` maps each resource name to the most that pods may request together, `limits` has all other limits.
     `priorities` are the PriorityClasses that pods may have, `service_types` the service types besides ClusterIP.
-    `requests_cpu` (milli) and `requests_memory` (bytes) are the defaults of containers.
+    `requests_cpu` (milli) and `requests_memory` (bytes) are the defaults of containers. `max_grace` is the longest
+    grace period of pods in seconds; None if no other team can want the machines back.
     """
 
     pod_security: str
@@ -115,6 +131,7 @@ class IsolationPlan(Struct, frozen=True, kw_only=True):
     accelerators: Mapping[str, int]
     requests_cpu: int
     requests_memory: int
+    max_grace: int | None = DEFAULT_MAX_GRACE
 
 
 NO_TEAM_SETTINGS: Final = TeamSettings.model_construct()

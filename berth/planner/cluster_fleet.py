@@ -120,7 +120,7 @@ def plan_cluster_fleet(
         accelerator_networks=machines.networks,
         installers=installers.plan_installers(context, machines.pools),
         access=access.access(context, kueue),
-        policies=policies.plan_policies(team_plans, kueue),
+        policies=policies.plan_policies(team_plans, kueue, context.spec.platform),
         monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, cohort_plans, queue_plans, team_plans),
         allowances=allowances,
     )

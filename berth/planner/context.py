@@ -8,6 +8,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from berth import catalog
+from berth.catalog import Machine
 from berth.diagnostics import FieldPath, Problems, did_you_mean, format_value
 from berth.spec.fleet import FleetSpec
 
@@ -103,31 +104,41 @@ class PlanningContext(Struct):
         in_cluster = self.cluster_exists and not self.only_connects
         return ("cluster", "existing", "location") if in_cluster else ("region",)
 
-    def check_zone(self, path: FieldPath, zone: str, *, accepted: bool | None = None) -> None:
+    def check_zone(
+        self, path: FieldPath, zone: str, *, accepted: bool | None = None, machine: Machine | None = None
+    ) -> None:
         """Report a zone outside the fleet's region, or an unknown zone.
 
-        `accepted` is acceptZone of the entry that names the zone; None if the entry cannot have that key.
+        `accepted` is acceptZone of the entry that names the zone; None if the entry cannot have that key. Only zones
+        that have the `machine` are proposed.
         """
         if not self.region or self.is_set_aside("region", ""):
             return
         if not zone.startswith(f"{self.region}-"):
-            message = f"'{zone}' is outside the region {self.region}; write {self._zones_of_region()}"
+            message = f"'{zone}' is outside the region {self.region}; {self._proposed_zones(machine)}"
             self.problems.fault("bad-zone", path, message)
-        elif zone not in (known_zones := catalog.zone_table().regions.get(self.region, (zone,))):
-            self._report_unknown_zone(path, zone, known_zones, accepted)
+        elif zone not in catalog.zone_table().regions.get(self.region, (zone,)):
+            self._report_unknown_zone(path, zone, accepted, self._proposed_zones(machine))
 
     def check_zones(self, path: FieldPath, zones: Iterable[str]) -> None:
         """Check every zone of a list that cannot accept unknown ones."""
         for index, zone in enumerate(zones):
             self.check_zone((*path, index), zone)
 
-    def _zones_of_region(self) -> str:
+    def _proposed_zones(self, machine: Machine | None) -> str:
+        """Return the remedy: zones of the region, only those that list the machine if there is one with a row."""
+        listed = catalog.listed_zones(machine) if machine else None
         zones = catalog.zone_table().regions.get(self.region, ())
-        return f"one of {', '.join(zones)}" if zones else "one of its zones"
+        having = zones if listed is None else catalog.zones_in(self.region, listed.proposed)
+        if having:
+            return f"write {'' if len(having) == 1 else 'one of '}{', '.join(having)}"
+        if not zones:
+            return "write one of its zones"
+        return (
+            f"Google lists no {machine.name if machine else ''} in {self.region}; write another machineType or region"
+        )
 
-    def _report_unknown_zone(
-        self, path: FieldPath, zone: str, known_zones: tuple[str, ...], accepted: bool | None
-    ) -> None:
+    def _report_unknown_zone(self, path: FieldPath, zone: str, accepted: bool | None, proposed: str) -> None:
         message = f"'{zone}' is not in {catalog.fact_tables()['zones'].dated_name}"
         if accepted or self.spec.accept_region:
             key = "acceptZone" if accepted else "acceptRegion"
@@ -139,7 +150,7 @@ class PlanningContext(Struct):
             if accepted is None
             else "acceptZone: true"
         )
-        remedy = f"write one of {', '.join(known_zones)}, or {key} if Google Cloud has this zone"
+        remedy = f"{proposed}, or {key} if Google Cloud has this zone"
         self.problems.fault("unknown-zone", path, f"{message}; {remedy}")
 
     def reject(self, section: str, name: str, code: str, path: FieldPath, message: str) -> None:

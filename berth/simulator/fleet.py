@@ -156,7 +156,10 @@ def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
         problems.warning("not-modelled", (), "fair sharing is not modelled: queues are simulated without their weights")
     for flavor in plan.flavors:
         if flavor.topology is not None:
-            message = f"topology is not modelled: jobs on flavor '{flavor.name}' are admitted by quota only"
+            message = (
+                f"jobs on flavor '{flavor.name}' are placed on empty nodes: what running jobs use of its topology is "
+                "not modelled"
+            )
             problems.warning("not-modelled", (), message)
     for queue in plan.cluster_queues:
         for local_queue in queue.local_queues:

@@ -56,6 +56,8 @@ class StepKind(StrEnum):
 
 _STEP_KEYS = tuple(kind for kind in StepKind if kind is not StepKind.START)
 
+BarFlavors = Callable[[SimulatedFleet, Job], Job]
+"""Returns a job with the flavors on whose topology Kueue finds no room for its pods."""
 LoadFleet = Callable[[str], tuple[SimulatedFleet | None, list[Problem]]]
 """Loads a stack file by name: the simulated fleet, and its problems."""
 
@@ -84,12 +86,14 @@ class ScenarioReader(Struct):
     """Collects the steps of one run from manifests and scenarios, in order.
 
     Also keeps the unfinished jobs with their display names, and the manifests that were submitted together to a fleet.
-    `problems` are those of scenarios and steps, `manifest_problems` those of manifests.
+    `problems` are those of scenarios and steps, `manifest_problems` those of manifests. `bar_flavors` completes each
+    submitted job.
     """
 
     fleet: SimulatedFleet
     load_fleet: LoadFleet
     load_manifests: LoadManifests
+    bar_flavors: BarFlavors = lambda _, job: job
     steps: list[ScenarioStep] = field(default_factory=list[ScenarioStep])
     problems: list[Problem] = field(default_factory=list[Problem])
     manifest_problems: list[Problem] = field(default_factory=list[Problem])
@@ -147,6 +151,7 @@ class ScenarioReader(Struct):
             source.fault("twice", already_submitted(name))
             return
         self._register(name, arrival.display_name)
+        arrival = replace(arrival, job=self.bar_flavors(self.fleet, arrival.job))
         self.steps.append(ScenarioStep(StepKind.SUBMIT, name, f"submit {arrival.display_name}", arrival=arrival))
 
     def _add_scenario(self, source: SourceValue) -> None:

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final, Literal, cast
 from pydantic_core import CoreSchema, core_schema
 
 from berth.diagnostics import format_value
+from berth.spec.admission.limits import GracePeriod, VolumeType
+from berth.spec.admission.policies import PolicyName, PolicySpec
 from berth.spec.amounts import Bytes, MilliCpu
 from berth.spec.base import (
     DnsLabel,
@@ -233,6 +235,12 @@ class TeamSettings(Model):
     annotations: Section[AnnotationKey, str] = Field(default_factory=dict)
     """Annotations of the namespaces that Berth creates for the team, such as an owner for other tools. Not those of
     Kubernetes, Google, Pulumi and Berth, which grant rights."""
+    max_grace_period: GracePeriod | None = Field(default=None, json_schema_extra={"default": "10m"})
+    """The longest grace period of pods on machines that another team can want back, from `30s` to `1h`. For so long a
+    job that lost its quota may keep the machines (docs/tenancy.md#grace-periods)."""
+    volume_types: Section[VolumeType, NonEmptyText] = Field(default_factory=dict)
+    """Inline volume types (`nfs`) and CSI drivers that pods may mount besides the allowed ones, each with a reason: the
+    node mounts them beside the network policy (docs/tenancy.md#admission-policies)."""
 
 
 class TenancySpec(TeamSettings):
@@ -275,3 +283,6 @@ class PlatformSpec(Model):
     domain: Domain | None = None
     """Domain of the `gke-security-groups` group, which contains all groups; required if they have several domains. By
     default that of the groups."""
+    policies: Section[PolicyName, Entry[PolicySpec]] = Field(default_factory=dict)
+    """Admission policies that do not refuse yet (docs/tenancy.md#admission-policies), by name: `deletion`, `workloads`,
+    `grace`, `reserved`, `affinity`, `growth`, `volumes` or `queues`."""

@@ -1,11 +1,6 @@
 """What a change of versions does to a stack and its jobs: required actions, what turns, what breaks, in which order.
 
 Pure: two plans of one stack, of which the second has the new versions, and the objects of manifests. The facts are rows
-of `berth/versions`.
+of `berth/versions`. `findings.upgrade_of` compares two plans, `document` shows the answer, and `holes` has the known
+holes that `berth check` warns of.
 """
-
-from berth.upgrade.evidence import Evidence, JobObject
-from berth.upgrade.findings import Upgrade, UpgradeAction, upgrade_of
-from berth.upgrade.moves import Move, moves_between
-
-__all__ = ["Evidence", "JobObject", "Move", "Upgrade", "UpgradeAction", "moves_between", "upgrade_of"]

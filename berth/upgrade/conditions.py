@@ -12,7 +12,7 @@ from berth.diagnostics import join_or, join_words
 from berth.plan.gke import NodePoolPlan
 from berth.upgrade.evidence import Evidence
 from berth.upgrade.job_conditions import judge_frameworks, judge_jobs
-from berth.upgrade.judgement import EXISTING, Applicability, Judgement, applies, is_not, listed, unknown
+from berth.upgrade.judgement import EXISTING, Applicability, Judgement, applies, is_not, is_open, listed
 
 Check = Callable[[Any, Evidence], Judgement]
 
@@ -38,16 +38,16 @@ def condition_names() -> frozenset[str]:
 
 
 def _moot(reason: str, evidence: Evidence) -> Judgement:
-    return is_not(reason) if evidence.plan.kueue is not None else unknown(EXISTING)
+    return is_not(reason) if evidence.plan.kueue is not None else is_open(EXISTING)
 
 
 def _own_build(_: bool, evidence: Evidence) -> Judgement:
     chart = next((each.chart for each in evidence.plan.charts if each.name == "kueue"), None)
     if chart is None:
-        return unknown("Kueue is existing, and may be a build of your own")
+        return is_open("Kueue is existing, and may be a build of your own")
     if "registry.k8s.io/" in chart:
         return is_not("the stack installs Kueue's own chart, with no integration of yours compiled in")
-    return unknown(f"the chart {chart} may install a build with integrations of your own")
+    return is_open(f"the chart {chart} may install a build with integrations of your own")
 
 
 def _namespaces(names: list[str], evidence: Evidence) -> Judgement:
@@ -61,7 +61,7 @@ def _namespaces(names: list[str], evidence: Evidence) -> Judgement:
 def _gate_off(gate: str, evidence: Evidence) -> Judgement:
     """Judge a gate that is written as false; `while_on` is checked by its own condition."""
     if evidence.plan.kueue is None:
-        return unknown(EXISTING)
+        return is_open(EXISTING)
     if evidence.plan.kueue.feature_gates.get(gate) is False:
         return applies(f"featureGates has {gate}: false")
     return is_not(f"{gate} is not switched off")
@@ -69,20 +69,20 @@ def _gate_off(gate: str, evidence: Evidence) -> Judgement:
 
 def _while_on(gate: str, evidence: Evidence) -> Judgement:
     if evidence.plan.kueue is None:
-        return unknown(EXISTING)
+        return is_open(EXISTING)
     written = evidence.plan.kueue.feature_gates.get(gate)
     if written is not None:
         return applies(f"featureGates has {gate}: true") if written else is_not(f"{gate} is switched off too")
     default = None if evidence.gates is None else evidence.gates.default(gate)
     if default is None:
-        return unknown(f"no source says whether {gate} is on by default")
+        return is_open(f"no source says whether {gate} is on by default")
     return applies(f"{gate} is on by default") if default else is_not(f"{gate} is off by default")
 
 
 def _resource_named(name: str, evidence: Evidence) -> Judgement:
     config = evidence.plan.kueue
     if config is None:
-        return unknown(EXISTING)
+        return is_open(EXISTING)
     mapped = any(mapping.name == name for mapping in config.device_mappings)
     if mapped or any(name in each.outputs for each in config.transformations):
         return applies(f"kueue.resources has a {'device class mapping' if mapped else 'transformation'} to {name}")
@@ -92,7 +92,7 @@ def _resource_named(name: str, evidence: Evidence) -> Judgement:
 def _device_mappings(_: bool, evidence: Evidence) -> Judgement:
     config = evidence.plan.kueue
     if config is None:
-        return unknown(EXISTING)
+        return is_open(EXISTING)
     names = [mapping.name for mapping in config.device_mappings]
     return (
         applies(f"device classes are mapped to {join_words(names)}") if names else is_not("no device class is mapped")
@@ -102,7 +102,7 @@ def _device_mappings(_: bool, evidence: Evidence) -> Judgement:
 def _admission_fair_sharing(_: bool, evidence: Evidence) -> Judgement:
     config = evidence.plan.kueue
     if config is None:
-        return unknown(EXISTING)
+        return is_open(EXISTING)
     if config.admission_fair_sharing is not None:
         return applies("kueue.admissionFairSharing is on")
     return is_not("kueue.admissionFairSharing is off")
@@ -111,7 +111,7 @@ def _admission_fair_sharing(_: bool, evidence: Evidence) -> Judgement:
 def _excluded_transformation(_: bool, evidence: Evidence) -> Judgement:
     config = evidence.plan.kueue
     if config is None:
-        return unknown(EXISTING)
+        return is_open(EXISTING)
     hidden = [
         each.input
         for each in config.transformations
@@ -146,7 +146,7 @@ def _team_right(resource: str, evidence: Evidence) -> Judgement:
     if not evidence.plan.teams:
         return is_not("the stack has no teams")
     if evidence.plan.access is None:
-        return unknown(f"the rights of people are not in this stack: they may write {resource}")
+        return is_open(f"the rights of people are not in this stack: they may write {resource}")
     return is_not(f"no role of Berth lets a team write {resource}")
 
 

@@ -11,6 +11,7 @@ from berth.text import pluralize
 from berth.upgrade.findings import GateTurn, Upgrade, UpgradeAction
 from berth.upgrade.judgement import Applicability
 from berth.upgrade.steps import Step, steps_of
+from berth.versions.fields import ABSENT, CrdChange
 from berth.versions.standing import Standing, describe_standing, standing
 
 VERSION = 1
@@ -58,7 +59,7 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
         yield Lines(title, [_line(each) for each in found], whole=True)
     yield Lines("Jobs that must change", _job_lines(upgrade), whole=True)
     yield Lines("Defaults that turn", _turn_lines(upgrade.turns))
-    yield Lines("Fields", [change.sentence for change in upgrade.fields])
+    yield Lines("Fields", list(_field_lines(upgrade.fields)))
     yield Lines("Known holes", _hole_lines(upgrade))
     yield ProblemList("New warnings", upgrade.warnings, everything=True)
     steps = steps_of(upgrade)
@@ -117,6 +118,22 @@ def _turn_lines(turns: Sequence[GateTurn]) -> list[Line]:
         "gone, or no longer stated": [each.gate for each in turns if each.after is None],
     }
     return [f"{words}: {', '.join(names)}" for words, names in groups.items() if names]
+
+
+def _field_lines(changes: Sequence[CrdChange]) -> Iterator[str]:
+    """Yield the API versions of all kinds that change alike in one line, then each field."""
+    served: dict[tuple[str, str], list[str]] = {}
+    for each in changes:
+        if each.fact == "served":
+            served.setdefault((each.before, each.after), []).append(each.kind)
+    for (before, after), names in served.items():
+        verb = "is" if len(names) == 1 else "are"
+        yield f"{join_words(names)} {verb} served as {_versions(after)} ({_versions(before)} before)"
+    yield from (each.sentence for each in changes if each.fact != "served")
+
+
+def _versions(served: str) -> str:
+    return "nothing" if served == ABSENT else join_words(served.split())
 
 
 def _hole_lines(upgrade: Upgrade) -> list[Line]:

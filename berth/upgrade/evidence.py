@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath
-from berth.jobs.files import ManifestDocument
 from berth.manifests.workloads.values import as_mapping
 from berth.plan.fleet import FleetPlan
 from berth.versions.gates import Gates
+
+if TYPE_CHECKING:
+    from berth.jobs.files import ManifestDocument
 
 
 class JobObject(Struct, frozen=True):

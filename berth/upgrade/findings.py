@@ -53,7 +53,7 @@ class Upgrade(Struct, frozen=True, kw_only=True):
     """What the moves mean. `faults` are those of the stack with the new versions, `warnings` those it gains.
 
     `unlisted` are phrases on what no table tells. `source` says which manifests were read: `objects` of them are for
-    the stack, and `others` are of namespaces that it does not have.
+    the stack, and `others` are of namespaces that it does not have. `workers` are the clusters that its jobs run on.
     """
 
     stack: str
@@ -68,6 +68,7 @@ class Upgrade(Struct, frozen=True, kw_only=True):
     source: str = ""
     objects: int = 0
     others: int = 0
+    workers: tuple[str, ...] = ()
 
     def of(self, verdict: Applicability) -> tuple[UpgradeAction, ...]:
         """Return the findings with a verdict."""
@@ -106,6 +107,7 @@ def upgrade_by(moves: tuple[Move, ...], plan: FleetPlan, evidence: Evidence | No
         unlisted=tuple(phrase for move in moves for phrase in _unlisted(move)),
         source=judged.source,
         objects=len(judged.objects),
+        workers=tuple(worker.name for worker in plan.workers),
     )
     if kueue is None:
         return result

@@ -7,13 +7,16 @@ from typing import Literal
 
 from msgspec import Struct
 
+from berth.plan.fleet import FleetPlan
+from berth.text import pluralize
 from berth.upgrade.conditions import judge
 from berth.upgrade.evidence import Evidence
 from berth.upgrade.judgement import Applicability, Judgement, is_not
 from berth.upgrade.moves import Move
 from berth.versions.changes import Hole, known_holes
 from berth.versions.gates import kueue_gates
-from berth.versions.numbers import Version, has_change, parse_release
+from berth.versions.numbers import Version, dotted, has_change, parse_release
+from berth.versions.standing import Standing, standing
 
 
 class OpenHole(Struct, frozen=True):
@@ -46,7 +49,7 @@ def open_holes(release: str, evidence: Evidence) -> Iterator[OpenHole]:
 
 def judge_hole(hole: Hole, version: Version, evidence: Evidence) -> Judgement:
     """Return whether teams can use a hole: not if a policy of the stack or a gate closes it."""
-    if hole.closed_by is not None and evidence.plan.policies is not None:
+    if hole.closed_by is not None and _enforces(evidence.plan, hole.closed_by):
         return is_not(f"the admission policy {hole.closed_by} closes it")
     written: Mapping[str, bool] = evidence.plan.kueue.feature_gates if evidence.plan.kueue is not None else {}
     for first, gate in hole.closed_by_gate.items():
@@ -54,6 +57,37 @@ def judge_hole(hole: Hole, version: Version, evidence: Evidence) -> Judgement:
         if has_change(version, [first]) and gates is not None and gates.is_on(written, gate):
             return is_not(f"the gate {gate} closes it")
     return judge(hole.usable, evidence)
+
+
+def _enforces(plan: FleetPlan, policy: str) -> bool:
+    """Return whether the stack has an admission policy that refuses what it finds, and does not only warn of it.
+
+    Each policy of a row is one of `berth.manifests.policies`, which a test compares: `berth check` does not load it.
+    """
+    return plan.policies is not None and policy.removeprefix("berth-") not in plan.policies.audited
+
+
+def describe_open_holes(release: str, plan: FleetPlan) -> str | None:
+    """Return the message on the holes of a release that teams of a stack can use; None if there is none.
+
+    A hole that needs a coincidence is left out, unless it stops the service.
+    """
+    if standing("kueue", release) in (Standing.UNKNOWN, Standing.REFUSED):
+        return None
+    found = [
+        each
+        for each in open_holes(release, Evidence(plan))
+        if each.judgement.verdict == Applicability.APPLIES and (not each.hole.chance or each.hole.harms == "service")
+    ]
+    if not found:
+        return None
+    version = parse_release(release)
+    told = [f"{each.hole.says} ({each.name}, fixed in {each.hole.fixed_after(version)})" for each in found]
+    newest = max(parse_release(each.hole.fixed_after(version)) for each in found)
+    holes = pluralize(len(found), "known hole")
+    return (
+        f"Kueue '{release}' has {holes} that this stack leaves open: {'; '.join(told)}; write {dotted(newest)} or later"
+    )
 
 
 def hole_changes(move: Move, evidence: Evidence) -> Iterator[HoleChange]:

@@ -7,14 +7,15 @@ from functools import cache
 from typing import Any
 
 from berth.diagnostics import join_or
-from berth.jobs.kinds import kinds
 from berth.text import pluralize
 from berth.upgrade.evidence import Evidence, JobObject
-from berth.upgrade.judgement import EXISTING, Judgement, applies, is_not, listed, unknown
+from berth.upgrade.judgement import EXISTING, Judgement, applies, is_not, is_open, listed
 
 
 @cache
 def _framework_of_kind() -> Mapping[str, str]:
+    from berth.jobs.kinds import kinds  # `berth check` asks for no kind
+
     return {kind: row.framework for kind, row in kinds().items()}
 
 
@@ -24,7 +25,7 @@ def judge_frameworks(names: list[str], evidence: Evidence) -> Judgement:
     if not evidence.plan.teams:
         return is_not("the stack has no teams")
     if queued is None:
-        return unknown(EXISTING)
+        return is_open(EXISTING)
     mine = [name for name in names if name in queued]
     return applies(f"teams may submit {listed(mine)}") if mine else is_not(f"the stack does not queue {join_or(names)}")
 
@@ -42,14 +43,14 @@ def judge_jobs(asked: Mapping[str, Any], evidence: Evidence) -> Judgement:
     wanted = asked["kinds"]
     if wanted == "any":
         what = asked.get("says") or asked["api_version"]
-        return unknown(f"{_none_of(f'object with {what}', evidence)}: {asked['look']}")
+        return is_open(f"{_none_of(f'object with {what}', evidence)}: {asked['look']}")
     queued = evidence.queued_frameworks
     frameworks = [_framework_of_kind().get(kind) for kind in wanted]
     if queued is not None and None not in frameworks and not set(frameworks) & set(queued):
         return is_not(f"the stack does not queue {join_or(wanted)}")
     which = " of that form" if any(each.kind in wanted for each in evidence.objects) else ""
     command = f"kubectl get {','.join(kind.lower() for kind in wanted)} -A"
-    return unknown(f"{_none_of(f'{join_or(wanted)}{which}', evidence)}: {command}")
+    return is_open(f"{_none_of(f'{join_or(wanted)}{which}', evidence)}: {command}")
 
 
 def _none_of(what: str, evidence: Evidence) -> str:

@@ -44,7 +44,7 @@ def is_not(why: str) -> Judgement:
     return Judgement(Applicability.NOT, why)
 
 
-def unknown(why: str) -> Judgement:
+def is_open(why: str) -> Judgement:
     """Return the verdict that what was read does not tell whether a change concerns the stack."""
     return Judgement(Applicability.UNKNOWN, why)
 

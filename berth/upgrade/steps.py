@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from berth.diagnostics import join_words
 from berth.upgrade.findings import Upgrade
 from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Move
@@ -46,6 +47,11 @@ def _steps(upgrade: Upgrade) -> Iterator[Step]:
     )
     for move in upgrade.moves:
         yield from _of_move(move)
+        if move.key == "kueue" and upgrade.workers:
+            yield Step(
+                f"The update upgrades the manager and {join_words(list(upgrade.workers))} together; a worker whose "
+                "cluster another stack creates must have the same release before jobs are sent to it"
+            )
     for finding in upgrade.of(Applicability.APPLIES):
         if finding.do and finding.when == "after":
             yield Step(f"Afterwards, {finding.do}")

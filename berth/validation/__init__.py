@@ -48,6 +48,7 @@ COMPLETENESS_CHECKS: tuple[Check, ...] = (
     advice.warn_idle_capacity,
     advice.warn_sharing,
     advice.warn_teams_without_queues,
+    advice.warn_known_holes,
     advice.warn_exposure,
 )
 """Checks for missing parts: skipped if any faulty part of the stack file was omitted from the plan."""

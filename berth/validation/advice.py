@@ -8,6 +8,7 @@ from berth.diagnostics import Problems, join_words
 from berth.plan.gke import ClusterPlan
 from berth.planner.queueing.quota_tree import lendable
 from berth.text import format_range
+from berth.upgrade.holes import describe_open_holes
 from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaClaim, QuotaClaims
 
 
@@ -81,6 +82,14 @@ def _warn_no_reclaim(claims: QuotaClaims[FleetQuotas], queue_claims: list[QuotaC
             "write reclaimWithinCohort: Any, or lend: 0"
         )
         problems.warning("guarantee-not-reclaimed", (*queue_claims[0].path, "preemption"), message)
+
+
+def warn_known_holes(claims: FleetQuotaClaims, problems: Problems) -> None:
+    """Report known holes of the stack's Kueue that its teams can use, in one warning."""
+    plan = claims.plan
+    version = next((chart.version for chart in plan.charts if chart.name == "kueue"), None)
+    if version is not None and plan.teams and (message := describe_open_holes(version, plan)):
+        problems.warning("known-hole", ("kueue", "version"), message)
 
 
 def warn_exposure(claims: FleetQuotaClaims, problems: Problems) -> None:

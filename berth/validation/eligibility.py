@@ -27,10 +27,10 @@ def check_eligibility(claims: FleetQuotaClaims, problems: Problems) -> None:
         return
     from berth.nodes import fleet_nodes
     from berth.placement.forms import is_split, kueue_flavors, queue_forms
-    from berth.placement.node_classes import node_classes
+    from berth.placement.node_classes import installed_daemons, node_classes
 
     flavors, matched = {flavor.name: flavor for flavor in plan.flavors}, kueue_flavors(plan.flavors, plan.topologies)
-    classes = () if plan.workers else node_classes(fleet_nodes(plan))
+    classes = () if plan.workers else node_classes(fleet_nodes(plan), daemons=installed_daemons(plan))
     reasons: dict[tuple[str, JobForm], str | None] = {}
     for queue_claims in claims.by_queue.values():
         forms = queue_forms(queue_claims[0].queue, flavors, matched)

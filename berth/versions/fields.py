@@ -28,9 +28,7 @@ class CrdChange(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The change in words."""
-        if self.fact == "served":
-            return f"{self.kind} is served as {self.after} ({self.before} before)"
+        """The change of a field in words; API versions of several kinds share a line."""
         if self.fact == "maxItems":
             return f"{self.kind} {self.path} takes at most {self.after} items ({self.before} before)"
         if self.after == ABSENT:
@@ -62,7 +60,8 @@ def field_changes(component: str, before: str, after: str) -> tuple[CrdChange, .
 
 
 def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[Fact, str, Any]]:
-    yield "served", "", facts["served"]
+    served: tuple[Fact, str, Any] = ("served", "", facts["served"])
+    yield served
     names: tuple[Fact, ...] = ("immutable", "maxItems")
     for fact in names:
         for path, values in facts.get(fact, {}).items():

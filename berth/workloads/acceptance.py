@@ -40,7 +40,7 @@ def acceptance_trials(
     `team` and `queue` limit the queues, by the names of the team and of the cluster queue or local queue.
     """
     groups = pool_nodes(plan, pool)
-    if not groups:
+    if not groups or missing_image(plan, pool) is not None:
         return
     flavors = {each.name: each for each in plan.flavors}
     flavor = flavors[pool.flavor]
@@ -56,21 +56,40 @@ def acceptance_trials(
                     yield AcceptanceTrial(pool.name, local_queue.team, local_queue.name, options)
 
 
+def missing_image(plan: FleetPlan, pool: PoolPlan) -> str | None:
+    """Return why no image is known to run on the nodes of a pool; None if one is."""
+    groups = pool_nodes(plan, pool)
+    row = _row(pool)
+    if not groups or groups[0].arch is None or groups[0].arch in row["arch"]:
+        return None
+    return f"the image {row['image']} is not known to run on {groups[0].arch} nodes; build one, and use berth workload"
+
+
+def _row(pool: PoolPlan) -> dict[str, Any]:
+    return _table()["tpu" if pool.slices is not None else "gpu" if pool.accelerator else "cpu"]
+
+
 def _hosts(pool: PoolPlan, flavor: FlavorPlan) -> tuple[int, ...]:
     """Return numbers of nodes to try: the hosts of a slice, two nodes and one with whole GPUs, else one."""
     if pool.slices is not None:
         return (pool.hosts_per_slice or 1,)
-    is_whole = catalog.labels().gpu_sharing_strategy not in flavor.node_labels
-    return (_GPU_HOSTS, 1) if pool.accelerator and is_whole and pool.nodes.max >= _GPU_HOSTS else (1,)
+    is_divided = _is_divided(flavor)
+    return (_GPU_HOSTS, 1) if pool.accelerator and not is_divided and pool.nodes.max >= _GPU_HOSTS else (1,)
+
+
+def _is_divided(flavor: FlavorPlan) -> bool:
+    """Return whether a program uses a part of a GPU: a process sees one partition, and one client of a shared GPU."""
+    keys = catalog.labels()
+    return keys.gpu_sharing_strategy in flavor.node_labels or keys.gpu_partition in flavor.node_labels
 
 
 def _options(pool: PoolPlan, flavor: FlavorPlan, only_on: Mapping[str, object], hosts: int) -> WorkloadOptions:
     """Return the options of a job on one slice, or on `hosts` nodes of a pool, in the team's own pod template."""
     is_tpu, is_gpu = pool.slices is not None, bool(pool.accelerator) and pool.slices is None
-    row = _table()["tpu" if is_tpu else "gpu" if is_gpu else "cpu"]
+    row = _row(pool)
     name = shorten(f"accept-{pool.name.replace('/', '-')}", _MAX_NAME)
-    shared = catalog.labels().gpu_sharing_strategy in flavor.node_labels
-    per_node = 1 if shared else pool.accelerators.max // pool.nodes.max
+    is_divided = _is_divided(flavor)
+    per_node = 1 if is_divided else pool.accelerators.max // pool.nodes.max
     environment = {
         "EXPECTED": str(per_node * hosts),
         "HOSTS": str(hosts),
@@ -88,6 +107,7 @@ def _options(pool: PoolPlan, flavor: FlavorPlan, only_on: Mapping[str, object], 
         name=name,
         flavor=flavor.name,
         pods=hosts if is_gpu and hosts > 1 else None,
+        gpus=1 if is_divided else None,
         max_restarts=0,
         template={"spec": spec},
     )

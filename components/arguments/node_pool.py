@@ -29,8 +29,8 @@ class NodePoolArgs(ComponentArguments):
     accept_topology: bool | None = None
     """Accept a topology that is not in Berth's table but divides into whole hosts. Default: `false`."""
     accept_zone: bool | None = None
-    """Accept a zone in which Google does not list the machine (early access), or a zone that is newer than Berth's
-    table. Default: `false`."""
+    """Accept a zone in which Google does not list the machine (early access), one of which no source says whether it
+    has the machine (docs/unknown.md), or one that is newer than Berth's table. Default: `false`."""
     adopted: bool | None = None
     """Another tool created the node pools, and `pulumi import` took them over (docs/adopt.md). They keep what their
     creation chose: service account (write it as `service_account`), OAuth scopes, disk type, secure boot, image

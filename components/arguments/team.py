@@ -32,6 +32,9 @@ class TeamArgs(ComponentArguments):
     """Identity of the team's pods in Google Cloud."""
     labels: Mapping[str, str] | None = None
     """Labels of all objects of the team, for cost allocation."""
+    max_grace_period: str | None = None
+    """The longest grace period of pods on machines that another team can want back, from `30s` to `1h`. For so long a
+    job that lost its quota may keep the machines (docs/tenancy.md#grace-periods). Default: `10m`."""
     name: str | None = None
     """Name of the team. By default the component's name."""
     namespace: Mapping[str, Any] | str | None = None
@@ -50,3 +53,6 @@ class TeamArgs(ComponentArguments):
     """Number of the project, in quotes. Needed for direct grants to teams."""
     service_types: Sequence[Literal["LoadBalancer", "NodePort", "ExternalIPs"]] | None = None
     """Allowed service types besides `ClusterIP`."""
+    volume_types: Mapping[str, str] | None = None
+    """Inline volume types (`nfs`) and CSI drivers that pods may mount besides the allowed ones, each with a reason: the
+    node mounts them beside the network policy (docs/tenancy.md#admission-policies)."""

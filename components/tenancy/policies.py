@@ -29,6 +29,4 @@ class Policies(pulumi.ComponentResource):
         options = cluster_options(self, cluster=cluster)
         for role, manifest in policies.admission_policies(plan):
             KubernetesObject(f"{name}-{role}", manifest, opts=options)
-        names = [policies.PODS, policies.JOBS, policies.SERVICES, policies.CONTROLLERS]
-        optional = [(policies.SERVING, plan.serving), (policies.RUNS, plan.limits_runs)]
-        self.register_outputs({"policies": [*names, *(name for name, is_needed in optional if is_needed)]})
+        self.register_outputs({"policies": [policies.object_name(each) for each in policies.policies(plan)]})

@@ -18,14 +18,17 @@ import pytest
 
 from tests import hostile
 from tests.e2e.support import hostile_fleet
+from tests.e2e.support.api import Api, Refused, proxied
 from tests.e2e.support.cluster import Cluster, until
-from tests.e2e.support.project import Failed
 from tests.hostile import Attempt
 
 Manifest = dict[str, Any]
-ATTEMPTS = hostile.attempts()
+ATTEMPTS = [each for each in hostile.attempts() if not each.over_time]
 _SOMETIMES, _SOMETIMES_NAME = "leaderworkerset", "leaderworkersets.leaderworkerset.x-k8s.io"
 """A kind that not every cluster has, and its resource."""
+_SUBRESOURCES = ("binding", "oldbinding", "eviction", "scale")
+"""Kinds that are written below another object, whose API group they do not have."""
+_CLUSTER_WIDE = ("namespace", "policybinding")
 _POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _ACCOUNT_RIGHTS: list[Manifest] = [
     {
@@ -51,7 +54,14 @@ _VICTIM: Manifest = {
 
 
 @pytest.fixture(scope="module")
-def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+def api(cluster: Cluster) -> Iterator[Api]:
+    """Provide the API server by HTTP."""
+    with proxied(cluster.context) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def answers(cluster: Cluster, api: Api) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
     """Provide the answer to every attempt by its title, without the policies and with them; empty where it happens."""
     objects = hostile_fleet.objects()
     policies = [m for m in objects if m["kind"] in _POLICIES]
@@ -67,12 +77,13 @@ def answers(cluster: Cluster) -> Iterator[tuple[dict[str, str], dict[str, str]]]
         }
         served = cluster.kubectl("api-resources", "-o", "name").split()
         attempts = [each for each in ATTEMPTS if each.kind != _SOMETIMES or _SOMETIMES_NAME in served]
-        for attempt in (each for each in attempts if each.before is not None):
-            _create(cluster, attempt, uids)
-        without = {each.title: _answer(cluster, each, uids) for each in attempts}
+        for attempt in attempts:
+            if (made := hostile.parent(attempt) or attempt.before) is not None:
+                cluster.kubectl("create", "-f", "-", given=_text(made, uids))
+        without = {each.title: _answer(api, each, uids) for each in attempts}
         hostile_fleet.apply(cluster, policies)
-        _wait_until_enforced(cluster)
-        given = {each.title: _answer(cluster, each, uids) for each in attempts}
+        _wait_until_enforced(api)
+        given = {each.title: _answer(api, each, uids) for each in attempts}
         _report(without, given)
         yield without, given
     finally:
@@ -105,46 +116,47 @@ def test_the_api_server_finds_no_wrong_type_in_the_expressions(
         lambda: [p for p in cluster.get("validatingadmissionpolicies")["items"] if "berth" in p["metadata"]["name"]],
         lambda result: all("typeChecking" in p.get("status", {}) for p in result),
     )
-    assert len(policies) == 6
-    assert [p["status"]["typeChecking"] for p in policies] == [{}] * 6
+    assert len(policies) == 14
+    assert [p["status"]["typeChecking"] for p in policies] == [{}] * 14
 
 
-def _answer(cluster: Cluster, attempt: Attempt, uids: Mapping[str, str]) -> str:
-    identity = attempt.identity
-    words = ["--as", identity.user, *(word for group in identity.groups for word in ("--as-group", group))]
+def _answer(api: Api, attempt: Attempt, uids: Mapping[str, str]) -> str:
+    """Return the API server's refusal; empty where it happens. Nothing happens: every request is a dry run."""
     group, resource = hostile.RESOURCES[attempt.kind]
-    kind = f"{resource}.{group}" if group else resource
-    name = attempt.after["metadata"]["name"]
+    resource, _, subresource = resource.partition("/")
+    shown = attempt.after or attempt.before
+    assert shown is not None
+    version = shown["apiVersion"] if attempt.kind not in _SUBRESOURCES else "apps/v1" if group else "v1"
+    path = f"{'apis' if '/' in version else 'api'}/{version}/namespaces/{attempt.namespace}/{resource}"
+    if attempt.kind in _CLUSTER_WIDE:
+        path = f"{'apis' if '/' in version else 'api'}/{version}/{resource}"
+    subresource = attempt.subresource or subresource
+    named = f"{path}/{attempt.name}" + (f"/{subresource}" if subresource else "")
+    body = None if attempt.after is None else json.loads(_text(attempt.after, uids))
     try:
         if attempt.verb == "get":
-            cluster.kubectl(*words, "get", kind, name, "-n", attempt.namespace)
-        elif attempt.kind == "binding":
-            path = f"/api/v1/namespaces/{attempt.namespace}/pods/{name}/binding?dryRun=All"
-            cluster.kubectl(*words, "create", "--raw", path, "-f", "-", given=_text(attempt.after, uids))
+            api.call("GET", named, who=attempt.identity)
+        elif attempt.verb in ("delete", "deletecollection"):
+            target = path if attempt.verb == "deletecollection" else named
+            options = None if attempt.options is None else {**attempt.options, "dryRun": ["All"]}
+            api.call("DELETE", f"{target}?dryRun=All", options, attempt.identity)
         elif attempt.before is None:
-            cluster.kubectl(*words, "create", "--dry-run=server", "-f", "-", given=_text(attempt.after, uids))
+            api.call("POST", f"{named if subresource else path}?dryRun=All", body, attempt.identity)
         else:
-            patch = _text(_difference(attempt.before, attempt.after), uids)
-            cluster.kubectl(
-                *words, "patch", kind, name, "-n", attempt.namespace, "--type=merge", "--dry-run=server", "-p", patch
-            )
-    except Failed as failed:
-        return str(failed)
+            patch = json.loads(_text(_difference(attempt.before, attempt.after or {}), uids))
+            api.call("PATCH", f"{named}?dryRun=All", patch, attempt.identity, "merge")
+    except Refused as refused:
+        return str(refused)
     return ""
 
 
-def _create(cluster: Cluster, attempt: Attempt, uids: Mapping[str, str]) -> None:
-    assert attempt.before is not None
-    cluster.kubectl("create", "-f", "-", given=_text(attempt.before, uids))
-
-
-def _wait_until_enforced(cluster: Cluster) -> None:
+def _wait_until_enforced(api: Api) -> None:
     """The API server compiles a policy and its binding within seconds, one after the other."""
     probes = [each for each in ATTEMPTS if each.refused not in ((), ("rbac",))]
     time.sleep(2)
     for kind in ("pod", "job", "deployment", "service", "workload"):
         probe = next(each for each in probes if each.kind == kind)
-        until(f"a policy of {kind}", lambda probe=probe: _answer(cluster, probe, {}), bool)
+        until(f"a policy of {kind}", lambda probe=probe: _answer(api, probe, {}), bool)
 
 
 def _difference(before: Manifest, after: Manifest) -> Manifest:

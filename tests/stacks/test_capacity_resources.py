@@ -87,7 +87,7 @@ def test_queued_nodes_carry_the_queued_label_and_flex_start_nodes_do_not(pool: d
 
 @DWS
 def test_dws_refuses_tpu_v4_and_a3_edge(capacity: str) -> None:
-    v4 = {"machineType": "ct4p-hightpu-4t", "topology": "2x2x2", "slices": {"max": 1}, "zone": ZONE}
+    v4 = {"machineType": "ct4p-hightpu-4t", "topology": "2x2x2", "slices": {"max": 1}, "zone": ZONE, "acceptZone": True}
     edge = {"machineType": "a3-edgegpu-8g", "nodes": {"max": 2}, "zone": ZONE}
     for pool in (v4, edge):
         assert faults(fleet_with({"pools.extra": {**pool, "capacity": capacity}})) == [

@@ -146,7 +146,7 @@ def test_every_contradiction_is_one_line_and_nothing_is_made() -> None:
         "cluster.zones: '[us-central1-a, us-central1-b, us-central1-c]', but the cluster has [us-central1-a]; write "
         "zones: [us-central1-a]",
         "cluster.releaseChannel: 'rapid', but the cluster has stable; write releaseChannel: stable",
-        "cluster.version: '1.34', but the cluster has 1.30.5-gke.100; write version: \"1.30\", or upgrade the cluster",
+        "cluster.version: '1.35', but the cluster has 1.30.5-gke.100; write version: \"1.30\", or upgrade the cluster",
         "new nodes of pools dws and v5e need Workload Identity, and the cluster does not have it; enable it: "
         "gcloud container clusters update research --location us-central1 --workload-pool my-project.svc.id.goog",
         "metrics of the managed backend of monitoring need managed collection of Prometheus metrics, and the cluster "

@@ -103,7 +103,7 @@ def test_lint_checks_a_node_pool_selector_by_its_name(name: str, accepted: bool,
     file = tmp_path / "job.yaml"
     file.write_text(yaml.safe_dump(manifest), encoding="utf-8")
     result = run("lint", STACK, str(file))
-    values = "values are 'nodepool1', 'nodepool2' and 'nodepool3'"
+    values = "they have 'nodepool1', 'nodepool2' and 'nodepool3'"
     assert (result.exit_code == 0, values in result.stdout) == (accepted, not accepted), result.stdout
 
 

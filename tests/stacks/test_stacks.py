@@ -68,7 +68,8 @@ def test_the_plan_does_not_depend_on_the_order_of_keys(stack: str) -> None:
     planned = backend_of(evaluation(stack)).plan_stack(in_order, (), ROOT)
     assert planned.plan == evaluation(stack).plan
     lines = {replace(p, path=file.source_map.written_path(p.path)).line() for p in planned.problems}
-    assert lines == {p.with_place("").line() for p in evaluation(stack).problems}
+    of_a_backend = [p for p in evaluation(stack).problems if p.code != "placeholder"]  # that is of any stack file
+    assert lines == {p.with_place("").line() for p in of_a_backend}
 
 
 @every_fleet

@@ -12,7 +12,6 @@ from berth.jobs.files import ManifestDocument
 from berth.lint.findings import Finding, lint_documents
 from berth.lint.fleet import LintContext
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST
-from berth.plan.fleet import FleetPlan
 
 NEVER_ADMITTED = {"above-ceiling", "above-worker", "not-covered"}
 """Codes of jobs that Kueue never admits by their requests: the simulation shows that too, so it is not left out."""
@@ -31,14 +30,11 @@ class ManifestFaults(Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
 
 
-def lint_submissions(submissions: Iterable[tuple[FleetPlan, Sequence[ManifestDocument]]]) -> ManifestFaults:
-    """Lint manifests that are submitted together, on the plan of the stack at that time."""
-    contexts: dict[int, LintContext] = {}
+def lint_submissions(submissions: Iterable[tuple[LintContext, Sequence[ManifestDocument]]]) -> ManifestFaults:
+    """Lint manifests that are submitted together, on the fleet at that time."""
     findings: list[Finding] = []
-    for plan, documents in submissions:
-        if id(plan) not in contexts:
-            contexts[id(plan)] = LintContext(plan)
-        findings += lint_documents(documents, contexts[id(plan)])
+    for context, documents in submissions:
+        findings += lint_documents(documents, context)
     return ManifestFaults(
         faults=tuple(
             each for finding in findings for each in finding.named_problems() if each.severity == Severity.FAULT

@@ -15,14 +15,16 @@ from berth.diagnostics import Problem, Severity
 from berth.evaluate import evaluate_stack, require_offer
 from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
 from berth.lint.findings import Finding
+from berth.lint.fleet import LintContext
+from berth.lint.trial import try_pod_sets
 from berth.loader.locate import display_path, locate
 from berth.manifests.workloads.values import as_mapping
-from berth.plan.fleet import FleetPlan
 from berth.simulator.agreement import find_mismatches, format_summary
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
 from berth.simulator.live import is_cluster_state, read_cluster_state
 from berth.simulator.recorded_cases import RecordedCase, read_cases, with_simulated_states
 from berth.simulator.scenario import ScenarioReader, is_scenario, scenario_values
+from berth.simulator.scheduler.model import Job
 from berth.simulator.story import (
     SimulationRun,
     run_steps,
@@ -115,14 +117,14 @@ class _Simulation:
         self.files_with_jobs: frozenset[str] = frozenset()
         self.findings: tuple[Finding, ...] = ()
         self.is_simulated = False
-        self._plans: list[tuple[SimulatedFleet, FleetPlan]] = []
+        self._contexts: list[tuple[SimulatedFleet, LintContext]] = []
 
     def simulate(self) -> SimulationRun | None:
         fleet, problems = self._load_fleet(self.stack)
         self.problems += problems
         if fleet is None:
             return None
-        steps = ScenarioReader(fleet, self._load_fleet, self._load_documents)
+        steps = ScenarioReader(fleet, self._load_fleet, self._load_documents, self._bar_flavors)
         live, problems = read_cluster_state(self.live_documents, fleet)
         steps.add_existing({each.job.name: each.display_name for each in live.workloads})
         steps.add(self.job_documents)
@@ -135,10 +137,7 @@ class _Simulation:
 
     def _check_manifests(self, steps: ScenarioReader) -> None:
         """Collect the faults of `berth lint`; it also has those of reading jobs, which are used only without others."""
-        linted = lint_submissions(
-            (next(plan for fleet, plan in self._plans if fleet is each.fleet), each.documents)
-            for each in steps.submissions
-        )
+        linted = lint_submissions((self._context_of(each.fleet), each.documents) for each in steps.submissions)
         self.files_with_jobs, self.findings = linted.files, linted.findings
         read_faults = tuple(each for each in steps.manifest_problems if each.severity == Severity.FAULT)
         self.manifest_faults = linted.faults or read_faults
@@ -151,8 +150,18 @@ class _Simulation:
         if evaluation.faults or evaluation.fleet_plan is None:
             return None, list(evaluation.faults)
         fleet = build_simulated_fleet(evaluation.fleet_plan)
-        self._plans.append((fleet, evaluation.fleet_plan))
-        return fleet, unmodelled_warnings(evaluation.fleet_plan)
+        self._contexts.append((fleet, LintContext(evaluation.fleet_plan)))
+        return fleet, [*evaluation.unknown_releases, *unmodelled_warnings(evaluation.fleet_plan)]
+
+    def _context_of(self, fleet: SimulatedFleet) -> LintContext:
+        return next(context for known, context in self._contexts if known is fleet)
+
+    def _bar_flavors(self, fleet: SimulatedFleet, job: Job) -> Job:
+        """Return the job with the flavors on whose topology Kueue finds no room for it, even on empty nodes."""
+        if not any(each.levels for each in fleet.setup.resource_flavors.values()):
+            return job
+        trial = try_pod_sets(self._context_of(fleet), job.queue, job.pod_sets)
+        return replace(job, barred=trial.barred_flavors)
 
     def _load_documents(self, name: str) -> tuple[list[ManifestDocument], list[Problem]]:
         manifests = read_files([name], self.root)

@@ -9,11 +9,10 @@ from typing import Annotated
 
 import typer
 
-from berth.backends.interface import backend_of
 from berth.cli.arguments import exit_with_error, exit_with_problems, print_problems, writable_project_folder
 from berth.cli.init import stack_file as verb
 from berth.cli.init.example import ExampleError, ExampleStack, load_example
-from berth.cli.init.options import InitAnswers, InitOption
+from berth.cli.init.options import VALUE, InitAnswers, InitOption
 from berth.diagnostics import join_words
 from berth.diagnostics.listing import count_problems
 from berth.evaluate import Evaluation
@@ -40,6 +39,10 @@ Context = Annotated[
 ExistingCluster = Annotated[
     str | None, typer.Option("--cluster", metavar="NAME", help="The name of an existing GKE cluster.")
 ]
+Values = Annotated[
+    list[str] | None,
+    typer.Option("--value", metavar="OLD=NEW", help="Replaces a placeholder of the example; repeatable."),
+]
 Platform = Annotated[
     str | None, typer.Option("--platform", metavar="STACK", help="The platform's stack, for a team's own stack.")
 ]
@@ -56,17 +59,20 @@ def init_command(
     context: Context = None,
     cluster: ExistingCluster = None,
     platform: Platform = None,
+    value: Values = None,
 ) -> None:
     """Write a new stack file from an example.
 
     Replaces the example's project, region and teams with yours; each team gets an equal share of the machines, in the
-    queues of the example's teamDefaults if it has these. On a terminal, asks for missing values. Checks the file before
+    queues of the example's teamDefaults if it has these. On a terminal, asks for missing values, and for one in the
+    place of each placeholder of the example. Checks the file before
     writing it, and never overwrites a file.
     """
     places = {"project": project, "region": region, "context": context, "cluster": cluster}
     single_values = places | {"platform": platform}
     answers = {flag: (value,) for flag, value in single_values.items() if value is not None}
     answers |= {flag: tuple(values) for flag, values in (("zone", zone), ("team", team)) if values}
+    answers |= _placeholder_values(value or [])
     folder = writable_project_folder()
     file = folder / f"Pulumi.{name}.yaml"
     try:
@@ -85,6 +91,14 @@ def init_command(
     _print_result(name, file.name, example, evaluation)
     for note in verb.result_notes(example, answers.get("team", ())):
         typer.echo(note)
+
+
+def _placeholder_values(written: list[str]) -> dict[str, tuple[str, ...]]:
+    """Return the answers of `--value OLD=NEW`, by the flags of their options."""
+    if wrong := [each for each in written if not all(each.partition("="))]:
+        raise typer.BadParameter(f"'{wrong[0]}' is not OLD=NEW, such as example.com=acme.dev", param_hint="--value")
+    pairs = (each.partition("=") for each in written)
+    return {f"{VALUE}{old}": (new,) for old, _, new in pairs}
 
 
 def _check_answers(name: str, example: ExampleStack, answers: InitAnswers) -> None:
@@ -131,9 +145,9 @@ def _prompt_missing(
     example: ExampleStack, answers: dict[str, tuple[str, ...]], earlier: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
     """On a terminal, add an answer for every option that is not given; one answer can make others necessary."""
-    backend, asked = backend_of(example.evaluation), list[str]()
+    asked = list[str]()
     while sys.stdin.isatty() and (
-        unanswered := [option for option in backend.init_options(example, answers) if option.flag not in answers]
+        unanswered := [option for option in verb.init_options(example, answers) if option.flag not in answers]
     ):
         flag = unanswered[0].flag
         answers[flag] = _prompt_values(unanswered[0], earlier.get(flag, ()))

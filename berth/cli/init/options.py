@@ -8,7 +8,8 @@ from typing import Final, get_args
 from msgspec import Struct
 
 from berth.cli.init.example import EXISTING, ExampleStack, region_of
-from berth.diagnostics import format_value
+from berth.diagnostics import format_path, format_value
+from berth.loader.placeholders import placeholders
 from berth.spec.base import DnsLabel, NonEmptyText, ProjectId, Region, Text, Zone
 from berth.spec.cluster import ClusterName
 from berth.spec.existing_cluster import Location
@@ -57,6 +58,26 @@ def value_error(kind: object, value: str) -> str | None:
 TEAMS: Final = InitOption(
     "team", DnsLabel, "Teams, separated by commas or spaces (empty: the example's)", max_values=100
 )
+
+
+VALUE: Final = "value "
+"""Start of the flag of an option for a placeholder; on the command line it is `--value PLACEHOLDER=VALUE`."""
+
+
+def placeholder_options(example: ExampleStack, answers: InitAnswers) -> list[InitOption]:
+    """Return an option for each placeholder of the example that no other option and no new team replaces."""
+    fleet: object = example.evaluation.file and example.evaluation.file.fleet
+    teams_go = bool(answers.get(TEAMS.flag))
+    return [
+        InitOption(
+            f"{VALUE}{each.text}", NonEmptyText, f"Value for {each.text} in {format_path(each.path)} (empty: keep it)"
+        )
+        for each in placeholders(fleet)
+        if each.text != example.value_at(*_PROJECT) and not (teams_go and each.path[0] in ("teams", "cohorts"))
+    ]
+
+
+_PROJECT: Final = ("project",)
 
 
 def fleet_options(example: ExampleStack, answers: InitAnswers) -> tuple[InitOption, ...]:

@@ -15,9 +15,10 @@ from berth.backends.interface import backend_of, fleet_backend_of
 from berth.cli.init.control_plane import CLOSED_NOTE, is_open, with_dns_endpoint
 from berth.cli.init.example import ExampleError, ExampleStack
 from berth.cli.init.first_teams import remainder_notes, teams_text
-from berth.cli.init.options import InitAnswers, value_error
+from berth.cli.init.options import VALUE, InitAnswers, InitOption, placeholder_options, value_error
 from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_team_roles
 from berth.evaluate import Evaluation, evaluate_stack
+from berth.loader.placeholders import placeholders
 from berth.loader.team_defaults import KEY
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
 from berth.spec.cluster import ClusterName
@@ -28,13 +29,17 @@ SCHEMA = "docs/stack.schema.json"
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
+def init_options(example: ExampleStack, answers: InitAnswers) -> list[InitOption]:
+    """Return everything that `berth init` asks for: the values of its backend, and those of the placeholders."""
+    return [
+        *backend_of(example.evaluation).init_options(example, answers),
+        *placeholder_options(example, answers),
+    ]
+
+
 def missing_flags(example: ExampleStack, answers: InitAnswers) -> list[str]:
     """Return the required flags that are missing."""
-    return [
-        f"--{each.flag}"
-        for each in backend_of(example.evaluation).init_options(example, answers)
-        if each.required and each.flag not in answers
-    ]
+    return [f"--{each.flag}" for each in init_options(example, answers) if each.required and each.flag not in answers]
 
 
 def stack_name_errors(name: str) -> list[str]:
@@ -44,13 +49,14 @@ def stack_name_errors(name: str) -> list[str]:
 
 def answer_errors(name: str, example: ExampleStack, answers: InitAnswers) -> list[str]:
     """Return everything that is wrong with the name and the answers."""
-    options = {each.flag: each for each in backend_of(example.evaluation).init_options(example, answers)}
+    options = {each.flag: each for each in init_options(example, answers)}
     errors = stack_name_errors(name)
     for flag, values in answers.items():
         flag_errors = (
             options[flag].value_errors(values) if flag in options else [f"{example.display_path} has no such setting"]
         )
-        errors += [f"--{flag}: {error}" for error in flag_errors]
+        shown = f"value '{flag.removeprefix(VALUE)}'" if flag.startswith(VALUE) else flag
+        errors += [f"--{shown}: {error}" for error in flag_errors]
     return errors
 
 
@@ -68,8 +74,8 @@ def stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, root
 
 def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, root: pathlib.Path) -> str:
     file = f"Pulumi.{name}.yaml"
-    editor = YamlEditor(name, file, {file: _with_zones(example, answers.get("zone", ()))})
-    for each in backend_of(example.evaluation).init_options(example, answers):
+    editor = YamlEditor(name, file, {file: _with_values(example, answers)})
+    for each in init_options(example, answers):
         if each.path and each.flag in answers:
             editor = editor.set_value(each.path[:-1], each.path[-1], _scalar(answers[each.flag][0]))
     if editor.value_at(("cluster", "name")) is not None:
@@ -121,6 +127,21 @@ def _with_zones(example: ExampleStack, zones: Sequence[str]) -> str:
     text = re.sub(rf"(?<![\w-])({'|'.join(new)})(?![\w-])", lambda match: new[match[1]], example.text)
     items = re.compile(r",\s*")
     return re.sub(r"(?<=zones: \[)[^\]]*(?=\])", lambda match: ", ".join(dict.fromkeys(items.split(match[0]))), text)
+
+
+def _with_values(example: ExampleStack, answers: InitAnswers) -> str:
+    """Return the example's text with other zones, and the values of placeholders, also in comments.
+
+    A project that is a placeholder is also replaced where it is part of another name.
+    """
+    text, project = _with_zones(example, answers.get("zone", ())), example.value_at("project")
+    found = {each.text for each in placeholders(example.value_at())}
+    values = {flag.removeprefix(VALUE): given for flag, given in answers.items() if flag.startswith(VALUE) and given}
+    if project in found and answers.get("project"):
+        values[project] = answers["project"]
+    for old, (new, *_) in values.items():
+        text = text.replace(old, new)
+    return text
 
 
 def _scalar(value: str) -> str:

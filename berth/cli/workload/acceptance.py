@@ -8,7 +8,7 @@ from berth.backends.interface import fleet_backend_of
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation
 from berth.plan.fleet import FleetPlan
-from berth.workloads.acceptance import acceptance_trials
+from berth.workloads.acceptance import acceptance_trials, missing_image
 from berth.workloads.result import WorkloadResult
 
 
@@ -34,7 +34,8 @@ def acceptance_jobs(evaluation: Evaluation, plan: FleetPlan, team: str | None, q
                 break
             refused = [*refused, *result.faults]
         else:
-            reason = f": {refused[0].message}" if refused else ""
+            why = refused[0].message if refused else missing_image(plan, pool)
+            reason = f": {why}" if why else ""
             message = f"no queue{f' of {team}' if team else ''} has a job that runs on pool '{pool.name}'{reason}"
             problems.append(Problem(Severity.WARNING, "no-acceptance", (), message))
     return AcceptanceJobs(tuple(results), tuple(problems))

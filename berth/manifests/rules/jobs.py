@@ -19,7 +19,8 @@ _SUSPEND_FIELD: Final = (
 )
 
 
-def _suspended(holder: str) -> str:
+def suspended(holder: str) -> str:
+    """Return an expression for whether a job of any queued kind is suspended."""
     return _SUSPEND_FIELD.replace("spec", f"dyn({holder}).spec")
 
 
@@ -30,8 +31,8 @@ JOB_VARIABLES: Final[list[Variable]] = [
         "(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences)) ? "
         "oldObject.metadata.ownerReferences.filter(o, has(o.controller) && o.controller) : []",
     ),
-    ("suspended", _suspended("object")),
-    ("wasSuspended", f"request.operation == 'UPDATE' && ({_suspended('oldObject')})"),
+    ("suspended", suspended("object")),
+    ("wasSuspended", f"request.operation == 'UPDATE' && ({suspended('oldObject')})"),
     (
         "isController",
         "authorizer.group(request.resource.group).resource(request.resource.resource)"
@@ -69,17 +70,5 @@ SERVICE_RULES: Final[list[Rule]] = [
     (
         "!has(object.spec.externalIPs) || object.spec.externalIPs.size() == 0 || 'ExternalIPs' in variables.allowed",
         "externalIPs take over an address for the whole cluster; remove them",
-    ),
-]
-
-# --- what only controllers create -------------------------------------------------------------------------------------
-
-CONTROLLER_RULES: Final[list[Rule]] = [
-    (
-        "authorizer.group(request.resource.group).resource(request.resource.resource)"
-        ".subresource(has(request.subResource) ? request.subResource : '')"
-        ".check(request.operation == 'CREATE' ? 'create' : 'update').allowed()",
-        "only controllers bind pods to nodes and write workloads of Kueue; submit a job with the label "
-        "kueue.x-k8s.io/queue-name",
     ),
 ]

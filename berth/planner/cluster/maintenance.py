@@ -9,6 +9,7 @@ from berth.diagnostics import FieldPath, did_you_mean, format_value, join_quoted
 from berth.plan.gke import AutoProvisioningPlan, MaintenanceExclusion, MaintenancePlan, ResourceLimit
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import accelerator_types
+from berth.rules.dates import past
 from berth.rules.gke.capacity import can_auto_repair
 from berth.rules.gke.disks import boot_disk_type_violation
 from berth.rules.gke.maintenance import is_too_narrow
@@ -92,6 +93,9 @@ def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
                 "as the end, or scope: NO_MINOR_UPGRADES"
             )
             context.problems.fault("bad-value", (*path, "exclusions", index, "end"), message)
+        if exclusion.end != END_OF_SUPPORT and (ended := past(exclusion.end)):
+            message = f"{ended}, so the exclusion '{exclusion.name}' prevents nothing; write a later end, or remove it"
+            context.problems.warning("date-past", (*path, "exclusions", index, "end"), message)
         if exclusion.name in names:
             message = f"'{exclusion.name}' is already the name of another exclusion; write another name"
             context.problems.fault("duplicate-name", (*path, "exclusions", index, "name"), message)

@@ -27,7 +27,7 @@ def check_versions(context: PlanningContext, planned_pools: Mapping[str, Planned
     ):
         return
     cluster, assumed = context.spec.cluster, list[MissingFeature]()
-    if cluster.version and not context.cluster_exists:
+    if cluster.version:
         _check_cluster_version(context, cluster.version)
     for name, pool in planned_pools.items():
         for missing in missing_features(feature_needs(pool.request), cluster.version, cluster.release_channel):
@@ -50,6 +50,8 @@ def _check_cluster_version(context: PlanningContext, version: str) -> None:
     cluster, path = context.spec.cluster, ("cluster", "version")
     if violation := release_violation(version, cluster.release_channel):
         context.problems.warning(violation.code, path, violation.message)
+    if context.cluster_exists:
+        return
     autopilot = cluster.mode == "autopilot"
     needs = (FeatureNeed(feature=name, autopilot=autopilot) for name in _FEATURES_OF_EVERY_CLUSTER)
     faults = [m for m in missing_features(needs, version, cluster.release_channel) if m.severity == Severity.FAULT]

@@ -118,8 +118,9 @@ def check_reservation(context: PlanningContext, name: str, request: PoolRequest)
 def check_rules(context: PlanningContext, name: str, request: PoolRequest) -> bool:
     """Report violations and notes of a pool; return False if it has a fault."""
     path = part = ("pools", name)
+    pool_spec = context.spec.pools[name]
     is_valid = report(context, part, path, request, pool_violations(request))
-    check_zones_list_machine(context, part, path, request, accepted=context.spec.pools[name].accept_zone)
+    check_zones_list_machine(context, part, path, request, accepted=pool_spec.accept_zone or pool_spec.adopted)
     if request.capacity == "queued" and is_valid:
         context.problems.warning("resize-requests", ("pools", name, "capacity"), capacity_notes(request)[0])
     return is_valid
@@ -128,7 +129,7 @@ def check_rules(context: PlanningContext, name: str, request: PoolRequest) -> bo
 def check_zones_list_machine(
     context: PlanningContext, part: SpecPart, path: FieldPath, request: PoolRequest, *, accepted: bool
 ) -> None:
-    """Warn if Google does not list the machine in the zones, or in the region if no zone is set."""
+    """Report zones that do not list the machine, or the region if no zone is set; the entry stays in the plan."""
     if accepted or context.is_set_aside("region", "") or context.is_set_aside("cluster", "zones"):
         return
     auto_provisioning = context.spec.cluster.node_auto_provisioning
@@ -136,8 +137,10 @@ def check_zones_list_machine(
     known_zones = catalog.zone_table().regions.get(context.region, ())
     if not known_zones or not set(known_zones).issuperset((*request.zones, *provisioning_zones)):
         return  # reported already
-    if violation := pool_zone_violation(request, context.region, provisioning_zones):
-        report(context, part, path, request, (violation,))
+    violation = pool_zone_violation(request, context.region, provisioning_zones)
+    if violation and not context.only_connects:  # the zones of existing nodes are not Berth's choice
+        key = "zone" if part[0] == "pools" and context.spec.pools[part[1]].zone else "zones"
+        context.problems.add(violation.severity, violation.code, (*path, key), violation.message)
 
 
 def report(
@@ -150,7 +153,7 @@ def report(
     """Report violations of the entry at `base_path`; on a fault set `part` aside and return False."""
     is_valid = True
     for violation in violations:
-        if context.only_connects and violation.key == "zones":  # the zones of existing nodes are not Berth's choice
+        if context.only_connects and violation.key == "zones":
             continue
         path: FieldPath = (*base_path, *setting_path(request, violation.key))
         if violation.key == "zones" and part[0] == "pools" and context.spec.pools[part[1]].zone:

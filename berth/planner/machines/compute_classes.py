@@ -93,7 +93,7 @@ def _plan_priority(
         return None
     machine, shape = machine_and_slice
     for index, zone in enumerate(spec.zones):
-        context.check_zone((*path, "zones", index), zone, accepted=spec.accept_zone)
+        context.check_zone((*path, "zones", index), zone, accepted=spec.accept_zone, machine=machine)
     if spec.capacity.kind == "queued":
         message = "'queued' capacity is not possible in a compute class; write flex-start"
         context.reject("computeClasses", name, "class-queued", (*path, "capacity"), message)

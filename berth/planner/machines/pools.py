@@ -17,7 +17,7 @@ from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.hardware import Hardware, pool_hardware
 from berth.planner.machines.node_pool_names import check_adopted, check_node_pool_name, check_pod_range
 from berth.planner.machines.reservations import ReservationDemand, has_reservation, reservation_name
-from berth.planner.machines.zones import check_zones, pool_zones
+from berth.planner.machines.zones import check_zones, pool_zones, warn_unsourced_zones
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.machines.pools import PoolSpec
 
@@ -91,7 +91,10 @@ def derive_pools(context: PlanningContext, classes: Mapping[str, PlannedClass]) 
     """Return every pool of the spec without faults, by name."""
     check_former_names(context, ("pools",), context.spec.pools)
     planned_pools = (_pool(context, name, spec, classes) for name, spec in sorted(context.spec.pools.items()))
-    return {pool.name: pool for pool in planned_pools if pool}
+    result = {pool.name: pool for pool in planned_pools if pool}
+    made = [pool for pool in result.values() if pool.made_by != EXTERNAL and not pool.spec.adopted]
+    warn_unsourced_zones(context, {p.name: p.zones for p in made if p.hardware.is_cpu and not p.spec.accept_zone})
+    return result
 
 
 def reservation_demands(planned_pools: Mapping[str, PlannedPool]) -> dict[str, dict[str, ReservationDemand]]:

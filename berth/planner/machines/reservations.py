@@ -16,6 +16,7 @@ from berth.plan.gke import ReservationPlan
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import reservation_machine
+from berth.rules.dates import past_reservation
 from berth.rules.gke.gpu import local_ssd_error
 from berth.rules.gke.reservations import DeclaredReservation, overuse_violation, window_violations
 from berth.rules.gke.zones import zone_violation
@@ -247,11 +248,11 @@ def _check_existing(context: PlanningContext, path: FieldPath, spec: Reservation
 
 
 def _check_zone(context: PlanningContext, path: FieldPath, spec: ReservationSpec, machine: Machine) -> None:
-    """Report an unknown zone, and warn if the zone does not list the machine."""
-    context.check_zone(path, spec.zone, accepted=spec.accept_zone)
+    """Report an unknown zone, and one that does not list the machine."""
+    context.check_zone(path, spec.zone, accepted=spec.accept_zone, machine=machine)
     violation = zone_violation(machine, (spec.zone,), catalog.region_of_zone(spec.zone))
     if violation and not spec.accept_zone and spec.zone in catalog.zone_table().regions.get(context.region, ()):
-        context.problems.warning(violation.code, path, violation.message)
+        context.problems.add(violation.severity, violation.code, path, violation.message)
 
 
 def _check_window(context: PlanningContext, path: FieldPath, spec: ReservationSpec) -> None:
@@ -260,16 +261,16 @@ def _check_window(context: PlanningContext, path: FieldPath, spec: ReservationSp
     start, end = (datetime.fromisoformat(time) for time in (spec.future.start, spec.future.end))
     for violation in window_violations(start, end, calendar=spec.future.mode == "calendar"):
         context.problems.fault(violation.code, (*path, violation.key), violation.message)
+    if outdated := past_reservation(spec.future.start, spec.future.end, delivered=spec.future.delivered):
+        context.problems.warning("date-past", (*path, outdated[0]), outdated[1])
 
 
 def _check_usage(
     context: PlanningContext, reservation: DeclaredReservation, demands: Mapping[str, ReservationDemand]
 ) -> None:
     """Report pools that need more than is reserved, and warn of reserved machines that no pool uses."""
-    requested, path = (
-        {pool: demand.nodes for pool, demand in demands.items()},
-        ("reservations", reservation.name, "count"),
-    )
+    requested = {pool: demand.nodes for pool, demand in demands.items()}
+    path = ("reservations", reservation.name, "count")
     if violation := overuse_violation(reservation, requested):
         context.problems.fault(violation.code, path, violation.message)
     elif sum(requested.values()) < reservation.count and not any(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from berth import catalog
 from berth.catalog import Machine
 from berth.diagnostics import FieldPath
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware
 from berth.rules.gke.pool_request import DWS
-from berth.rules.gke.zones import display_name
+from berth.rules.gke.zones import display_name, zones_without_source
 from berth.spec.amounts import FixedCount
 from berth.spec.machines.pools import PoolSpec
 
@@ -74,9 +76,9 @@ def check_zones(
         context.reject("pools", name, "bad-zone", (*path, "zone"), "zone and zones are both set; remove one of them")
         return False
     if spec.zone:
-        context.check_zone((*path, "zone"), spec.zone, accepted=spec.accept_zone)
+        context.check_zone((*path, "zone"), spec.zone, accepted=spec.accept_zone, machine=machines.machine)
     for index, zone in enumerate(spec.zones):
-        context.check_zone((*path, "zones", index), zone, accepted=spec.accept_zone)
+        context.check_zone((*path, "zones", index), zone, accepted=spec.accept_zone, machine=machines.machine)
     if made_by_berth and not context.is_set_aside("cluster", "mode") and not context.is_set_aside("cluster", "zones"):
         _check_even_spread(context, path, name, machines, zones)
     return ("pools", name) not in context.set_aside
@@ -101,3 +103,13 @@ def _check_even_spread(
             f"requires; write a multiple of {len(zones)}, or one zone"
         )
         context.reject("pools", name, "bad-size", (*path, key), message)
+
+
+def warn_unsourced_zones(context: PlanningContext, zones_of_pools: Mapping[str, tuple[str, ...]]) -> None:
+    """Warn once of all pools whose machines have no accelerators: no source lists the zones of such machines."""
+    if not zones_of_pools or context.is_set_aside("region", ""):
+        return
+    machine_types = dict.fromkeys(context.spec.pools[name].machine_type for name in zones_of_pools)
+    zones = sorted({zone for zones in zones_of_pools.values() for zone in zones}) or [context.region]
+    path: FieldPath = ("pools", *zones_of_pools) if len(zones_of_pools) == 1 else ("pools",)
+    context.problems.unknown("zone-unknown", path, zones_without_source([*machine_types], zones))

@@ -9,9 +9,15 @@ from berth.plan.configuration import ConfigurationPlan
 from berth.plan.policies import PoliciesPlan
 from berth.plan.teams import NamespacePlan, TeamPlan
 from berth.planner.tenancy.access import job_kinds, queued_frameworks
+from berth.spec.tenancy import PlatformSpec
+
+_ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
+"""Kueue's feature gate for jobs whose additional pods it admits while they run, on by default since 0.18."""
 
 
-def plan_policies(teams: Iterable[TeamPlan], kueue: ConfigurationPlan | None) -> PoliciesPlan | None:
+def plan_policies(
+    teams: Iterable[TeamPlan], kueue: ConfigurationPlan | None, platform: PlatformSpec
+) -> PoliciesPlan | None:
     """Return the policies for these teams; None if no team has a namespace."""
     namespaces = [namespace for team in teams for namespace in team.namespaces]
     if not namespaces:
@@ -21,6 +27,9 @@ def plan_policies(teams: Iterable[TeamPlan], kueue: ConfigurationPlan | None) ->
         accelerators=tuple(sorted({machine.resource for machine in catalog.machines().values()})),
         shared_namespaces=tuple(sorted(each.name for each in namespaces if not each.owned)),
         serving=tuple(sorted(each.name for each in namespaces if each.serving)),
+        elastic=kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True),
+        has_shared_queues=any(each.owned and each.shared_queues for each in namespaces),
+        audited={name: each.until for name, each in sorted(platform.policies.items()) if each.until is not None},
         limits_runs=any(each.run_limits for each in namespaces),
         shared_run_limits=_shared_run_limits(each for each in namespaces if not each.owned),
     )

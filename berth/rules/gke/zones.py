@@ -1,7 +1,7 @@
-"""Warnings for a pool or reservation whose zone or region does not list its machine.
+"""Faults and warnings for a pool or reservation whose zone or region does not list its machine.
 
-The table is Berth's copy of Google's pages (`berth/catalog/zones.yaml`). Google opens new zones, so a mismatch is only
-a warning, and `acceptZone` in the stack file silences it.
+The table is Berth's copy of Google's pages (`berth/catalog/zones.yaml`). A page lists all zones of a machine, so
+another zone is a fault, which `acceptZone` in the stack file accepts; where no page lists them, the zone is unknown.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from berth import catalog
 from berth.catalog import ListedZones, Machine
+from berth.diagnostics import Severity, join_or
 from berth.rules.gke.pool_request import GkeViolation, PoolRequest, gke_warning
 
 _MAX_ZONES = 8
@@ -17,7 +18,7 @@ _MAX_ZONES = 8
 
 
 def pool_zone_violation(request: PoolRequest, region: str, cluster_zones: Sequence[str] = ()) -> GkeViolation | None:
-    """Return the warning for a pool, or one priority of a compute class, whose zones or region lack its machine.
+    """Return what is wrong with the zones of a pool, or of one priority of a compute class.
 
     For nodes that GKE creates, one zone that lists the machine is enough, because GKE chooses among them; a pool
     without zones uses `cluster_zones`. None for a named reservation, which is checked itself.
@@ -31,21 +32,23 @@ def pool_zone_violation(request: PoolRequest, region: str, cluster_zones: Sequen
 def zone_violation(
     machine: Machine, zones: Sequence[str], region: str, *, dws: bool = False, one_is_enough: bool = False
 ) -> GkeViolation | None:
-    """Return the warning for a machine that a zone (or, without zones, the region) does not list; None if all do.
+    """Return what is wrong with the zones of a machine (or, without zones, the region); None if nothing is.
 
-    `dws`: TPUs need a zone with flex-start. `one_is_enough`: one listed zone suffices. None, too, for a machine
-    without a row in the table.
+    A fault if the page that lists the machine's zones lacks one, a warning if no page says, or if only Google's API
+    lists it. `dws`: TPUs need a zone with flex-start. `one_is_enough`: one listed zone suffices. Machines without
+    accelerators have no rows; `zones_without_source` is their warning.
     """
-    listed = catalog.listed_zones(machine, dws=dws)
+    listed = catalog.listed_zones(machine)
     if listed is None:
-        return None
-    missing = [zone for zone in zones if zone not in listed.all]
-    if not zones:
-        missing = [] if catalog.zones_in(region, listed.all) else [region]
-    elif one_is_enough and len(missing) < len(zones):
-        missing = []
-    if missing:
-        return _not_listed(machine, listed, missing, dws=dws)
+        return None if machine.kind == catalog.CPU else _no_row(machine, zones or (region,))
+    if missing := _missing(listed, zones, region, one_is_enough=one_is_enough):
+        uncertain = [place for place in missing if _region_of(place) in listed.unlettered]
+        return _unlettered(machine, listed, uncertain) if uncertain else _not_listed(machine, listed, missing)
+    flex_start = catalog.listed_zones(machine, dws=dws)
+    if flex_start is not None and flex_start is not listed:
+        if missing := _missing(flex_start, zones, region, one_is_enough=one_is_enough):
+            return _no_flex_start(machine, flex_start, missing)
+        listed = flex_start
     candidates = zones or catalog.zones_in(region, listed.all)
     doubtful = [zone for zone in candidates if zone in listed.undocumented]
     is_doubtful = doubtful if zones and not one_is_enough else len(doubtful) == len(candidates)
@@ -57,16 +60,50 @@ def zone_violation(
     )
 
 
-def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str], *, dws: bool) -> GkeViolation:
-    place = missing[0]
-    region = place if place in catalog.zone_table().regions else catalog.region_of_zone(place)
-    flex_start = dws and listed is not catalog.listed_zones(machine)
-    what = f"{'flex-start of ' if flex_start else ''}{display_name(machine)}"
-    return gke_warning(
-        "flex-start-zone" if flex_start else "zone-not-listed",
-        "zones",
-        f"Google does not list {what} in {_quoted(missing)}; {_alternatives(listed, region)}",
-    )
+def zones_without_source(machine_types: Sequence[str], zones: Sequence[str]) -> str:
+    """Return the warning for machines of which no source says which zones have them."""
+    has = "has" if len(zones) == 1 else "have"
+    table = catalog.fact_tables()["zones"]
+    unknown = table.unknown(f"which zones have {join_or(machine_types)}", f"whether {join_or(zones)} {has} it is")
+    command = f"gcloud compute machine-types list --filter='name={machine_types[0]} zone~{zones[0]}'"
+    return f"{unknown}; compare it with `{command}`, and write acceptZone: true in the pool"
+
+
+def _missing(listed: ListedZones, zones: Sequence[str], region: str, *, one_is_enough: bool) -> list[str]:
+    """Return the zones that are not listed; without zones the region, if none of its zones is."""
+    if not zones:
+        return [] if catalog.zones_in(region, listed.all) else [region]
+    missing = [zone for zone in zones if zone not in listed.all]
+    return [] if one_is_enough and len(missing) < len(zones) else missing
+
+
+def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str]) -> GkeViolation:
+    page = f" ({listed.source.dated})" if listed.source else ""
+    message = f"Google does not list {display_name(machine)} in {_quoted(missing)}{page}"
+    message = f"{message}; {_alternatives(listed, _region_of(missing[0]))}"
+    severity = Severity.FAULT if listed.source else Severity.WARNING
+    return GkeViolation(code="zone-not-listed", key="zones", message=message, severity=severity)
+
+
+def _unlettered(machine: Machine, listed: ListedZones, places: Sequence[str]) -> GkeViolation:
+    table, region = catalog.fact_tables()["zones"], _region_of(places[0])
+    value = f"which zone of {region} has {display_name(machine)}"
+    unknown = table.unknown(value, f"whether {_quoted(places)} has it is")
+    return gke_warning("zone-unknown", "zones", f"{unknown}; {_alternatives(listed, region)}")
+
+
+def _no_row(machine: Machine, places: Sequence[str]) -> GkeViolation:
+    message = zones_without_source((display_name(machine),), places)
+    return gke_warning("zone-unknown", "zones", message)
+
+
+def _no_flex_start(machine: Machine, listed: ListedZones, missing: Sequence[str]) -> GkeViolation:
+    message = f"Google does not list flex-start of {display_name(machine)} in {_quoted(missing)}"
+    return gke_warning("flex-start-zone", "zones", f"{message}; {_alternatives(listed, _region_of(missing[0]))}")
+
+
+def _region_of(place: str) -> str:
+    return place if place in catalog.zone_table().regions else catalog.region_of_zone(place)
 
 
 def _alternatives(listed: ListedZones, region: str) -> str:

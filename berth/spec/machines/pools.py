@@ -157,8 +157,8 @@ class PoolMachines(Model):
     zones: Zones = ()
     """Several zones of the nodes, instead of `zone`."""
     accept_zone: bool = False
-    """Accept a zone in which Google does not list the machine (early access), or a zone that is newer than Berth's
-    table."""
+    """Accept a zone in which Google does not list the machine (early access), one of which no source says whether it
+    has the machine (docs/unknown.md), or one that is newer than Berth's table."""
     capacity: CapacityField = Field(default=cast("Capacity", "on-demand"), validate_default=True)
     """How the machines are obtained: `on-demand`, `spot`, `any-reservation` (else on-demand),
     `any-reservation-then-fail`, `flex-start`, `queued`, or a mapping for a reservation or with settings."""

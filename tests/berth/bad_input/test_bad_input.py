@@ -128,7 +128,8 @@ def _codes(node: ast.AST) -> Iterator[str]:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         yield from _text([k.value for k in node.keywords if k.arg == "code"])
         starred = any(isinstance(argument, ast.Starred) for argument in node.args)
-        yield from _text(node.args[_REPORTING[name] - starred :] if name in _REPORTING else [])
+        reports = name in _REPORTING and (name != "unknown" or len(node.args) == len(("code", "path", "message")))
+        yield from _text(node.args[_REPORTING[name] - starred :] if reports else [])
     elif (
         isinstance(node, ast.Yield)
         and isinstance(node.value, ast.Tuple)

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec import ValidationError, convert
 
 from berth.catalog import FactTable, fact_tables
 from berth.clock import as_of, on_day, parse_day
@@ -16,10 +17,15 @@ NO_FACTS = {
     "berth/catalog/tables.yaml",
     "berth/diagnostics/examples.yaml",
     "berth/diagnostics/faults.yaml",
+    "berth/diff/calm/harmless.yaml",
+    "berth/diff/guard/protected_objects.yaml",
+    "berth/diff/guard/safeguards.yaml",
     "berth/diff/kinds.yaml",
     "berth/diff/provider_inputs/effects.yaml",
     "berth/diff/provider_inputs/keeps.yaml",
     "berth/diff/provider_inputs/replaces.yaml",
+    "berth/loader/placeholders.yaml",
+    "berth/manifests/rules/reserved_keys.yaml",
     "berth/monitoring/alerts.yaml",
     "berth/monitoring/dashboards.yaml",
     "berth/monitoring/recordings.yaml",
@@ -61,6 +67,22 @@ def test_an_unknown_value_is_named_with_its_table_and_what_is_not_checked() -> N
     assert table.unknown("'mars-1a'", "whether it exists is") == (
         "'mars-1a' is unknown: it is not in Berth's table of zones of 2026-03-01, so whether it exists is not checked"
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"name": "x", "as_of": date(2026, 1, 1), "life_days": 90, "read": ["a"]}, "file"),
+        ({"file": "x", "name": "x", "life_days": 90, "read": ["a"]}, "as_of"),
+        ({"file": "x", "name": "x", "as_of": "soon", "life_days": 90, "read": ["a"]}, "as_of"),
+        ({"file": "x", "name": "x", "as_of": date(2026, 1, 1), "life_days": "long", "read": ["a"]}, "life_days"),
+        ({"file": "x", "name": "x", "as_of": date(2026, 1, 1), "life": 90, "life_days": 9, "read": ["a"]}, "life"),
+    ],
+)
+def test_a_wrong_row_is_an_error_that_names_the_column(row: dict[str, object], said: str) -> None:
+    """It is found here: every table is loaded by the tests."""
+    with pytest.raises(ValidationError, match=f"`.*{said}.*`"):
+        convert(row, FactTable)
 
 
 # --- the day ----------------------------------------------------------------------------------------------------------

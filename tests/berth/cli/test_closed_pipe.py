@@ -26,6 +26,7 @@ SOUND: Final = {
     "workload": ["dev", "vision", "train", "--slices", "1", "--image", "a/b:1", "--", "python", "train.py"],
     "lint": ["dev", "stacks/jobs/train.yaml", "--team", "vision"],
     "diff": ["dev", "stacks/examples/multislice.yaml"],
+    "upgrade": ["dev", "--kueue", "0.20.0"],
     "verify": ["stacks/examples/multislice.yaml", "--live", "tests/berth/verify/multislice.json"],
     "guard": ["dev", f"{PREVIEWS}/topology-changed.json"],
     "rotate": ["dev", "v5e", "--set", "capacity=spot"],

@@ -51,7 +51,7 @@ def _stacks() -> dict[str, str]:
     def example(name: str) -> str:
         return (ROOT / "stacks" / "examples" / f"{name}.yaml").read_text(encoding="utf-8")
 
-    own = {name: (HERE / f"{name}.yaml").read_text(encoding="utf-8") for name in (*_EDITED, "samples_stack")}
+    own = {name: (HERE / f"{name}.yaml").read_text(encoding="utf-8") for name in (*_EDITED, "samples_stack", "place")}
     return {
         **own,
         "lab": own["kinds_stack"],

@@ -257,8 +257,10 @@ def test_people_of_a_team_can_submit_jobs_and_read_why_they_are_pending(verb: st
 @pytest.mark.parametrize("verb", ["create", "update", "patch", "delete", "deletecollection"])
 @pytest.mark.parametrize("role", [roles.SUBMITTER, roles.VIEWER])
 def test_people_of_a_team_cannot_change_queues_or_limits(role: str, verb: str) -> None:
-    kinds = ["clusterqueues", "localqueues", "cohorts", "resourceflavors", "workloads", "workloadpriorityclasses"]
+    kinds = ["clusterqueues", "localqueues", "cohorts", "resourceflavors", "workloadpriorityclasses"]
     assert not any(may(role, verb, "kueue.x-k8s.io", kind) for kind in kinds)
+    # The policy berth-workloads refuses the deletion of those that are not finished.
+    assert may(role, verb, "kueue.x-k8s.io", "workloads") == ((role, verb) == (roles.SUBMITTER, "delete"))
     kept = ["resourcequotas", "limitranges", "namespaces", "serviceaccounts", "nodes"]
     assert not any(may(role, verb, "", kind) for kind in kept)
     assert not may(role, verb, "networking.k8s.io", "networkpolicies")

@@ -15,6 +15,7 @@ from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_set import PodSet, TopologyRequest
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
+from berth.nodes import fleet_nodes
 from berth.overview.forms import form_ceilings, form_lines
 from berth.placement.forms import JobForm, is_split, kueue_flavors, queue_forms
 from berth.placement.kueue import flavor_refusal
@@ -122,6 +123,24 @@ def test_levels_that_the_nodes_lack_are_a_fault() -> None:
     messages = [each.message for each in problems.entries if each.code == "unreachable-guarantee"]
     assert len(messages) == 2
     assert all("its nodes have no label cloud.google.com/rack, a level of its topology" in each for each in messages)
+
+
+def test_described_nodes_have_the_levels_that_topology_aware_states() -> None:
+    """Without values, which a stack file of an existing cluster does not have."""
+    pools = {"h200": {"machineType": "a3-ultragpu-8g", "nodes": 2, "topologyAware": True}}
+    value = {
+        "cluster": {"existing": {"context": "there"}},
+        "pools": pools,
+        "teams": {"red": {"queues": {"train": {"flavors": [{"pool": "h200", "guaranteed": "all"}]}}}},
+    }
+    evaluation = evaluate_config("test", value, ROOT)
+    assert evaluation.fleet_plan is not None
+    assert evaluation.faults == ()
+    (group,) = fleet_nodes(evaluation.fleet_plan).groups
+    levels = evaluation.fleet_plan.topologies[0].levels
+    assert [(group.label(level).present, group.label(level).values) for level in levels] == [(True, ())] * 4
+    result = BACKEND.workload(evaluation, "red", "train", WorkloadOptions())
+    assert [each.message for each in result.faults] == []
 
 
 def test_the_forms_are_those_of_kueue() -> None:

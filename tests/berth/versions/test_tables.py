@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from berth.catalog.tables import fact_tables
+from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
 from berth.versions import InvalidReleaseError, dotted, has_change, parse_release
 from berth.versions.changes import known_holes, other_changes, required_actions
+from berth.versions.fields import field_changes
 from berth.versions.gates import kueue_gates, span_of
 from berth.versions.standing import FOLDER, Standing, components, describe_standing, newest_run, standing
 from berth.yaml_loader import load_table
@@ -178,3 +180,37 @@ def test_what_kueue_is_built_with_is_in_the_table_of_its_companion() -> None:
         assert minor in components()["kueue"].minors
         for key in built.keys() & components().keys():
             assert dotted(parse_release(built[key])[:2]) in components()[key].minors
+
+
+def test_fields_change_as_the_crds_of_both_releases_say() -> None:
+    changes = {(each.kind, each.path): each for each in field_changes("kueue", "0.19.2", "0.20.0") or ()}
+    assert changes["Topology", "spec.levels"].sentence == "Topology spec.levels becomes mutable (immutable before)"
+    assert ("ResourceFlavor", "spec.tolerations") in changes
+    assert {each.after for each in changes.values() if each.fact == "served"} == {"v1beta2"}
+    back = {(each.kind, each.path): each for each in field_changes("kueue", "0.20.0", "0.19.2") or ()}
+    assert back["Topology", "spec.levels"].sentence == "Topology spec.levels becomes immutable"
+    more = {each.path: each for each in field_changes("kueue", "0.17.8", "0.19.2") or ()}
+    assert more["spec.podSets"].sentence == "Workload spec.podSets takes at most 18 items (8 before)"
+    assert field_changes("kueue", "0.19.0", "0.19.2") == ()
+    assert field_changes("kueue", "0.19.2", "0.25.0") is None
+
+
+def test_immutable_fields_of_the_pin_are_those_that_the_objects_of_berth_heed() -> None:
+    """Two tables: what scripts/release_facts.py read in CRDs, and what the diff and the components replace for."""
+    read: dict[str, Any] = load_table(FOLDER / "crds.yaml")["kueue"]
+    for kind, paths in IMMUTABLE.items():
+        if kind in read:
+            held = {path for path, values in read[kind].get("immutable", {}).items() if _at_pin(values) == "always"}
+            assert held == set(paths), kind
+    flavor = read["ResourceFlavor"]["immutable"]
+    held = {path for path, values in flavor.items() if _at_pin(values) == "with topologyName"}
+    assert held == set(IMMUTABLE_WITH["ResourceFlavor", "topologyName"])
+
+
+def _at_pin(values: object) -> object:
+    """The value of a fact for the pinned minor."""
+    if not isinstance(values, dict):
+        return values
+    pin = parse_release(newest_run("kueue"))[:2]
+    known = [value for minor, value in values.items() if tuple(map(int, minor.split("."))) <= pin]
+    return known[-1] if known else None

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from berth.cli import app
+from berth.evaluate import evaluate_config
 from berth.jobs.files import ManifestDocument
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
-from berth.workloads.acceptance import acceptance_trials
+from berth.workloads.acceptance import acceptance_trials, missing_image
 from berth.yaml_loader import load_table
 from tests.stack_files import ALL_STACKS, ROOT, every_stack, plan
 
@@ -86,6 +88,32 @@ def test_one_node_is_enough_where_two_are_not_there() -> None:
     hosts = [trial.options.pods for trial in acceptance_trials(fleet, pools["dws-h100"], None, None)]
     assert set(hosts) == {None}
     assert next(acceptance_trials(fleet, pools["spot-np"], None, None)).options.pods == 2
+
+
+def test_a_part_of_a_gpu_and_an_architecture_without_an_image() -> None:
+    """A process sees one partition of a GPU; nothing is guessed for nodes that no image is known to run on."""
+    zone = {"zone": "us-central1-a"}
+    pools: dict[str, dict[str, object]] = {
+        "mig": {"machineType": "a2-highgpu-2g", "nodes": {"max": 2}, "gpuPartition": "1g.5gb", **zone},
+        "arm": {"machineType": "c4a-standard-16", "nodes": {"max": 2}, **zone},
+    }
+    queues = {name: {"flavors": [{"pool": name, "guaranteed": "all"}]} for name in pools}
+    value = {
+        "project": "my-project",
+        "region": "us-central1",
+        "cluster": {"zones": ["us-central1-a"]},
+        "pools": pools,
+        "teams": {"red": {"queues": queues}},
+    }
+    fleet = evaluate_config("test", value, ROOT).fleet_plan
+    assert fleet is not None
+    arm, mig = fleet.pools
+    (trial,) = acceptance_trials(fleet, mig, None, None)
+    assert (trial.options.gpus, trial.options.pods, trial.options.kind) == (1, None, "job")
+    assert missing_image(fleet, arm) is None
+    gpus_on_arm = replace(mig, machine_type="a4x-highgpu-4g", node_pools=())
+    assert list(acceptance_trials(fleet, gpus_on_arm, None, None)) == []
+    assert "is not known to run on arm64 nodes" in (missing_image(fleet, gpus_on_arm) or "")
 
 
 @pytest.mark.parametrize("kind", ["tpu", "cpu"])

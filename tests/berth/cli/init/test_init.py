@@ -28,7 +28,10 @@ from tests.test_architecture import WITHOUT_PULUMI
 
 EXISTING = ("local",)
 EXISTING_GKE = ("existing-gke",)
-NAME_LINE = r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|((cluster|existing): \{)?name: prod"
+NAME_LINE = (
+    r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|((cluster|existing): \{)?name: prod|"
+    r"buckets: \{acme-ml-prod-"
+)
 CLOSED = "ipEndpoint: false, publicEndpoint: false, "
 CLOSING_LINES = ("dnsEndpoint: true", "controlPlane: {publicEndpoint: false, ipEndpoint: false}")
 
@@ -212,16 +215,24 @@ def test_a_written_file_can_be_the_example(project: Path) -> None:
 # --- flags ------------------------------------------------------------------------------------------------------------
 
 
+def accepting_zones(project: Path, example: str) -> str:
+    """Write an example that accepts its machines in every zone, and return the file's name."""
+    text = ALL_STACKS[example].read_text(encoding="utf-8")
+    (project / "own.yaml").write_text(text.replace("machineType:", "acceptZone: true, machineType:"), encoding="utf-8")
+    return "own.yaml"
+
+
 def test_another_region_takes_other_zones(project: Path) -> None:
     """One zone replaces all of the example's, or each is replaced by its own; a list has no duplicates."""
     west = ["--project", "acme-ml-prod", "--region", "us-west4"]
-    result = made(project, "--from", "reservations", *west, "--zone", "us-west4-a")
+    example = accepting_zones(project, "reservations")
+    result = made(project, "--from", example, *west, "--zone", "us-west4-a")
     assert result.fleet_plan is not None
     assert result.fleet_plan.region == "us-west4"
     text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
     assert "zones: [us-west4-a]" in text and "us-central1" not in text
     zones = ["us-west4-a", "us-west4-b", "us-west4-c"]
-    assert init("three", "--from", "reservations", *west, *(w for z in zones for w in ("--zone", z))).exit_code == 0
+    assert init("three", "--from", example, *west, *(w for z in zones for w in ("--zone", z))).exit_code == 0
     text = (project / "Pulumi.three.yaml").read_text(encoding="utf-8")
     assert f"zones: [{', '.join(zones)}]" in text
     assert "zone: us-west4-a, count: 16" in text and "zone: us-west4-b, count: 2" in text
@@ -229,7 +240,7 @@ def test_another_region_takes_other_zones(project: Path) -> None:
 
 def test_workers_keep_their_own_regions(project: Path) -> None:
     words = ["--project", "acme-ml-prod", "--region", "us-west4", "--zone", "us-west4-a"]
-    result = made(project, "--from", "multikueue", *words)
+    result = made(project, "--from", accepting_zones(project, "multikueue"), *words)
     assert result.fleet_plan is not None
     assert {worker.name: worker.plan.region for worker in result.fleet_plan.workers} == {
         "central": "us-west4",
@@ -245,12 +256,12 @@ def test_an_existing_cluster_takes_a_context(project: Path) -> None:
 
 def test_an_existing_gke_cluster_takes_its_name_project_and_place(project: Path) -> None:
     """A zonal cluster has its pools in its zone."""
-    place = ["--project", "acme-ml-prod", "--region", "us-east5-a", "--zone", "us-east5-a", "--cluster", "prod"]
+    place = ["--project", "acme-ml-prod", "--region", "us-west4-a", "--zone", "us-west4-a", "--cluster", "prod"]
     done = init("prod", "--from", "existing-gke", *place[2:])
     assert (done.exit_code, "existing-gke.yaml also needs --project" in done.stderr) == (2, True)
     init("prod", "--from", "existing-gke", *place)
     text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
-    assert "existing: {name: prod, location: us-east5-a, project: acme-ml-prod}" in text
+    assert "existing: {name: prod, location: us-west4-a, project: acme-ml-prod}" in text
     assert "us-central1" not in text
 
 

@@ -280,7 +280,9 @@ def fleet_of(name: str, **more: Any) -> dict[str, Any]:
     """Two nodes of a machine: spot, or reserved if it is available only by reservation."""
     ways = catalog.machines()[name].provisioning.offered_models
     capacity = {"capacity": "spot"} if "spot" in ways else {"capacity": {"reservation": "r"}}
-    held = {} if "spot" in ways else {"reservations": {"r": {"machineType": name, "count": 2, **HELD}}}
+    held = (
+        {} if "spot" in ways else {"reservations": {"r": {"machineType": name, "count": 2, "acceptZone": True, **HELD}}}
+    )
     return fleet_of_pools({"p": gpus(name, **capacity, **more)}, **held)
 
 

@@ -26,13 +26,13 @@ config:
       central:
         cluster: {name: worker-central, controlPlane: {publicEndpoint: false}}
         pools:
-          n2: {machineType: n2-standard-32, nodes: 4, zone: us-central1-a}
+          n2: {machineType: n2-standard-32, acceptZone: true, nodes: 4, zone: us-central1-a}
           l4: {machineType: g2-standard-24, nodes: 2, zone: us-central1-a}
       east:
         region: us-east5
         cluster: {name: worker-east, controlPlane: {publicEndpoint: false}}
         pools:
-          n2: {machineType: n2-standard-32, nodes: 2, zone: us-east5-a}
+          n2: {machineType: n2-standard-32, acceptZone: true, nodes: 2, zone: us-east5-a}
     priorities: {low: {value: 10, default: true}}
     cohorts: {all: {}}
     teams:

@@ -72,10 +72,24 @@ def test_a_fixed_number_still_needs_its_zones() -> None:
     assert faults(fleet_of_pools({"p": {**L4, "nodes": 5}})) == ["bad-zone pools.p.zones"]
 
 
-def test_an_accepted_zone_gives_no_warning() -> None:
+def test_an_accepted_zone_is_no_fault() -> None:
     spec = {**L4, "zone": "us-central1-f"}
-    assert warnings(fleet_of_pools({"p": spec})) == ["zone-not-listed pools.p.zone"]
-    assert warnings(fleet_of_pools({"p": {**spec, "acceptZone": True}})) == []
+    refused = fleet_of_pools({"p": {**spec, "acceptZone": False}})
+    assert (faults(refused), warnings(refused)) == (["zone-not-listed pools.p.zone"], [])
+    accepted = fleet_of_pools({"p": {**spec, "acceptZone": True}})
+    assert (faults(accepted), warnings(accepted)) == ([], [])
+
+
+def test_the_zones_of_machines_without_accelerators_are_one_warning() -> None:
+    """Two pools, one warning at what they have in common; none for those that accept their zones."""
+    pools = {
+        name: {"machineType": f"{name}-standard-32", "nodes": {"max": 2}, "acceptZone": False} for name in ("n2", "c4d")
+    }
+    assert warnings(fleet_of_pools(pools)) == ["zone-unknown pools"]
+    assert warnings(fleet_of_pools({**pools, "n2": {**pools["n2"], "acceptZone": True}})) == ["zone-unknown pools.c4d"]
+    assert warnings(fleet_of_pools({"n2": {**pools["n2"], "acceptZone": True}})) == []
+    existing = fleet_of_pools(pools, cluster={"existing": {"context": "c"}})
+    assert not [line for line in warnings(existing) if "zone" in line]
 
 
 def test_an_existing_cluster_is_not_checked_against_the_table() -> None:

@@ -6,18 +6,22 @@ from typing import Any
 
 import pytest
 
+from berth.catalog import machines, zone_table
 from berth.rules.gke.pool_request import CapacityKind
-from berth.rules.gke.zones import pool_zone_violation
+from berth.rules.gke.zones import pool_zone_violation, zone_violation
 from tests.berth.rules.gke.pool_requests import NAMED, ZONE, pool
 
 B = "us-central1-b"
 
 
 def code(machine: str, topology: str | None = None, *, region: str = "us-central1", **changes: Any) -> str | None:
-    """The code of the only warning about zones, None without one."""
+    """The code of what is said about zones, None without it; what a page of Google leaves out is a fault."""
     violation = pool_zone_violation(pool(machine, topology, **changes), region)
-    assert violation is None or (violation.severity == "warning" and violation.key == "zones")
-    return violation.code if violation else None
+    if violation is None:
+        return None
+    assert violation.key == "zones"
+    assert violation.severity == ("fault" if violation.code == "zone-not-listed" else "warning")
+    return violation.code
 
 
 @pytest.mark.parametrize("capacity", ["on-demand", "spot", "flex-start", "queued"])
@@ -64,8 +68,33 @@ def test_an_undocumented_zone_has_its_own_code() -> None:
     assert code("a3-highgpu-8g", zones=(), region="asia-south2") == "zone-undocumented"
 
 
-def test_machines_without_a_sourced_zone_are_not_checked() -> None:
-    assert code("g4-standard-6", zones=("africa-south1-a",)) is None
+def test_machines_without_a_sourced_zone_are_unknown_everywhere() -> None:
+    """Those without accelerators have one warning for all pools, which the planner gives."""
+    assert code("g4-standard-6", zones=("africa-south1-a",)) == "zone-unknown"
+    assert code("g4-standard-6", zones=(ZONE,)) == "zone-unknown"
+
+
+def test_a_region_that_a_newer_source_names_is_unknown_and_not_refused() -> None:
+    """Of europe-west1 the source says no letter, so any of its zones may have B200; europe-west3 has none."""
+    assert code("a4-highgpu-8g", zones=("europe-west1-b",)) == "zone-unknown"
+    assert code("a4-highgpu-8g", zones=(), region="europe-west1") == "zone-unknown"
+    assert code("a4-highgpu-8g", zones=("europe-west3-b",)) == "zone-not-listed"
+    assert code("a3-highgpu-8g", zones=("asia-northeast3-a",)) == "zone-unknown"
+
+
+def test_every_listed_zone_is_accepted_and_every_other_is_answered() -> None:
+    """By the rows themselves: no zone of a region passes in silence that the row does not list."""
+    for name, row in zone_table().listed.items():
+        if name not in machines():
+            continue
+        for region, zones in zone_table().regions.items():
+            for zone in zones:
+                answer = zone_violation(machines()[name], (zone,), region)
+                found = answer.code if answer else None
+                listed = zone in (*row.documented, *row.later)
+                other = "zone-unknown" if region in row.unlettered else "zone-not-listed"
+                wanted = None if listed else "zone-undocumented" if zone in row.undocumented else other
+                assert found == wanted, (name, zone)
 
 
 def test_variants_without_local_ssd_are_where_their_machine_is() -> None:

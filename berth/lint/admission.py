@@ -1,0 +1,230 @@
+"""Checks of a job against the admission policies of its namespace that can refuse it at submission.
+
+The rules are those of `berth.manifests.rules`, applied to a manifest before it is submitted. A policy that only warns
+(`platform.policies`) is a warning here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from berth.jobs.pods import read_pod_spec
+from berth.jobs.values import SourceValue, get_nested
+from berth.lint.fleet import SubmittedJob
+from berth.manifests.rules.affinity import EXCLUSIVE_KEYS, EXCLUSIVE_TOPOLOGY
+from berth.manifests.rules.deletion import FINALIZERS
+from berth.manifests.rules.growth import MAX_POD_SETS
+from berth.manifests.rules.reserved import reserved_keys
+from berth.manifests.rules.volumes import CSI_DRIVERS
+from berth.manifests.workloads.values import as_list, as_mapping
+from berth.names import TEAM_LABEL
+from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE
+from berth.plan.teams import NamespacePlan, TeamPlan
+
+_PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
+_METADATA_NAME = "kubernetes.io/metadata.name"
+_Refusal = tuple[SourceValue, str]
+"""What a policy refuses, and the message: what is wrong; what to write."""
+
+
+def check_admission(job: SubmittedJob) -> None:
+    """Report what an admission policy of the job's namespace refuses."""
+    plan = job.context.plan.policies
+    team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
+    namespace = next((each for each in team.namespaces if each.name == job.local_queue.namespace), None)
+    if plan is None or namespace is None:
+        return
+    checks: dict[str, Callable[[SubmittedJob, TeamPlan, NamespacePlan], Iterator[_Refusal]]] = {
+        "deletion": _finalizers,
+        "grace": _grace,
+        "reserved": _reserved,
+        "affinity": _affinity,
+        "growth": _counts,
+        "volumes": _volumes,
+        "queues": _shared_queue,
+    }
+    for policy, check in checks.items():
+        until = plan.audited.get(policy)
+        for source, message in check(job, team, namespace):
+            if until is None:
+                source.fault("policy", f"{message} (policy berth-{policy})")
+            else:
+                warning = f"{message} (policy berth-{policy}, which only warns until {until})"
+                source.problems.warning("policy", source.path, warning)
+
+
+def _finalizers(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    for holder in (job.job.metadata, *(_metadata(each) for each in job.job.templates)):
+        allowed = FINALIZERS if holder is job.job.metadata else ()
+        for name in as_list(get_nested(holder.value, "finalizers")):
+            if name not in allowed:
+                message = f"the finalizer '{name}' keeps deleted pods on their machines; remove it"
+                yield holder.child("finalizers", None), message
+
+
+def _grace(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    most = team.isolation.max_grace if namespace.owned else DEFAULT_MAX_GRACE
+    if most is None:
+        return
+    for template in job.job.templates:
+        spec = read_pod_spec(template) or {}
+        found = [spec["terminationGracePeriodSeconds"]] if "terminationGracePeriodSeconds" in spec else []
+        for container in _containers(spec):
+            for probe in ("livenessProbe", "startupProbe"):
+                seconds = get_nested(container.value, probe, "terminationGracePeriodSeconds")
+                found.append(container.child(probe, None).child("terminationGracePeriodSeconds", seconds))
+        for source in found:
+            if isinstance(source.value, int) and source.value > most:
+                message = f"{source.value} s is more than the longest grace period of team '{team.name}'"
+                yield source, f"{message}; write at most {most}"
+
+
+def _reserved(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    for holder in (job.job.metadata, *(_metadata(each) for each in job.job.templates)):
+        for row in reserved_keys():
+            written = as_mapping(get_nested(holder.value, row["in"]))
+            by_webhook = row["templates"].get(f"{job.job.kind.lower()}s")
+            if row["key"] in written and written[row["key"]] != by_webhook:
+                source = holder.child(row["in"], written).child(row["key"], written[row["key"]])
+                yield source, f"{row['key']} is written by controllers: it {row['effect']}; remove it"
+
+
+def _affinity(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    own = {each.name for each in team.namespaces}
+    for template in job.job.templates:
+        affinity = (read_pod_spec(template) or {}).get("affinity")
+        if affinity is None:
+            continue
+        for field in ("podAffinity", "podAntiAffinity"):
+            part = as_mapping(get_nested(affinity.value, field))
+            required = as_list(part.get("requiredDuringSchedulingIgnoredDuringExecution"))
+            preferred = as_list(part.get("preferredDuringSchedulingIgnoredDuringExecution"))
+            for term in (*required, *(get_nested(each, "podAffinityTerm") for each in preferred)):
+                if not _is_own(term, own, team.name):
+                    message = f"{field} reaches pods of other teams; remove namespaces and namespaceSelector"
+                    yield affinity.child(field, part), message
+    yield from _exclusive_topology(job)
+
+
+def _exclusive_topology(job: SubmittedJob) -> Iterator[_Refusal]:
+    policies = job.context.plan.policies
+    accelerators = policies.accelerators if policies is not None else ()
+    for part in _replicated_jobs(job):
+        inner = part.child("template", get_nested(part.value, "template"))
+        if not as_mapping(get_nested(inner.value, "spec", "template")):
+            continue
+        template = inner.child("spec", None).child("template", as_mapping(get_nested(inner.value, "spec", "template")))
+        for holder in (job.job.metadata, _metadata(inner)):
+            annotations = as_mapping(get_nested(holder.value, "annotations"))
+            if EXCLUSIVE_TOPOLOGY in annotations:
+                key = annotations[EXCLUSIVE_TOPOLOGY]
+                if key not in EXCLUSIVE_KEYS or not _requests(template, accelerators):
+                    message = "exclusive topology is for pods with accelerators, in slices and GPU domains"
+                    remedy = f"write it at replicatedJobs with accelerators, as one of {', '.join(EXCLUSIVE_KEYS)}"
+                    yield (
+                        holder.child("annotations", annotations).child(EXCLUSIVE_TOPOLOGY, key),
+                        f"{message}; {remedy}",
+                    )
+
+
+def _is_own(term: object, namespaces: set[str], team: str) -> bool:
+    selector = get_nested(term, "namespaceSelector")
+    named = all(name in namespaces for name in as_list(get_nested(term, "namespaces")))
+    labels = as_mapping(get_nested(selector, "matchLabels"))
+    selects_own = labels.get(TEAM_LABEL) == team or labels.get(_METADATA_NAME) in namespaces
+    return named and (selector is None or selects_own)
+
+
+def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    for spec in _job_specs(job):
+        pods, completions = (get_nested(spec.value, key) for key in ("parallelism", "completions"))
+        if isinstance(pods, int) and isinstance(completions, int) and pods > completions:
+            message = f"'{pods}' is above completions, which Kueue counts; write at most {completions}"
+            yield spec.child("parallelism", pods), message
+    jobs = as_list(get_nested(job.job.source.value, "spec", "replicatedJobs"))
+    if job.job.kind == "JobSet" and len(jobs) > MAX_POD_SETS:
+        message = f"{len(jobs)} replicatedJobs are more than the {MAX_POD_SETS} pod sets of a Workload, so Kueue never "
+        source = job.job.source.child("spec", None).child("replicatedJobs", jobs)
+        yield source, f"{message}admits the job; write at most {MAX_POD_SETS}, with more replicas"
+    for template in job.job.templates:
+        spec = read_pod_spec(template) or {}
+        of_pod = as_mapping(get_nested(spec["resources"].value, "requests")) if "resources" in spec else {}
+        for container in _containers(spec):
+            for name in as_mapping(get_nested(container.value, "resources", "requests")):
+                if name in of_pod:
+                    message = f"{name} is requested by the pod and by a container, of which Kueue counts the pod's"
+                    yield container.child("resources", None), f"{message}; write it at one of them"
+
+
+def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    if not namespace.owned or team.isolation.pod_security == "privileged":
+        return
+    allowed = team.settings.volume_types
+    for template in job.job.templates:
+        spec = read_pod_spec(template) or {}
+        for index, volume in enumerate(as_list(spec["volumes"].value) if "volumes" in spec else ()):
+            driver = get_nested(volume, "csi", "driver")
+            refused = [name for name in MOUNTED_BY_THE_NODE if name in as_mapping(volume) and name not in allowed]
+            if driver is not None and driver not in (*CSI_DRIVERS, *allowed):
+                refused.append(str(driver))
+            for name in refused:
+                message = f"an inline volume of {name} is mounted by the node, beside the network policy"
+                remedy = "write a persistentVolumeClaim, or have the platform's owners write volumeTypes"
+                yield spec["volumes"].child(index, volume), f"{message}; {remedy}"
+
+
+def _shared_queue(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    queue = next((each for each in namespace.shared_queues if each.name == job.local_queue.name), None)
+    if queue is None or not namespace.owned:
+        return
+    labels = as_mapping(get_nested(job.job.metadata.value, "labels"))
+    priority = labels.get(_PRIORITY_CLASS)
+    if priority is not None and priority not in queue.priorities:
+        source = job.job.metadata.child("labels", labels).child(_PRIORITY_CLASS, priority)
+        given = f"write one of {', '.join(queue.priorities)}, or " if queue.priorities else ""
+        yield source, f"'{priority}' evicts jobs of other teams in a shared queue; {given}remove the label"
+    for pod_set in job.job.pod_sets or ():
+        for resource, most in queue.ceilings.items():
+            asked = pod_set.count * pod_set.requests.get(resource, 0)
+            if asked > most:
+                message = (
+                    f"{asked} {resource} are more than {job.queue_name} can ever admit, and the queue is StrictFIFO"
+                )
+                yield job.job.source, f"{message}: the job would hold up all others; write at most {most}"
+
+
+def _job_specs(job: SubmittedJob) -> Iterator[SourceValue]:
+    if job.job.kind == "Job":
+        yield job.job.source.child("spec", get_nested(job.job.source.value, "spec"))
+    for part in _replicated_jobs(job):
+        yield part.child("template", None).child("spec", get_nested(part.value, "template", "spec"))
+
+
+def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:
+    """Yield the replicatedJobs of a JobSet."""
+    listed = get_nested(job.job.source.value, "spec", "replicatedJobs")
+    source = job.job.source.child("spec", None).child("replicatedJobs", listed)
+    for index, each in enumerate(as_list(listed) if job.job.kind == "JobSet" else ()):
+        yield source.child(index, each)
+
+
+def _metadata(template: SourceValue) -> SourceValue:
+    return template.child("metadata", get_nested(template.value, "metadata"))
+
+
+def _containers(spec: dict[str, SourceValue]) -> Iterator[SourceValue]:
+    for key in ("initContainers", "containers"):
+        for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
+            yield spec[key].child(index, container)
+
+
+def _requests(template: SourceValue, resources: tuple[str, ...]) -> bool:
+    """Whether a container of a template requests one of the resources, or the pod has claims."""
+    spec = read_pod_spec(template) or {}
+    names = {
+        str(name)
+        for container in _containers(spec)
+        for kind in ("limits", "requests")
+        for name in as_mapping(get_nested(container.value, "resources", kind) or {})
+    }
+    return "resourceClaims" in spec or not names.isdisjoint(resources)

@@ -1,0 +1,156 @@
+"""An admission policy as one record: its requests, its expressions, and what it means for people.
+
+Every policy of the same form is a module of this package, which has one value `POLICY` or a function of that kind.
+Expressions are true if the request is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from berth.manifests.policy_rules import CHANGED, Rule, Variable, list_field
+
+WRITES: Final = ("CREATE", "UPDATE")
+
+
+class Requests(Struct, frozen=True):
+    """The requests that a policy looks at: resources of one API group, and operations."""
+
+    group: str
+    resources: tuple[str, ...]
+    operations: tuple[str, ...] = WRITES
+
+
+class AdmissionPolicy(Struct, frozen=True, kw_only=True):
+    """A policy of one class. Its object is `berth-<name>`.
+
+    `refuses` says what it rejects, `applies_to` whose requests, `breaks` which ordinary use it would break and what to
+    write instead. With `in_shared`, it also applies in namespaces that Berth does not manage. `condition` None looks at
+    every request.
+    """
+
+    name: str
+    refuses: str
+    applies_to: str
+    breaks: str
+    requests: tuple[Requests, ...]
+    rules: tuple[Rule, ...]
+    variables: tuple[Variable, ...] = ()
+    condition: str | None = CHANGED
+    in_shared: bool = True
+
+
+def checked_first(expression: str) -> str:
+    """Return an expression that asks for the user's rights last: of an ordinary request the rest is true, and cheaper.
+
+    The API server looks through the cluster's role bindings for each question.
+    """
+    asked = "variables.isController || "
+    if not expression.startswith(asked):
+        return expression
+    return f"({expression.removeprefix(asked)}) || variables.isController"
+
+
+EVERYONE: Final = "everyone"
+PEOPLE: Final = "everyone except controllers"
+
+IS_CONTROLLER: Final[Variable] = (
+    "isController",
+    "authorizer.group(request.resource.group).resource(request.resource.resource)"
+    ".subresource(has(request.subResource) ? request.subResource : '')"
+    ".check(request.operation == 'CREATE' ? 'create' : (request.operation == 'DELETE' ? 'delete' : 'update'))"
+    ".allowed()",
+)
+"""Whether the user may do the same in the whole cluster, as controllers and the owners of the platform may."""
+
+
+def requests_of(kinds: Mapping[str, Sequence[str]], operations: tuple[str, ...] = WRITES) -> tuple[Requests, ...]:
+    """Return the requests for API group → resources."""
+    return tuple(Requests(group, tuple(sorted(names)), operations) for group, names in sorted(kinds.items()))
+
+
+# --- pod templates ----------------------------------------------------------------------------------------------------
+
+SERVICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "": ("pods", "replicationcontrollers"),
+    "apps": ("daemonsets", "deployments", "replicasets", "statefulsets"),
+    "leaderworkerset.x-k8s.io": ("leaderworkersets",),
+}
+"""Kinds with pods besides the queued kinds of jobs."""
+
+
+def with_templates(job_kinds: Mapping[str, Sequence[str]]) -> tuple[Requests, ...]:
+    """Return the writes of every kind with pod templates that teams use: pods, services, queued kinds."""
+    groups = {*SERVICES, *job_kinds}
+    kinds = {group: {*SERVICES.get(group, ()), *job_kinds.get(group, ())} for group in groups}
+    return requests_of({group: tuple(names) for group, names in kinds.items()})
+
+
+def templates(holder: str) -> str:
+    """Return an expression for the pod templates of a request's object, of every kind; a pod is its own template.
+
+    TrainJob and AppWrapper have none: their jobs are requests of their own.
+    """
+    spec = f"dyn({holder}).spec"
+    of_rays = {
+        "rayclusters": _ray(spec),
+        "rayservices": f"has({spec}.rayClusterConfig) ? {_ray(f'{spec}.rayClusterConfig')} : []",
+        "rayjobs": f"has({spec}.rayClusterSpec) ? {_ray(f'{spec}.rayClusterSpec')} : []",
+    }
+    kind = "request.resource.resource"
+    replicas = "".join(
+        f"(has({spec}.{field}) ? {spec}.{field}.map(k, {spec}.{field}[k].template) : []) + " for field in REPLICA_SPECS
+    )
+    return (
+        f"{kind} == 'pods' ? [dyn({holder})] : "
+        f"{kind} == 'jobsets' ? {spec}.replicatedJobs.map(r, r.template.spec.template) : "
+        f"{kind} == 'leaderworkersets' ? [{spec}.leaderWorkerTemplate.workerTemplate] + "
+        f"(has({spec}.leaderWorkerTemplate.leaderTemplate) ? [{spec}.leaderWorkerTemplate.leaderTemplate] : []) : "
+        + "".join(f"{kind} == '{name}' ? ({text}) : " for name, text in of_rays.items())
+        + f"request.resource.group == 'kubeflow.org' ? ({replicas}[]) : "
+        f"has({spec}.template) && has({spec}.template.spec) ? [{spec}.template] : []"
+    )
+
+
+REPLICA_SPECS: Final = (
+    "jaxReplicaSpecs",
+    "mpiReplicaSpecs",
+    "paddleReplicaSpecs",
+    "pytorchReplicaSpecs",
+    "tfReplicaSpecs",
+    "xgbReplicaSpecs",
+)
+"""Fields of Kubeflow's jobs with one pod template for each role (Kubeflow Trainer v1 and MPI Operator, API types)."""
+
+
+def _ray(cluster: str) -> str:
+    groups = list_field(cluster, "workerGroupSpecs")
+    return f"({groups}.map(g, g.template) + [{cluster}.headGroupSpec.template])"
+
+
+TEMPLATES: Final[Variable] = ("templates", templates("object"))
+HAS_NEW_TEMPLATES: Final[Variable] = (
+    "hasNewTemplates",
+    "request.operation == 'CREATE' || (request.operation == 'UPDATE' && "
+    f"variables.templates != ({templates('oldObject')}))",
+)
+"""Whether a request writes pod templates; Kueue writes into those of a job that it starts."""
+
+
+def keys(holder: str, field: str) -> str:
+    """Return an expression for a map of labels or annotations that may be missing."""
+    return f"(has({holder}.metadata) && has({holder}.metadata.{field}) ? {holder}.metadata.{field} : {{}})"
+
+
+def requests_accelerators(template: str, accelerators: Sequence[str]) -> str:
+    """Return an expression for whether a pod template requests accelerators, or devices by claims."""
+    names = "[" + ", ".join(f"'{each}'" for each in accelerators) + "]"
+    containers = f"({template}.spec.containers + {list_field(f'{template}.spec', 'initContainers')})"
+    return (
+        f"(has({template}.spec.resourceClaims) || {containers}.exists(c, has(c.resources) && "
+        f"((has(c.resources.limits) && {names}.exists(n, n in c.resources.limits)) || "
+        f"(has(c.resources.requests) && {names}.exists(n, n in c.resources.requests)))))"
+    )

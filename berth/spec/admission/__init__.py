@@ -1,0 +1,1 @@
+"""Schema of admission policies of teams' namespaces: what they allow, and whether they only warn."""

@@ -1,0 +1,84 @@
+"""`berth lint` says before submission what an admission policy refuses: row by row of the hostile table."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from berth.jobs.files import ManifestDocument
+from berth.lint.findings import lint_documents
+from berth.lint.fleet import LintContext
+from berth.manifests.policies import policies
+from berth.plan.fleet import FleetPlan
+from tests import hostile
+from tests.hostile import Attempt
+
+_POLICIES = ("affinity", "deletion", "grace", "growth", "queues", "reserved", "volumes")
+"""The policies that look at what a person submits."""
+_QUEUES = {"vision": "l4", "language": "urgent"}
+_KINDS = ("job", "jobset", "deployment", "statefulset", "leaderworkerset")
+
+
+@cache
+def messages() -> list[str]:
+    plan = hostile.fleet().policies
+    assert plan is not None
+    return [message for policy in policies(plan) if policy.name in _POLICIES for _, message in policy.rules]
+
+
+def is_refused(attempt: Attempt) -> bool:
+    return any(text in message for text in attempt.refused for message in messages())
+
+
+SUBMITTED = [
+    each
+    for each in hostile.attempts()
+    if each.verb == "create"
+    and each.kind in _KINDS
+    and each.who in ("member", "other")
+    and "uid" not in str(each.after)
+]
+REFUSED = [each for each in SUBMITTED if is_refused(each)]
+TAKEN = [each for each in SUBMITTED if not each.refused]
+
+
+def linted(attempt: Attempt, plan: FleetPlan) -> list[tuple[str, str]]:
+    made: Any = copy.deepcopy(attempt.after)
+    labels = made["metadata"].setdefault("labels", {})
+    if labels.get("kueue.x-k8s.io/queue-name", "nowhere") == "nowhere":
+        labels["kueue.x-k8s.io/queue-name"] = _QUEUES[attempt.namespace]
+    (finding,) = lint_documents([ManifestDocument("a.yaml", made)], LintContext(plan))
+    return [(each.severity, each.message) for each in finding.problems if each.code == "policy"]
+
+
+def test_the_table_has_rows_of_every_policy() -> None:
+    plan = hostile.fleet().policies
+    assert plan is not None
+    for policy in policies(plan):
+        texts = [message for _, message in policy.rules]
+        rows = [each for each in REFUSED if any(text in m for text in each.refused for m in texts)]
+        assert rows or policy.name not in _POLICIES, policy.name
+
+
+@pytest.mark.parametrize("attempt", REFUSED, ids=lambda attempt: attempt.title)
+def test_lint_reports_what_a_policy_refuses(attempt: Attempt) -> None:
+    assert [severity for severity, _ in linted(attempt, hostile.fleet())][:1] == ["fault"]
+
+
+@pytest.mark.parametrize("attempt", TAKEN, ids=lambda attempt: attempt.title)
+def test_lint_is_silent_where_no_policy_refuses(attempt: Attempt) -> None:
+    assert linted(attempt, hostile.fleet()) == []
+
+
+def test_a_policy_that_only_warns_is_a_warning() -> None:
+    plan = hostile.fleet()
+    assert plan.policies is not None
+    audited = replace(plan, policies=replace(plan.policies, audited={"grace": "2027-01-31"}))
+    attempt = next(each for each in REFUSED if "longer grace period" in each.title)
+    (found,) = linted(attempt, audited)
+    assert found[0] == "warning"
+    assert found[1].endswith("(policy berth-grace, which only warns until 2027-01-31)")

@@ -1,0 +1,122 @@
+"""Verdicts of `berth lint` and `berth admit` on random jobs, compared with what became of them on a real cluster.
+
+`recorded/*.yaml` says how the cases were recorded. No case that Berth says runs stays pending or unadmitted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from berth.diagnostics import Severity
+from berth.evaluate import evaluate_stack
+from berth.jobs.files import ManifestDocument
+from berth.lint.findings import Finding, Verdict, lint_documents
+from berth.lint.fleet import LintContext
+from berth.lint.trial import try_pod_sets
+from berth.simulator.scenario import ScenarioReader
+from berth.simulator.story import JobStatus, run_steps
+from berth.yaml_loader import load_yaml
+
+FILES = sorted((Path(__file__).parent / "recorded").glob("*.yaml"))
+RUNTIME_RULES = {"no-shape"}
+"""Codes of jobs that the scheduler places and whose slice or shared GPU the device plugin then refuses."""
+
+
+@cache
+def recording(file: Path) -> dict[str, Any]:
+    return load_yaml(file.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def contexts(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], LintContext]:
+    """Return the fleet of each stack of each file."""
+    found: dict[tuple[str, str], LintContext] = {}
+    for file in FILES:
+        folder = tmp_path_factory.mktemp(file.stem)
+        (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
+        for name, text in recording(file)["stacks"].items():
+            (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+            evaluation = evaluate_stack(str(folder / f"{name}.yaml"), folder)
+            assert evaluation.fleet_plan is not None, evaluation.faults
+            found[file.stem, name] = LintContext(evaluation.fleet_plan)
+    return found
+
+
+def documents(case: dict[str, Any]) -> list[ManifestDocument]:
+    return [ManifestDocument(f"{index}.yaml", each) for index, each in enumerate(case["docs"])]
+
+
+def verdict(findings: list[Finding]) -> Verdict:
+    """Return the verdict on the objects of one case together."""
+    all_verdicts = {each.verdict for each in findings}
+    return next(each for each in (Verdict.NEVER, Verdict.UNKNOWN, Verdict.RUNS) if each in all_verdicts)
+
+
+def is_refused_by_runtime(findings: list[Finding]) -> bool:
+    return any(each.code in RUNTIME_RULES for finding in findings for each in finding.faults)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_lint_says_what_became_of_each_job(file: Path, contexts: dict[tuple[str, str], LintContext]) -> None:
+    answers: Counter[Verdict] = Counter()
+    wrong: list[str] = []
+    for case in recording(file)["cases"]:
+        findings = list(lint_documents(documents(case), contexts[file.stem, case["stack"]]))
+        said, ran = verdict(findings), case["real"]["outcome"] == "runs"
+        if ran and is_refused_by_runtime(findings):
+            continue
+        answers[said] += 1
+        if said is not Verdict.UNKNOWN and (said is Verdict.RUNS) != ran:
+            messages = [each.message for finding in findings for each in finding.problems]
+            wrong.append(f"{case['case']}: {said}, but {case['real']}: {case['why']} {messages}")
+    assert wrong == []
+    assert answers[Verdict.UNKNOWN] <= 0.03 * answers.total()
+    assert answers[Verdict.RUNS] >= 30
+    assert answers[Verdict.NEVER] >= 30
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_admit_assigns_the_flavor_that_kueue_assigned(file: Path, contexts: dict[tuple[str, str], LintContext]) -> None:
+    """Of jobs that Kueue admitted, whatever became of their pods; refused by a webhook, a job is not simulated."""
+    compared = 0
+    for case in recording(file)["cases"]:
+        if case["real"]["outcome"] not in ("runs", "pending"):
+            continue
+        context = contexts[file.stem, case["stack"]]
+        reader = ScenarioReader(context.simulated, _no_fleet, _no_manifests, lambda _, job, c=context: _barred(c, job))
+        reader.add(documents(case))
+        assert [each for each in reader.manifest_problems if each.severity == Severity.FAULT] == []
+        (outcome,) = [each for step in run_steps(context.simulated, reader.steps, None).steps for each in step.outcomes]
+        assert outcome.status in (JobStatus.ADMITTED, JobStatus.RESERVED), case["case"]
+        resources = {use.flavor_resource[1] for use in outcome.quota_uses}
+        accelerators = {each for each in resources if "/" in each} or resources
+        flavors = {use.flavor_resource[0] for use in outcome.quota_uses if use.flavor_resource[1] in accelerators}
+        assert sorted(flavors) == case["real"].get("flavor", []), case["case"]
+        compared += 1
+    assert compared >= 40
+
+
+def _barred(context: LintContext, job: Any) -> Any:
+    return replace(job, barred=try_pod_sets(context, job.queue, job.pod_sets).barred_flavors)
+
+
+def _no_fleet(name: str) -> Any:
+    raise AssertionError(name)
+
+
+def _no_manifests(name: str) -> Any:
+    raise AssertionError(name)
+
+
+def test_the_recordings_are_large_and_of_every_kind() -> None:
+    outcomes = Counter(case["real"]["outcome"] for file in FILES for case in recording(file)["cases"])
+    kinds = Counter(case["docs"][0]["kind"] for file in FILES for case in recording(file)["cases"])
+    assert set(outcomes) == {"runs", "pending", "never", "refused"}
+    assert outcomes.total() >= 170
+    assert min(kinds[each] for each in ("Job", "JobSet", "Pod")) >= 15
