@@ -14,6 +14,7 @@ from berth.diagnostics import FieldPath, Problem, Severity
 from berth.diagnostics.listing import sort_by_place
 from berth.loader import SourceMap, StackFile, read_config, read_stack, with_team_defaults
 from berth.loader.placeholders import placeholder_warning
+from berth.loader.team_reach import team_reach_problems
 from berth.plan.fleet import FleetPlan
 
 Need = Literal["kueue", "jobs"]
@@ -149,6 +150,7 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
     planner = cast("StackPlanner", load_backend(backend_name(file.config_key, file.fleet)))
     planned = planner.plan_stack(file, load_problems, root)
     problems = planned.problems + placeholder_warning(file.fleet if file.written is None else file.written, file.file)
+    problems += tuple(team_reach_problems(cast("Mapping[str, object]", file.written or {}), file.source_map.team_files))
     return Evaluation(
         file.stack,
         file,

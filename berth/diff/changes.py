@@ -11,7 +11,7 @@ from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ResourceChange
 from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
-from berth.diff.rights.compare import RightChange
+from berth.diff.rights.changes import RightChange
 from berth.diff.settings import SettingChange
 from berth.diff.workers import WorkerChange
 from berth.diff.workloads import FilesChange, WorkloadChange

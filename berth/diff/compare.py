@@ -11,12 +11,14 @@ from berth.diff.guard.accounts import lost_node_accounts
 from berth.diff.guard.changes import guarded_changes, idle_allowances
 from berth.diff.guard.guarantees import guarantees_lost
 from berth.diff.guard.updates import guarded_updates, worker_allowances
-from berth.diff.objects import compare_objects
+from berth.diff.lost_objects import lost_objects_of
+from berth.diff.objects import compare_objects, render_clusters
 from berth.diff.pools import compare_pools
 from berth.diff.renames import find_renames, with_new_names
 from berth.diff.resource_changes import compare_resources, replaced_clusters
 from berth.diff.rights.compare import compare_rights
 from berth.diff.rights.kept import with_kept_rights
+from berth.diff.rights.rendered import rendered_rights
 from berth.diff.workers import compare_workers
 from berth.plan.fleet import FleetPlan
 from berth.resource import ResourceKind
@@ -34,14 +36,20 @@ def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         *lost_node_accounts(old_renamed, new, changed),
         *guarantees_lost(old_renamed, new, new.allowances),
     )
+    clusters = render_clusters(old, new, replaced_clusters(changed))
+    objects = compare_objects(old, new, clusters)
+    allowances = {None: new.allowances, **worker_allowances(new)}
+    guarded = (*guarded, *lost_objects_of(old, objects, allowances, guarded))
+    rights = compare_rights(old_renamed, new)
+    more = rendered_rights(old_renamed, new, clusters, rights, names.teams)
     changes = Changes(
         stack=new.stack,
-        rights=with_kept_rights(compare_rights(old_renamed, new), old_renamed, new, changed),
+        rights=with_kept_rights((*rights, *more), old_renamed, new, changed),
         entitlements=compare_fleet_quotas(old_renamed, new, names.teams),
         pools=compare_pools(old_renamed, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
         workers=tuple(compare_workers(old_renamed, new)),
-        objects=compare_objects(old, new, replaced_clusters(changed)),
+        objects=objects,
         losses=guarded,
         idle=tuple(idle_allowances(old_renamed, new, guarded)),
         upgrade=upgrade_of(old, new),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from berth.diagnostics import join_words
 from berth.diff.calm.phrases import loud_parts
 from berth.diff.changes import Changes
-from berth.diff.entitlements import CohortQuotaChange, TeamQuotaChange
+from berth.diff.entitlements import CohortQuotaChange, TeamChange, TeamQuotaChange
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ObjectChange
-from berth.diff.rights.compare import RightChange
+from berth.diff.rights.changes import RightChange
 from berth.diff.settings import SettingChange
 from berth.diff.text import (
     EMPHASIZED,
@@ -34,33 +35,42 @@ _MAX_NAMES = 3
 
 
 def headline(changes: Changes) -> str:
-    """Return the change in one line: who loses, who gains, what is replaced or deleted, what is blocked."""
+    """Return the change in one line: rights, who loses, what is replaced or deleted, who gains, what is blocked."""
     quota_changes = changes.entitlements
-    parts = [
-        *_right_parts(changes.rights),
-        *_parts_of_kinds([("team", each.team, each.what) for each in quota_changes.teams], names_kind=False),
-        *_quota_parts(quota_changes.entitlements),
-    ]
-    if not any(each.guaranteed.delta for each in quota_changes.entitlements):
-        parts += _cohort_parts(quota_changes.cohorts)
-    if quota_changes.queueing:
-        parts.append(describe_queueing(quota_changes.queueing))
-    parts += _namespace_parts(changes.objects)
-    parts += map(describe_stop, quota_changes.stops)
-    parts += map(describe_reclaim, quota_changes.reclaim)
-    if quota_changes.priority_order:
-        parts.append(describe_priority_order(quota_changes.priority_order))
-    parts += [*_priority_class_parts(changes.objects), *_worker_and_resource_parts(changes)]
+    losses = [*_right_parts(changes.rights), *_team_parts(quota_changes.teams, gains=False)]
+    gains = _team_parts(quota_changes.teams, gains=True)
+    for parts, sign in ((losses, -1), (gains, 1)):
+        parts += _quota_parts(quota_changes.entitlements, sign)
+        if not any(each.guaranteed.delta for each in quota_changes.entitlements):
+            parts += _cohort_parts(quota_changes.cohorts, sign)
+    losses += [describe_queueing(quota_changes.queueing)] if quota_changes.queueing else []
+    losses += _namespace_parts(changes.objects)
+    for stop in quota_changes.stops:
+        (gains if stop.what == ChangeKind.RESUMED else losses).append(describe_stop(stop))
+    for reclaim in quota_changes.reclaim:
+        (gains if reclaim.can else losses).append(describe_reclaim(reclaim))
+    losses += [describe_priority_order(quota_changes.priority_order)] if quota_changes.priority_order else []
+    losses += [*_priority_class_parts(changes.objects), *_worker_and_resource_parts(changes)]
     entries = [("workload", each.workload, each.what) for each in changes.workloads]
-    parts += _parts_of_kinds([*entries, *((each.kind, each.name, each.what) for each in changes.files)])
-    parts += [upgrade_headline(changes.upgrade)] if changes.upgrade else []
-    parts += loud_parts(changes.loud)
-    parts += _settings_parts(changes.settings)
-    parts += _closing_parts(changes)
-    parts += _unknown_parts(changes.warnings)
+    losses += _parts_of_kinds([*entries, *((each.kind, each.name, each.what) for each in changes.files)])
+    losses += [upgrade_headline(changes.upgrade)] if changes.upgrade else []
+    losses += loud_parts([each for each in changes.loud if each.what not in _ARRIVALS])
+    losses += _settings_parts(changes.settings)
+    gains += loud_parts([each for each in changes.loud if each.what in _ARRIVALS])
+    parts = [*losses, *gains, *_closing_parts(changes), *_unknown_parts(changes.warnings)]
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")
     return f"{changes.stack}: {'; '.join(parts)}"
+
+
+_ARRIVALS = (ChangeKind.ADDED, ChangeKind.CREATED)
+_GOOD_FOR_TEAMS = (ChangeKind.ADDED, ChangeKind.RESUMED, ChangeKind.RENAMED)
+
+
+def _team_parts(teams: Sequence[TeamChange], *, gains: bool) -> list[str]:
+    """Return the teams that come, resume or are renamed (`gains`), or those that go or stop."""
+    chosen = [("team", each.team, each.what) for each in teams if (each.what in _GOOD_FOR_TEAMS) == gains]
+    return list(_parts_of_kinds(chosen, names_kind=False))
 
 
 def _unknown_parts(warnings: Sequence[str]) -> Iterator[str]:
@@ -126,18 +136,21 @@ def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
 
 
 def _right_parts(rights: Sequence[RightChange]) -> Iterator[str]:
-    """Yield the rights that are added or widened, after removed alerts; more than a few are counted instead."""
+    """Yield the rights that are added or widened, those that give most first; the rest is counted by what it gives.
+
+    Removed alerts come before.
+    """
     alerts, loud = ([right for right in rights if right.is_loud and right.is_alert == want] for want in (True, False))
     if len(alerts) > _MAX_NAMES:
         yield f"{len(alerts)} alerts are removed"
     else:
         yield from map(describe_right, alerts)
-    if len(loud) > _MAX_NAMES:
-        owners = list(dict.fromkeys(change.owner for change in loud))
-        whose = join_words(owners) if len(owners) <= _MAX_NAMES else f"{len(owners)} owners"
-        yield f"{len(loud)} rights of {whose} are added or widened"
-    else:
-        yield from map(describe_right, loud)
+    yield from map(describe_right, loud[:_MAX_NAMES])
+    rest = loud[_MAX_NAMES:]
+    if rest:
+        kinds = Counter(right.right for right in rest)
+        counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        yield f"{pluralize(len(rest), 'more right')} added, widened or changed ({counts})"
 
 
 def _namespace_parts(objects: Sequence[ObjectChange]) -> Iterator[str]:
@@ -150,33 +163,31 @@ def _namespace_parts(objects: Sequence[ObjectChange]) -> Iterator[str]:
         yield from (f"namespace {name} is DELETED, with everything in it" for name in names)
 
 
-def _quota_parts(entitlements: Sequence[TeamQuotaChange]) -> Iterator[str]:
-    """Yield the teams whose guarantees change, then those whose ceilings change and whose guarantees do not."""
-    for verb, sign in (("lose", -1), ("gain", 1)):
-        quotas = [each for each in entitlements if each.guaranteed.delta * sign > 0]
-        teams = list(dict.fromkeys(each.team for each in quotas))
-        if len(teams) > _MAX_NAMES:
-            yield f"{len(teams)} teams {verb} guarantees"
-        else:
-            yield from (f"{team} {verb}s {_join_guarantees(e for e in quotas if e.team == team)}" for team in teams)
+def _quota_parts(entitlements: Sequence[TeamQuotaChange], sign: int) -> Iterator[str]:
+    """Yield the teams whose guarantees change in a direction, then those whose ceilings do and guarantees do not."""
+    verb, word = ("lose", "less") if sign < 0 else ("gain", "more")
+    quotas = [each for each in entitlements if each.guaranteed.delta * sign > 0]
+    teams = list(dict.fromkeys(each.team for each in quotas))
+    if len(teams) > _MAX_NAMES:
+        yield f"{len(teams)} teams {verb} guarantees"
+    else:
+        yield from (f"{team} {verb}s {_join_guarantees(e for e in quotas if e.team == team)}" for team in teams)
     others = {each.team for each in entitlements if each.guaranteed.delta}
-    for word, sign in (("less", -1), ("more", 1)):
-        changed = [each for each in entitlements if each.ceiling.delta * sign > 0 and each.team not in others]
-        if names := list(dict.fromkeys(each.team for each in changed)):
-            who = f"{len(names)} teams" if len(names) > _MAX_NAMES else join_words(names)
-            yield f"{who} can use {word}"
+    changed = [each for each in entitlements if each.ceiling.delta * sign > 0 and each.team not in others]
+    if names := list(dict.fromkeys(each.team for each in changed)):
+        yield f"{f'{len(names)} teams' if len(names) > _MAX_NAMES else join_words(names)} can use {word}"
 
 
-def _cohort_parts(totals: Sequence[CohortQuotaChange]) -> Iterator[str]:
-    """Yield the cohorts whose guarantees change although no team's does."""
-    names = list(dict.fromkeys(total.cohort for total in totals))
+def _cohort_parts(totals: Sequence[CohortQuotaChange], sign: int) -> Iterator[str]:
+    """Yield the cohorts whose guarantees change in a direction although no team's does."""
+    names = list(dict.fromkeys(total.cohort for total in totals if total.guaranteed.delta * sign > 0))
+    verb = "lose" if sign < 0 else "gain"
     if len(names) > _MAX_NAMES:
-        yield f"the guarantees of {len(names)} cohorts change"
+        yield f"{len(names)} cohorts {verb} guarantees"
         return
     for name in names:
-        for verb, sign in (("loses", -1), ("gains", 1)):
-            if changed := [each for each in totals if each.cohort == name and each.guaranteed.delta * sign > 0]:
-                yield f"cohort {name} {verb} {_join_guarantees(changed)}"
+        changed = [each for each in totals if each.cohort == name and each.guaranteed.delta * sign > 0]
+        yield f"cohort {name} {verb}s {_join_guarantees(changed)}"
 
 
 def _join_guarantees(changes: Iterable[TeamQuotaChange | CohortQuotaChange]) -> str:

@@ -57,35 +57,62 @@ KeyedManifest = tuple[ObjectKey, Manifest]
 """A manifest with its identity in the Pulumi program."""
 
 
-def compare_objects(old: FleetPlan, new: FleetPlan, replaced_clusters: Container[str] = ()) -> tuple[ObjectChange, ...]:
-    """Return every changed object: those of the fleet's own cluster, then those of each worker.
+class ClusterObjects(Struct, frozen=True):
+    """The objects of one cluster before and after a change, without those of teams and queues that are equal in both.
 
-    Created and changed objects are in the order of `berth render`, followed by deleted ones. `replaced_clusters` are
-    names of workers, "" for the fleet's own cluster: every object in one is replaced.
+    `worker` is the worker that the cluster is, None for the fleet's own. `is_moved` if it becomes another cluster.
     """
-    return tuple(_compare_clusters(old, new, replaced_clusters))
+
+    worker: str | None
+    before: Mapping[ObjectKey, Manifest]
+    after: Mapping[ObjectKey, Manifest]
+    is_moved: bool
 
 
-def _compare_clusters(old: FleetPlan, new: FleetPlan, replaced: Container[str]) -> Iterator[ObjectChange]:
+def render_clusters(
+    old: FleetPlan, new: FleetPlan, replaced_clusters: Container[str] = ()
+) -> tuple[ClusterObjects, ...]:
+    """Return the objects of the fleet's own cluster, then those of each worker.
+
+    `replaced_clusters` are names of workers, "" for the fleet's own cluster: every object in one is replaced.
+    """
+    is_moved = "" in replaced_clusters or cluster_identifier(old.cluster) != cluster_identifier(new.cluster)
+    clusters = [_render_cluster(None, old, new, is_moved=is_moved)]
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
-    is_moved = "" in replaced or cluster_identifier(old.cluster) != cluster_identifier(new.cluster)
-    yield from _with_protection(_compare_one_cluster(old, new, is_moved=is_moved), old, new)
     for name in sorted(before.keys() | after.keys()):
         old_worker, new_worker = before.get(name), after.get(name)
         plans = old_worker and old_worker.plan, new_worker and new_worker.plan
         identifiers = {worker.cluster_identifier for worker in (old_worker, new_worker) if worker}
-        changed = _compare_one_cluster(*plans, is_moved=name in replaced or len(identifiers) > 1)
-        yield from (replace(change, worker=name) for change in changed)
+        is_moved = name in replaced_clusters or len(identifiers) > 1
+        clusters.append(_render_cluster(name, *plans, is_moved=is_moved))
+    return tuple(clusters)
 
 
-def _compare_one_cluster(old: FleetPlan | None, new: FleetPlan | None, *, is_moved: bool) -> tuple[ObjectChange, ...]:
-    """Compare the objects of a fleet's own cluster, or of a worker's; `is_moved` if it becomes another cluster."""
+def _render_cluster(
+    worker: str | None, old: FleetPlan | None, new: FleetPlan | None, *, is_moved: bool
+) -> ClusterObjects:
     if old is None or new is None or is_moved:
         before, after = (_manifests_by_key(plan) if plan else {} for plan in (old, new))
-        return tuple(moved_objects(before, after))
+        return ClusterObjects(worker, before, after, is_moved=True)
     # Without teams and queues that are equal in both, for speed.
     unchanged = _unchanged_names(old.teams, new.teams), _unchanged_names(old.cluster_queues, new.cluster_queues)
-    return compare_manifests(_manifests_by_key(old, *unchanged), _manifests_by_key(new, *unchanged))
+    return ClusterObjects(
+        worker, _manifests_by_key(old, *unchanged), _manifests_by_key(new, *unchanged), is_moved=False
+    )
+
+
+def compare_objects(old: FleetPlan, new: FleetPlan, clusters: Iterable[ClusterObjects]) -> tuple[ObjectChange, ...]:
+    """Return every changed object of the plans' `clusters`: created and changed ones, followed by deleted ones."""
+    return tuple(_compare_clusters(old, new, clusters))
+
+
+def _compare_clusters(old: FleetPlan, new: FleetPlan, clusters: Iterable[ClusterObjects]) -> Iterator[ObjectChange]:
+    for cluster in clusters:
+        changed = (moved_objects if cluster.is_moved else compare_manifests)(cluster.before, cluster.after)
+        if cluster.worker is None:
+            yield from _with_protection(changed, old, new)
+        else:
+            yield from (replace(change, worker=cluster.worker) for change in changed)
 
 
 def _with_protection(changed: Iterable[ObjectChange], old: FleetPlan, new: FleetPlan) -> Iterator[ObjectChange]:

@@ -13,7 +13,7 @@ from berth.diff.objects import ObjectChange
 from berth.diff.pools import PoolChange
 from berth.diff.priorities import PriorityChange, QueueRename, ReclaimChange, StopChange
 from berth.diff.provider_inputs.effects import UpdateEffect
-from berth.diff.rights.compare import SERVING, RightChange
+from berth.diff.rights.changes import SERVING, RightChange
 from berth.diff.settings import SettingChange
 from berth.diff.values import format_bounds, format_change, format_on_one_line
 from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange

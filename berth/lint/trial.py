@@ -50,7 +50,7 @@ def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...])
         trial = admit_pod_sets(context, queue, pod_sets, barred)
         if trial.pending is not None:
             return trial
-        nodes, failure = _topology_nodes(context, trial)
+        nodes, failure, uncertain = _topology_nodes(context, trial)
         if failure is None:
             break
         barred.append(failure)
@@ -65,6 +65,8 @@ def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...])
         assigned = [replace(each, nodes=None) for each in assigned]
     counted = [each if each.flavor else replace(each, pod_set=replace(each.pod_set, count=0)) for each in assigned]
     reasons = [*unplaceable_reasons(counted, context.node_classes), *_without_flavor(context, queue, assigned)]
+    if all(each.is_unknown for each in reasons) and not _waits_for_machines(context, queue, trial):
+        reasons += uncertain
     return replace(trial, reasons=tuple(reasons))
 
 
@@ -144,17 +146,30 @@ def _waits_for_machines(context: LintContext, queue: str, trial: Trial) -> bool:
 
 def _topology_nodes(
     context: LintContext, trial: Trial
-) -> tuple[dict[int, list[tuple[Leaf, int]]], tuple[int, str, str] | None]:
-    """Return the nodes that Kueue names for each pod set, or the pod set and flavor without any, with why."""
+) -> tuple[dict[int, list[tuple[Leaf, int]]], tuple[int, str, str] | None, list[Reason]]:
+    """Return the nodes that Kueue names for each pod set, or the pod set and flavor without any, with why.
+
+    The third value says what is not known of the machines' places.
+    """
     nodes: dict[int, list[tuple[Leaf, int]]] = {}
+    unknown: list[Reason] = []
     for name, flavor in _topology_flavors(context, trial):
         indices = [index for index, each in enumerate(trial.flavors) if each == name]
         sets = [trial.workload.job.pod_sets[index] for index in indices]
         result = assign_topology(sets, flavor, context.node_classes)
         if result.failure:
-            return {}, (indices[result.failed], name, result.failure)
+            return {}, (indices[result.failed], name, result.failure), []
         nodes |= dict(zip(indices, result.nodes, strict=True))
-    return nodes, None
+        if result.is_uncertain:
+            message = (
+                f"whether the machines of flavor '{name}' are close enough for its topology request is not known: "
+                "Compute Engine tells where they are once they run"
+            )
+            path = ("metadata", "annotations")
+            unknown.append(
+                Reason(pod_set=indices[0], path=path, code="placement-unknown", message=message, is_unknown=True)
+            )
+    return nodes, None, unknown
 
 
 def _topology_flavors(context: LintContext, trial: Trial) -> Iterator[tuple[str, ResourceFlavor]]:

@@ -46,6 +46,11 @@ class SourceMap:
         self._teams = {name: (team_file, Mark(0, marks)) for name, (team_file, marks) in (teams or {}).items()}
 
     @property
+    def team_files(self) -> tuple[str, ...]:
+        """The teams that are in files of their own."""
+        return tuple(self._teams)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """Every file that contains a part of the fleet, the stack file first."""
         return tuple(dict.fromkeys(file for file, _ in (self._stack, *self._teams.values()) if file))

@@ -25,7 +25,7 @@ from berth.manifests.rules import (
     shared_queues,
     volumes,
 )
-from berth.manifests.rules.admission import EVERYONE, PEOPLE, AdmissionPolicy, Requests, requests_of
+from berth.manifests.rules.admission import EVERYONE, PEOPLE, AdmissionPolicy, Requests, checked_first, requests_of
 from berth.manifests.serving import rules as serving
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.policies import PoliciesPlan
@@ -150,7 +150,7 @@ def _manifest(policy: AdmissionPolicy) -> Manifest:
         **({"matchConditions": condition} if condition else {}),
         **({"variables": variables} if variables else {}),
         "validations": [
-            {"expression": expression, "message": message, "reason": "Forbidden"}
+            {"expression": checked_first(expression), "message": message, "reason": "Forbidden"}
             for expression, message in policy.rules
         ],
     }

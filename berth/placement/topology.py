@@ -72,8 +72,8 @@ def assign_topology(
 def _leaves(classes: Iterable[NodeClass], flavor: ResourceFlavor, pods: int) -> Iterable[Leaf]:
     """Yield the nodes of a flavor, of each class no more than a job of so many pods can use."""
     for each in classes:
-        if each.matches(flavor.node_labels) is True and all(
-            each.label(level).present is True for level in flavor.levels or ()
+        if each.matches(flavor.node_labels) is not False and all(
+            each.label(level).present is not False for level in flavor.levels or ()
         ):
             amounts = dict(each.amounts)
             yield from (Leaf(each, number, dict(amounts)) for number in range(min(each.count, pods)))
@@ -109,13 +109,10 @@ def _place(
         unit = "pods" if size == 1 else f"slices of {size} pods"
         where = f"one {level}" if request and request.required else "its nodes"
         return [], f"there is room for {most} of its {wanted} {unit} in {where}"
-    unknown = [each for each in levels[: at + 1] if _is_unknown(each, leaves)]
-    if (
-        request
-        and request.required
-        and level in unknown
-        and max((leaf.capacity for leaf in leaves), default=0) < wanted
-    ):
+    # Nodes with an unknown value of a level are taken for one domain; of an existing cluster they may even lack it.
+    is_open = any(leaf.node_class.label(each).present is None for leaf in leaves for each in levels)
+    together = bool(request and request.required) and _is_unknown(level, leaves)
+    if is_open or (together and max((leaf.capacity for leaf in leaves), default=0) < pod_set.count):
         result.is_uncertain = True
     return _distribute(chosen, pod_set.count, size, slice_at, free_choice=free_choice), ""
 

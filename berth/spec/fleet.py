@@ -74,6 +74,10 @@ class FleetMachines(Model):
     """Clusters by name that run the jobs of this one's queues (MultiKueue)."""
 
 
+TeamAllowances = Section[str, Reason]
+"""What a team may have beyond its own, each with a reason."""
+
+
 class AnyFleetSpec(Model):
     """Keys of a fleet on any cloud: the queues, and the teams that use them.
 
@@ -101,6 +105,9 @@ class AnyFleetSpec(Model):
     """Keys that every team has unless it writes them itself."""
     cluster_queues: Section[DnsName, SharedQueueSpec] = Field(default_factory=dict)
     """Cluster queues that several teams share, by name."""
+    allow_teams: Section[DnsLabel, TeamAllowances] = Field(default_factory=dict)
+    """What teams may have beyond their own, by team, each with a reason: `namespaces.<name>` for an existing or shared
+    namespace, `queues.<name>` for a queue of every namespace, `podSecurity` for `privileged`, and privileged roles."""
     accept_loss: AcceptLoss = ()
     """Unsupported settings that you accept to lose on this backend (docs/backends.md)."""
 

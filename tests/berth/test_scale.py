@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from berth.cli.render import documents, output
-from berth.diff.objects import compare_objects
+from berth.diff.objects import compare_objects, render_clusters
 from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
@@ -110,7 +110,9 @@ def test_objects_of_teams_that_stay_are_left_out_and_the_answer_is_the_same(two:
         return {_key(manifest): manifest for manifest in all_manifests(plan)}
 
     before, after = map(every, two)
-    values = {(each.kind, each.namespace, each.name): each.what for each in compare_objects(*two)}
+    values = {
+        (each.kind, each.namespace, each.name): each.what for each in compare_objects(*two, render_clusters(*two))
+    }
     assert values.keys() == {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
     assert {key for key, what in values.items() if what == "deleted"} == before.keys() - after.keys()
     changed = {"", "team-00003", "team-00007"}

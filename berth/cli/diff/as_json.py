@@ -27,6 +27,9 @@ def changes_as_json(changes: Changes, old: str, new: str) -> dict[str, Any]:
         del fields["upgrade"]
     else:
         fields["upgrade"] = upgrade_as_json(changes.upgrade)
+    fields["rights"] = [
+        {**cast("dict[str, Any]", to_json_value(right)), "rank": right.rank.title} for right in changes.rights
+    ]
     compared = {"version": VERSION, "old": old, "new": new, "headline": headline(changes)}
     return {**compared, **fields, "guarded": to_json_value(changes.blocked)}
 

@@ -18,6 +18,7 @@ from berth.diff.entitlements import QuotaChanges, compare_quotas
 from berth.diff.guard.allowances import unused_allowances
 from berth.diff.guard.guarantees import guarantees_lost
 from berth.diff.guard.updates import guarded_updates
+from berth.diff.lost_objects import lost_objects_of
 from berth.diff.objects import Manifest, ObjectChange, ObjectKey, compare_manifests, keyed_manifests, moved_objects
 from berth.diff.resource_changes import compare_registered
 from berth.diff.rights.compare import compare_team_rights
@@ -36,13 +37,15 @@ def compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
         *ack_guarded_changes(old, new, changed),
         *guarantees_lost(old, new, new.allowances),
     )
+    objects = _compare_objects(old, new)
+    guarded = (*guarded, *lost_objects_of(old, objects, {None: new.allowances}, guarded))
     changes = Changes(
         stack=new.stack,
         rights=compare_team_rights(old, new),
         entitlements=_compare_quotas(old, new),
         pools=compare_ack_pools(old, new, changed),
         things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
-        objects=_compare_objects(old, new),
+        objects=objects,
         losses=guarded,
         idle=tuple(unused_allowances("", *allowances, {(loss.action, loss.key) for loss in guarded})),
     )

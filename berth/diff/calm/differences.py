@@ -17,6 +17,8 @@ from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.resource import IN_WORKER, ResourceKind, resource_title
 
 POOL: Final = "pool"
+LIMITS: Final = "ResourceQuota"
+"""The kind of the limits of a namespace, which follow from what its team can use."""
 NOT_APPLIED: Final = "not applied"
 NEW_NODES: Final = "new nodes"
 _INDEX: Final = re.compile(r"\[\d+\]")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from berth.diagnostics import join_words
-from berth.diff.calm.differences import NOUNS, Difference
+from berth.diff.calm.differences import LIMITS, NOUNS, Difference
 from berth.diff.kinds import ChangeKind
 from berth.diff.text import EMPHASIZED
 from berth.diff.values import format_on_one_line
@@ -58,12 +58,16 @@ def _of_one_thing(differences: Sequence[Difference]) -> str:
     first = differences[0]
     if not first.path:
         return f"{first.name} is {_what(first)}"
+    if first.of == LIMITS and first.note:
+        what = join_words([_short_path(each).removeprefix("hard.").removeprefix("requests.") for each in differences])
+        return f"namespace {first.namespace} can use other {what} in total, because {first.note}"
     if len(differences) == 1 and not first.block:
         return f"{first.name}: {_short_path(first)} {_values(first)}"
     if len({each.block for each in differences}) == 1 and first.block:
         is_added = first.before is None
         return f"{first.name}: {_short_path(first)} is {'added' if is_added else 'removed'}"
-    return f"{first.name}: {_names(differences)} change"
+    names = _names(differences)
+    return f"{first.name}: {names} {'change' if ' and ' in names else 'changes'}"
 
 
 def _of_many_things(of: str, alike: Sequence[Sequence[Difference]]) -> str:
@@ -85,6 +89,8 @@ def _what(difference: Difference) -> str:
 
 def _names(differences: Sequence[Difference]) -> str:
     names = list(dict.fromkeys(map(_short_path, differences)))
+    if len({name.rpartition(".")[0] for name in names}) == 1 and len(names) > 2 and "." in names[0]:
+        names = [names[0].rpartition(".")[0]]
     if len(names) > _MAX_NAMES:
         names = [*names[: _MAX_NAMES - 1], pluralize(len(names) - _MAX_NAMES + 1, "more setting")]
     return join_words(names)

@@ -11,7 +11,7 @@ from berth.diff.calm.subjects import Subjects
 from berth.diff.changes import Changes
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.kinds import ChangeKind
-from berth.diff.rights.compare import SERVING
+from berth.diff.rights.changes import SERVING
 from berth.diff.text import EMPHASIZED, EMPHASIZED_KINDS
 from berth.resource import IN_WORKER, ResourceKind
 
@@ -41,6 +41,7 @@ _CONTROL_PLANE: Final = (
     "confidentialNodes",
     "networkConfig.defaultEnablePrivateNodes",
     "defaultEnablePrivateNodes",
+    "fleet",
 )
 """Inputs of a cluster whose changes are rights."""
 
@@ -58,6 +59,8 @@ class Told:
         self._quotas = {(each.team, each.flavor) for each in quotas.entitlements}
         self._losing = {each.team for each in quotas.entitlements if each.guaranteed.delta < 0}
         self._owners = {right.owner.rpartition(IN_WORKER)[2] for right in changes.rights if not right.is_alert}
+        self._named_rights = {right.right for right in changes.rights}
+        self._rights = {right.after for right in changes.rights}
         self._workers = {each.worker for each in changes.workers if each.what != ChangeKind.CHANGED}
         self._pools = {each.pool: each for each in changes.pools}
         self._moved = {
@@ -102,13 +105,15 @@ class Told:
             "PropagationPolicy": self._has_propagation,
             "ClusterPropagationPolicy": self._has_propagation,
             "ElasticQuotaTree": self._has_quota_tree,
-            "AdmissionCheck": self._has_workers_object,
-            "MultiKueueCluster": self._has_workers_object,
-            "MultiKueueConfig": self._has_workers_object,
-            "MutatingWebhookConfigurationPatch": self._has_webhook,
-            "ValidatingWebhookConfigurationPatch": self._has_webhook,
+            "AdmissionCheck": lambda _, __: bool(self._workers),
+            "MultiKueueCluster": lambda _, __: bool(self._workers),
+            "MultiKueueConfig": lambda _, __: bool(self._workers),
+            "MutatingWebhookConfigurationPatch": lambda _, __: SERVING in self._named_rights,
+            "ValidatingWebhookConfigurationPatch": lambda _, __: SERVING in self._named_rights,
             "ValidatingAdmissionPolicyBinding": self._has_binding,
             "Secret": self._has_secret,
+            "ValidatingAdmissionPolicy": self._has_policy,
+            **dict.fromkeys(("DaemonSet", "Deployment", "StatefulSet", "Job", "CronJob"), self._has_program),
         }
 
     def has(self, difference: Difference) -> bool:
@@ -149,6 +154,13 @@ class Told:
             owner = f"team {difference.key}"
             named = owner in self._owners or difference.key in self._changed_teams
             return named if kind == ResourceKind.TEAM_IDENTITY else bool(self._owners or self._changed_teams)
+        if kind == ResourceKind.CONTROLLER and f"controller {difference.key}" in self._owners:
+            path = difference.path
+            is_setting = path.startswith("values.") and ("managerConfig" not in path or "accessProviders" in path)
+            if not path or is_setting or (path in ("chart", "version") and difference.after in self._rights):
+                return True
+        if kind == ResourceKind.CONTROLLER and difference.path.endswith(".manageJobsWithoutQueueName"):
+            return "fleet" in self._owners
         if not difference.path:
             is_released = kind == ResourceKind.CONTROLLER and difference.what == ChangeKind.UNMANAGED
             is_named = difference.what in EMPHASIZED and kind in EMPHASIZED_KINDS
@@ -178,6 +190,8 @@ class Told:
         """Return whether a queue comes or goes with a quota that a phrase has, or has an amount that a phrase has."""
         if difference.path.endswith("stopPolicy"):
             return self._is_stopped(difference, teams)
+        if difference.path.startswith("spec.namespaceSelector"):
+            return f"queue {difference.key}" in self._owners
         if difference.path == "spec.preemption.reclaimWithinCohort":
             return any(each.queue == difference.key for each in self._changes.entitlements.reclaim)
         if not difference.path:
@@ -248,21 +262,25 @@ class Told:
             return any(each.lent.delta for each in self._changes.entitlements.quota_tree)
         return bool(self._quotas)
 
-    def _has_workers_object(self, difference: Difference, teams: set[str]) -> bool:
-        return bool(self._workers)
-
     def _has_secret(self, difference: Difference, teams: set[str]) -> bool:
         """Return whether the token of a manager is rotated, or goes with its worker."""
         is_rotated = difference.worker in self._new_secrets
         return bool(self._workers) or (not difference.path and is_rotated)
 
-    def _has_webhook(self, difference: Difference, teams: set[str]) -> bool:
-        return any(right.right == SERVING for right in self._changes.rights)
-
     def _has_binding(self, difference: Difference, teams: set[str]) -> bool:
         """Return whether a binding comes or goes with its policy, which has the same name."""
         policy = "ValidatingAdmissionPolicy", difference.worker, "", difference.key
         return not difference.path and self._whole.get(policy) == difference.what
+
+    def _has_program(self, difference: Difference, teams: set[str]) -> bool:
+        """Return whether a right says what pods of the fleet's own run."""
+        return f"{difference.of} {difference.key} of {difference.namespace}" in self._owners
+
+    def _has_policy(self, difference: Difference, teams: set[str]) -> bool:
+        is_ended = difference.path.startswith(
+            ("spec.matchConstraints", "spec.matchResources", "spec.validationActions")
+        )
+        return (is_ended or not difference.path) and f"policy {difference.key}" in self._owners
 
     def _has_other(self, difference: Difference, teams: set[str]) -> bool:
         return self._is_in_deleted_namespace(difference)

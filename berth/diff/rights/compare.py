@@ -14,22 +14,37 @@ from msgspec import Struct
 
 from berth.catalog.google_roles import google_roles
 from berth.diff.kinds import ChangeKind
+from berth.diff.rights.changes import (
+    ALERT,
+    ALERTS,
+    ANY_ADDRESS,
+    AUTHORIZED_NETWORK,
+    CHANNEL,
+    CONTROL_PLANE,
+    DNS_ENDPOINT,
+    EGRESS,
+    FLEET,
+    FLEET_PROJECT,
+    IP_ENDPOINT,
+    NO_QUEUE,
+    NODES,
+    OF_CLUSTER,
+    PUBLIC_ENDPOINT,
+    ROLE,
+    SECURITY_GROUP,
+    SERVING,
+    SHARED_WITH,
+    RightChange,
+    RightKey,
+    loudest_first,
+)
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.policies import NEW_POLICIES
 from berth.plan.teams import QueueingPlan, TeamPlan
 
-ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
-_FLEET, OF_CLUSTER, _NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
-_EVERY_TEAM = "every team"
-SHARED_WITH, SECURITY_GROUP, AUTHORIZED_NETWORK = "shared with project", "security group", "authorized network"
-PUBLIC_ENDPOINT, IP_ENDPOINT, DNS_ENDPOINT = "public endpoint", "IP endpoint", "DNS endpoint"
-ROLE, SERVING = "role", "serving in namespace"
-EGRESS: Final = "egress"
-"""Rights that are not reported for added or removed teams."""
-ANY_ADDRESS: Final = "any address"
-
+_EVERY_TEAM: Final = "every team"
 _POD_SECURITY_LEVELS: Final = ("restricted", "baseline", "baseline with exemptions", "privileged")
 _BUCKET_ROLES: Final = (
     "roles/storage.objectViewer",
@@ -38,38 +53,6 @@ _BUCKET_ROLES: Final = (
     "roles/storage.admin",
 )
 """Roles of a bucket; each includes the permissions of the roles before it."""
-
-RightKey = tuple[str, str]
-"""The owner of a right, and the right."""
-
-
-class RightChange(Struct, frozen=True):
-    """A right of `owner` that is added, removed, widened, narrowed, changed in an unknown direction, or kept.
-
-    `before` and `after` are its values, None if it does not exist. `gives` is what a role gives in the whole project,
-    None for roles known as harmless and for other rights.
-    """
-
-    owner: str
-    right: str
-    what: ChangeKind
-    before: str | None
-    after: str | None
-    gives: str | None = None
-
-    @property
-    def is_alert(self) -> bool:
-        """Whether this is an alert, not a right."""
-        return self.right in (ALERT, ALERTS, CHANNEL)
-
-    @property
-    def is_loud(self) -> bool:
-        """Whether a right is added, widened or not taken back, an alert is removed, or services lose their queue."""
-        if self.is_alert or (self.right == SERVING and self.what == ChangeKind.REMOVED):
-            return self.what == ChangeKind.REMOVED
-        is_kept = self.what == ChangeKind.KEPT and self.right != AUTHORIZED_NETWORK
-        return is_kept or self.what in (ChangeKind.ADDED, ChangeKind.WIDENED, ChangeKind.CHANGED)
-
 
 _OPEN: Final = ("privileged", "open")
 """Levels that are reported for a new team."""
@@ -88,21 +71,17 @@ _Right = tuple[str, str, _Level | dict[str, str]]
 
 
 def compare_rights(old: FleetPlan, new: FleetPlan) -> tuple[RightChange, ...]:
-    """Return every changed right, those that allow more first; teams have their new names."""
+    """Return every changed right that a plan states; teams have their new names."""
     workers = {worker.name for worker in old.workers} & {worker.name for worker in new.workers}
     before, after = (_rights(plan, workers) for plan in (old, new))
     changes = [*_compare_monitoring(old, new), *_compare_by_owner(before, after, _kept_teams(old, new))]
-    return tuple(sorted(changes, key=_loudest_first))
+    return tuple(changes)
 
 
 def compare_team_rights(old: QueueingPlan, new: QueueingPlan) -> tuple[RightChange, ...]:
     """Return every changed right of teams, those that allow more first."""
     before, after = (_by_owner(_rights_of_teams(plan)) for plan in (old, new))
-    return tuple(sorted(_compare_by_owner(before, after, _kept_teams(old, new)), key=_loudest_first))
-
-
-def _loudest_first(change: RightChange) -> tuple[bool, str, str]:
-    return not change.is_loud, change.owner, change.right
+    return tuple(sorted(_compare_by_owner(before, after, _kept_teams(old, new)), key=loudest_first))
 
 
 def _kept_teams(old: QueueingPlan, new: QueueingPlan) -> set[str]:
@@ -202,14 +181,18 @@ def _rights_of_teams(plan: QueueingPlan) -> Iterator[_Right]:
 
 def _granted(plan: FleetPlan) -> Iterator[_Right]:
     if plan.access is not None:
-        yield _FLEET, "owner group", _named(plan.access.owners)
+        yield FLEET, "owner group", _named(plan.access.owners)
     for reservation in (*plan.reservations, *plan.future_reservations):
         yield reservation_owner(reservation.key), SHARED_WITH, _named(reservation.share_with)
     if not isinstance(plan.cluster, ExistingClusterPlan) and plan.cluster.node_service_account is not None:
-        yield _NODES, ROLE, _named(plan.cluster.node_service_account.roles)
+        yield NODES, ROLE, _named(plan.cluster.node_service_account.roles)
     if isinstance(plan.cluster, ClusterPlan):
         yield CONTROL_PLANE, AUTHORIZED_NETWORK, _authorized_networks(plan.cluster)
         yield OF_CLUSTER, SECURITY_GROUP, _named((plan.cluster.security_group,))
+        yield OF_CLUSTER, FLEET_PROJECT, _named((plan.cluster.settings.fleet_project,))
+
+    for queue in plan.cluster_queues:
+        yield f"queue {queue.name}", "jobs of", _named(("every namespace",) if queue.namespaces is None else ())
 
 
 def reservation_owner(key: str) -> str:
@@ -261,6 +244,13 @@ def _authorized_networks(cluster: ClusterPlan) -> dict[str, str]:
 
 
 def _levels(plan: FleetPlan) -> Iterator[_Right]:
+    if plan.kueue is not None:
+        is_open = not plan.kueue.manage_jobs_without_queue_name
+        yield (
+            FLEET,
+            NO_QUEUE,
+            _Level(int(is_open), "on" if is_open else "off"),
+        )
     if plan.policies is not None:
         for policy in NEW_POLICIES:
             until = plan.policies.audited.get(policy)
@@ -294,6 +284,6 @@ def _cluster_switches(cluster: ClusterPlan) -> Iterator[tuple[str, str, bool]]:
     yield CONTROL_PLANE, DNS_ENDPOINT, bool(control_plane.dns_endpoint)
     has_networks = control_plane.authorized_networks is not None and control_plane.ip_endpoint
     yield CONTROL_PLANE, "access from all Google Cloud addresses", control_plane.google_ranges and has_networks
-    yield _NODES, "public addresses", not control_plane.private_nodes
-    yield _NODES, "start without Shielded GKE Nodes", not cluster.settings.shielded_nodes
-    yield _NODES, "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None
+    yield NODES, "public addresses", not control_plane.private_nodes
+    yield NODES, "start without Shielded GKE Nodes", not cluster.settings.shielded_nodes
+    yield NODES, "unencrypted memory (no Confidential GKE Nodes)", cluster.confidential_nodes is None

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from berth.diff.guard.changes import worker_plan
 from berth.diff.kinds import ChangeKind, ResourceChange
 from berth.diff.provider_inputs.effects import UpdateEffect, is_within
-from berth.diff.rights.compare import (
+from berth.diff.rights.changes import (
     AUTHORIZED_NETWORK,
     CONTROL_PLANE,
     DNS_ENDPOINT,
@@ -21,8 +21,9 @@ from berth.diff.rights.compare import (
     SHARED_WITH,
     RightChange,
     RightKey,
-    reservation_owner,
+    loudest_first,
 )
+from berth.diff.rights.compare import reservation_owner
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.resource import IN_WORKER, ResourceKind
@@ -49,7 +50,7 @@ def with_kept_rights(
             result.append(right)
         elif right.before is not None and not right.is_loud:
             result.append(replace(right, what=ChangeKind.KEPT, after=None))
-    return tuple(sorted(result, key=lambda right: (not right.is_loud, right.owner, right.right)))
+    return tuple(sorted(result, key=loudest_first))
 
 
 def _kept_rights(change: ResourceChange, old: FleetPlan, new: FleetPlan) -> Iterator[RightKey]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from berth.manifests.policy_rules import Rule, Variable, list_field
 from berth.manifests.rules.admission import (
+    HAS_NEW_TEMPLATES,
     IS_CONTROLLER,
     PEOPLE,
     SERVICES,
@@ -41,10 +42,7 @@ _VARIABLES: Final[tuple[Variable, ...]] = (
     ("finalizers", f"variables.isDeletion ? [] : {list_field('object.metadata', 'finalizers')}"),
     ("oldFinalizers", f"request.operation == 'UPDATE' ? {list_field('oldObject.metadata', 'finalizers')} : []"),
     (TEMPLATES[0], f"variables.isDeletion ? [] : ({TEMPLATES[1]})"),
-    (
-        "hasNewTemplates",
-        "request.operation == 'CREATE' || (request.operation == 'UPDATE' && dyn(object).spec != dyn(oldObject).spec)",
-    ),
+    HAS_NEW_TEMPLATES,
     ("owners", f"variables.isDeletion ? [] : {list_field('object.metadata', 'ownerReferences')}"),
     ("oldOwners", f"request.operation == 'UPDATE' ? {list_field('oldObject.metadata', 'ownerReferences')} : []"),
     ("isOldPod", "request.resource.resource == 'pods' && request.operation == 'UPDATE'"),

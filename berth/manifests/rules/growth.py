@@ -12,6 +12,7 @@ from typing import Final
 
 from berth.manifests.policy_rules import Rule, Variable, list_field
 from berth.manifests.rules.admission import (
+    HAS_NEW_TEMPLATES,
     IS_CONTROLLER,
     PEOPLE,
     REPLICA_SPECS,
@@ -61,10 +62,7 @@ _VARIABLES: Final[tuple[Variable, ...]] = (
     IS_CONTROLLER,
     ("isScaler", "request.resource.resource == 'horizontalpodautoscalers'"),
     (TEMPLATES[0], f"variables.isScaler ? [] : ({TEMPLATES[1]})"),
-    (
-        "hasNewTemplates",
-        "request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec",
-    ),
+    HAS_NEW_TEMPLATES,
     ("isRunning", f"request.operation == 'UPDATE' && !variables.isScaler && !({suspended('oldObject')})"),
     (
         "isElastic",
@@ -80,7 +78,7 @@ _GROWS: Final = (
 
 
 def _rules(*, elastic: bool) -> tuple[Rule, ...]:
-    exempt = "variables.isController || !variables.isRunning" + (" || variables.isElastic" if elastic else "")
+    exempt = "!variables.isRunning" + (" || variables.isElastic" if elastic else "") + " || variables.isController"
     message = _GROWS if elastic else "Kueue admitted fewer pods; submit another job for more"
     kinds = sorted(kind for names in KINDS.values() for kind in names)
     named = {"deployments": "Deployment", "leaderworkersets": "LeaderWorkerSet", "statefulsets": "StatefulSet"}

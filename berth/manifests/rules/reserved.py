@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from berth.manifests.policy_rules import Rule, list_field
 from berth.manifests.rules.admission import (
+    HAS_NEW_TEMPLATES,
     IS_CONTROLLER,
     PEOPLE,
     TEMPLATES,
@@ -66,7 +67,7 @@ def _rules_of(field: str) -> Iterator[Rule]:
         "queue and the priority",
     )
     yield (
-        f"variables.isController || !variables.hasNewTemplates || variables.templates.all(t, {plain}.all(k, "
+        f"variables.isController || !variables.isChecked || variables.templates.all(t, {plain}.all(k, "
         f"!(k in {of_template}) || (variables.isPod && {kept})))",
         f"{reason}; remove those of kueue.x-k8s.io/ and jobset.sigs.k8s.io/ from the {field} of the pod template, "
         "except topology requests",
@@ -86,7 +87,7 @@ def _rules_of(field: str) -> Iterator[Rule]:
             kept_key = f"'{key}' in {before} && {of_object}['{key}'] == {before}['{key}']"
             allowed.append(f"(variables.isPod && request.operation == 'UPDATE' && {kept_key})")
             yield (
-                "variables.isController || !variables.hasNewTemplates || variables.templates.all(t, "
+                "variables.isController || !variables.isChecked || variables.templates.all(t, "
                 f"!('{key}' in {of_template}) || {' || '.join(allowed)})",
                 f"Kueue writes {key}; remove it from the {field} of the pod template",
             )
@@ -107,10 +108,8 @@ def policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) 
             IS_CONTROLLER,
             TEMPLATES,
             ("isPod", "request.resource.resource == 'pods'"),
-            (
-                "hasNewTemplates",
-                "variables.isPod || request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec",
-            ),
+            HAS_NEW_TEMPLATES,
+            ("isChecked", "variables.isPod || variables.hasNewTemplates"),
         ),
         rules=_rules(accelerators),
         condition=None,

@@ -38,6 +38,7 @@ def plan_teams(
 ) -> tuple[TeamPlan, ...]:
     """Return every team of the fleet, by name."""
     _check_namespaces(context)
+    _check_swapped_names(context)
     check_unique_accounts(context)
     check_default_queues(context)
     by_team: dict[str, list[ClusterQueuePlan]] = {}
@@ -125,6 +126,35 @@ def _check_namespaces(context: PlanningContext) -> None:
         for index, entry in enumerate(spec.namespaces or (spec.namespace,)):
             path = ("teams", name, *(("namespaces", index) if spec.namespaces else ("namespace",)))
             _check_shared(context, path, entry)
+
+
+def _check_swapped_names(context: PlanningContext) -> None:
+    """Report two teams, or two queues, of which each has the name that the other one has by default.
+
+    The program knows an object by its name or by its team: what runs under the one name would go on under the other
+    team's quota, or be deleted with its namespace.
+    """
+    spec = context.spec.teams
+    owned = {name: {place.name for place in team_namespaces(context, name) if place.owned} for name in spec}
+    for name in sorted(spec):
+        for other in sorted(owned[name] & spec.keys() - {name}):
+            if name in owned[other] and name < other:
+                path: FieldPath = ("teams", name, "namespaces" if spec[name].namespaces else "namespace")
+                message = (
+                    f"teams '{name}' and '{other}' have each other's name as namespace, and a swap deletes both with "
+                    "their jobs; write a third name for one of them"
+                )
+                context.problems.fault("swapped-names", path, message)
+    queues = {(team, key): queue.name or f"{team}-{key}" for team in spec for key, queue in spec[team].queues.items()}
+    by_default = {f"{team}-{key}": (team, key) for team, key in queues}
+    for (team, key), given in sorted(queues.items()):
+        other = by_default.get(given, (team, key))
+        if (team, key) < other and queues[other] == f"{team}-{key}":
+            message = (
+                f"queues {team}.{key} and {other[0]}.{other[1]} have each other's name, and a swap gives the jobs of "
+                "each the quota of the other; write a third name for one of them"
+            )
+            context.problems.fault("swapped-names", ("teams", team, "queues", key, "name"), message)
 
 
 def _check_namespace(context: PlanningContext, path: FieldPath, namespace: str, first_claim: str, claim: str) -> None:

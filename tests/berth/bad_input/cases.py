@@ -182,8 +182,9 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
             "digits and '-' [bad-value]",
             f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of project, """
             "projectNumber, region, acceptRegion, labels, cluster, reservations, pools, computeClasses, workers, "
-            "protect, flavors, priorities, cohorts, teams, teamFiles, teamDefaults, clusterQueues, acceptLoss, kueue, "
-            "jobset, monitoring, platform, allowReplacement, allowDeletion, allowChange [unknown-key]",
+            "protect, flavors, priorities, cohorts, teams, teamFiles, teamDefaults, clusterQueues, allowTeams, "
+            "acceptLoss, kueue, jobset, monitoring, platform, allowReplacement, allowDeletion, "
+            "allowChange [unknown-key]",
         ],
     ),
     "more labels than Google Cloud takes": (

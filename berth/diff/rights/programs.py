@@ -1,0 +1,110 @@
+"""Rights of code that runs with an account that is not a team's: charts, images, commands and settings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from berth.diff.fields import compare_fields
+from berth.diff.kinds import ChangeKind
+from berth.diff.objects import ClusterObjects, Manifest
+from berth.diff.rights.changes import (
+    CHART,
+    PROGRAM,
+    VERSION,
+    RightChange,
+)
+from berth.google.fleet import google_resources
+from berth.plan.fleet import FleetPlan
+from berth.resource import IN_WORKER, ResourceKind
+
+_PATCH: Final = re.compile(r"(\d+\.\d+)\.\d+")
+_TEMPLATES: Final = ("DaemonSet", "Deployment", "StatefulSet", "Job", "CronJob")
+"""Kinds of a fleet's own whose pods run with an account that is not a team's."""
+
+
+def programs_of_charts(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
+    """Yield what of charts is another program. Patch releases of the same chart, and Kueue's configuration, are not."""
+    before, after = (_charts(plan) for plan in (old, new))
+    clusters = {"", *(f"{worker.name}{IN_WORKER}" for worker in old.workers)}
+    for key, chart in after.items():
+        owner, known = f"{key[0]}controller {key[1]}", before.get(key)
+        if known is None and key[0] in clusters:
+            yield RightChange(owner, CHART, ChangeKind.ADDED, None, f"{chart['chart']} {chart['version']}")
+        if known is None:
+            continue
+        if known["chart"] != chart["chart"]:
+            yield RightChange(owner, CHART, ChangeKind.CHANGED, known["chart"], chart["chart"])
+        versions = str(known["version"]), str(chart["version"])
+        if versions[0] != versions[1] and not (known["chart"] == chart["chart"] and _is_patch(*versions)):
+            yield RightChange(owner, VERSION, ChangeKind.CHANGED, *versions)
+        for change in compare_fields(known.get("values"), chart.get("values")):
+            is_configuration = change.path.startswith("managerConfig.") and "execConfig" not in change.path
+            if not is_configuration or _has_command(change.before) or _has_command(change.after):
+                path = change.path.rpartition("controllerManagerConfigYaml.")[2]
+                yield _program(owner, path, change.before, change.after)
+
+
+def _charts(plan: FleetPlan) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the arguments of each Helm release, by worker (with a slash, or "") and name."""
+    return {
+        (f"{worker}{slash}", key): made.arguments
+        for each in google_resources(plan)
+        if each.kind == ResourceKind.CONTROLLER
+        for made in each.registrations().values()
+        for worker, slash, key in [each.key.rpartition(IN_WORKER)]
+    }
+
+
+def _program(owner: str, path: str, before: object, after: object) -> RightChange:
+    old, new = (None if each is None else _short(each) for each in (before, after))
+    what = ChangeKind.ADDED if old is None else ChangeKind.REMOVED if new is None else ChangeKind.CHANGED
+    # A change has the path once: `program containers[a].image x → y`.
+    return RightChange(owner, PROGRAM, what, old and f"{path} {old}", f"{path} {new}" if old is None else new)
+
+
+def _is_patch(old: str, new: str) -> bool:
+    before, after = _PATCH.fullmatch(old), _PATCH.fullmatch(new)
+    return before is not None and after is not None and before[1] == after[1]
+
+
+def _has_command(value: object) -> bool:
+    return "execConfig" in json.dumps(value, default=str)
+
+
+def programs_of_objects(cluster: ClusterObjects, prefix: str) -> Iterator[RightChange]:
+    """Yield images, commands and settings of pods that are the fleet's own and not a team's."""
+    for key in dict.fromkeys((*cluster.before, *cluster.after)):
+        if key[0] not in _TEMPLATES or key[3]:
+            continue
+        old, new = (_pods(objects.get(key) or {}) for objects in (cluster.before, cluster.after))
+        owner = f"{prefix}{key[0]} {key[2]} of {key[1]}"
+        if not old or not new:
+            images = ", ".join(_images(new or old))
+            what, sides = (ChangeKind.ADDED, (None, images)) if new else (ChangeKind.REMOVED, (images, None))
+            yield RightChange(owner, PROGRAM, what, *sides)
+            continue
+        for change in compare_fields(old, new):
+            yield _program(owner, change.path, change.before, change.after)
+
+
+def _pods(manifest: Manifest) -> Mapping[str, Any]:
+    """Return the pods that an object runs."""
+    spec = cast("Mapping[str, Any]", manifest.get("spec") or {})
+    if "jobTemplate" in spec:
+        spec = cast("Mapping[str, Any]", spec["jobTemplate"])["spec"]
+    template = cast("Mapping[str, Any]", spec.get("template") or {})
+    return cast("Mapping[str, Any]", template.get("spec") or {})
+
+
+def _images(pods: Mapping[str, Any]) -> Iterator[str]:
+    for kind in ("initContainers", "containers"):
+        containers = cast("Sequence[Mapping[str, Any]]", pods.get(kind) or ())
+        yield from (str(each["image"]) for each in containers if "image" in each)
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    return " ".join(text.split())
