@@ -79,7 +79,8 @@ def test_a_right_follows_from_what_is_rendered(stack: str, edits: dict[str, Any]
     assert found
     assert {each.rank for each in found} == {rank}
     assert all(each.is_loud for each in found if each.after is not None)
-    assert right in headline(changes)
+    loud = [each for each in changes.rights if each.is_loud]
+    assert right in headline(changes) or len(loud) > 3  # the rest is counted
 
 
 def test_an_existing_namespace_says_what_the_people_of_a_team_may_do_there() -> None:
