@@ -20,7 +20,7 @@ from berth.diff.guard.preview import Answer, GuardReport
 from berth.diff.guard.preview_file import parse_preview
 from berth.diff.guard.preview_steps import PreviewFormatError
 from berth.diff.guard.text import describe_remedy
-from tests.berth.diff.engine_previews import Step, as_text, config_of, digest, events, steps
+from tests.berth.diff.answers.engine_previews import Step, as_text, config_of, digest, events, steps
 from tests.small_fleets import plan
 from tests.stack_files import FLEET_STACKS, GKE_STACKS, ROOT, evaluation, fleet_values, run_stack
 
