@@ -34,7 +34,9 @@ def test_a_comment_has_a_section_per_stack(project: pathlib.Path) -> None:
 
 def test_a_blocked_change_fails_after_its_comment(project: pathlib.Path) -> None:
     replace_in_stack(
-        project, "topology: 2x4, slices: 3, zone: us-central1-a", "topology: 2x4, slices: 3, zone: us-central1-c"
+        project,
+        "topology: 2x4, slices: 3, zone: us-central1-a",
+        "topology: 2x4, slices: 3, zone: us-central1-c, acceptZone: true",
     )
     done = run_make(project, "diff-comment", "STACKS=dev", "SINCE=main")
     assert "Error 3" in done.stderr

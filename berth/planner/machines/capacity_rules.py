@@ -138,7 +138,8 @@ def check_zones_list_machine(
     if not known_zones or not set(known_zones).issuperset((*request.zones, *provisioning_zones)):
         return  # reported already
     violation = pool_zone_violation(request, context.region, provisioning_zones)
-    if violation and not context.only_connects:  # the zones of existing nodes are not Berth's choice
+    exist = context.only_connects or context.machines_exist  # the zones of existing nodes are not Berth's choice
+    if violation and not exist:
         key = "zone" if part[0] == "pools" and context.spec.pools[part[1]].zone else "zones"
         context.problems.add(violation.severity, violation.code, (*path, key), violation.message)
 

@@ -92,7 +92,8 @@ def derive_pools(context: PlanningContext, classes: Mapping[str, PlannedClass]) 
     check_former_names(context, ("pools",), context.spec.pools)
     planned_pools = (_pool(context, name, spec, classes) for name, spec in sorted(context.spec.pools.items()))
     result = {pool.name: pool for pool in planned_pools if pool}
-    made = [pool for pool in result.values() if pool.made_by != EXTERNAL and not pool.spec.adopted]
+    exist = context.machines_exist
+    made = [pool for pool in result.values() if not (exist or pool.made_by == EXTERNAL or pool.spec.adopted)]
     warn_unsourced_zones(context, {p.name: p.zones for p in made if p.hardware.is_cpu and not p.spec.accept_zone})
     return result
 
