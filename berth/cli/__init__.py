@@ -42,7 +42,7 @@ VERBS = {
     "diff": "Show what a change does, and to which teams.",
     "upgrade": "Show what a change of versions does to a stack and its jobs.",
     "verify": "Compare the nodes and queues of a cluster with the stack.",
-    "guard": "Check a Pulumi preview for losses that are not allowed.",
+    "guard": "Answer whether a Pulumi preview is safe, blocked or unknown.",
     "rotate": "Print the steps that replace a pool.",
     "drain": "Print the stack file with every queue drained.",
     "split": "Propose how to divide a large fleet into stacks.",

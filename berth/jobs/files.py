@@ -16,12 +16,13 @@ import yaml
 from msgspec import Struct, field
 from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 
-from berth.diagnostics import FieldPath, Problem, Problems, Severity
+from berth.diagnostics import FieldPath, Problem, Problems, Severity, join_quoted
 from berth.jobs.values import SourceValue, get_nested
 from berth.loader.document import parse
 from berth.loader.locate import display_path as display_path_of
 from berth.loader.positions import NO_MARKS, Marks
 from berth.loader.text_file import MAX_BYTES, MAX_DEPTH, TOO_DEEP, decode_text, read_bytes, read_json, read_text
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.yaml_loader import LOADER, load_documents
 
 _MAX_LARGE_BYTES = 1 << 25
@@ -33,6 +34,10 @@ STDIN = pathlib.Path("-")
 """The name of stdin on the command line."""
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _TEMPLATE_MARK = re.compile(r"(?:^|[\s:,\[{-])\{\{")
+_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*\}|^\$[A-Za-z_]\w*$")
+_FREE_TEXT = {"annotations", "args", "command", "data", "entrypoint", "env", "runtimeEnvYAML", "script", "stringData"}
+"""Fields of manifests with text of other languages, in which `$NAME` may be meant for a shell in the pod."""
+_MAX_LISTED = 6
 _TEMPLATE_CODES = {"bad-yaml", "unquoted-key"}
 """Codes of what the parser reports for a template: `{{` opens two mappings, and the inner one would be a key."""
 _STACK_FILE_CODES = {"unquoted", "unquoted-key", "secret"}
@@ -92,8 +97,39 @@ def read_documents(path: pathlib.Path, display_path: str) -> tuple[list[Manifest
             return [], [template]
         problems += [fault for fault in faults if fault.code not in _STACK_FILE_CODES]
         if document is not None and document.value is not None:
-            loaded.append(ManifestDocument(display_path, document.value, document.marks))
+            manifest = ManifestDocument(display_path, document.value, document.marks)
+            if "$" in document_text and (template := _variable_fault(manifest)):
+                return [], [template]
+            loaded.append(manifest)
     return loaded, problems
+
+
+def _variable_fault(document: ManifestDocument) -> Problem | None:
+    """Return a fault for a manifest with variables that envsubst or a shell replaces; None for another document."""
+    if get_nested(document.value, "apiVersion") is None or get_nested(document.value, "kind") is None:
+        return None
+    found = list(_variables(document.value, ()))
+    if not found:
+        return None
+    (path, name), *others = found
+    names = dict.fromkeys(each for _, each in others if each != name)
+    beside = f", as {'is' if len(names) == 1 else 'are'} {join_quoted(list(names)[:_MAX_LISTED])}" if names else ""
+    message = (
+        f"'{name}' is a variable of a template{beside}; render the file first, as in "
+        "envsubst < FILE | berth lint STACK -"
+    )
+    return Problem(Severity.FAULT, "template", (), message, document.exact_location(path))
+
+
+def _variables(value: object, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
+    """Yield the variables in names and other short values; scripts and settings may have variables of their own."""
+    for key, inside in as_mapping(value).items():
+        if key not in _FREE_TEXT:
+            yield from _variables(inside, (*path, str(key)))
+    for index, inside in enumerate(as_list(value)):
+        yield from _variables(inside, (*path, index))
+    if isinstance(value, str) and (match := _VARIABLE.search(value)):
+        yield path, match.group(0)
 
 
 def _template_fault(text: str, display_path: str, faults: Iterable[Problem]) -> Problem | None:

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from berth.jobs.files import ManifestDocument
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.fleet import FleetPlan
 
 
@@ -15,6 +18,23 @@ class NamespaceDefaults(Struct, frozen=True):
 
     namespace: str = "default"
     requests: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, "Mapping[str, int]"])
+
+
+def in_namespace(document: ManifestDocument, namespace: str) -> ManifestDocument:
+    """Return a document whose objects are in a namespace, as with `kubectl apply -n`, unless they name one."""
+    value = as_mapping(document.value)
+    items = [_object_in(each, namespace) for each in as_list(value.get("items"))]
+    listed = {"items": items} if value.get("kind") == "List" else {}
+    return replace(document, value={**as_mapping(_object_in(document.value, namespace)), **listed} or document.value)
+
+
+def _object_in(value: object, namespace: str) -> object:
+    """Return an object with a namespace; anything without a kind and metadata as it is."""
+    fields = as_mapping(value)
+    metadata = fields.get("metadata")
+    if "kind" not in fields or not as_mapping(metadata) or "namespace" in as_mapping(metadata):
+        return value
+    return {**fields, "metadata": {**as_mapping(metadata), "namespace": namespace}}
 
 
 NO_NAMESPACE_DEFAULTS: Final = NamespaceDefaults()

@@ -17,15 +17,16 @@ from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
-from berth.lint.claims import check_claims
+from berth.lint.around_pods.claims import check_claims
+from berth.lint.around_pods.rollouts import check_rollout, warn_of_late_volumes
+from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import check_name, check_pod_group, check_refusals
-from berth.lint.pod_rules import check_pod_rules
+from berth.lint.likely_queue import LikelyQueue, likely_queue
+from berth.lint.pod_rules import check_limits, check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import try_admission
-from berth.lint.rollouts import check_rollout, warn_of_late_volumes
-from berth.lint.surroundings import check_surroundings
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
@@ -176,21 +177,29 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         source.fault(
             "other-namespace", f"'{job.namespace}' is not a namespace of team '{team.name}'; write {join_words(own)}"
         )
-        return "", ""
+        job = replace(job, namespace=team.namespace)
     if not local_queues.is_queued(context, job):
         return "", ""
     if job.pod_sets:
         check_name(job, job.pod_sets)
     check_pod_group(job)
     local_queue = local_queues.resolve_local_queue(context, job)
-    if local_queue is None:
+    # Without a valid queue, the rest is checked for the queue that the job is meant for.
+    likely = likely_queue(context, job) if local_queue is None else LikelyQueue(local_queue, is_only=True)
+    if likely is None:
         return "", ""
-    submitted = SubmittedJob(context, job, local_queue, context.queues[local_queue.cluster_queue])
-    local_queues.warn_if_held(submitted)
+    submitted = SubmittedJob(context, job, likely.local_queue, context.queues[likely.local_queue.cluster_queue])
+    if local_queue is not None:
+        local_queues.warn_if_held(submitted)
     check_pod_security(submitted)
     check_admission(submitted)
-    check_pod_rules(submitted)
     check_refusals(submitted)
+    if not likely.is_only:
+        check_limits(submitted)
+        if job.pod_sets:
+            check_surroundings(submitted)
+        return "", ""
+    check_pod_rules(submitted)
     local_queues.check_priority(submitted)
     local_queues.warn_if_unread(submitted)
     if not job.pod_sets:
@@ -206,7 +215,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         machines.check_assigned_flavors(submitted, trial.flavors)
         check_rollout(submitted)
     dws.check_queued_pods(submitted)
-    return submitted.queue_name, trial.text if trial is not None else ""
+    return submitted.queue_name if local_queue is not None else "", trial.text if trial is not None else ""
 
 
 def _count_faults(problems: Problems) -> int:

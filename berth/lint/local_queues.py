@@ -10,6 +10,7 @@ from berth.jobs.pod_templates import iterate_containers
 from berth.jobs.pods import read_pod_spec
 from berth.jobs.values import get_nested
 from berth.lint.fleet import LintContext, SubmittedJob
+from berth.lint.likely_queue import likely_queue
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.kueue import LocalQueuePlan
 from berth.simulator.integrations import POD
@@ -60,8 +61,18 @@ def _report_no_queue(context: LintContext, job: JobManifest) -> None:
                 "no-queue", f"the queue is named on the pods: {consequence}; write the label on the {job.kind}"
             )
             return
-    message = f"names no queue: {consequence}; write the label {QUEUE_NAME}{_list_local_queues(context, job.namespace)}"
+    message = f"names no queue: {consequence}; write the label {_label_remedy(context, job)}"
     job.metadata.fault("no-queue", message)
+
+
+def _label_remedy(context: LintContext, job: JobManifest) -> str:
+    """Return what to write for a queue: the only one for the job's accelerators, or the local queues."""
+    likely = likely_queue(context, job)
+    if likely is None or not likely.is_only:
+        return f"{QUEUE_NAME}{_list_local_queues(context, job.namespace)}"
+    namespace = likely.local_queue.namespace
+    beside = f" and metadata.namespace: {namespace}" if namespace != job.namespace else ""
+    return f"{QUEUE_NAME}: {likely.local_queue.name}{beside}"
 
 
 def _suggest_local_queue(context: LintContext, job: JobManifest, name: str) -> str:
@@ -69,7 +80,12 @@ def _suggest_local_queue(context: LintContext, job: JobManifest, name: str) -> s
     elsewhere = sorted(namespace for namespace, local in context.local_queues if local == name)
     if not namespace_queues and elsewhere:
         return f"; it exists in {_quote_some(elsewhere)}; write metadata.namespace"
-    return did_you_mean(name, namespace_queues) or _list_local_queues(context, job.namespace)
+    if hint := did_you_mean(name, namespace_queues):
+        return hint
+    likely = likely_queue(context, job)
+    if likely is not None and likely.is_only:
+        return f"; write {_label_remedy(context, job)}, the only queue for its pods"
+    return _list_local_queues(context, job.namespace)
 
 
 def _list_local_queues(context: LintContext, namespace: str) -> str:
@@ -117,8 +133,8 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
     if requested and job.row is not None and not context.integrations.manages(job.row.framework, job.namespace):
         return False
     if requested:
-        message = f"requests {join_words(requested)} and names no queue: {outside}; write the label {QUEUE_NAME}"
-        job.metadata.fault("no-queue", f"{message}{_list_local_queues(context, job.namespace)}")
+        message = f"requests {join_words(requested)} and names no queue: {outside}; write the label "
+        job.metadata.fault("no-queue", f"{message}{_label_remedy(context, job)}")
     else:
         job.source.problems.warning("no-queue", job.metadata.path, f"names no queue: {outside}")
     return True

@@ -13,6 +13,7 @@ from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.placement import check_placement_group, check_slice_placement, is_exclusive
+from berth.lint.ray import check_ray_hosts, is_of_ray
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.placement.kueue import Refusal, flavor_refusal
 from berth.placement.obstacles import AssignedPods
@@ -52,6 +53,10 @@ def _is_for(pods: JobPods, shape: NodeShape) -> bool:
 
 def _check_fit(pods: JobPods, candidates: list[NodeShape]) -> None:
     refusals = flavor_refusals(pods)
+    if is_of_ray(pods) and all(shape.is_multi_host for shape in candidates):
+        matching = [shape for shape in candidates if refusals[shape.flavor.name] is None]
+        if matching and not check_ray_hosts(pods, matching[0]):
+            return
     eligible = [shape for shape in candidates if refusals[shape.flavor.name] is None]
     if not eligible:
         _report_unmatched(pods, candidates, refusals)

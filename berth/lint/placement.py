@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from berth import catalog
 from berth.lint.job_pods import JobPods
+from berth.lint.ray import is_of_ray, warn_of_webhook
 from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.node_shapes import NodeShape
 from berth.workloads.placement import SLICE_SIZE, SLICE_TOPOLOGY
@@ -29,7 +30,9 @@ def _has_slice_placement(pods: JobPods, shape: NodeShape) -> bool:
 def check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
     """Report a missing annotation that keeps the pods of a slice on the nodes of one slice."""
     has_many_slices = shape.pool.slices is not None and shape.pool.slices.max > 1
-    if shape.is_multi_host and has_many_slices and not _has_slice_placement(pods, shape):
+    if shape.is_multi_host and has_many_slices and is_of_ray(pods):
+        warn_of_webhook(pods, shape)
+    elif shape.is_multi_host and has_many_slices and not _has_slice_placement(pods, shape):
         together = pods.submitted.job.row is not None and pods.submitted.job.row.together
         remedy = f"a JobSet with the annotation {EXCLUSIVE_TOPOLOGY}: {_NODE_POOL}"
         if together:

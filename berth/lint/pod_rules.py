@@ -22,6 +22,12 @@ _AUTOPILOT_HOST_FIELDS = ("hostPID", "hostIPC")
 _AUTOPILOT_LOGS = "/var/log"
 
 
+def check_limits(job: SubmittedJob) -> None:
+    """Report extended resources whose limit is missing or differs from the request."""
+    for template in job.job.templates:
+        _check_limits(template)
+
+
 def check_pod_rules(job: SubmittedJob) -> None:
     """Report violations in the pod templates of a job."""
     for template in job.job.templates:

@@ -115,7 +115,7 @@ def _scheduling(spec: _Spec) -> Iterator[tuple[SourceValue, str, str]]:
         yield spec["nodeName"], "with a nodeName", "remove nodeName, and the scheduler chooses the node"
     if "runtimeClassName" in spec and spec["runtimeClassName"].value not in RUNTIME_CLASSES:
         violation = f"of the runtime class '{spec['runtimeClassName'].value}'"
-        yield spec["runtimeClassName"], violation, f"remove it, or write {' or '.join(sorted(RUNTIME_CLASSES))}"
+        yield spec["runtimeClassName"], violation, "remove runtimeClassName"
     for index, toleration in enumerate(as_list(spec["tolerations"].value) if "tolerations" in spec else ()):
         key = str(get_nested(toleration, "key") or "")
         if not key or (key not in DEFAULT_TOLERATIONS and key.startswith(SYSTEM_TAINTS)):

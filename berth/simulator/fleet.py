@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -149,11 +150,19 @@ def _build_quotas(entries: Iterable[FlavorQuotasPlan]) -> dict[FlavorResource, Q
     return {(entry.flavor, quota.resource): quota for entry in entries for quota in entry.quotas}
 
 
+_FAIR_SHARING: Final = (
+    "fair sharing is not modelled: which jobs are preempted and admitted for their share of a cohort can differ; with "
+    "both of Kueue's strategies, the default of fairSharing: {}, jobs can preempt each other without end (Kueue #14543)"
+)
+
+
 def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
     """Return warnings about features of Kueue that the fleet uses and the simulation does not model."""
     problems = Problems()
     if any(q.fair_share_weight is not None or q.admission_mode for q in (*plan.cluster_queues,)):
         problems.warning("not-modelled", (), "fair sharing is not modelled: queues are simulated without their weights")
+    if plan.kueue is not None and plan.kueue.fair_sharing is not None:
+        problems.warning("not-modelled", (), _FAIR_SHARING)
     for flavor in plan.flavors:
         if flavor.topology is not None:
             message = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import shlex
@@ -44,8 +45,19 @@ def test_the_manifest_is_what_the_command_at_its_top_prints(sample: str, monkeyp
 def test_the_manifest_passes_lint_of_its_stack(sample: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     stack = command_of(sample)[1]
-    done = CliRunner().invoke(app, ["lint", stack, f"stacks/jobs/{sample}/job.yaml"])
+    done = CliRunner().invoke(app, ["lint", stack, f"stacks/jobs/{sample}/job.yaml", "--json"])
     assert done.exit_code == 0, done.stderr + done.stdout
+    objects = json.loads(done.stdout)["objects"]
+    assert {each["verdict"] for each in objects} == {"runs"}, done.stdout
+    assert [problem for each in objects for problem in each["problems"]] == []
+
+
+def test_the_job_without_a_folder_runs_in_the_stack_of_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    done = CliRunner().invoke(app, ["lint", "dev", "stacks/jobs/train.yaml", "--team", "vision", "--json"])
+    (job,) = json.loads(done.stdout)["objects"]
+    assert (job["verdict"], job["problems"]) == ("runs", [])
+    assert [each.name for each in JOBS.iterdir() if each.is_file()] == ["train.yaml"]
 
 
 def kustomized(folder: pathlib.Path) -> Iterator[tuple[pathlib.Path, dict[str, Any]]]:

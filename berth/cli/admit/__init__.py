@@ -29,6 +29,9 @@ def admit_command(
             "--live", metavar="FILE", help="Start from the output of `kubectl get workloads,clusterqueues -A -o json`."
         ),
     ] = None,
+    team: Annotated[
+        str | None, typer.Option("--team", help="The team that submits them; its namespace is the default.")
+    ] = None,
     cases: Annotated[
         pathlib.Path | None,
         typer.Option(
@@ -52,7 +55,7 @@ def admit_command(
             value: object = answers
             document: list[Block] = [Note(text.splitlines())]
         else:
-            result = simulate.simulate_arguments(arguments or (), live or (), project_root())
+            result = simulate.simulate_arguments(arguments or (), live or (), project_root(), team)
             value, document, problems = (
                 output.simulation_as_json(result),
                 list(output.simulation_document(result)),

@@ -11,14 +11,16 @@ from msgspec.structs import replace
 
 from berth.cli.admit.manifest_faults import NEVER_ADMITTED, as_differences, lint_submissions
 from berth.cli.manifests import read_files
-from berth.diagnostics import Problem, Severity
+from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
 from berth.evaluate import evaluate_stack, require_offer
 from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
+from berth.jobs.namespaces import in_namespace
 from berth.lint.findings import Finding
 from berth.lint.fleet import LintContext
 from berth.lint.trial import try_pod_sets
 from berth.loader.locate import display_path, locate
 from berth.manifests.workloads.values import as_mapping
+from berth.plan.fleet import FleetPlan
 from berth.simulator.agreement import find_mismatches, format_summary
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
 from berth.simulator.live import is_cluster_state, read_cluster_state
@@ -45,20 +47,26 @@ class SimulationResult(Struct, frozen=True):
         return tuple(each for each in self.problems if each.severity == Severity.FAULT)
 
 
-def simulate_arguments(arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path) -> SimulationResult:
+def simulate_arguments(
+    arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path, team: str | None = None
+) -> SimulationResult:
     """Simulate jobs. `arguments` are one or two stacks, then manifests, folders of manifests, or scenarios.
 
     No stack is needed if a scenario names one. `live` are files with the output of kubectl, the initial state; such a
-    file is also recognized among the arguments, by its content.
+    file is also recognized among the arguments, by its content. Objects without a namespace get that of `team`.
     """
     stacks = 0  # the leading ones, at most two
     while stacks < min(2, len(arguments)) and _is_stack(arguments[stacks], root):
         stacks += 1
-    return run_stacks(arguments[:stacks], arguments[stacks:], live, root)
+    return run_stacks(arguments[:stacks], arguments[stacks:], live, root, team)
 
 
 def run_stacks(
-    stacks: Sequence[str], jobs: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path
+    stacks: Sequence[str],
+    jobs: Sequence[str],
+    live: Sequence[pathlib.Path],
+    root: pathlib.Path,
+    team: str | None = None,
 ) -> SimulationResult:
     """Simulate jobs on one stack, on two to compare, or on the stack that a scenario names."""
     manifests = read_files(jobs, root)
@@ -70,7 +78,7 @@ def run_stacks(
         problems += faults
     live_documents, faults = _read_live(live, root)
     problems += faults
-    simulations = [_Simulation(stack, root, job_documents, [*live_documents, *states]) for stack in stacks]
+    simulations = [_Simulation(stack, root, job_documents, [*live_documents, *states], team) for stack in stacks]
     stories = [simulation.simulate() for simulation in simulations] if not _has_faults(problems) else []
     problems += _collect_problems(simulations)
     if not _has_faults(problems):
@@ -107,8 +115,10 @@ class _Simulation:
         root: pathlib.Path,
         job_documents: Sequence[ManifestDocument],
         live_documents: Sequence[ManifestDocument],
+        team: str | None = None,
     ) -> None:
         self.stack = stack
+        self.team = team
         self.root = root
         self.job_documents = job_documents
         self.live_documents = live_documents
@@ -149,6 +159,11 @@ class _Simulation:
         evaluation = require_offer(evaluate_stack(stack, self.root))
         if evaluation.faults or evaluation.fleet_plan is None:
             return None, list(evaluation.faults)
+        if self.team is not None:
+            namespace, faults = namespace_of_team(evaluation.fleet_plan, self.team)
+            if namespace is None:
+                return None, faults
+            self.job_documents = [in_namespace(each, namespace) for each in self.job_documents]
         fleet = build_simulated_fleet(evaluation.fleet_plan)
         self._contexts.append((fleet, LintContext(evaluation.fleet_plan)))
         return fleet, [*evaluation.unknown_releases, *unmodelled_warnings(evaluation.fleet_plan)]
@@ -196,6 +211,15 @@ def _scenario_stack(job_documents: Iterable[ManifestDocument], jobs: Sequence[st
     document, at = stack_entries[1]
     message = f"'{names[1]}' differs from '{names[0]}' in another scenario; name the stack on the command line"
     return [], document.locate_problems([Problem(Severity.FAULT, "no-stack", at.path, message)])
+
+
+def namespace_of_team(plan: FleetPlan, name: str) -> tuple[str | None, list[Problem]]:
+    """Return the namespace that a team's jobs have if they name none; None, with a fault, for an unknown team."""
+    teams = {each.name: each for each in plan.teams}
+    if name in teams:
+        return teams[name].namespace, []
+    hint = did_you_mean(name, teams) or f"; the teams are {join_quoted(teams)}"
+    return None, [Problem(Severity.FAULT, "unknown-name", ("--team",), f"no team '{name}'{hint}")]
 
 
 def _read_live(live: Iterable[pathlib.Path], root: pathlib.Path) -> tuple[list[ManifestDocument], list[Problem]]:

@@ -18,7 +18,7 @@ from berth.cli.arguments import (
 )
 from berth.cli.workload import options
 
-EPILOG = "Example: berth workload dev vision train --slices 2 --image IMAGE -- python train.py"
+EPILOG = "Example: berth workload dev vision train --slices 2 --image train:1 -- python train.py"
 
 _BESIDE = ("stack", "team", "queue", "acceptance", "as_json")
 """Parameters of the verb that are no options of a job."""

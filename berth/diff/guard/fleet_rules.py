@@ -28,6 +28,7 @@ def fleet_rules(plan: FleetPlan) -> PreviewRules:
         partial(_losses, plan),
         partial(_allowances, plan),
         frozenset(worker.name for worker in plan.workers),
+        partial(all_manifests, plan),
         guards_objects=True,
     )
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
+from berth.diff.guard.left_out import left_out
 from berth.diff.guard.preview_rules import PreviewRules
 from berth.diff.guard.preview_scope import doubts_of_run, unfinished_program
 from berth.diff.guard.preview_steps import EnginePreview, PreviewStep
@@ -108,7 +109,9 @@ def find_losses(preview: EnginePreview, rules: PreviewRules, config: Mapping[str
         and not any(error.urn in reported for error in _protect_errors(message))
     ]
     errors += (message.strip() for message in unfinished_program(preview, rules.least_resources))
-    doubts = doubts_of_run(preview, rules.least_resources, config)
+    doubts = list(doubts_of_run(preview, rules.least_resources, config))
+    if not preview.errors:
+        doubts += left_out(preview, rules.objects(), rules.workers)
     others = _other_losses(preview.steps, guarded, losses)
     return GuardReport(tuple(losses), tuple(errors), tuple(dict.fromkeys(doubts)), tuple(others))
 

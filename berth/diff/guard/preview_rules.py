@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -17,7 +18,8 @@ class PreviewRules(Struct, frozen=True):
 
     `lost_resource` returns the loss of the resource of a step, without what allows it; None if it is not protected.
     `losses` yields those that are not a step of a protected resource. `allowances_of` are those of the stack (None), or
-    of one of its `workers`. `guards_objects` is whether namespaces, policies and controllers are protected.
+    of one of its `workers`. `objects` are the Kubernetes objects of the stack file, without those of workers.
+    `guards_objects` is whether namespaces, policies and controllers are protected.
     """
 
     least_resources: int
@@ -25,4 +27,5 @@ class PreviewRules(Struct, frozen=True):
     losses: Callable[[Sequence[PreviewStep]], Iterable[GuardedChange]] = lambda steps: ()
     allowances_of: Callable[[str | None], AllowancesPlan] = lambda worker: AllowancesPlan()
     workers: frozenset[str] = frozenset()
+    objects: Callable[[], Iterable[Mapping[str, Any]]] = lambda: ()
     guards_objects: bool = False

@@ -25,7 +25,6 @@ NO_FACTS = {
     "berth/diff/provider_inputs/keeps.yaml",
     "berth/diff/provider_inputs/replaces.yaml",
     "berth/loader/placeholders.yaml",
-    "berth/manifests/rules/reserved_keys.yaml",
     "berth/monitoring/alerts.yaml",
     "berth/monitoring/dashboards.yaml",
     "berth/monitoring/recordings.yaml",

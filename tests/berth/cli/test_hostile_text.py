@@ -17,7 +17,13 @@ from typer.testing import CliRunner, Result
 from berth.cli import app
 from berth.diagnostics import printable
 from berth.evaluate import evaluate_stack
-from tests.hostile_text import ONE_LINE, SEVERAL_LINES, misdeeds_of_html, misdeeds_of_markdown, misdeeds_of_text
+from tests.berth.cli.hostile_text import (
+    ONE_LINE,
+    SEVERAL_LINES,
+    misdeeds_of_html,
+    misdeeds_of_markdown,
+    misdeeds_of_text,
+)
 from tests.stack_files import ALL_STACKS, ROOT
 
 STACKS = ("dev", "quota-tree", "dws")

@@ -199,7 +199,7 @@ def test_a_queue_known_only_from_a_refusal_gets_a_full_sentence() -> None:
     [("nothing", 3), ("topology-changed", 3), ("pool-and-queue-taken-out-and-allowed", 3), ("refused-by-berth", 3)],
 )
 def test_the_exit_status_matches_the_problems(preview: str, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is left of a trimmed recording may not be a whole run: `test_guard_answers.py` has whole ones."""
+    """What is left of a trimmed recording may not be a whole run: `answers` has whole ones."""
     monkeypatch.chdir(ROOT)
     result = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), "-"], input=json.dumps(recorded(preview)))
     assert result.exit_code == status

@@ -96,7 +96,7 @@ def _cases() -> dict[str, tuple[str, str]]:
             cases[f"{table}: {case.claim}"] = stack, text
     for file in sorted(SAMPLES.rglob("*.yaml")):
         title = f"sample: {file.relative_to(SAMPLES)}"
-        cases[title] = "samples_stack", file.read_text(encoding="utf-8")
+        cases[title] = "samples", file.read_text(encoding="utf-8")
     return cases
 
 

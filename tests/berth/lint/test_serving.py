@@ -100,7 +100,7 @@ def test_accelerators_without_a_queue_are_a_fault_everywhere(kind: str) -> None:
         1,
         [
             f"a.yaml:3:11: {kind}/a: names no queue: Kueue would gate its pods forever; write the label "
-            "kueue.x-k8s.io/queue-name; local queues: 'online'"
+            "kueue.x-k8s.io/queue-name: online"
         ],
     )
 

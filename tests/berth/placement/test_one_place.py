@@ -25,7 +25,7 @@ READERS = {
     "berth/lint/dws.py": "queued machines have one shape: pods are compared with each other",
     "berth/lint/job_pods.py": "pods of one group are counted together",
     "berth/lint/machines.py": "the message for a selector that no flavor has",
-    "berth/lint/rollouts.py": "counts like the quota: the pods that a rollout adds",
+    "berth/lint/around_pods/rollouts.py": "counts like the quota: the pods that a rollout adds",
     "berth/lint/placement.py": "advice: what keeps slices and placement groups together",
     "berth/simulator/scheduler/model.py": "jobs with equal facts are scheduled alike",
 }

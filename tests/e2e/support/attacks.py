@@ -1,7 +1,7 @@
 """What attacks on a fleet's tenancy are made of: users, jobs, and a cluster with three teams on it.
 
 `shared.yaml` is the fleet. The nodes are simulated, with the labels of real ones, and their pods end when their grace
-period does (`tests/e2e/kwok/stages.yaml`).
+period does (see docs/e2e.md).
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from berth.jobs.pod_set import ObjectReference, PodVolume
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
+from berth.manifests.policy_rules import RUNTIME_CLASSES
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.teams import SECRETS, IdentityPlan, TeamPlan
 from berth.yaml_loader import load_table
@@ -42,7 +43,7 @@ def check_surroundings(job: SubmittedJob) -> None:
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
     said: set[tuple[str, str]] = set()
     for pods in list_job_pods(job):
-        for check in (_check_account, _check_secrets, _check_volumes, _check_mounts, _check_images):
+        for check in _CHECKS:
             for code, source, message in check(pods, team):
                 if (code, message) in said:
                     continue
@@ -77,6 +78,24 @@ def _check_account(pods: JobPods, team: TeamPlan) -> _Findings:
         f"not checked: whether '{namespace}' has the service account '{name}', which neither the platform nor "
         f"the files make; {what}, and teams may make none",
     )
+
+
+def _check_runtime_class(pods: JobPods, team: TeamPlan) -> _Findings:
+    """Check that the cluster has the RuntimeClass: otherwise the API server refuses the pods."""
+    name, nodes = pods.pod_set.runtime_class, pods.submitted.context.nodes
+    if not name or name in nodes.runtime_classes:
+        return
+    source = pods.spec_field("runtimeClassName")
+    is_owned = any(each.owned for each in team.namespaces if each.name == pods.submitted.local_queue.namespace)
+    if is_owned and name not in RUNTIME_CLASSES:
+        return  # the policies of the namespace refuse it
+    if nodes.open_reason is not None or name not in RUNTIME_CLASSES:
+        why = nodes.open_reason or "Berth makes none, and somebody else may"
+        message = f"not checked: whether the cluster has the RuntimeClass '{name}': {why}"
+        yield "runtime-class-unknown", source, message
+        return
+    message = f"the cluster has no RuntimeClass '{name}', which GKE makes for nodes of GKE Sandbox only"
+    yield "no-runtime-class", source, f"{message}, so the API server refuses its pods; remove runtimeClassName"
 
 
 def _check_secrets(pods: JobPods, team: TeamPlan) -> _Findings:
@@ -261,3 +280,6 @@ def _image_source(pods: JobPods, image: str) -> SourceValue:
             if get_nested(container, "image") == image:
                 return pods.at(("spec", key, index, "image"))
     return pods.spec_field("containers")
+
+
+_CHECKS = (_check_account, _check_runtime_class, _check_secrets, _check_volumes, _check_mounts, _check_images)

@@ -1,7 +1,7 @@
 """Previews in the forms of the engine, made of what whole programs register.
 
-The engine's own recordings in `previews` are trimmed to what tests read of them; these are whole, with every field that
-`pkg/display/json.go` and `sdk/go/common/apitype/events.go` of Pulumi 3.260 write for such a run.
+The engine's own recordings in the folder above are trimmed to what tests read of them; these are whole, with every
+field that `pkg/display/json.go` and `sdk/go/common/apitype/events.go` of Pulumi 3.260 write for such a run.
 """
 
 from __future__ import annotations

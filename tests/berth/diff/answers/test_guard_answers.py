@@ -20,7 +20,7 @@ from berth.diff.guard.preview import Answer, GuardReport
 from berth.diff.guard.preview_file import parse_preview
 from berth.diff.guard.preview_steps import PreviewFormatError
 from berth.diff.guard.text import describe_remedy
-from tests.berth.diff.engine_previews import Step, as_text, config_of, digest, events, steps
+from tests.berth.diff.answers.engine_previews import Step, as_text, config_of, digest, events, steps
 from tests.small_fleets import plan
 from tests.stack_files import FLEET_STACKS, GKE_STACKS, ROOT, evaluation, fleet_values, run_stack
 
@@ -447,6 +447,48 @@ def test_unknown_exits_as_blocked_does(
     monkeypatch.chdir(ROOT)
     result = CliRunner().invoke(app, ["guard", str(GKE_STACKS["dev"]), "-"], input=case())
     assert (result.exit_code, result.stdout[: len(first)]) == (code, first)
+
+
+def targeted(change: Callable[[list[Step]], list[Step]]) -> GuardReport:
+    """What the guard says of the stream of a run that leaves out a change of the stack file."""
+    return answer_to(events(change(again()), CONFIG))
+
+
+def without(run: list[Step], ending: str) -> list[Step]:
+    """The run without a step."""
+    run.remove(one(run, ending))
+    return run
+
+
+def as_before(run: list[Step], ending: str, path: str, value: object) -> list[Step]:
+    """The run, in which a resource stays as it was, which is not what the stack file says."""
+    step = one(updated(run, ending, path, value), ending)
+    step["op"] = "same"
+    step["oldState"] = step["newState"]
+    return run
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda run: as_before(run, "::vision-train-cluster-queue", "spec.queueingStrategy", "StrictFIFO"),
+            "it leaves out the change of ClusterQueue vision-train; run it without --target and --exclude",
+        ),
+        (
+            lambda run: as_before(run, NAMESPACE, "metadata.name", "gone"),
+            "it leaves out the deletion of Namespace gone; run it without --target and --exclude",
+        ),
+        (
+            lambda run: without(run, "::vision-train-cluster-queue"),
+            "it leaves out ClusterQueue vision-train; run it without --target and --exclude",
+        ),
+    ],
+)
+def test_a_run_with_targets_says_what_it_leaves_out(change: Callable[[list[Step]], list[Step]], told: str) -> None:
+    report = targeted(change)
+    assert report.answer == Answer.UNKNOWN
+    assert told in report.doubts
 
 
 # --- mutations --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""What pods need besides quota and nodes: grants, drivers, devices, and room for an update."""

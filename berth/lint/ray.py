@@ -1,0 +1,55 @@
+"""Ray on TPU slices of several hosts, as KubeRay and Google's webhook for TPUs treat them.
+
+KubeRay starts `numOfHosts` pods for each replica of a worker group. The webhook (`kuberay-tpu-webhook` of Google's
+repositories, part of GKE's Ray operator add-on; read 2026-11-25) refuses a worker group whose `numOfHosts` is not the
+number of hosts of the topology, and gives the pods of each replica a node pool of their own.
+"""
+
+from __future__ import annotations
+
+from berth.jobs.values import SourceValue
+from berth.lint.job_pods import JobPods
+from berth.manifests.workloads.values import as_list, as_mapping
+from berth.workloads.node_shapes import NodeShape
+
+RAY_GROUP = "ray.io"
+_HOSTS = "numOfHosts"
+
+
+def is_of_ray(pods: JobPods) -> bool:
+    """Whether KubeRay starts these pods."""
+    row = pods.submitted.job.row
+    return row is not None and row.group == RAY_GROUP
+
+
+def check_ray_hosts(pods: JobPods, shape: NodeShape) -> bool:
+    """Check that each replica of a worker group is a slice; return whether it is."""
+    group = _worker_group(pods)
+    written = as_mapping(group.value).get(_HOSTS, 1)
+    if written == shape.hosts:
+        return True
+    source = group.child(_HOSTS, written) if _HOSTS in as_mapping(group.value) else group
+    source.fault(
+        "no-shape",
+        f"a replica of its workers has {written} of the {shape.hosts} hosts of a {shape.pool.topology} slice, so "
+        f"Google's webhook for TPUs refuses it; write {_HOSTS}: {shape.hosts}, and the number of slices as replicas",
+    )
+    return False
+
+
+def warn_of_webhook(pods: JobPods, shape: NodeShape) -> None:
+    """Warn that only the webhook keeps the pods of a slice together, which the stack file does not say is there."""
+    job = pods.submitted
+    message = "not checked: whether Google's webhook for TPUs in Ray, which is in GKE's Ray operator add-on, is in the "
+    message += f"cluster; only it keeps the {shape.hosts} pods of a replica on one slice"
+    if all(each.message != message for each in job.job.source.problems.entries):
+        job.job.source.problems.unknown("operator-unknown", job.job.metadata.path, message)
+
+
+def _worker_group(pods: JobPods) -> SourceValue:
+    """Locate the worker group of a template."""
+    job, path = pods.submitted.job.source, pods.template.path[:-1]
+    value = job.value
+    for step in path[len(job.path) :]:
+        value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
+    return SourceValue(value, path, job.problems)
