@@ -88,7 +88,8 @@ def test_the_class_of_a_plain_change_follows_from_what_it_does(key: SchemaKey) -
 
 WITHOUT_EDIT: Final = {
     ("FleetSpec", "teamFiles"), ("AckFleetSpec", "teamFiles"), ("ExistingClusterSpec", "secret"),
-    ("AcceleratorPricesSpec", "currency"),
+    ("AcceleratorPricesSpec", "currency"), ("PolicySpec", "enforce"),
 }  # fmt: skip
 """The files that teams are written in (a team that moves to another file is no change: edits/edits.txt), and
-a name of the stack's own config. A currency changes only together with prices."""
+a name of the stack's own config. A currency changes only together with prices, and `enforce` of a
+policy together with its date."""
