@@ -24,7 +24,7 @@ from berth.adopt.pool_settings import (
     surge_settings,
 )
 from berth.adopt.reservations import ReservationsByKey, canonical_path, own_reservations, reservation_key
-from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups
+from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups, with_own_keys
 from berth.catalog import Machine
 from berth.google.node_pool import node_pool as registered_node_pool
 from berth.names import CAPACITY_MARK
@@ -72,7 +72,7 @@ def read_pools(
         with_machines.append(node_pool)
         if _is_deleted_default(inventory, node_pool):
             not_adopted.append(NotAdopted(f"node pool {_DEFAULT_POOL}", _DELETED))
-    groups = sorted(_groups(inventory, with_machines), key=lambda group: group.key)
+    groups = sorted(with_own_keys(_groups(inventory, with_machines)), key=lambda group: group.key)
     return [_group_pool(inventory, stack, group, reserved, not_adopted) for group in groups], reserved
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -28,17 +28,46 @@ class NodePoolGroup(Struct):
 
 
 def slice_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
-    """Yield the pools that node pools of multi-host slices form: by Berth's names, by numbers, or alone."""
-    by_berth: dict[str, list[ApiObject]] = {}
+    """Yield the pools that node pools of multi-host slices form: by Berth's names, by numbers, or alone.
+
+    Berth numbers slices from 1 without a gap. Names that look like Berth's with other numbers (blueprints count from 0,
+    and a slice may have been deleted) are no names that Berth would give again, so they are kept as names.
+    """
+    by_berth: dict[str, dict[tuple[str, str], ApiObject]] = {}
     others: list[ApiObject] = []
     for node_pool in node_pools:
         match = _SLICE.fullmatch(str(node_pool["name"]))
         if match is not None and match["topology"] == value_at(node_pool, "placementPolicy.tpuTopology"):
-            by_berth.setdefault(match["pool"], []).append(node_pool)
+            by_berth.setdefault(match["pool"], {})[match["topology"], match["number"]] = node_pool
         else:
             others.append(node_pool)
-    yield from (NodePoolGroup(key, members) for key, members in by_berth.items())
+    for key, members in by_berth.items():
+        topology = next(iter(members))[0]
+        numbers = {(topology, str(number)) for number in range(1, len(members) + 1)}
+        if members.keys() == numbers and len(key) <= MAX_POOL_NAME:
+            yield NodePoolGroup(key, list(members.values()))
+        else:
+            others.extend(members.values())
     yield from _numbered_groups(others)
+
+
+def with_own_keys(groups: Iterable[NodePoolGroup]) -> Iterator[NodePoolGroup]:
+    """Yield groups with keys that no other has: two long names may begin alike, and a slice be called like a pool.
+
+    A group whose key changes keeps the names of its node pools by `nodePoolName`.
+    """
+    taken: set[str] = set()
+    for group in sorted(groups, key=lambda each: each.node_pool_name is not None):
+        key, number = group.key, 1
+        while key in taken:
+            number += 1
+            key = f"{group.key[: MAX_POOL_NAME - len(str(number)) - 1].strip('-')}-{number}"
+        taken.add(key)
+        name = str(group.members[0]["name"])
+        if key != group.key and group.node_pool_name is None:
+            is_slice = value_at(group.members[0], "placementPolicy.tpuTopology") is not None
+            group.node_pool_name = re.sub("[0-9]+$", "{n}", name) if is_slice else name
+        yield NodePoolGroup(key, group.members, group.node_pool_name)
 
 
 def _numbered_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:

@@ -64,6 +64,8 @@ def fleets(machine: str) -> Iterator[dict[str, Any]]:
         for shape, capacity in product(shapes, CAPACITIES) if takes else [(shapes[int(is_tpu)], CAPACITIES[0])]:
             pool = {"machineType": machine, **shape, **accelerator, "flavor": "new"}
             yield fleet_with({"pools.new": {**pool, "zone": "us-central1-a", "capacity": capacity}})
+            accepted = {**pool, "zone": "us-central1-a", "acceptZone": True, "capacity": capacity}
+            yield fleet_with({"pools.new": accepted})
             yield fleet_with({"pools.new": {**pool, "capacity": capacity, "autoProvisioned": True}})
             rule = {"machineType": machine, "capacity": capacity, **accelerator}
             if is_tpu:

@@ -11,13 +11,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import hypothesis.strategies as st
 import pytest
 import yaml
+from hypothesis import given
 from typer.testing import CliRunner
 
-from berth.adopt.api_objects import ApiObject
+from berth.adopt.api_objects import ApiObject, value_at
 from berth.adopt.inventory import read_inventory
-from berth.adopt.slice_names import slice_groups
+from berth.adopt.slice_names import MAX_POOL_NAME, slice_groups, with_own_keys
 from berth.cli import app
 from berth.cli.adopt.answer import adopt_inventory
 from berth.yaml_loader import LOADER
@@ -175,6 +177,16 @@ def slices(*names: str, **config: str) -> list[ApiObject]:
         (slices("np1") + slices("np2", diskType="pd-ssd"), {"np1": (["np1"], "np1"), "np2": (["np2"], "np2")}),
         (slices("v5e-2x4-1", "v5e-2x4-2"), {"v5e": (["v5e-2x4-1", "v5e-2x4-2"], None)}),
         (slices("v5e-4x4-1"), {"v5e-4x4-1": (["v5e-4x4-1"], "v5e-4x4-1")}),
+        (slices("v5e-2x4-0", "v5e-2x4-1"), {"v5e-2x4": (["v5e-2x4-0", "v5e-2x4-1"], "v5e-2x4-{i}")}),
+        (
+            slices("v5e-2x4-1", "v5e-2x4-3"),
+            {"v5e-2x4-1": (["v5e-2x4-1"], "v5e-2x4-1"), "v5e-2x4-3": (["v5e-2x4-3"], "v5e-2x4-3")},
+        ),
+        (
+            slices("v5e-2x4-2", "v5e-2x4-3"),
+            {"v5e-2x4-2": (["v5e-2x4-2"], "v5e-2x4-2"), "v5e-2x4-3": (["v5e-2x4-3"], "v5e-2x4-3")},
+        ),
+        (slices("v5e-2x4-01", "v5e-2x4-02"), {"v5e-2x4-0": (["v5e-2x4-01", "v5e-2x4-02"], "v5e-2x4-0{n}")}),
     ],
 )
 def test_slices_are_grouped_by_equal_settings_and_consecutive_numbers(
@@ -182,3 +194,41 @@ def test_slices_are_grouped_by_equal_settings_and_consecutive_numbers(
 ) -> None:
     groups = {g.key: ([str(m["name"]) for m in g.members], g.node_pool_name) for g in slice_groups(node_pools)}
     assert groups == expected
+
+
+@given(st.sets(st.integers(0, 12), min_size=1), st.sets(st.integers(0, 3)), st.booleans())
+def test_every_slice_is_in_one_pool_that_gives_it_its_name(numbers: set[int], others: set[int], is_long: bool) -> None:
+    stem = "v5e-for-the-many-large-trainings" if is_long else "v5e"
+    names = [f"{stem}-2x4-{number}" for number in numbers] + [f"{stem}-4x4-{number}" for number in others]
+    node_pools = [*slices(*names[: len(numbers)]), *other_topology(names[len(numbers) :])]
+    groups = list(with_own_keys(slice_groups(node_pools)))
+    assert len({group.key for group in groups}) == len(groups)
+    assert all(len(group.key) <= MAX_POOL_NAME for group in groups)
+    given_names: list[str] = []
+    for group in groups:
+        topology = str(value_at(group.members[0], "placementPolicy.tpuTopology"))
+        pattern = group.node_pool_name or f"{group.key}-{topology}-{{n}}"
+        given_names += [
+            pattern.replace("{n}", str(place + 1)).replace("{i}", str(place)) for place in range(len(group.members))
+        ]
+    assert sorted(given_names) == sorted(names)
+
+
+def other_topology(names: list[str]) -> list[ApiObject]:
+    return [{**each, "placementPolicy": {"tpuTopology": "4x4"}} for each in slices(*names)]
+
+
+@pytest.mark.parametrize("numbers", [(0, 1, 2), (1, 3, 4), (2, 3, 5)])
+def test_slices_named_like_berths_with_other_numbers_are_all_adopted_by_their_names(
+    numbers: tuple[int, int, int],
+) -> None:
+    here = {name: json.loads(text) for name, text in files(plan("multislice"), noise=True).items()}
+    found = [each for each in here["node-pools.json"] if value_at(each, "placementPolicy.tpuTopology")]
+    for node_pool, number in zip(found, numbers, strict=True):
+        node_pool["name"] = f"{node_pool['name'].rpartition('-')[0]}-{number}"
+    texts = {name: json.dumps(each) for name, each in here.items()}
+    evaluation = adopt_inventory(read_inventory(texts), "multislice")[2]
+    assert [fault.line() for fault in evaluation.faults] == []
+    assert evaluation.fleet_plan is not None
+    planned = [each.name for pool in evaluation.fleet_plan.pools for each in pool.node_pools]
+    assert planned == [str(each["name"]) for each in found]

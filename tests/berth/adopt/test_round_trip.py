@@ -47,6 +47,7 @@ JUSTIFIED = {
         "zones that GKE chose are written down"
     ),
     r"cluster_queues\[\d+\]\.priority": "what a queue's workloads are to have stands in no object",
+    r"teams\[\d+\]\.namespaces\[\d+\]\.shared_queues\[\d+\]\.priorities": "they follow from the queue's priority",
     r"(reservations|held)\[\d+\]\.key": "a reservation with a name of its own is called by it",
     r"pools\[\d+\]\.grouped": "each job names the placement group of its nodes, and no object of the fleet does",
     r"flavors\[\d+\]\.oversubscription_reason": "reasons stand in no object",
