@@ -32,7 +32,7 @@ class AdmissionPolicy(Struct, frozen=True, kw_only=True):
     every request.
 
     `concern` is true for every request that a rule may refuse, and false for most; it can use neither variables nor
-    the namespace. The API server converts the object anew for conditions, rules, messages and audit annotations
+    the namespace. The API server converts the object again for conditions, rules, messages and audit annotations
     (Kubernetes 1.36, pkg/admission/plugin/policy/validating/validator.go), which takes longer than the expressions, so
     a policy whose `concern` is false does a quarter of the conversions.
     """
