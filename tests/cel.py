@@ -75,7 +75,7 @@ def refusals(manifests: list[Manifest], request: Request) -> list[str]:
     messages: list[str] = []
     for binding in bindings:
         policy = policies[binding["policyName"]]
-        if _is_selected(binding, request) and _matches(policy, request):
+        if _is_selected(binding, request) and is_asked(policy, request):
             messages += _violations(policy, request)
     return messages
 
@@ -99,10 +99,14 @@ def _matches(policy: Manifest, request: Request) -> bool:
     )
 
 
+def is_asked(policy: Manifest, request: Request) -> bool:
+    """Whether the rules of a policy are asked about a request: its constraints and conditions match."""
+    conditions = policy.get("matchConditions", ())
+    return _matches(policy, request) and all(bool(_value(each["expression"], _values(request))) for each in conditions)
+
+
 def _violations(policy: Manifest, request: Request) -> list[str]:
     values = _values(request)
-    if not all(bool(_value(each["expression"], values)) for each in policy.get("matchConditions", ())):
-        return []
     variables = celpy.celtypes.MapType()
     values["variables"] = variables
     for each in policy.get("variables", ()):

@@ -6,8 +6,9 @@ import pathlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 import typer
 
 from berth.cli import terminal
@@ -24,6 +25,9 @@ from berth.diagnostics import Severity, printable
 from berth.diagnostics.listing import count_problems
 from berth.document.text import problem_lines
 from berth.evaluate import Evaluation, evaluate_stack
+
+if TYPE_CHECKING:
+    from berth.policy import PolicyRun
 
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
@@ -58,18 +62,27 @@ def check_command(
     Validates stack files, compares guarantees with capacity, and prints faults and warnings, one a line.
     """
     evaluations = [evaluate_stack(stack, project_root()) for stack in stacks]
+    runs: list[tuple[PolicyRun, ...]] = [() for _ in evaluations]
     if policies:
         from berth.policy import apply_policies
 
-        evaluations = [apply_policies(evaluation, policies) for evaluation in evaluations]
+        applied = [apply_policies(evaluation, policies) for evaluation in evaluations]
+        evaluations, runs = [each for each, _ in applied], [each for _, each in applied]
     if output_format == "json":
-        typer.echo(format_json(checks_as_json(evaluations)))
+        document = checks_as_json(evaluations)
+        for stack, rules in zip(document["stacks"], runs, strict=True):
+            stack |= {"policies": [msgspec.to_builtins(rule) for rule in rules]} if policies else {}
+        typer.echo(format_json(document))
     for line in as_annotations(evaluations) if output_format == "github" else ():
         typer.echo(line)
-    for evaluation in evaluations if output_format == "text" else ():
+    for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "text" else ():
         problems = (*evaluation.faults, *evaluation.warnings)
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
             typer.echo(line)
+        for rule in rules:
+            typer.echo(f"policy {printable(rule.line)}")
+        if policies and not rules:
+            typer.echo("policy: no rule ran")
         typer.echo(f"{printable(evaluation.stack)}: {count_problems(problems)}")
     raise typer.Exit(EXIT_FAULTS if any(v.faults for v in evaluations) else EXIT_OK)
 

@@ -81,6 +81,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
             requests=requests_of(kinds),
             variables=tuple(jobs.JOB_VARIABLES),
             rules=tuple(jobs.JOB_RULES),
+            concern=jobs.JOB_CONCERN,
         ),
         AdmissionPolicy(
             name="services",
@@ -143,11 +144,12 @@ def _manifest(policy: AdmissionPolicy) -> Manifest:
     can still be labelled, finalized and deleted.
     """
     variables = [{"name": name, "expression": text} for name, text in policy.variables]
-    condition = [{"name": "changed", "expression": policy.condition}] if policy.condition else []
+    named = (("changed", policy.condition), ("concerned", policy.concern))
+    conditions = [{"name": name, "expression": text} for name, text in named if text]
     spec: Manifest = {
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [_rule(each) for each in policy.requests]},
-        **({"matchConditions": condition} if condition else {}),
+        **({"matchConditions": conditions} if conditions else {}),
         **({"variables": variables} if variables else {}),
         "validations": [
             {"expression": checked_first(expression), "message": message, "reason": "Forbidden"}

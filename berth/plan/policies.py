@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from berth.spec.admission.limits import MIN_GRACE as MIN_GRACE
 from berth.spec.admission.limits import MOUNTED_BY_THE_NODE as MOUNTED_BY_THE_NODE
 from berth.spec.admission.policies import NEW_POLICIES as NEW_POLICIES
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_origin
 
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
@@ -192,6 +193,13 @@ class Model:
             return (cls._validator or cls.validator()).validate_python(value)
 
         return core_schema.no_info_plain_validator_function(validate, metadata={"model": cls})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy whose mappings and lists are its own."""
+        made = object.__new__(type(self))
+        for slot in _INSTANCE_SLOTS:
+            object.__setattr__(made, slot, deepcopy(getattr(self, slot, None), memo))
+        return made
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")

@@ -59,7 +59,11 @@ def checked(folder: pathlib.Path, text: str, *policies: pathlib.Path, stack: str
 
 def test_a_fleet_that_keeps_all_shipped_rules_is_sound(tmp_path: pathlib.Path) -> None:
     assert len(SHIPPED) == 5
-    assert checked(tmp_path, GOOD, *SHIPPED) == {"stack": "prod-eu", "sound": True, "problems": []}
+    result = checked(tmp_path, GOOD, *SHIPPED)
+    assert (result["sound"], result["problems"]) == (True, [])
+    assert [(each["file"], each["faults"], each["warnings"]) for each in result["policies"]] == [
+        (str(file), 0, 0) for file in SHIPPED
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,13 +126,27 @@ HEAD = "from berth.policy import fault\n"
         ),
         ("def rule(plan):\n    return [plan.clutser]\n", ":2", "'rule' failed: AttributeError: "),
         ("def rule(plan):\n    yield 'a word'\n", "", "'rule' yields 'a word'; yield fault("),
-        ("def rule(plan):\n    return 'text'\n", "", "'rule' yields 't'; yield fault("),
+        ("def rule(plan):\n    return 'text'\n", "", "'rule' returns 'text'; yield the faults that it makes"),
         (f"{HEAD}def rule(plan):\n    yield fault(('cluster',), 7)\n", "", "'rule' yields Problem("),
         (f"{HEAD}def rule(plan):\n    yield fault(('cluster',), b'bytes')\n", "", "'rule' yields Problem("),
         (f"{HEAD}def rule(plan):\n    yield fault('cluster', 'a path that is text')\n", "", "'rule' yields Problem("),
         (f"{HEAD}def rule(plan):\n    yield fault(([],), 'a list in a path')\n", "", "'rule' yields Problem("),
         (f"{HEAD}def rule(plan):\n    yield fault(None, None)\n", "", "'rule' yields Problem("),
-        ("def rule(plan):\n    return 5\n", "", "'rule' failed: TypeError: "),
+        ("def rule(plan):\n    return 5\n", "", "'rule' returns 5; yield the faults that it makes"),
+        ("def rule(plan):\n    return False\n", "", "'rule' returns False; yield the faults that it makes"),
+        (
+            f"{HEAD}def rule(plan):\n    fault(('cluster',), 'bad')\n",
+            "",
+            "'rule' makes 1 problem that it does not yield; write yield before each",
+        ),
+        (
+            f"{HEAD}def rule(plan):\n    fault(('cluster',), 'lost')\n    yield from ()\n",
+            "",
+            "'rule' makes 1 problem that it does not yield; write yield before each",
+        ),
+        ("def rule(plan): ...\n\n\ndef rule(plan): ...\n", "", "'rule' is defined twice, so the first never runs"),
+        ("def rule(*, plan): ...\n", "", "'rule' must have one parameter, the plan"),
+        ("async def rule(plan): ...\n", "", "'rule' is async, so it never runs; write def"),
         ("def rule(plan):\n    raise SystemExit(0)\n", ":2", "'rule' failed: SystemExit: 0"),
         ("raise SystemExit(0)\n", ":1", "SystemExit: 0"),
         ("def rule(plan, more): ...\n", "", "'rule' must have one parameter, the plan; begin names of helpers with _"),
@@ -161,6 +179,99 @@ def test_a_rule_may_return_none(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "policy.py"
     file.write_text("def rule(plan): ...\n", encoding="utf-8")
     assert checked(tmp_path, GOOD, file)["sound"]
+
+
+FOUND = """\
+import functools
+from math import ceil
+
+from berth.policy import fault
+
+
+def _named(plan, word):
+    yield fault(("cluster",), f"{word} of {type(plan).__name__}, {ceil(0.5)}")
+
+
+def _decorator(rule):
+    def run(plan):
+        return rule(plan)
+    return run
+
+
+@_decorator
+def decorated(plan):
+    yield fault(("cluster",), "decorated")
+
+
+class _Rule:
+    def __call__(self, plan):
+        return [fault(("cluster",), "an object")]
+
+
+partial = functools.partial(_named, word="partial")
+instance = _Rule()
+in_words = lambda plan: [fault(("cluster",), "lambda")]
+"""
+
+
+def test_every_public_callable_is_a_rule_whatever_it_is_made_of(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "policy.py").write_text(FOUND, encoding="utf-8")
+    result = checked(tmp_path, GOOD, tmp_path / "policy.py")
+    assert {(each["code"], each["message"]) for each in result["problems"]} == {
+        ("decorated", "decorated"),
+        ("partial", "partial of FleetPlan, 1"),
+        ("instance", "an object"),
+        ("in-words", "lambda"),
+    }
+    assert [(each["rule"], each["clusters"], each["faults"]) for each in result["policies"]] == [
+        *(("decorated", 1, 1), ("partial", 1, 1), ("instance", 1, 1), ("in_words", 1, 1)),
+    ]
+
+
+def test_an_imported_rule_runs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rules_of_acme.py").write_text(
+        f"{HEAD}def imported(plan):\n    yield fault(('cluster',), 'no')\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "policy.py").write_text("from rules_of_acme import imported\n", encoding="utf-8")
+    (problem,) = checked(tmp_path, GOOD, tmp_path / "policy.py")["problems"]
+    assert problem["code"] == "imported"
+
+
+def test_a_rule_that_changes_its_plan_changes_it_for_no_other(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "policy.py").write_text(
+        f"{HEAD}def first(plan):\n    plan.labels.clear()\n    plan.labels['x'] = 'y'\n    return ()\n\n\n"
+        "def second(plan):\n    if plan.labels.get('x'):\n        yield fault(('labels',), 'changed')\n",
+        encoding="utf-8",
+    )
+    assert checked(tmp_path, GOOD, tmp_path / "policy.py")["problems"] == []
+
+
+def test_rules_see_every_cluster_of_a_manager(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "policy.py").write_text(
+        f"{HEAD}def name(plan):\n    yield fault(('cluster', 'name'), f'{{plan.cluster.name}} is refused')\n",
+        encoding="utf-8",
+    )
+    found, runs = apply_policies(evaluation("multikueue"), [tmp_path / "policy.py"])
+    fleet = found.fleet_plan
+    assert fleet is not None
+    clusters = [getattr(each.cluster, "name", None) for each in (fleet, *(worker.plan for worker in fleet.workers))]
+    faults = [each for each in found.faults if each.code == "name"]
+    assert {each.message for each in faults} == {f"{name} is refused" for name in clusters}
+    assert {each.path[:2] for each in faults} == {
+        ("cluster", "name"),
+        *(("workers", worker.name) for worker in fleet.workers),
+    }
+    assert [run.line for run in runs] == [
+        f"{tmp_path / 'policy.py'}: name: {len(clusters)} clusters, {len(clusters)} faults, 0 warnings"
+    ]
+
+
+def test_check_prints_which_rules_ran(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "Pulumi.prod-eu.yaml").write_text(GOOD, encoding="utf-8")
+    words = ["check", str(tmp_path / "Pulumi.prod-eu.yaml"), "--policy", str(SHIPPED[0])]
+    result = CliRunner().invoke(app, words)
+    assert f"policy {SHIPPED[0]}: {SHIPPED[0].stem}: 1 cluster, 0 faults, 0 warnings\n" in result.stdout
 
 
 # --- the same as a policy pack ----------------------------------------------------------------------------------------
@@ -214,7 +325,7 @@ def test_the_pack_and_the_files_agree_on_every_stack(pack: list[Any], stack: str
 
     A namespace that somebody else made is no resource, so its label is not seen.
     """
-    by_plan = {problem.code for problem in apply_policies(evaluation(stack), SHIPPED).faults} - {
+    by_plan = {problem.code for problem in apply_policies(evaluation(stack), SHIPPED)[0].faults} - {
         "spot-for-low-priority"
     }
     if not any(place.owned for team in plan(stack).teams for place in team.namespaces):

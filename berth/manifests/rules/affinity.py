@@ -111,4 +111,5 @@ def policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) 
             ("namespaces", f"[namespaceObject.metadata.name] + ({annotation(TEAM_NAMESPACES)})"),
         ),
         rules=_rules(accelerators),
+        concern=f"request.resource.resource == 'jobsets' || ({TEMPLATES[1]}).exists(t, has(t.spec.affinity))",
     )

@@ -114,6 +114,10 @@ def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
         variables=_VARIABLES,
         rules=_RULES,
         condition=_CONDITION,
+        concern=(
+            "request.operation != 'CREATE' || has(object.metadata.finalizers) || "
+            f"({TEMPLATES[1]}).exists(t, has(t.metadata) && has(t.metadata.finalizers))"
+        ),
     )
 
 

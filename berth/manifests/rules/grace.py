@@ -11,13 +11,16 @@ from typing import Final
 
 from berth.manifests.policy_rules import Rule, Variable, list_field
 from berth.manifests.rules.admission import EVERYONE, TEMPLATES, AdmissionPolicy, Requests, with_templates
-from berth.plan.policies import DEFAULT_MAX_GRACE, MAX_GRACE, UNLIMITED
+from berth.plan.policies import DEFAULT_MAX_GRACE, MAX_GRACE, MIN_GRACE, UNLIMITED
 
 _OPTIONS: Final = "request.options"
 _CONTAINERS: Final = f"(t.spec.containers + {list_field('t.spec', 'initContainers')})"
 _PROBES: Final = (
     "((has(c.livenessProbe) ? [c.livenessProbe] : []) + (has(c.startupProbe) ? [c.startupProbe] : []))"
     ".all(p, !has(p.terminationGracePeriodSeconds) || p.terminationGracePeriodSeconds <= variables.most)"
+)
+_OWN_GRACE: Final = " || ".join(
+    f"(has(c.{probe}) && has(c.{probe}.terminationGracePeriodSeconds))" for probe in ("livenessProbe", "startupProbe")
 )
 _VARIABLES: Final[tuple[Variable, ...]] = (
     (
@@ -84,4 +87,9 @@ def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
         variables=_VARIABLES,
         rules=_RULES,
         condition=_CONDITION,
+        concern=(
+            "request.operation == 'DELETE' || (has(request.subResource) && request.subResource == 'eviction') || "
+            f"({TEMPLATES[1]}).exists(t, (has(t.spec.terminationGracePeriodSeconds) && "
+            f"t.spec.terminationGracePeriodSeconds > {MIN_GRACE}) || {_CONTAINERS}.exists(c, {_OWN_GRACE}))"
+        ),
     )

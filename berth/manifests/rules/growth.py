@@ -76,6 +76,12 @@ _GROWS: Final = (
     f'{ELASTIC}: "true" when you create the job, or submit another job'
 )
 
+_CONCERN: Final = (
+    "request.operation != 'CREATE' || request.resource.group != 'batch' || "
+    "has(dyn(object).spec.template.spec.resources) || (has(dyn(object).spec.parallelism) && "
+    "has(dyn(object).spec.completions) && dyn(object).spec.parallelism > dyn(object).spec.completions)"
+)
+
 
 def _rules(*, elastic: bool) -> tuple[Rule, ...]:
     exempt = "!variables.isRunning" + (" || variables.isElastic" if elastic else "") + " || variables.isController"
@@ -144,4 +150,5 @@ def policy(job_kinds: Mapping[str, Sequence[str]], *, elastic: bool) -> Admissio
         requests=(*requests_of(job_kinds), Requests("autoscaling", ("horizontalpodautoscalers",))),
         variables=_VARIABLES,
         rules=_rules(elastic=elastic),
+        concern=_CONCERN,
     )

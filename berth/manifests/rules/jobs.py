@@ -57,6 +57,8 @@ JOB_RULES: Final[list[Rule]] = [
     ),
 ]
 
+JOB_CONCERN: Final = "request.operation != 'CREATE' || has(object.metadata.ownerReferences)"
+
 # --- services ---------------------------------------------------------------------------------------------------------
 
 SERVICE_VARIABLES: Final[list[Variable]] = [("allowed", annotation(policies.SERVICE_TYPES))]

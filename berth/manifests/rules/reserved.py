@@ -93,6 +93,14 @@ def _rules_of(field: str) -> Iterator[Rule]:
             )
 
 
+def _has_reserved(holder: str) -> str:
+    """Return an expression for whether an object or a template has a key of the table, or the name of a pod group."""
+    listed = {
+        field: [row["key"] for row in reserved_keys() if row["in"] == field] for field in ("labels", "annotations")
+    }
+    return " || ".join(f"{keys(holder, field)}.exists(k, k in {[*each, _GROUP]})" for field, each in listed.items())
+
+
 def policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) -> AdmissionPolicy:
     """Return the policy for every kind with pod templates."""
     return AdmissionPolicy(
@@ -113,4 +121,8 @@ def policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) 
         ),
         rules=_rules(accelerators),
         condition=None,
+        concern=(
+            f"request.operation != 'CREATE' || {_has_reserved('object')} || "
+            f"({TEMPLATES[1]}).exists(t, {_has_reserved('t')})"
+        ),
     )

@@ -19,6 +19,8 @@ CSI_DRIVERS: Final = ("gcsfuse.csi.storage.gke.io", "secrets-store-gke.csi.k8s.i
 
 _TYPES: Final = " && ".join(f"(!has(v.{name}) || '{name}' in variables.allowed)" for name in MOUNTED_BY_THE_NODE)
 
+_MOUNTED: Final = " || ".join(f"has(v.{name})" for name in (*MOUNTED_BY_THE_NODE, "csi"))
+
 
 def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
     """Return the policy for every kind with pod templates."""
@@ -56,5 +58,6 @@ def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
                 "persistentVolumeClaim, or ask the platform's owners for the driver in volumeTypes",
             ),
         ),
+        concern=f"({TEMPLATES[1]}).exists(t, {list_field('t.spec', 'volumes')}.exists(v, {_MOUNTED}))",
         in_shared=False,
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
 import pytest
 
 from tests import hostile
-from tests.cel import Request, refusals
+from tests.cel import Request, is_asked, refusals
 from tests.hostile import Attempt
 
 Manifest = dict[str, Any]
@@ -29,9 +30,33 @@ def namespace(name: str) -> Manifest:
 
 @pytest.mark.parametrize("attempt", _BY_POLICIES, ids=lambda attempt: attempt.title)
 def test_the_policies_answer_as_the_table_says(attempt: Attempt) -> None:
+    messages = refusals(rendered(), _request(attempt))
+    if not attempt.refused:
+        assert messages == []
+    else:
+        assert any(text in message for text in attempt.refused for message in messages), messages
+
+
+@pytest.mark.parametrize("attempt", _BY_POLICIES, ids=lambda attempt: attempt.title)
+def test_a_policy_that_does_not_concern_a_request_would_not_refuse_it(attempt: Attempt) -> None:
+    request = _request(attempt)
+    assert refusals(rendered(), request) == refusals(_asked_always(), request)
+
+
+def test_few_policies_concern_an_ordinary_job() -> None:
+    (attempt,) = (each for each in ATTEMPTS if each.title.endswith("member: a job on one GPU"))
+    concerned = {
+        policy["metadata"]["name"]
+        for policy in rendered()
+        if policy["kind"] == "ValidatingAdmissionPolicy" and is_asked(policy["spec"], _request(attempt))
+    }
+    assert concerned == {"berth-pods", "berth-queues", "berth-runs"}
+
+
+def _request(attempt: Attempt) -> Request:
     group, whole = attempt.resource
     resource, _, subresource = whole.partition("/")
-    request = Request(
+    return Request(
         group=group,
         resource=resource,
         subresource=subresource,
@@ -41,11 +66,15 @@ def test_the_policies_answer_as_the_table_says(attempt: Attempt) -> None:
         everywhere=attempt.identity.everywhere,
         options=attempt.options,
     )
-    messages = refusals(rendered(), request)
-    if not attempt.refused:
-        assert messages == []
-    else:
-        assert any(text in message for text in attempt.refused for message in messages), messages
+
+
+@cache
+def _asked_always() -> list[Manifest]:
+    """The manifests with policies whose rules are asked about every request that changes something."""
+    made = deepcopy(rendered())
+    for spec in (m["spec"] for m in made if m["kind"] == "ValidatingAdmissionPolicy"):
+        spec["matchConditions"] = [each for each in spec.get("matchConditions", ()) if each["name"] != "concerned"]
+    return made
 
 
 @pytest.mark.parametrize("attempt", _BY_RIGHTS, ids=lambda attempt: attempt.title)
