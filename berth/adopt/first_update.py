@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from berth.adopt import rest_fields
@@ -44,6 +44,23 @@ def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[N
                 f"node pool {pool.name}", rest_fields.NODE_POOL, answer, resource, is_adopted=bool(pool.adopted)
             )
     return [*changes, *_object_changes(inventory, plan)]
+
+
+def lost_node_pools(inventory: ClusterInventory, plan: FleetPlan, told: Collection[str]) -> Iterator[str]:
+    """Yield a line for each node pool of the answers that has its name neither in the plan nor among those `told`.
+
+    Pulumi would create another one beside it. Inside an existing cluster Berth only describes node pools.
+    """
+    if inventory.context is not None:
+        return
+    kept = {each.name for pool in plan.pools for each in pool.node_pools}
+    kept |= {plan.system_pool.name} if plan.system_pool else set()
+    for name in (str(each["name"]) for each in inventory.node_pools):
+        if name not in kept and f"node pool {name}" not in told:
+            yield (
+                f"node pool {name}: no pool of the stack file would have this name, so `pulumi up` would create "
+                "another beside it; remove it from the answers, and it stays as it is without Berth"
+            )
 
 
 # --- Google Cloud -----------------------------------------------------------------------------------------------------

@@ -103,8 +103,12 @@ def _own_key(node_pool: ApiObject) -> tuple[str, list[ApiObject], str | None]:
 
 
 def _is_slice(node_pool: ApiObject) -> bool:
-    machine = _machine_of(node_pool)
-    return machine is not None and machine.kind == "tpu" and bool(value_at(node_pool, "placementPolicy.tpuTopology"))
+    """Return whether a node pool is a slice of several hosts; one host may state its topology too."""
+    machine, topology = _machine_of(node_pool), value_at(node_pool, "placementPolicy.tpuTopology")
+    if machine is None or machine.kind != "tpu" or not topology:
+        return False
+    shape = catalog.slice_shape(machine, topology)
+    return shape is None or shape.multi_host
 
 
 def _group_pool(

@@ -13,25 +13,38 @@ from berth.adopt.api_objects import ApiObject, mapping_at, value_at
 _SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>[0-9]+)")
 """How Berth names the node pool of a slice."""
 _NUMBERED = re.compile(r"(?P<stem>.*?)(?P<number>0|[1-9][0-9]*)")
-_OWN_FIELDS = ("name", "selfLink", "etag", "instanceGroupUrls", "status", "statusMessage", "conditions", "updateInfo")
-"""Fields that differ between equal node pools."""
+_OWN_FIELDS = (
+    *("name", "selfLink", "etag", "instanceGroupUrls", "status", "statusMessage", "conditions", "updateInfo"),
+    "version",
+)
+"""Fields that differ between equal node pools; an upgrade gives them the new version one after the other."""
+_MINIMA = ("totalMinNodeCount", "minNodeCount")
 _OWN_NETWORK_FIELDS = ("podIpv4CidrBlock", "podIpv4RangeUtilization")
 MAX_POOL_NAME = 30
 
 
 class NodePoolGroup(Struct):
-    """The node pools of one pool: its key, and `nodePoolName` unless the names are Berth's own."""
+    """The node pools of one pool: its key, and `nodePoolName` unless the names are Berth's own.
+
+    `is_sliced` says that each node pool is a slice of several hosts, which Berth gives a number.
+    """
 
     key: str
     members: list[ApiObject]
     node_pool_name: str | None = None
+    is_sliced: bool = False
+
+    def pulumi_keys(self, key: str) -> set[str]:
+        """Return the keys of its node pools in Pulumi if `key` is the pool's."""
+        return {f"{key}-{number}" for number in range(1, len(self.members) + 1)} if self.is_sliced else {key}
 
 
 def slice_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
     """Yield the pools that node pools of multi-host slices form: by Berth's names, by numbers, or alone.
 
-    Berth numbers slices from 1 without a gap. Names that look like Berth's with other numbers (blueprints count from 0,
-    and a slice may have been deleted) are no names that Berth would give again, so they are kept as names.
+    Berth numbers slices from 1 without a gap and makes them alike. Names that look like Berth's with other numbers
+    (blueprints count from 0, and a slice may have been deleted) or of slices that differ are no names that Berth would
+    give again, so they are kept as names.
     """
     by_berth: dict[str, dict[tuple[str, str], ApiObject]] = {}
     others: list[ApiObject] = []
@@ -43,9 +56,9 @@ def slice_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
             others.append(node_pool)
     for key, members in by_berth.items():
         topology = next(iter(members))[0]
-        numbers = {(topology, str(number)) for number in range(1, len(members) + 1)}
-        if members.keys() == numbers and len(key) <= MAX_POOL_NAME:
-            yield NodePoolGroup(key, list(members.values()))
+        numbers = [(topology, str(number)) for number in range(1, len(members) + 1)]
+        if members.keys() == set(numbers) and len(key) <= MAX_POOL_NAME and _are_alike([members[n] for n in numbers]):
+            yield NodePoolGroup(key, [members[number] for number in numbers], is_sliced=True)
         else:
             others.extend(members.values())
     yield from _numbered_groups(others)
@@ -54,20 +67,22 @@ def slice_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
 def with_own_keys(groups: Iterable[NodePoolGroup]) -> Iterator[NodePoolGroup]:
     """Yield groups with keys that no other has: two long names may begin alike, and a slice be called like a pool.
 
-    A group whose key changes keeps the names of its node pools by `nodePoolName`.
+    The node pools' keys in Pulumi differ too. A group whose key changes keeps the names of its node pools by
+    `nodePoolName`.
     """
     taken: set[str] = set()
+    taken_in_pulumi: set[str] = set()
     for group in sorted(groups, key=lambda each: each.node_pool_name is not None):
         key, number = group.key, 1
-        while key in taken:
+        while key in taken or group.pulumi_keys(key) & taken_in_pulumi:
             number += 1
             key = f"{group.key[: MAX_POOL_NAME - len(str(number)) - 1].strip('-')}-{number}"
         taken.add(key)
+        taken_in_pulumi |= group.pulumi_keys(key)
         name = str(group.members[0]["name"])
         if key != group.key and group.node_pool_name is None:
-            is_slice = value_at(group.members[0], "placementPolicy.tpuTopology") is not None
-            group.node_pool_name = re.sub("[0-9]+$", "{n}", name) if is_slice else name
-        yield NodePoolGroup(key, group.members, group.node_pool_name)
+            group.node_pool_name = re.sub("[0-9]+$", "{n}", name) if group.is_sliced else name
+        yield NodePoolGroup(key, group.members, group.node_pool_name, group.is_sliced)
 
 
 def _numbered_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
@@ -82,19 +97,39 @@ def _numbered_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]
     for (stem, _), by_number in by_stem.items():
         first, members = min(by_number), [by_number[number] for number in sorted(by_number)]
         if sorted(by_number) == [*range(first, first + len(members))] and first in (0, 1) and len(members) > 1:
-            yield NodePoolGroup(_key(stem), members, stem + ("{i}" if first == 0 else "{n}"))
+            yield NodePoolGroup(_key(stem), members, stem + ("{i}" if first == 0 else "{n}"), is_sliced=True)
         else:
             yield from map(_single, members)
 
 
 def _single(node_pool: ApiObject) -> NodePoolGroup:
     name = str(node_pool["name"])
-    return NodePoolGroup(_key(name), [node_pool], name)
+    return NodePoolGroup(_key(name), [node_pool], name, is_sliced=True)
 
 
 def _key(name: str) -> str:
     """Return the key of a pool with this name: a key is shorter than a node pool's name may be."""
     return name[:MAX_POOL_NAME].strip("-")
+
+
+def _are_alike(node_pools: Sequence[ApiObject]) -> bool:
+    """Return whether one pool of Berth's makes these slices, in this order: the first ones may have a minimum.
+
+    Accounts of nodes may differ, because an adopted pool lets each slice keep its own.
+    """
+    settings, minima = set[str](), list[int]()
+    for node_pool in node_pools:
+        scaling, config = mapping_at(node_pool, "autoscaling"), mapping_at(node_pool, "config")
+        minima.append(int(scaling.get("totalMinNodeCount") or scaling.get("minNodeCount") or 0))
+        compared = {
+            **node_pool,
+            "autoscaling": {key: value for key, value in scaling.items() if key not in _MINIMA},
+            "config": {key: value for key, value in config.items() if key != "serviceAccount"},
+        }
+        if scaling.get("enabled"):  # the autoscaler chooses the number of nodes
+            compared.pop("initialNodeCount", None)
+        settings.add(_settings(compared))
+    return len(settings) == 1 and minima == sorted(minima, reverse=True)
 
 
 def _settings(node_pool: ApiObject) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from berth.cli.arguments import exit_with_error, exit_with_problems, writable_project_folder
+from berth.cli.arguments import EXIT_BLOCKED, exit_with_error, exit_with_problems, writable_project_folder
 from berth.diagnostics import printable
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
@@ -50,6 +50,9 @@ def adopt_command(
     try:
         result = verb.adopt_cluster(name, files, folder, inside, keep_cluster=keep_cluster)
         verb.write_adopted_files(result, folder)
+    except verb.LosesNodePools as error:
+        typer.echo("\n".join(map(printable, error.lines)), err=True)
+        raise typer.Exit(EXIT_BLOCKED) from None
     except (verb.InvalidInventory, ProgramError, OSError) as error:
         exit_with_error(error)
     for line in verb.adoption_lines(result):

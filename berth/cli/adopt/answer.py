@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator, Sequence
 from msgspec import Struct
 
 from berth.adopt.api_objects import Fate, InvalidInventory, NotAdopted
-from berth.adopt.first_update import first_update_changes
+from berth.adopt.first_update import first_update_changes, lost_node_pools
 from berth.adopt.google.display_names import display_name_changes
 from berth.adopt.google.monitoring import absent_alerts, monitoring_changes
 from berth.adopt.google.rights import other_rights
@@ -39,6 +39,10 @@ class AdoptionResult(Struct, frozen=True):
     faults: tuple[Problem, ...]
 
 
+class LosesNodePools(InvalidInventory):
+    """A stack file would not name node pools that exist; each has a line."""
+
+
 def adopt_cluster(
     stack: str,
     answer_files: Sequence[pathlib.Path],
@@ -47,7 +51,9 @@ def adopt_cluster(
     *,
     keep_cluster: bool = False,
 ) -> AdoptionResult:
-    """Build a stack file and import files from the output of gcloud and kubectl. Raises InvalidInventory.
+    """Build a stack file and import files from the output of gcloud and kubectl.
+
+    Raises InvalidInventory, and LosesNodePools if node pools of the answers would not be imported.
 
     Import files list the resources that the program registers for the stack file, so there are none if it has a fault.
     With a `context`, only objects inside the cluster are adopted, with `keep_cluster` also its node pools. Nothing is
@@ -60,6 +66,9 @@ def adopt_cluster(
     output_files = {f"Pulumi.{stack}.yaml": stack_file}
     if evaluation.faults or evaluation.fleet_plan is None:
         return AdoptionResult(output_files, adopted.not_adopted, evaluation.faults)
+    told = {each.subject for each in adopted.not_adopted}
+    if lost := list(lost_node_pools(inventory, evaluation.fleet_plan, told)):
+        raise LosesNodePools(*lost)
     # Without preview, names that one resource takes from another are known.
     resources = preview.run_stack_program(evaluation, root, preview=False).resources
     with _reporting_bad_input():
@@ -67,7 +76,6 @@ def adopt_cluster(
     for provider, content in files_by_provider.items():
         output_files[f"{stack}.{provider}.import.json"] = json.dumps(content, indent=2) + "\n"
     with _reporting_bad_input():
-        told = {each.subject for each in adopted.not_adopted}
         first_changes = first_update_changes(inventory, evaluation.fleet_plan)
         changes = [  # without the objects that stay and have a line already
             *(each for each in first_changes if each.fate != Fate.LEFT or each.subject not in told),

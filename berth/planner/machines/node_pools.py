@@ -34,7 +34,8 @@ def plan_pools(
 ) -> tuple[PoolPlan, ...]:
     """Plan every pool that has a flavor; report node pools with the same key (in Pulumi) or name (in GKE)."""
     plans = tuple(pool_plan(context, p, flavor_of[n], networks) for n, p in planned_pools.items() if n in flavor_of)
-    owner_by_name = {("key", SYSTEM): "the system pool", ("name", SYSTEM): "the system pool"}
+    has_system_pool = context.spec.cluster.existing is None
+    owner_by_name = {(kind, SYSTEM): "the system pool" for kind in ("key", "name") if has_system_pool}
     for plan in plans:
         used_names = {(kind, text) for n in plan.node_pools for kind, text in (("key", n.key), ("name", n.name))}
         if clash := next((used_name for used_name in sorted(used_names) if used_name in owner_by_name), None):

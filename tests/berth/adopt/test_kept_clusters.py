@@ -14,14 +14,17 @@ from typing import Any
 import hypothesis.strategies as st
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from typer.testing import CliRunner
 
 from berth.adopt.api_objects import ApiObject, value_at
+from berth.adopt.first_update import first_update_changes
 from berth.adopt.inventory import read_inventory
-from berth.adopt.slice_names import MAX_POOL_NAME, slice_groups, with_own_keys
+from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups, with_own_keys
 from berth.cli import app
 from berth.cli.adopt.answer import adopt_inventory
+from berth.plan.fleet import FleetPlan
+from berth.plan.gke import NodePoolPlan
 from berth.yaml_loader import LOADER
 from tests.gke_answers import files
 from tests.stack_files import ROOT, assert_golden, plan
@@ -232,3 +235,93 @@ def test_slices_named_like_berths_with_other_numbers_are_all_adopted_by_their_na
     assert evaluation.fleet_plan is not None
     planned = [each.name for pool in evaluation.fleet_plan.pools for each in pool.node_pools]
     assert planned == [str(each["name"]) for each in found]
+
+
+ZONES = st.sampled_from(["us-west4-a", "us-west4-b"])
+STEMS = st.sampled_from(["v5e-2x4-", "v5e-2x2-", "np", "np-", "np-1-", "system", "a-long-name-of-a-pool-that-trains-"])
+NUMBERS = st.sampled_from(["", "0", "1", "2", "3", "5", "10", "11", "01", "x"])
+KINDS = st.sampled_from(["slice", "slice", "slice", "host", "scaled", "minimum", "disk"])
+NODE_POOLS = st.lists(
+    st.tuples(STEMS, NUMBERS, ZONES, KINDS),
+    min_size=1,
+    max_size=8,
+    unique_by=lambda each: (each[0] + each[1]).strip("-"),
+)
+
+
+def multislice(wanted: list[tuple[str, str, str]]) -> dict[str, str]:
+    """Return the answers of the tutorial's cluster with node pools of these names, zones and kinds."""
+    answers = {file.name: json.loads(file.read_text(encoding="utf-8")) for file in (HERE / "multislice").glob("*.json")}
+    model = next(each for each in answers["node-pools.json"] if each["name"] == "nodepool1")
+    made = [each for each in answers["node-pools.json"] if each["name"] == "default-pool"]
+    for name, zone, kind in wanted:
+        node_pool = json.loads(json.dumps(model))
+        node_pool |= {"name": name, "selfLink": model["selfLink"].replace("nodepool1", name), "locations": [zone]}
+        if kind == "host":
+            node_pool["placementPolicy"]["tpuTopology"], node_pool["initialNodeCount"] = "2x2", 1
+        elif kind in ("scaled", "minimum"):
+            node_pool["autoscaling"] = {"enabled": True, "totalMaxNodeCount": 2}
+            node_pool["autoscaling"] |= {"totalMinNodeCount": 2} if kind == "minimum" else {}
+        elif kind == "disk":
+            node_pool["config"]["diskSizeGb"] = 200
+        made.append(node_pool)
+    return {name: json.dumps(answer) for name, answer in {**answers, "node-pools.json": made}.items()}
+
+
+@example([("v5e-2x4-", "1", "us-west4-a", "slice"), ("v5e-2x4-", "2", "us-west4-b", "slice")])
+@example([("v5e-2x4-", "1", "us-west4-a", "slice"), ("v5e-2x4-", "2", "us-west4-a", "disk")])
+@example([("v5e-2x4-", "1", "us-west4-a", "scaled"), ("v5e-2x4-", "2", "us-west4-a", "minimum")])
+@example([("v5e-2x4-", "1", "us-west4-a", "slice"), ("v5e-2x4-", "2", "us-west4-a", "scaled")])
+@given(NODE_POOLS)
+def test_no_node_pool_is_lost_moved_or_changed_whatever_its_name_is(drawn: list[tuple[str, str, str, str]]) -> None:
+    """Held to the answers: each node pool is planned once, by its name, in its zone and with its size."""
+    wanted = [((stem + number).strip("-"), zone, kind) for stem, number, zone, kind in drawn]
+    inventory = read_inventory(multislice(wanted), None, keeps_cluster=True)
+    evaluation = adopt_inventory(inventory, "multislice")[2]
+    assert [fault.line() for fault in evaluation.faults] == []
+    plan_of_fleet = evaluation.fleet_plan
+    assert isinstance(plan_of_fleet, FleetPlan)
+    planned = [each for pool in plan_of_fleet.pools for each in pool.node_pools]
+    sizes = {"slice": (2, 2), "disk": (2, 2), "host": (1, 1), "scaled": (0, 2), "minimum": (2, 2)}
+    assert sorted((each.name, each.zones, bounds(each)) for each in planned) == sorted(
+        (name, (zone,), sizes[kind]) for name, zone, kind in wanted
+    )
+    changes = [each.line() for each in first_update_changes(inventory, plan_of_fleet)]
+    assert [line for line in changes if line.startswith("node pool")] == []
+
+
+def test_slices_that_berth_makes_with_a_minimum_are_one_pool() -> None:
+    kinds = ("minimum", "scaled", "scaled")
+    texts = multislice([(f"v5e-2x4-{number}", "us-west4-a", kind) for number, kind in enumerate(kinds, 1)])
+    fleet = adopt_inventory(read_inventory(texts, None, keeps_cluster=True), "multislice")[1].fleet
+    assert {key: pool["slices"] for key, pool in fleet["pools"].items()} == {"v5e": {"min": 1, "max": 3}}
+
+
+def bounds(node_pool: NodePoolPlan) -> tuple[int, int]:
+    """Return the minimum and maximum of nodes of a planned node pool in one zone."""
+    if node_pool.nodes_per_zone is not None:
+        return node_pool.nodes_per_zone, node_pool.nodes_per_zone
+    limits = node_pool.total_nodes or node_pool.zone_nodes
+    assert limits is not None
+    return limits.min, limits.max
+
+
+def test_a_node_pool_that_no_pool_would_name_is_named_and_nothing_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where grouping loses a node pool; here it takes a gap for a count from 1."""
+
+    def count_from_one(node_pools: list[ApiObject]) -> list[NodePoolGroup]:
+        return [NodePoolGroup("v5e", node_pools, is_sliced=True)]
+
+    monkeypatch.setattr("berth.adopt.pools.slice_groups", count_from_one)
+    answers = multislice([("v5e-2x4-1", "us-west4-a", "slice"), ("v5e-2x4-3", "us-west4-a", "slice")])
+    for name, text in answers.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    result = CliRunner().invoke(app, ["adopt", "multislice", *answers, "--keep-cluster"])
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.splitlines() == [
+        "node pool v5e-2x4-3: no pool of the stack file would have this name, so `pulumi up` would create another "
+        "beside it; remove it from the answers, and it stays as it is without Berth"
+    ]
+    assert not list(folder.glob("*multislice*"))
