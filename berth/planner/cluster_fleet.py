@@ -44,7 +44,7 @@ def plan_machines(context: PlanningContext) -> ClusterMachines:
     reserved_machines = reservations.reserved_machines(context)
     classes = compute_classes.plan_classes(context)
     planned_pools = pools.derive_pools(context, classes)
-    demands = pools.reservation_demands(planned_pools)
+    demands = pools.reservation_demands(context, planned_pools)
     reservations.check_reservations(context, reserved_machines, demands)
     planned_flavors = flavors.plan_flavors(context, planned_pools)
     return ClusterMachines(

@@ -13,6 +13,7 @@ from berth.diagnostics import FieldPath, format_value
 from berth.names import is_compute_name
 from berth.plan.capacity import AggregatePlan, FutureReservationPlan, HeldPlan
 from berth.plan.gke import ReservationPlan
+from berth.plan.nodes import Bounds
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import reservation_machine
@@ -24,9 +25,9 @@ from berth.spec.machines.reservations import ReservationSpec
 
 
 class ReservationDemand(Struct, frozen=True):
-    """What one pool needs of a reservation: maximum machines, and whether they form slices of several hosts."""
+    """What one pool takes of a reservation, in machines or chips, and whether they form slices of several hosts."""
 
-    nodes: int
+    amount: Bounds
     multi_host: bool
 
 
@@ -39,7 +40,33 @@ def reserved_machines(context: PlanningContext) -> dict[str, Machine]:
     machines = {
         name: reservation_machine(context, name, spec) for name, spec in sorted(context.spec.reservations.items())
     }
-    return {name: machine for name, machine in machines.items() if machine}
+    return {name: machine for name, machine in machines.items() if machine and _has_amount(context, name, machine)}
+
+
+def _has_amount(context: PlanningContext, key: str, machine: Machine) -> bool:
+    """Report a reservation without a number of machines or chips, and one of chips that cannot be; return False."""
+    spec, path = context.spec.reservations[key], ("reservations", key)
+    code, name, message = "reservation-form", "chips", ""
+    if spec.chips is None and spec.count is None:
+        code, name, message = "missing-key", "count", "is missing; write count: 4"
+    elif spec.chips is not None and spec.count is not None:
+        message = f"'{spec.chips}' chips and {spec.count} machines are both set; remove chips or count"
+    elif spec.chips is not None and machine.generation is None:
+        message = f"'{spec.chips}' chips are of TPUs, and {machine.name} has none; write count, the number of machines"
+    elif spec.chips is not None and not is_existing(context, key):
+        if spec.future is None:
+            message = (
+                f"'{spec.chips}' chips are reserved by Google's sales or a future reservation, not by Berth; write "
+                "existing: true, or future"
+            )
+        elif machine.aggregate_type is None:
+            message = (
+                f"'{spec.chips}' chips cannot be requested, because Berth does not know how Google calls chips of "
+                f"{machine.generation}; write count, the number of machines"
+            )
+    if message:
+        context.reject("reservations", key, code, (*path, name), message)
+    return not message
 
 
 def reservation_name(context: PlanningContext, key: str) -> str | None:
@@ -84,7 +111,15 @@ def has_reservation(context: PlanningContext, pool: str, key: str | None) -> boo
 
 def declared_reservation(spec: ReservationSpec, key: str, machine: Machine) -> DeclaredReservation:
     """Convert a reservation to the input of the rules."""
-    return DeclaredReservation(name=key, machine=machine, zone=spec.zone, count=spec.count, local_ssds=spec.local_ssd)
+    return DeclaredReservation(
+        name=key,
+        machine=machine,
+        zone=spec.zone,
+        count=spec.chips or spec.count or 0,
+        of_chips=spec.chips is not None,
+        local_ssds=spec.local_ssd,
+        accept_overlap=spec.accept_overlap is not None,
+    )
 
 
 def check_reservations(
@@ -126,6 +161,8 @@ def _held_plan(context: PlanningContext, key: str, pools: tuple[str, ...]) -> He
         machine_type=spec.machine_type,
         zone=spec.zone,
         count=spec.count,
+        chips=spec.chips,
+        may_overlap=spec.accept_overlap is not None,
         pools=pools,
         start=future.start if future else None,
         end=future.end if future else None,
@@ -151,7 +188,7 @@ def _reservation_plan(context: PlanningContext, key: str, machine: Machine) -> R
         name=_declared_name(context, key),
         zone=spec.zone,
         machine_type=spec.machine_type,
-        count=spec.count,
+        count=spec.count or 0,
         gpu_type=machine.accelerator if gpus else None,
         gpu_count=machine.accelerators if gpus else 0,
         local_ssds=spec.local_ssd or 0,
@@ -190,7 +227,7 @@ def _future_plan(
         reservation_name=name,
         mode=spec.future.mode.upper(),
         machine_type=None if aggregate else spec.machine_type,
-        count=0 if aggregate else spec.count,
+        count=0 if aggregate else spec.count or 0,
         gpu_type=machine.accelerator if gpus else None,
         gpu_count=machine.accelerators if gpus else 0,
         local_ssds=spec.local_ssd or 0,
@@ -210,7 +247,7 @@ def _aggregate_plan(
     is_batch = not demands or any(demand.multi_host for demand in demands.values())
     return AggregatePlan(
         accelerator_type=f"projects/{context.project}/zones/{spec.zone}/acceleratorTypes/{machine.aggregate_type}",
-        accelerator_count=spec.count * machine.accelerators,
+        accelerator_count=spec.chips or (spec.count or 0) * machine.accelerators,
         vm_family=machine.aggregate_family,
         workload_type="BATCH" if is_batch else "SERVING",
     )
@@ -269,23 +306,22 @@ def _check_usage(
     context: PlanningContext, reservation: DeclaredReservation, demands: Mapping[str, ReservationDemand]
 ) -> None:
     """Report pools that need more than is reserved, and warn of reserved machines that no pool uses."""
-    requested = {pool: demand.nodes for pool, demand in demands.items()}
-    path = ("reservations", reservation.name, "count")
+    requested = {pool: demand.amount for pool, demand in demands.items()}
+    path, most = ("reservations", reservation.name), sum(amount.max for amount in requested.values())
     if violation := overuse_violation(reservation, requested):
-        context.problems.fault(violation.code, path, violation.message)
-    elif sum(requested.values()) < reservation.count and not any(
-        section == "pools" for section, _ in context.set_aside
-    ):
+        context.problems.add(violation.severity, violation.code, (*path, violation.key), violation.message)
+    elif most < reservation.count and not any(section == "pools" for section, _ in context.set_aside):
+        key = "chips" if reservation.of_chips else "count"
         message = (
-            f"'{reservation.count}' machines are reserved and paid for, "
-            f"but pools use at most {sum(requested.values())} of them; write a smaller count, or larger pools"
+            f"'{reservation.count}' {reservation.noun} are reserved and paid for, but pools use at most {most} of "
+            f"them; write a smaller {key}, or larger pools"
         )
-        context.problems.warning("reservation-unused", path, message)
+        context.problems.warning("reservation-unused", (*path, key), message)
 
 
 def _check_names(context: PlanningContext) -> None:
-    """Report reservations with the same name in a zone, and names that Google rejects."""
-    key_by_name: dict[tuple[str, str], str] = {}
+    """Report reservations that are one of Google's, but for blocks of it, and names that Google rejects."""
+    key_by_name: dict[tuple[str | None, ...], str] = {}
     for key, spec in sorted(context.spec.reservations.items()):
         name, path = _declared_name(context, key), ("reservations", key, "name")
         if not is_compute_name(name):
@@ -294,7 +330,13 @@ def _check_names(context: PlanningContext) -> None:
                 "reservation"
             )
             context.problems.fault("bad-stack-name", path, message)
-        first_key = key_by_name.setdefault((spec.zone, name), key)
+        first_key = key_by_name.setdefault((spec.zone, name, spec.project, spec.block, spec.sub_block), key)
         if first_key != key:
-            message = f"'{name}' is already the name of reservations.{first_key} in {spec.zone}; write another name"
+            remedy = (
+                f"write it once: name reservations.{first_key} in the pools, and remove this entry (chips instead of "
+                "count let several machine types use it)"
+                if is_existing(context, key) and is_existing(context, first_key)
+                else "write another name"
+            )
+            message = f"'{name}' is already the name of reservations.{first_key} in {spec.zone}; {remedy}"
             context.problems.fault("duplicate-name", path, message)
