@@ -118,7 +118,7 @@ def _reservation_entry(answer: ApiObject, of_queues: frozenset[str]) -> StackEnt
 
 def _why_left(answer: ApiObject) -> str:
     if isinstance(answer.get("aggregateReservation"), dict):
-        return "it holds chips that no pool names and of a family that Berth does not know; it stays as it is"
+        return "it holds chips of a family that Berth does not know, and no pool names it; it stays as it is"
     machine = value_at(answer, "specificReservation.instanceProperties.machineType")
     if machine_fields(mapping_at(answer, "specificReservation.instanceProperties")) is None:
         return f"'{machine}' has no accelerators that Berth knows; it stays as it is"
