@@ -134,7 +134,7 @@ def test_the_guard_allows_a_harmless_deployment(project: pathlib.Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "dev: safe: the preview loses nothing that is protected" in done.stdout
     request = (project / "asked").read_text(encoding="utf-8").splitlines()
-    assert request == ["preview --json --stack dev", "up --yes --skip-preview --continue-on-error --stack dev"]
+    assert request == ["preview --json --show-sames --stack dev", "up --yes --skip-preview --continue-on-error --stack dev"]
 
 
 def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) -> None:
@@ -143,7 +143,7 @@ def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) 
     assert done.returncode != 0
     assert "it is empty" in done.stderr
     assert "pulumi preview ended with 1\n" in done.stderr
-    assert (project / "asked").read_text(encoding="utf-8").splitlines() == ["preview --json --stack dev"]
+    assert (project / "asked").read_text(encoding="utf-8").splitlines() == ["preview --json --show-sames --stack dev"]
 
 
 @pytest.mark.parametrize(
