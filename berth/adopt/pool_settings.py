@@ -8,7 +8,7 @@ from typing import Any
 from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at, mapping_at, value_at
 from berth.adopt.labels import QUEUED, is_user_label
 from berth.catalog import DEFAULT_BOOT_DISK, Machine
-from berth.plan.capacity import workload_policy_name
+from berth.names import workload_policy_name
 
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 _CLUSTER_RANGE = "ipAllocationPolicy.clusterSecondaryRangeName"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from berth.names import MAX_COMPUTE_NAME, shorten
-
 
 class AggregatePlan(Struct, frozen=True, kw_only=True):
     """TPU chips reserved as a total, independent of machine types, as usual for v4, v5e and v5p.
@@ -86,11 +84,6 @@ class WorkloadPolicyPlan(Struct, frozen=True, kw_only=True):
     name: str
     region: str
     accelerator_topology: str
-
-
-def workload_policy_name(stack: str, key: str) -> str:
-    """Return the name in Compute Engine of a workload policy that Berth creates, by its key."""
-    return shorten(f"{stack}-{key}", MAX_COMPUTE_NAME)
 
 
 def reservation_path(

@@ -16,8 +16,6 @@ from berth.adopt.api_objects import (
     value_at,
 )
 from berth.catalog import Machine
-from berth.diagnostics import Severity
-from berth.rules.gke.zones import zone_violation
 
 
 def machine_fields(properties: ApiObject, *, of_a_queue: bool = False) -> StackEntry | None:
@@ -83,10 +81,10 @@ def accepted_zones(machine: Machine | None, zones: Sequence[str], region: str, *
     """Return `acceptZone` if Berth's table would refuse a zone, which has the machines."""
     if machine is None:
         return {}
-    violation = zone_violation(machine, zones, region, dws=dws)
-    is_known = set(zones) <= set(catalog.zone_table().regions.get(region, zones))
-    is_refused = violation is not None and violation.severity == Severity.FAULT
-    return {"acceptZone": True} if is_refused or not is_known else {}
+    listed = catalog.listed_zones(machine, dws=dws)
+    known = catalog.zone_table().regions.get(region, zones)
+    is_listed = listed is None or set(zones) <= set(listed.all)
+    return {} if is_listed and set(zones) <= set(known) else {"acceptZone": True}
 
 
 def shared_projects(answer: ApiObject) -> StackEntry:

@@ -9,9 +9,9 @@ from berth.names import MAX_NODE_POOL_NAME, is_gke_name, shorten
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware
-from berth.spec.amounts import slice_list
 from berth.spec.base import written_keys
 from berth.spec.machines.pools import PoolSpec
+from berth.spec.machines.slices import slice_list
 
 _FROM_ONE, _FROM_ZERO = "{n}", "{i}"
 """Placeholders of a slice's number, from 1 and from 0."""

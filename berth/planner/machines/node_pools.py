@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from berth import catalog
+from berth.names import workload_policy_name
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
-from berth.plan.capacity import WorkloadPolicyPlan, workload_policy_name
+from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.fleet import PoolPlan
 from berth.plan.gke import GpuPlan, NodePoolPlan
 from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, cast
 
 from berth.names import NODE_ACCOUNT
-from berth.spec.amounts import Bytes, CountField, SlicesField
+from berth.spec.amounts import Bytes, CountField
 from berth.spec.base import (
     ConfidentialType,
     DnsName,
@@ -22,6 +22,7 @@ from berth.spec.base import (
 from berth.spec.machines.capacity import Capacity, CapacityField
 from berth.spec.machines.node_system import NodeSystemSpec, SurgeSpec
 from berth.spec.machines.reservations import AcceleratorSpec, Reason
+from berth.spec.machines.slices import SlicesField
 from berth.spec.model import Field, check_model
 
 LabelKey = Annotated[
