@@ -30,6 +30,7 @@ def match_flavors(
         for flavor_object in inventory.objects_of_kind("ResourceFlavor")
     ]
     result: dict[str, list[AdoptedPool]] = {}
+    unselected: list[AdoptedPool] = []
     for pool in pools:
         selecting: list[tuple[int, int, str, ApiObject]] = []
         for name, spec in known:
@@ -43,12 +44,26 @@ def match_flavors(
                 selecting.append((len(labels), -len(foreign), name, spec))
         if not selecting:
             not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth creates one"))
+            if (other := next((each for each in unselected if _are_one_flavor(each, pool)), None)) is not None:
+                pool.entry["flavor"] = other.key
+            unselected.append(pool)
             continue
         _, _, name, spec = max(selecting, key=lambda each: each[:3])
         result.setdefault(name, []).append(pool)
         pool.entry |= {"flavor": name} if name != pool.key else {}
         pool.entry |= {"topologyAware": True} if spec.get("topologyName") else {}
     return result
+
+
+_FLAVOR_KEYS = ("topology", "capacity", "gpuSharing", "gpuPartition", "networking", "compactPlacement")
+"""Keys that pools of one flavor have in common."""
+
+
+def _are_one_flavor(pool: AdoptedPool, other: AdoptedPool) -> bool:
+    """Return whether the flavor of one pool would select the nodes of the other too, and may."""
+    labels, others = (each.entry.get("labels", {}).items() for each in (pool, other))
+    is_equal = all(pool.entry.get(key) == other.entry.get(key) for key in _FLAVOR_KEYS)
+    return is_equal and pool.machine.accelerator == other.machine.accelerator and (labels <= others or others <= labels)
 
 
 def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:

@@ -32,6 +32,10 @@ def adopt_command(
             "--keep-cluster", help="Adopt node pools, queues and teams; the cluster itself stays with its owner."
         ),
     ] = False,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", metavar="NAME", help="Accept that the first update replaces this resource."),
+    ] = None,
 ) -> None:
     """Write a stack file for an existing cluster.
 
@@ -48,14 +52,16 @@ def adopt_command(
     if errors := stack_name_errors(name):
         raise typer.BadParameter("; ".join(errors))
     try:
-        result = verb.adopt_cluster(name, files, folder, inside, keep_cluster=keep_cluster)
+        result = verb.adopt_cluster(name, files, folder, inside, keep_cluster=keep_cluster, accepted=accept or ())
+        for line in verb.change_lines(result):
+            typer.echo(printable(line))
         verb.write_adopted_files(result, folder)
-    except verb.LosesNodePools as error:
+    except verb.LosesResources as error:
         typer.echo("\n".join(map(printable, error.lines)), err=True)
         raise typer.Exit(EXIT_BLOCKED) from None
     except (verb.InvalidInventory, ProgramError, OSError) as error:
         exit_with_error(error)
-    for line in verb.adoption_lines(result):
+    for line in verb.written_lines(result):
         typer.echo(printable(line))
     if result.faults:
         typer.echo(
