@@ -16,9 +16,10 @@ from berth.adopt.kubernetes.server_defaults import without_defaults
 from berth.diff.fields import compare_fields
 from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.changes import InputComparison, compare_registrations
-from berth.diff.provider_inputs.effects import UpdateEffect, input_rules
+from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, is_within, without_indexes
 from berth.diff.values import format_change, format_on_one_line
 from berth.google.fleet import google_resources
+from berth.google.node_pool import CREATION_FIELDS
 from berth.manifests.fleet import all_manifests
 from berth.manifests.serving.webhooks import PATCH
 from berth.plan.fleet import FleetPlan
@@ -95,7 +96,7 @@ def would_replace(inventory: ClusterInventory, plan: FleetPlan, accepted: Collec
 
 
 def disturbed_pools(inventory: ClusterInventory, plan: FleetPlan) -> frozenset[str]:
-    """Return the pools with nodes that the first update would replace or recreate, and that are not `adopted` yet."""
+    """Return the pools with nodes that the first update would replace or recreate, unless they were `adopted`."""
     adopted = {pool.name for pool in plan.own_pools if any(each.adopted for each in pool.node_pools)}
     return frozenset(
         change.pool
@@ -104,6 +105,7 @@ def disturbed_pools(inventory: ClusterInventory, plan: FleetPlan) -> frozenset[s
         and change.pool is not None
         and change.pool not in adopted
         and change.effect.does.severity >= UpdateEffect.RECREATE.severity
+        and is_within(without_indexes(change.effect.input), (*CREATION_FIELDS, "nodeConfig.guestAccelerators"))
     )
 
 

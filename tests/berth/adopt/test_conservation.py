@@ -109,7 +109,7 @@ def test_zones_scaling_labels_and_taints_that_change_are_listed(folder: Path) ->
         "node pool l4: autoscaling.maxNodeCount 4 → –",
         "node pool l4: autoscaling.locationPolicy BALANCED → ANY",
         "node pool l4: autoscaling.totalMaxNodeCount – → 4",
-        "node pool l4: nodeConfig.labels[cloud.google.com/own] 1 → –",
+        "node pool l4: labels[cloud.google.com/own] 1 → –",
     ]
 
 
