@@ -47,7 +47,8 @@ def foreign_lines(text: str, display_path: str) -> list[Problem]:
     """
     lines = text.split("\n")
     plain = [*_plain_lines(lines)]
-    removed = _whole_diff(lines)
+    # A diff has an added line; no line of YAML begins so.
+    removed = any(line[:1] == "+" for line in lines)
     faults: list[tuple[int, int, str, str]] = []  # first line, last line, kind, message
     for number, (line, content) in enumerate(zip(lines, plain, strict=True), 1):
         found = next(
@@ -89,11 +90,6 @@ def _whole_blocks(faults: list[tuple[int, int, str, str]], plain: list[str]) -> 
             message = message.replace("LINES", _span(first, last))
             last = first
         yield first, last, kind, message
-
-
-def _whole_diff(lines: list[str]) -> bool:
-    """Return whether lines begin with the signs of a diff: one of them added, where no line of YAML begins so."""
-    return any(line[:1] == "+" for line in lines)
 
 
 _DIFF_LINE = {

@@ -51,16 +51,9 @@ def compute_class(plan: ComputeClassPlan) -> Manifest:
     spec |= _set_fields(
         activeMigration=None if plan.migrate_up is None else {"optimizeRulePriority": plan.migrate_up},
         autoscalingPolicy=_set_fields(consolidationDelayMinutes=plan.consolidation_minutes),
-        nodePoolConfig=_node_pools(plan),
+        nodePoolConfig=_set_fields(serviceAccount=plan.service_account, imageStreaming=_switch(plan.image_streaming)),
     )
     return _object(COMPUTE_CLASS_API, "ComputeClass", plan.name) | {"spec": spec}
-
-
-def _node_pools(plan: ComputeClassPlan) -> Manifest:
-    return _set_fields(
-        serviceAccount=plan.service_account,
-        imageStreaming=_switch(plan.image_streaming),
-    )
 
 
 def _priority(plan: ClassPriorityPlan) -> Manifest:

@@ -150,19 +150,15 @@ def find_machine(machine_type: str, accelerator: AcceleratorSpec | None, size: M
         raise HardwareError(("missing-key", "accelerator", message))
     known_machines = catalog.machines()
     if machine_type not in known_machines:
-        raise HardwareError(("unknown-machine", "machineType", _unknown_machine_message(machine_type)))
+        quoted_type = format_value(machine_type)
+        hint = did_you_mean(machine_type, known_machines) or "; the table of machines is in docs/hardware.md"
+        raise HardwareError(("unknown-machine", "machineType", f"no accelerator machine type '{quoted_type}'{hint}"))
     machine = known_machines[machine_type]
     if machine.status == "unsupported":
         message = f"'{machine_type}' is not supported: {machine.note.rstrip('.')}"
         raise HardwareError(("unknown-machine", "machineType", message))
     check_size(machine, size)
     return machine
-
-
-def _unknown_machine_message(machine_type: str) -> str:
-    quoted_type = format_value(machine_type)
-    hint = did_you_mean(machine_type, catalog.machines()) or "; the table of machines is in docs/hardware.md"
-    return f"no accelerator machine type '{quoted_type}'{hint}"
 
 
 def _machine_with_gpus(machine_type: str, accelerator: AcceleratorSpec) -> Machine:
