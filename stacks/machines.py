@@ -150,7 +150,9 @@ def _create_node_pools(
         (r.reservation_name, (r.zone,)): FutureReservation(f"{prefix}{r.key}", r, opts=opts, depends_on=enabled)
         for r in plan.future_reservations
     }
-    reservation_names = {place: made.reservation_name for place, made in (current | future).items()}
+    reservation_names: dict[tuple[str | None, tuple[str, ...]], pulumi.Output[str]] = {
+        place: made.reservation_name for place, made in (current | future).items()
+    }
     policies = {
         p.name: WorkloadPolicy(f"{prefix}{p.key}", p, opts=opts, depends_on=enabled) for p in plan.workload_policies
     }
