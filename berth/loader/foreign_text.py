@@ -134,10 +134,6 @@ def _header(line: str, content: str) -> str:
     return "this is a line of a diff, not of the file; remove it" if _DIFF_HEADER.match(line) else ""
 
 
-def _fence(line: str, content: str) -> str:
-    return "this is the fence of a code block in Markdown; remove the line" if re.match(r"\s*(```|~~~)", line) else ""
-
-
 def _ellipsis(line: str, content: str) -> str:
     return (
         f"'{line.strip()}' stands for lines that were left out; write them, or remove it"
@@ -177,7 +173,9 @@ def _assignment(line: str, content: str) -> str:
 
 _CHECKS: dict[str, Callable[[str, str], str]] = {
     "header": _header,
-    "fence": _fence,
+    "fence": lambda line, _: (
+        "this is the fence of a code block in Markdown; remove the line" if re.match(r"\s*(```|~~~)", line) else ""
+    ),
     "template": _template,
     "block": _block,
     "assignment": _assignment,

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from berth.names import berth_labels
@@ -96,8 +95,4 @@ def _switch(on: bool | None) -> Manifest:
 
 def _set_fields(**fields: object) -> Manifest:
     """Return the fields that are set, without None, empty lists and empty mappings, which GKE defaults."""
-    return {key: value for key, value in fields.items() if not _is_unset(value)}
-
-
-def _is_unset(value: object) -> bool:
-    return value is None or (isinstance(value, Mapping | list) and not value)
+    return {key: value for key, value in fields.items() if value not in (None, [], {})}

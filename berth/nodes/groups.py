@@ -60,7 +60,8 @@ def pool_nodes(plan: FleetPlan, pool: PoolPlan) -> tuple[NodeGroup, ...]:
 def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
     for source in node_sources(plan, pool):
         facts = node_facts(plan, source)
-        labels = predicted_labels(facts, _written_labels(source), described=source.maker == "described")
+        written = {**source.pool.node_labels, **(source.node_pool.labels if source.node_pool else {})}
+        labels = predicted_labels(facts, written, described=source.maker == "described")
         resources = node_resources(source, image_streaming=facts["image_streaming"] == "true")
         yield NodeGroup(
             pool=pool.name,
@@ -94,11 +95,6 @@ def _stated_levels(plan: FleetPlan, source: NodeSource, known: Mapping[str, str]
     topology = next((flavor.topology for flavor in plan.flavors if flavor.name == source.pool.flavor), None)
     levels = next((each.levels for each in plan.topologies if each.name == topology), ())
     return {level: _STATED for level in levels if level not in known}
-
-
-def _written_labels(source: NodeSource) -> dict[str, str]:
-    """Return the labels that the plan gives the nodes."""
-    return {**source.pool.node_labels, **(source.node_pool.labels if source.node_pool else {})}
 
 
 def _taints(source: NodeSource) -> tuple[Taint, ...]:

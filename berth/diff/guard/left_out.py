@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
-from berth.diff.guard.preview_steps import EnginePreview, PreviewStep
+from berth.diff.guard.preview_steps import EnginePreview
 from berth.resource import IN_WORKER
 
 _HIDDEN: Final = ("[secret]", "[unknown]", "04da6b54-80e4-46f7-96ec-b56ff0331ba9")
@@ -31,7 +31,11 @@ def left_out(preview: EnginePreview, objects: Iterable[Mapping[str, Any]], worke
     for step in preview.steps:
         inputs = step.inputs[1] or step.inputs[0]
         name = _name_of(inputs)
-        if name[0] not in _COMPARED or not step.type.startswith("kubernetes:") or _is_in(step, workers):
+        if (
+            name[0] not in _COMPARED
+            or not step.type.startswith("kubernetes:")
+            or step.name.partition(IN_WORKER)[0] in workers
+        ):
             continue
         seen.add(name)
         if step.op != "same":
@@ -44,10 +48,6 @@ def left_out(preview: EnginePreview, objects: Iterable[Mapping[str, Any]], worke
         # The namespace of an object may be an output that is not known yet: only objects without one are missed.
         for name in sorted(each for each in wanted.keys() - seen if not each[1]):
             yield f"it leaves out {_title(name)}; run it without --target and --exclude"
-
-
-def _is_in(step: PreviewStep, workers: Collection[str]) -> bool:
-    return step.name.partition(IN_WORKER)[0] in workers
 
 
 def _name_of(values: Mapping[str, Any]) -> ObjectName:
