@@ -190,7 +190,13 @@ def lost_settings(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[NotA
             continue
         resource = made[key]
         (registration,) = resource.registrations().values()
-        yield from _differences(what, kind, answer, resource.inputs(registration)[0])
+        inputs = resource.inputs(registration)[0]
+        yield from _differences(what, kind, answer, inputs)
+        stated, placed = mapping_at(answer, "placementPolicy"), mapping_at(inputs, "placementPolicy")
+        if stated and not placed:
+            before = f"placement {stated.get('type')} of {stated.get('tpuTopology', 'no topology')}"
+            text = f"{before} → none: one host needs none"
+            yield NotAdopted(what, text, Fate.CHANGED)
 
 
 def _differences(what: str, kind: str, answer: ApiObject, inputs: Any) -> Iterator[NotAdopted]:

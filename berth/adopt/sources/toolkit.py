@@ -159,6 +159,10 @@ def node_pools(module: str, settings: Mapping[str, Any], project: str, notes: li
     pool = _node_pool(settings, project)
     if unresolved is not None:
         pool["node_count"] = unresolved
+    initial = settings.get("initial_node_count")
+    if initial and "autoscaling" in pool:
+        text = f"initial_node_count: {initial} has no key; the autoscaler adds nodes when jobs need them"
+        notes.append(NotAdopted(f"module {module}", text))
     names = [name] if count == 1 else [f"{name}-{number}" for number in range(count)]
     if settings.get("host_maintenance_interval"):
         notes.append(NotAdopted(f"module {module}", "Berth has no key for the interval of host maintenance"))
