@@ -11,9 +11,11 @@ from msgspec import Struct, field
 
 from berth.adopt.api_objects import NotAdopted
 from berth.adopt.sources import toolkit
-from berth.adopt.sources.expressions import Names, Scope, evaluate, expand, unresolved_in
+from berth.adopt.sources.expressions import evaluate, expand
 from berth.adopt.sources.source_fleet import SourceFleet, UnusableSource, as_list
 from berth.adopt.sources.toolkit import CLUSTER, EXISTING_CLUSTER, NODE_POOL
+from berth.adopt.sources.toolkit_cluster import toolkit_cluster, toolkit_system_pools
+from berth.adopt.sources.unresolved import Names, Scope, unresolved_in
 from berth.diagnostics import did_you_mean, join_words
 from berth.yaml_loader import load_yaml
 
@@ -118,18 +120,20 @@ class _Reader:
         clusters = [each for each in self._modules if each.name in (CLUSTER, EXISTING_CLUSTER)]
         self._check_clusters(clusters)
         for module in self._modules:
-            if toolkit.is_read(module.name):
+            if toolkit.is_read_module(module.name):
                 self._expand(module)
-                self._scope[module.id] = toolkit.outputs(module.name, module.settings)
+                self._scope[module.id] = toolkit.module_outputs(module.name, module.settings)
             else:
-                self._notes.append(NotAdopted(f"module {module.id}", toolkit.says(module.name, module.source)))
+                self._notes.append(
+                    NotAdopted(f"module {module.id}", toolkit.instead_of_module(module.name, module.source))
+                )
                 self._scope[module.id] = Names(module.id, {})
         (cluster_module,) = clusters
-        cluster = toolkit.cluster(cluster_module.name, cluster_module.settings)
-        pools = toolkit.system_pools(cluster_module.name, cluster_module.settings, self._notes)
+        cluster = toolkit_cluster(cluster_module.name, cluster_module.settings)
+        pools = toolkit_system_pools(cluster_module.name, cluster_module.settings, self._notes)
         for module in self._modules:
             if module.name == NODE_POOL:
-                pools += toolkit.node_pools(module.id, module.settings, str(cluster["project"]), self._notes)
+                pools += toolkit.toolkit_node_pools(module.id, module.settings, str(cluster["project"]), self._notes)
         self._check_known(cluster, pools)
         keeps = cluster_module.name == EXISTING_CLUSTER
         return SourceFleet(f"blueprint {self._name}", cluster, pools, self._notes, keeps_cluster=keeps)
@@ -154,7 +158,7 @@ class _Reader:
     def _check_clusters(self, clusters: Sequence[Module]) -> None:
         what = f"{self._file}: error: blueprint {self._name}"
         if not clusters:
-            others = sorted({each.name for each in self._modules if toolkit.is_other(each.name)})
+            others = sorted({each.name for each in self._modules if toolkit.makes_other(each.name)})
             made = f" (its modules are {', '.join(others)})" if others else ""
             raise UnusableSource(
                 f"{what} makes no GKE cluster{made}: Slurm clusters and VMs have no place in a stack file; name a "
@@ -186,7 +190,7 @@ class _Reader:
 
     def _expand(self, module: Module) -> None:
         """Set a module's inputs in gcluster's order: its settings, outputs of modules it uses, variables, defaults."""
-        inputs = toolkit.inputs(module.name)
+        inputs = toolkit.module_inputs(module.name)
         settings: dict[str, Any] = {}
         for name, value in module.written.items():
             if name not in inputs:
@@ -199,11 +203,11 @@ class _Reader:
                 settings[name] = self._vars.get(name)
         settings |= {
             name: self._number(module, name, settings[name])
-            for name in toolkit.numbers(module.name)
+            for name in toolkit.number_inputs(module.name)
             if name in settings
         }
-        module.settings = {**toolkit.defaults(module.name), **settings}
-        toolkit.set_node_count(module.name, module.settings, given=settings)
+        module.settings = {**toolkit.module_defaults(module.name), **settings}
+        toolkit.set_slice_nodes(module.name, module.settings, given=settings)
 
     def _used(self, module: Module, inputs: Collection[str]) -> dict[str, Any]:
         """Return the inputs that a module has from the modules it uses: the first one's, and lists of all."""
@@ -213,7 +217,7 @@ class _Reader:
                 fault = f"module {module.id} uses '{used}', which is no module above it; write its id"
                 self._faults.append(f"{self._file}: error: {fault}")
                 continue
-            for name, value in toolkit.given_by(self._scope[used]).items():
+            for name, value in toolkit.given_outputs(self._scope[used]).items():
                 if name in inputs and name not in module.written:
                     result[name] = (
                         [*result.get(name, []), *value] if isinstance(value, list) else result.get(name, value)

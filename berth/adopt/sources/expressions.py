@@ -7,57 +7,19 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
-from msgspec import Struct
+from berth.adopt.sources.hcl_functions import FUNCTIONS, OPERATORS, hcl_number, hcl_text, negated
+from berth.adopt.sources.unresolved import Names, Scope, Unresolved, unresolved_in
 
-_MAX_ITEMS = 10_000
 _MAX_DEPTH = 60
-"""Maximum nesting of an expression, and of variables that refer to each other."""
+"""Maximum nesting of an expression."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][\w-]*)|(?P<string>\")"
     r"|(?P<operator>&&|\|\||==|!=|<=|>=|\[\*\]|\.\*|=>|\.\.\.|[-+*/%<>!?:.,()\[\]{}=\n]))"
 )
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "r": "\r"}
-
-
-class Unresolved(Struct, frozen=True):
-    """A value that the files do not say: what it depends on, as the file has it."""
-
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-class Names:
-    """Values by name, each evaluated when it is first read; one that needs itself is unresolved."""
-
-    def __init__(self, what: str, values: Mapping[str, Callable[[], Any]]) -> None:
-        self._what = what
-        self._values = values
-        self._known: dict[str, Any] = {}
-        self._open: list[str] = []
-
-    def get(self, name: str) -> Any:
-        """Return a value; Unresolved if there is none, or if it needs itself."""
-        if name in self._known:
-            return self._known[name]
-        if name not in self._values:
-            return Unresolved(f"{self._what}.{name}")
-        if name in self._open or len(self._open) > _MAX_DEPTH:
-            return Unresolved(f"{self._what}.{name}, which refers to itself")
-        self._open.append(name)
-        try:
-            self._known[name] = self._values[name]()
-        finally:
-            self._open.pop()
-        return self._known[name]
-
-
-Scope = Mapping[str, Any]
-"""The names that an expression may use: values, or `Names`."""
 
 
 def evaluate(text: str, scope: Scope) -> Any:
@@ -81,19 +43,7 @@ def expand(text: str, scope: Scope, opening: str = "${", closing: str = "}") -> 
     if len(parts) == 1:
         return parts[0]
     unresolved = next((each for each in parts if isinstance(each, Unresolved)), None)
-    return unresolved if unresolved is not None else "".join(map(_text, parts))
-
-
-def unresolved_in(value: Any) -> Iterator[Unresolved]:
-    """Yield every unresolved value in a nested one."""
-    if isinstance(value, Unresolved):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in cast("Mapping[str, Any]", value).values():
-            yield from unresolved_in(inner)
-    elif isinstance(value, list):
-        for inner in cast("list[Any]", value):
-            yield from unresolved_in(inner)
+    return unresolved if unresolved is not None else "".join(map(hcl_text, parts))
 
 
 class _SyntaxError(Exception):
@@ -144,114 +94,6 @@ def _closing_position(text: str, closing: str) -> int:
     raise _SyntaxError
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "" if value is None else str(value)
-
-
-def _number(value: Any) -> int | float:
-    if isinstance(value, bool) or value is None:
-        raise TypeError(value)
-    if isinstance(value, str):
-        return float(value) if "." in value else int(value)
-    return cast("int | float", value)
-
-
-def _flatten(values: Any) -> list[Any]:
-    result: list[Any] = []
-    for each in values:
-        result += _flatten(cast("list[Any]", each)) if isinstance(each, list) else [each]
-    return result
-
-
-def _coalesce(*values: Any) -> Any:
-    return next(each for each in values if each is not None and each != "")
-
-
-def _merged(*values: Any) -> dict[str, Any]:
-    return {key: value for each in values if each is not None for key, value in each.items()}
-
-
-def _concatenated(*lists: Any) -> list[Any]:
-    return [each for values in lists for each in values]
-
-
-def _looked_up(values: Any, key: Any, *default: Any) -> Any:
-    return values[key] if key in values or not default else default[0]
-
-
-def _numbers(*bounds: Any) -> list[int]:
-    numbers = range(*map(int, bounds))
-    if len(numbers) > _MAX_ITEMS:
-        raise ValueError
-    return list(numbers)
-
-
-def _negated(value: Any) -> Any:
-    return -_number(value)
-
-
-def _divided(left: Any, right: Any) -> int | float:
-    quotient = _number(left) / _number(right)
-    return int(quotient) if quotient == int(quotient) else quotient
-
-
-def _arithmetic(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda left, right: apply(_number(left), _number(right))
-
-
-_OPERATORS: Final[Sequence[Mapping[str, Callable[[Any, Any], Any]]]] = (
-    {"||": lambda left, right: left or right},
-    {"&&": lambda left, right: left and right},
-    {"==": operator.eq, "!=": operator.ne},
-    {"<=": _arithmetic(operator.le), ">=": _arithmetic(operator.ge), "<": _arithmetic(operator.lt),
-     ">": _arithmetic(operator.gt)},
-    {"+": _arithmetic(operator.add), "-": _arithmetic(operator.sub)},
-    {"*": _arithmetic(operator.mul), "/": _divided, "%": _arithmetic(operator.mod)},
-)  # fmt: skip
-"""Binary operators by precedence, the weakest first."""
-
-_OF_ONE: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "abs": lambda value: abs(_number(value)),
-    "ceil": lambda value: -int(-_number(value) // 1),
-    "compact": lambda values: [each for each in values if each not in (None, "")],
-    "distinct": lambda values: list(dict.fromkeys(values)),
-    "flatten": _flatten,
-    "floor": lambda value: int(_number(value) // 1),
-    "keys": lambda value: sorted(value),
-    "length": len,
-    "lower": str.lower,
-    "tolist": list,
-    "tomap": dict,
-    "tonumber": _number,
-    "toset": lambda values: sorted(set(values)),
-    "tostring": _text,
-    "trimspace": str.strip,
-    "upper": str.upper,
-    "values": lambda value: [value[key] for key in sorted(value)],
-}
-_OF_TWO: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "contains": lambda values, value: value in values,
-    "element": lambda values, index: values[int(index) % len(values)],
-    "join": lambda separator, values: str(separator).join(map(_text, values)),
-    "split": lambda separator, value: str(value).split(separator),
-    "zipmap": lambda keys, values: dict(zip(keys, values, strict=True)),
-}
-_OF_MANY: Final[Mapping[str, Callable[..., Any]]] = {
-    "coalesce": _coalesce,
-    "concat": _concatenated,
-    "lookup": _looked_up,
-    "max": max,
-    "merge": _merged,
-    "min": min,
-    "range": _numbers,
-    "replace": str.replace,
-}
-_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {**_OF_ONE, **_OF_TWO, **_OF_MANY}
-"""Functions of HCL whose result depends on their arguments alone."""
-
-
 class _Parser:
     """Reads and evaluates an expression at once: what it has read is known or Unresolved, so no tree is kept."""
 
@@ -279,18 +121,18 @@ class _Parser:
         return condition
 
     def _binary(self, level: int) -> Any:
-        if level == len(_OPERATORS):
+        if level == len(OPERATORS):
             return self._unary()
         value = self._binary(level + 1)
-        while (symbol := self._peek()) in _OPERATORS[level]:
+        while (symbol := self._peek()) in OPERATORS[level]:
             self._take(symbol)
             right = self._binary(level + 1)
             unresolved = next((each for each in (value, right) if isinstance(each, Unresolved)), None)
-            value = _OPERATORS[level][symbol](value, right) if unresolved is None else unresolved
+            value = OPERATORS[level][symbol](value, right) if unresolved is None else unresolved
         return value
 
     def _unary(self) -> Any:
-        for symbol, apply in (("!", operator.not_), ("-", _negated)):
+        for symbol, apply in (("!", operator.not_), ("-", negated)):
             if self._take(symbol):
                 value = self._unary()
                 return value if isinstance(value, Unresolved) else apply(value)
@@ -303,7 +145,7 @@ class _Parser:
             raise _SyntaxError
         if match["number"]:
             self._position = match.end()
-            return _number(match["number"]), match["number"]
+            return hcl_number(match["number"]), match["number"]
         if match["string"]:
             return self._string(match.end()), "text"
         if match["name"]:
@@ -331,14 +173,14 @@ class _Parser:
     def _call(self, name: str, arguments: list[Any]) -> Any:
         if name == "try":
             return next((each for each in arguments if not isinstance(each, Unresolved)), arguments[-1])
-        if name not in _FUNCTIONS:
+        if name not in FUNCTIONS:
             return Unresolved(f"{name}()")
         if name not in ("concat", "flatten", "merge", "length"):  # these keep what they are given
             for each in arguments:
                 for unresolved in unresolved_in(each):
                     return unresolved
         unresolved = next((each for each in arguments if isinstance(each, Unresolved)), None)
-        return _FUNCTIONS[name](*arguments) if unresolved is None else unresolved
+        return FUNCTIONS[name](*arguments) if unresolved is None else unresolved
 
     def _enclosed(self, symbol: str) -> Any:
         self._need(symbol)
@@ -370,7 +212,7 @@ class _Parser:
             if match is not None and match[1] != "for":
                 self._position, key = match.end(), match[1]
             else:
-                key = _text(self.expression())
+                key = hcl_text(self.expression())
             if not self._take("=") and not self._take(":"):
                 raise _SyntaxError
             result[key] = self.expression()
@@ -388,7 +230,7 @@ class _Parser:
                 key = self.expression()
                 self._need("]")
                 value = key if isinstance(key, Unresolved) else _selected(value, [key], path)
-                path = f"{path}[{_text(key)}]"
+                path = f"{path}[{hcl_text(key)}]"
             elif self._take("."):
                 key = self._step()
                 value, path = _selected(value, [key], path), f"{path}.{key}"

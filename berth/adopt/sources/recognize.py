@@ -7,13 +7,12 @@ from typing import Final
 
 from berth.adopt.sources.blueprint import read_blueprint
 from berth.adopt.sources.source_fleet import SourceFleet, UnusableSource
+from berth.adopt.sources.terraform import read_terraform
 from berth.adopt.sources.xpk import read_xpk
-
-MAX_SOURCE_BYTES: Final = 1 << 20
-"""Maximum size of a blueprint, a script or a file of HCL."""
 
 _READERS: Final[tuple[Callable[[Mapping[str, str], Mapping[str, str]], SourceFleet | None], ...]] = (
     read_blueprint,
+    read_terraform,
     read_xpk,
 )
 """Read all files if they are of one kind, else return None."""

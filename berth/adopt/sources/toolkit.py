@@ -10,28 +10,13 @@ from typing import Any, Final, cast
 
 from berth import catalog
 from berth.adopt.api_objects import NotAdopted
-from berth.adopt.sources.expressions import Names, Unresolved
-from berth.adopt.sources.source_fleet import SYSTEM, Resource, as_list, as_mapping
+from berth.adopt.sources.source_fleet import Resource, as_list, as_mapping
+from berth.adopt.sources.unresolved import Names, Unresolved
 from berth.yaml_loader import load_table
 
 CLUSTER, EXISTING_CLUSTER, NODE_POOL = "gke-cluster", "pre-existing-gke-cluster", "gke-node-pool"
 _DEFAULT_SYSCTLS: Final = {"net.ipv4.tcp_rmem": "4096 87380 16777216", "net.ipv4.tcp_wmem": "4096 16384 16777216"}
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
-_ADDONS = {
-    "enable_filestore_csi": "gcp_filestore_csi_driver_config",
-    "enable_gcsfuse_csi": "gcs_fuse_csi_driver_config",
-    "enable_parallelstore_csi": "parallelstore_csi_driver_config",
-    "enable_managed_lustre_csi": "lustre_csi_driver_config",
-}
-_HIDDEN: Final = {
-    "enable_ray_operator": "Berth installs no Ray operator in the cluster (the add-on RayOperator)",
-    "enable_ml_diagnostics": "Berth does not install ML Diagnostics",
-    "enable_pathways_for_tpus": "Berth installs no Pathways",
-    "enable_slice_controller": "Berth has no key for the slice controller",
-    "enable_k8s_beta_apis": "Berth has no key for beta APIs of Kubernetes",
-    "enable_fqdn_network_policy": "Berth has no key for network policies by domain",
-}
-"""Inputs of the cluster that have no key, and what to say if they are set."""
 
 
 @cache
@@ -39,34 +24,34 @@ def _table() -> Mapping[str, Any]:
     return load_table(pathlib.Path(__file__).with_name("toolkit_modules.yaml"))
 
 
-def is_read(name: str) -> bool:
+def is_read_module(name: str) -> bool:
     """Return whether the settings of a module are read."""
     return name in _table()["read"]
 
 
-def is_other(name: str) -> bool:
+def makes_other(name: str) -> bool:
     """Return whether a module makes something else than GKE clusters, such as Slurm or VMs."""
     return any(part in name for part in _table()["other"])
 
 
-def says(name: str, source: str) -> str:
+def instead_of_module(name: str, source: str) -> str:
     """Return what to do instead of a module that is not read."""
     known = _table()["says"].get(name)
     return f"{name}: {known}" if known else f"'{source}' is no module that Berth knows: what it makes is unknown"
 
 
-def inputs(name: str) -> Collection[str]:
+def module_inputs(name: str) -> Collection[str]:
     """Return the names of the inputs of a module that is read."""
     row = _table()["read"][name]
     return [*row["unset"], *row["defaults"]]
 
 
-def numbers(name: str) -> Collection[str]:
+def number_inputs(name: str) -> Collection[str]:
     """Return the names of the inputs whose value is a whole number."""
     return _table()["read"][name].get("numbers", ())
 
 
-def defaults(name: str) -> dict[str, Any]:
+def module_defaults(name: str) -> dict[str, Any]:
     """Return the inputs with a default."""
     return dict(_table()["read"][name]["defaults"])
 
@@ -74,7 +59,7 @@ def defaults(name: str) -> dict[str, Any]:
 # --- outputs ----------------------------------------------------------------------------------------------------------
 
 
-def outputs(name: str, settings: Mapping[str, Any]) -> Names:
+def module_outputs(name: str, settings: Mapping[str, Any]) -> Names:
     """Return the outputs of a module that other modules read, by name."""
     made: dict[str, Any] = {}
     if name == "resource-policy":
@@ -108,7 +93,7 @@ class _KnownNames(Names):
         return self._known
 
 
-def given_by(module: Any) -> Mapping[str, Any]:
+def given_outputs(module: Any) -> Mapping[str, Any]:
     """Return the outputs that a module gives to those that `use` it."""
     return module.all if isinstance(module, _KnownNames) else {}
 
@@ -130,7 +115,7 @@ def _placement(settings: Mapping[str, Any]) -> dict[str, Any]:
 # --- node pools -------------------------------------------------------------------------------------------------------
 
 
-def set_node_count(name: str, settings: dict[str, Any], given: Mapping[str, Any]) -> None:
+def set_slice_nodes(name: str, settings: dict[str, Any], given: Mapping[str, Any]) -> None:
     """Set the number of nodes of a TPU slice, which gcluster computes from its topology (hardware.go)."""
     machine = catalog.machines().get(str(settings.get("machine_type")))
     topology: Any = as_mapping(settings.get("placement_policy")).get("tpu_topology")
@@ -146,7 +131,9 @@ def set_node_count(name: str, settings: dict[str, Any], given: Mapping[str, Any]
         settings["static_node_count"] = chips // machine.accelerators
 
 
-def node_pools(module: str, settings: Mapping[str, Any], project: str, notes: list[NotAdopted]) -> list[Resource]:
+def toolkit_node_pools(
+    module: str, settings: Mapping[str, Any], project: str, notes: list[NotAdopted]
+) -> list[Resource]:
     """Return the node pools of a module `gke-node-pool`, as its Terraform makes them."""
     counts = [settings["num_node_pools"], settings["num_slices"]]
     unresolved = next((each for each in counts if isinstance(each, Unresolved)), None)
@@ -283,120 +270,3 @@ def _affinity(value: Any, project: str) -> Any:
     if isinstance(name, str) and name.startswith("projects/"):
         path = name
     return {"consume_reservation_type": affinity.get("consume_reservation_type"), "values": [path]}
-
-
-# --- the cluster ------------------------------------------------------------------------------------------------------
-
-
-def cluster(name: str, settings: Mapping[str, Any]) -> Resource:
-    """Return the cluster of a module `gke-cluster`, or the name and place of one that exists."""
-    project, region = (settings.get(key, Unresolved(f"vars.{key}")) for key in ("project_id", "region"))
-    if name == EXISTING_CLUSTER:
-        name = settings.get("cluster_name", Unresolved("vars.cluster_name"))
-        return {"name": name, "project": project, "location": region, "datapath_provider": "ADVANCED_DATAPATH"}
-    is_zonal = settings["cluster_availability_type"] == "ZONAL"
-    version = settings.get("min_master_version") or settings["version_prefix"]
-    multi = settings.get("enable_multi_networking")
-    multi = bool(settings["additional_networks"]) if multi is None else multi
-    advanced = settings.get("enable_dataplane_v2")
-    return {
-        "name": _cluster_name(settings),
-        "project": project,
-        "location": settings.get("zone", Unresolved("vars.zone")) if is_zonal else region,
-        "node_locations": settings.get("system_node_pool_zones"),
-        "current_master_version": str(version).rstrip(".") if not isinstance(version, Unresolved) else version,
-        "release_channel": {"channel": settings["release_channel"]},
-        "datapath_provider": "ADVANCED_DATAPATH" if (multi if advanced is None else advanced) else "LEGACY_DATAPATH",
-        "enable_multi_networking": multi,
-        "enable_shielded_nodes": settings["enable_shielded_nodes"],
-        "network": settings.get("network_id") if isinstance(settings.get("network_id"), str) else None,
-        "subnetwork": settings.get("subnetwork_self_link") if isinstance(settings.get("network_id"), str) else None,
-        "ip_allocation_policy": {
-            "cluster_secondary_range_name": settings["pods_ip_range_name"],
-            "services_secondary_range_name": settings["services_ip_range_name"],
-        },
-        "private_cluster_config": {
-            "enable_private_nodes": settings["enable_private_nodes"],
-            "enable_private_endpoint": settings["enable_private_endpoint"],
-            "master_ipv4_cidr_block": settings["master_ipv4_cidr_block"],
-        },
-        "control_plane_endpoints_config": {
-            "dns_endpoint_config": {"allow_external_traffic": settings["enable_external_dns_endpoint"]}
-        },
-        "master_authorized_networks_config": {
-            "cidr_blocks": settings["master_authorized_networks"],
-            "gcp_public_cidrs_access_enabled": settings["gcp_public_cidrs_access_enabled"],
-        },
-        "gateway_api_config": {"channel": "CHANNEL_STANDARD"} if settings["enable_inference_gateway"] is True else None,
-        "node_pool_defaults": {"node_config_defaults": {"gcfs_config": {"enabled": settings["enable_gcfs"]}}},
-        "addons_config": {block: {"enabled": settings[key]} for key, block in _ADDONS.items()},
-        "maintenance_policy": _maintenance(settings),
-        "cluster_autoscaling": None,
-    }
-
-
-def _cluster_name(settings: Mapping[str, Any]) -> Any:
-    deployment = settings.get("deployment_name", Unresolved("vars.deployment_name"))
-    suffix = settings["name_suffix"]
-    if settings["prefix_with_deployment_name"] is not True:
-        return suffix
-    return deployment if isinstance(deployment, Unresolved) or not suffix else f"{deployment}-{suffix}"
-
-
-def _maintenance(settings: Mapping[str, Any]) -> Resource:
-    """Return the window and the exclusions, in the spelling of the API, which keeps exclusions by name."""
-    exclusions: Resource = {
-        str(each.get("name")): {
-            "startTime": each.get("start_time"),
-            "endTime": each.get("end_time"),
-            "maintenanceExclusionOptions": {
-                "scope": each.get("exclusion_scope"),
-                "endTimeBehavior": each.get("exclusion_end_time_behavior"),
-            },
-        }
-        for each in map(as_mapping, as_list(settings["maintenance_exclusions"]))
-    }
-    window = {"start_time": settings["maintenance_start_time"]}
-    return {"window": {"daily_maintenance_window": window, "maintenanceExclusions": exclusions}}
-
-
-def system_pools(name: str, settings: Mapping[str, Any], notes: list[NotAdopted]) -> list[Resource]:
-    """Return the node pool for what has no accelerators, and note what of the cluster has no key."""
-    if name == EXISTING_CLUSTER:
-        return []
-    what = "the cluster"
-    notes += [NotAdopted(what, text) for key, text in _HIDDEN.items() if settings.get(key)]
-    if settings.get("cluster_autoscaling"):
-        notes.append(
-            NotAdopted(
-                what, "cluster_autoscaling (node auto-provisioning) is not read; write cluster.nodeAutoProvisioning"
-            )
-        )
-    if settings["system_node_pool_enabled"] is not True:
-        notes.append(
-            NotAdopted("node pool system", "the blueprint has none; Berth makes one for what has no accelerators")
-        )
-        return []
-    own_name = settings["system_node_pool_name"]
-    if own_name != SYSTEM:
-        notes.append(NotAdopted(f"node pool {own_name}", f"is called {SYSTEM} in Berth"))
-    if settings["system_node_pool_taints"]:
-        notes.append(NotAdopted("node pool system", "its taints have no key: pods of every owner may run there"))
-    size = settings["system_node_pool_node_count"]
-    return [
-        {
-            "name": SYSTEM,
-            "node_locations": settings.get("system_node_pool_zones"),
-            "autoscaling": {
-                "total_min_node_count": size["total_min_nodes"],
-                "total_max_node_count": size["total_max_nodes"],
-            }
-            if isinstance(size, Mapping)
-            else size,
-            "node_config": {
-                "machine_type": settings["system_node_pool_machine_type"],
-                "disk_size_gb": settings["system_node_pool_disk_size_gb"],
-                "disk_type": settings.get("system_node_pool_disk_type"),
-            },
-        }
-    ]

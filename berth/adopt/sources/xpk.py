@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any, Final
-
-from msgspec import Struct, field
+from typing import Final
 
 from berth import catalog
 from berth.adopt.api_objects import NotAdopted
-from berth.adopt.sources.command_lines import CommandLine, find_command, variables_in
+from berth.adopt.sources.command_lines import find_command, variables_in
 from berth.adopt.sources.source_fleet import SYSTEM, Resource, SourceFleet, UnusableSource
+from berth.adopt.sources.xpk_flags import XpkFlags, known_xpk_flags, read_xpk_flags
 from berth.adopt.sources.xpk_types import XpkType, xpk_types
 from berth.diagnostics import did_you_mean, join_words
-from berth.yaml_loader import load_table
 
 COMMAND: Final = re.compile(r"\bxpk(?:\.py)?[\"']?\s+cluster\s+(create(?:-pathways|-ray)?)(?=\s)")
 _CAPACITIES = ("on-demand", "spot", "flex", "reservation")
-_NUMBERS = ("num-slices", "num-nodes", "num-cubes", "default-pool-cpu-num-nodes", "autoprovisioning-max-chips",
-            "autoprovisioning-min-chips")  # fmt: skip
 _DRIVERS = {
     "enable-gcsfuse-csi-driver": "gcs_fuse_csi_driver_config",
     "enable-gcpfilestore-csi-driver": "gcp_filestore_csi_driver_config",
@@ -61,90 +55,14 @@ def read_xpk(files: Mapping[str, str], values: Mapping[str, str]) -> SourceFleet
         raise UnusableSource(f"{found[0][0]}: has an xpk command, which is read alone; leave out the other files")
     ((file, command),) = found
     place = f"{file}:{command.line}"
-    flags = _Flags(_read_flags(command, place), place, values, command.sub_command)
+    flags = XpkFlags(read_xpk_flags(command, place), place, values, command.sub_command)
     return _fleet(flags)
-
-
-class _Flags(Struct):
-    """The flags of a command by name; reading one that has no value adds to `missing`."""
-
-    given: Mapping[str, Any]
-    place: str
-    values: Mapping[str, str]
-    sub_command: str
-    missing: list[str] = field(default_factory=list[str])
-
-    def has(self, name: str) -> bool:
-        """Return whether the flag is given."""
-        return name in self.given
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """Return a flag's text; one that is needed and has none is missing, and then "" is returned."""
-        value = self.given.get(name, self.values.get(name, default))
-        if value is None:
-            self.missing.append(f"--{name} is not given; add --value {name}=…")
-            return ""
-        if names := variables_in(value):
-            self.missing += [f"--{name} is '{value}', and ${each} has no value; add --value {each}=…" for each in names]
-            return ""
-        return str(value)
-
-    def number(self, name: str, default: int) -> int:
-        """Return a flag's whole number."""
-        text = self.text(name, str(default))
-        if text.isdecimal() and len(text) < 7:
-            return int(text)
-        if text:
-            self.missing.append(f"--{name} is '{text}'; write a whole number")
-        return default
-
-
-@cache
-def _known_flags() -> Mapping[str, Mapping[str, str]]:
-    return load_table(pathlib.Path(__file__).with_name("xpk_flags.yaml"))
-
-
-def _read_flags(command: CommandLine, place: str) -> dict[str, Any]:
-    """Return the flags of a command. Raises UnusableSource with every one that xpk does not know."""
-    given: dict[str, Any] = {}
-    wrong: list[str] = []
-    words = list(command.words)
-    while words:
-        name, has_value, value = words.pop(0).partition("=")
-        flag = _full_name(name.removeprefix("--")) if name.startswith("--") else None
-        if flag is None:
-            hint = did_you_mean(name.removeprefix("--"), _known_flags()) if name.startswith("--") else ""
-            wrong.append(f"{place}: error: '{name}' is no flag of xpk cluster {command.sub_command}{hint}")
-            continue
-        takes = _known_flags()[flag]["takes"]
-        if takes == "nothing":
-            given[flag] = "true"
-        elif takes == "several":
-            more = [value] if has_value else []
-            while not has_value and words and not words[0].startswith("-"):
-                more.append(words.pop(0))
-            given[flag] = [*given.get(flag, []), *more]
-        elif has_value or (words and not words[0].startswith("--")):
-            given[flag] = value if has_value else words.pop(0)
-        else:
-            wrong.append(f"{place}: error: --{flag} has no value; write --{flag}=VALUE")
-    if wrong:
-        raise UnusableSource(*wrong)
-    return given
-
-
-def _full_name(name: str) -> str | None:
-    """Return the flag of a name or of its unambiguous beginning, as xpk's parser reads it."""
-    if name in _known_flags():
-        return name
-    begun = [each for each in _known_flags() if name and each.startswith(name)]
-    return begun[0] if len(begun) == 1 else None
 
 
 # --- the cluster ------------------------------------------------------------------------------------------------------
 
 
-def _fleet(flags: _Flags) -> SourceFleet:
+def _fleet(flags: XpkFlags) -> SourceFleet:
     if flags.has("adapt-from-ct"):
         raise UnusableSource(f"{flags.place}: --adapt-from-ct creates no cluster; give the blueprint that created it")
     name, project, zone = (flags.text(each) for each in ("cluster", "project", "zone"))
@@ -175,7 +93,7 @@ def _fleet(flags: _Flags) -> SourceFleet:
     return SourceFleet(f"xpk cluster {flags.sub_command}", cluster, pools, notes)
 
 
-def _capacity(flags: _Flags, notes: list[NotAdopted]) -> str:
+def _capacity(flags: XpkFlags, notes: list[NotAdopted]) -> str:
     given = [each for each in _CAPACITIES if flags.has(each)]
     if len(given) > 1:
         flags.missing.append(f"{join_words([f'--{each}' for each in given])} exclude each other; write one of them")
@@ -186,7 +104,7 @@ def _capacity(flags: _Flags, notes: list[NotAdopted]) -> str:
     return given[0] if given else "on-demand"
 
 
-def _cluster(flags: _Flags, name: str, project: str, zone: str) -> Resource:
+def _cluster(flags: XpkFlags, name: str, project: str, zone: str) -> Resource:
     is_private = any(flags.has(each) for each in _PRIVATE)
     closed = flags.has("enable-private-endpoint") or flags.has("private-endpoint-subnetwork")
     cluster: Resource = {
@@ -210,7 +128,7 @@ def _cluster(flags: _Flags, name: str, project: str, zone: str) -> Resource:
     return cluster
 
 
-def _system_pool(flags: _Flags, zone: str, kind: XpkType | None) -> Resource:
+def _system_pool(flags: XpkFlags, zone: str, kind: XpkType | None) -> Resource:
     machine = flags.text("default-pool-cpu-machine-type", "e2-standard-16")
     if flags.has("cluster-cpu-machine-type"):
         machine = flags.text("cluster-cpu-machine-type")
@@ -224,7 +142,7 @@ def _system_pool(flags: _Flags, zone: str, kind: XpkType | None) -> Resource:
     }
 
 
-def _pathways_pool(flags: _Flags, zone: str) -> Resource:
+def _pathways_pool(flags: XpkFlags, zone: str) -> Resource:
     return {
         "name": "cpu-np",
         "node_locations": [zone],
@@ -233,7 +151,7 @@ def _pathways_pool(flags: _Flags, zone: str) -> Resource:
     }
 
 
-def _autoprovisioning(flags: _Flags, kind: XpkType, zone: str, slices: int) -> Resource:
+def _autoprovisioning(flags: XpkFlags, kind: XpkType, zone: str, slices: int) -> Resource:
     """Return node auto-provisioning up to the accelerators of the node pools, unless a flag says how many."""
     machine = catalog.machines().get(kind.machine_type)
     of_a_node = machine.accelerators if machine is not None else kind.gpus
@@ -260,7 +178,7 @@ def _autoprovisioning(flags: _Flags, kind: XpkType, zone: str, slices: int) -> R
 
 
 def _node_pools(
-    flags: _Flags, kind: XpkType, cluster: str, zone: str, capacity: str, slices: int
+    flags: XpkFlags, kind: XpkType, cluster: str, zone: str, capacity: str, slices: int
 ) -> Iterator[Resource]:
     """Yield the node pools of accelerators: one of GPU nodes, or one for each slice (nodepool.py of xpk)."""
     reservations = flags.text("reservation").split(",") if capacity == "reservation" else []
@@ -280,7 +198,7 @@ def _node_pools(
         yield pool
 
 
-def _node_pool(flags: _Flags, kind: XpkType, zone: str) -> Resource:
+def _node_pool(flags: XpkFlags, kind: XpkType, zone: str) -> Resource:
     config: Resource = {"machine_type": kind.machine_type, "gvnic": {"enabled": True}}
     pool: Resource = {"node_locations": [zone], "node_config": config}
     if kind.kind == "tpu" and kind.hosts > 1:
@@ -296,7 +214,7 @@ def _node_pool(flags: _Flags, kind: XpkType, zone: str) -> Resource:
     return pool
 
 
-def _with_capacity(pool: Resource, flags: _Flags, kind: XpkType, capacity: str) -> Resource:
+def _with_capacity(pool: Resource, flags: XpkFlags, kind: XpkType, capacity: str) -> Resource:
     """Return the node pool with its count and capacity; flexible starts scale from zero."""
     nodes = flags.number("num-nodes", 2) if kind.kind == "gpu" else kind.hosts
     if capacity != "flex":
@@ -317,9 +235,9 @@ def _with_capacity(pool: Resource, flags: _Flags, kind: XpkType, capacity: str) 
 # --- what has no key --------------------------------------------------------------------------------------------------
 
 
-def _notes(flags: _Flags, cluster: Resource, pools: Sequence[Resource]) -> Iterator[NotAdopted]:
+def _notes(flags: XpkFlags, cluster: Resource, pools: Sequence[Resource]) -> Iterator[NotAdopted]:
     for name in flags.given:
-        if says := _known_flags()[name].get("says"):
+        if says := known_xpk_flags()[name].get("says"):
             yield NotAdopted(f"--{name}", says)
     if flags.sub_command == "create-ray":
         yield NotAdopted("create-ray", "Berth installs no Ray cluster; Ray jobs need the KubeRay operator")
@@ -334,7 +252,7 @@ def _notes(flags: _Flags, cluster: Resource, pools: Sequence[Resource]) -> Itera
 
 
 def _custom(
-    flags: _Flags, name: str, places: Mapping[str, tuple[str, ...]], resources: Callable[[], Sequence[Resource]]
+    flags: XpkFlags, name: str, places: Mapping[str, tuple[str, ...]], resources: Callable[[], Sequence[Resource]]
 ) -> Iterator[NotAdopted]:
     """Write gcloud's own flags where the provider has them; yield a note for each of the others."""
     text = str(flags.given.get(name, ""))
