@@ -12,7 +12,7 @@ from berth.lint.fleet import LintContext
 from berth.placement.kueue import ResourceFlavor, flavor_refusal
 from berth.placement.obstacles import AssignedPods, Reason
 from berth.placement.scheduler import unplaceable_reasons
-from berth.placement.topology import Leaf, assign_topology
+from berth.placement.topology import Leaf, assign_topology, topology_leaves
 from berth.plan.kueue import ClusterQueuePlan
 from berth.simulator.pending_reasons import PendingReason, find_pending_reason
 from berth.simulator.scheduler.flavor_assignment import has_only_topologies
@@ -156,7 +156,7 @@ def _topology_nodes(
     for name, flavor in _topology_flavors(context, trial):
         indices = [index for index, each in enumerate(trial.flavors) if each == name]
         sets = [trial.workload.job.pod_sets[index] for index in indices]
-        result = assign_topology(sets, flavor, context.node_classes)
+        result = assign_topology(sets, flavor, topology_leaves(context.node_classes, flavor, sets))
         if result.failure:
             return {}, (indices[result.failed], name, result.failure), []
         nodes |= dict(zip(indices, result.nodes, strict=True))
