@@ -159,13 +159,20 @@ def _topology_nodes(
         result = assign_topology(sets, flavor, topology_leaves(context.node_classes, flavor, sets))
         if result.failure:
             return {}, (indices[result.failed], name, result.failure), []
+        certain = [each.certain for each in context.node_classes]
+        near = assign_topology(sets, flavor, topology_leaves(certain, flavor, sets)).failure
         nodes |= dict(zip(indices, result.nodes, strict=True))
-        if result.is_uncertain:
+        if result.is_uncertain or near:
             message = (
                 f"whether the machines of flavor '{name}' are close enough for its topology request is not known: "
                 "Compute Engine tells where they are once they run"
             )
             path = ("metadata", "annotations")
+            if near:
+                message = (
+                    f"whether Kueue finds nodes of flavor '{name}' beside the kernel and the pods of the system is not "
+                    f"known: {near}"
+                )
             unknown.append(
                 Reason(pod_set=indices[0], path=path, code="placement-unknown", message=message, is_unknown=True)
             )

@@ -94,14 +94,17 @@ def _on_clear_nodes(demands: Sequence[Demand], others: Sequence[Demand], keys: C
         )
         rooms: dict[object, int] = defaultdict(int)
         for node in classes:
-            rooms[Bin(node, {}).domain(key)] += node.count * max(pods_per_node(d.pod_set, node) for d in demands)
+            most = max(pods_per_node(each.pod_set, node.certain) for each in demands)
+            rooms[Bin(node, {}).domain(key)] += node.count * most
         largest = sorted(rooms, key=lambda domain: -rooms[domain])[:taken]
         lost = {None, *largest}
         classes = [node for node in classes if Bin(node, {}).domain(key) not in lost]
-    left = {node: node for node in classes}
+    left = {node: node.certain for node in classes}
     if not wide:
         taken = sum(each.pod_set.count for each in others)
-        left = {node: _fewer(node, taken) for node in classes if min(node.count, node.group.pool_nodes.max) > taken}
+        left = {
+            node: _fewer(node.certain, taken) for node in classes if min(node.count, node.group.pool_nodes.max) > taken
+        }
     clear = [
         Demand(
             each.pod_set,
@@ -131,18 +134,15 @@ def _least_slots(demand: Demand, others: Iterable[Demand]) -> int:
     places = 0
     for members in _by_pool(demand.classes).values():
         count = min(members[0].group.pool_nodes.max, sum(node.count for node in members))
-        per_node = min(pods_per_node(demand.pod_set, node) for node in members)
+        per_node = min(pods_per_node(demand.pod_set, node.certain) for node in members)
         total, number, places = total + count * per_node, number + count, max(places, per_node)
     for resource, amount in _needs(demand.pod_set).items():
-        room = [node.amount(resource) or 0 for node in demand.classes if amount and node.amount(resource) is not None]
+        sizes = [(node.certain, node.certain.amount(resource)) for node in demand.classes]
+        left = [size - pods_per_node(demand.pod_set, node) * amount for node, size in sizes if size is not None]
         taken = [(each.count, used) for each in beside if (used := _needs(each).get(resource, 0))]
-        if not room or not taken or not places:
+        if not (left and taken and places and amount):
             continue
-        first = min(
-            (node.amount(resource) or 0) - pods_per_node(demand.pod_set, node) * amount + 1
-            for node in demand.classes
-            if node.amount(resource) is not None
-        )
+        first = min(left) + 1
         volume = sum(count * used for count, used in taken)
         if first <= amount:
             nodes_hit = min(number, sum(count for count, _ in taken), volume // first)
