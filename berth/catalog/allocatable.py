@@ -71,14 +71,14 @@ def node_allocatable(
     return Allocatable(cpu, int((Fraction(gib) - reserved) * 2**30 - _EVICTION_THRESHOLD))
 
 
-_SYSTEM_PODS: Final = Allocatable(cpu=500, memory=2**30)
+SYSTEM_PODS: Final = Allocatable(cpu=500, memory=2**30)
 """What Berth leaves to the system DaemonSets of a node: a choice, because GKE documents no sum of their requests."""
 
 
 def certain_allocatable(size: Allocatable, gib: float) -> Allocatable:
     """Return what is certainly left of a node's allocatable resources beside the kernel and the system's pods."""
     kernel = int(Fraction(gib) * _KERNEL_PART * 2**30) + _KERNEL_BYTES
-    return Allocatable(max(0, size.cpu - _SYSTEM_PODS.cpu), max(0, size.memory - kernel - _SYSTEM_PODS.memory))
+    return Allocatable(max(0, size.cpu - SYSTEM_PODS.cpu), max(0, size.memory - kernel - SYSTEM_PODS.memory))
 
 
 def _reserved(total: Fraction, tiers: tuple[tuple[int | None, Fraction], ...]) -> Fraction:

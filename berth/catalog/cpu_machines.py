@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import convert
 from msgspec.structs import replace
 
-from berth.catalog.allocatable import Allocatable, certain_allocatable, node_allocatable
+from berth.catalog.allocatable import SYSTEM_PODS, Allocatable, node_allocatable
 from berth.catalog.rows import Machine, Provisioning
 from berth.catalog.table import attachable_gpus
 from berth.yaml_loader import load_table
@@ -140,9 +140,9 @@ def memory_per_core(machine: Machine) -> int:
 
 
 def _room(vcpu: int, memory_gb: float, *, shared_core: bool) -> Allocatable:
-    """Return what jobs can certainly request on a node."""
-    size = node_allocatable(vcpu, memory_gb, shared_core=shared_core)
-    return certain_allocatable(size, memory_gb) if size is not None else Allocatable(0, 0)
+    """Return what jobs can request on a node, beside GKE's reservation and the system's pods."""
+    size = node_allocatable(vcpu, memory_gb, shared_core=shared_core) or SYSTEM_PODS
+    return Allocatable(max(0, size.cpu - SYSTEM_PODS.cpu), max(0, size.memory - SYSTEM_PODS.memory))
 
 
 @cache

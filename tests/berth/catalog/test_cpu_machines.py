@@ -58,7 +58,7 @@ def test_memory_is_what_the_price_of_a_machine_pays_for(name: str) -> None:
 
 @pytest.mark.parametrize("machine", cpu_machine_types().values(), ids=list(cpu_machine_types()))
 def test_cores_and_memory_fit_on_a_node_with_system_pods(machine: catalog.Machine) -> None:
-    """GKE's reservation, 0.5 core and 1 GiB for DaemonSets and the kernel's part, added up in another way."""
+    """The reservation of GKE's page, added up in another way; DaemonSets have at least 0.5 core and 1 GiB."""
     if machine.accelerators == 0:
         assert machine.vcpu == 1 or machine.shared_core
         return
@@ -71,8 +71,7 @@ def test_cores_and_memory_fit_on_a_node_with_system_pods(machine: catalog.Machin
     for upper, fraction in bounds:
         taken += max(0.0, min(machine.memory_gb, upper) - below) * fraction
         below = upper
-    kernel_mib = machine.memory_gb * 1024 / 64 + machine.memory_gb * 1024 * 0.004 + 128
-    free_mib = (machine.memory_gb - taken - 1) * 1024 - 100 - kernel_mib
+    free_mib = (machine.memory_gb - taken - 1) * 1024 - 100
     assert memory_per_core(machine) == math.floor(free_mib / machine.accelerators + 1e-9) * 2**20
 
 
