@@ -26,7 +26,6 @@ _UNCOUNTED: Final = frozenset(
     }
 )
 """Operations whose steps the engine does not list or count one by one: those of a replacement are in its `replace`."""
-_SHOWN: Final = 3
 
 
 class OtherStackError(Exception):
@@ -181,13 +180,10 @@ def _differing_counts(preview: EnginePreview) -> Iterator[str]:
             surplus -= difference
         elif difference:
             yield f"its summary counts {counts.get(op, 0)} × {op}, and its steps have {listed[op]}"
-    if preview.is_stream and listed["same"] != counts.get("same", 0):
-        yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
-    if listed["same"] > counts.get("same", 0):
-        yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
-
-
-def shorten(doubts: list[str]) -> list[str]:
-    """Return the first doubts, and how many more there are: one cause has often many."""
-    more = len(doubts) - _SHOWN
-    return doubts if more <= 1 else [*doubts[:_SHOWN], f"and {more} more reasons"]
+    if preview.is_stream or listed["same"] > counts.get("same", 0):
+        if listed["same"] != counts.get("same", 0):
+            yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
+    elif not preview.lists_all:
+        unlisted = pluralize(counts["same"] - listed["same"], "resource")
+        why = "so --target may have left out changes of them"
+        yield f"it does not list {unlisted} that it leaves as they are, {why}; run `pulumi preview --json --show-sames`"

@@ -41,7 +41,7 @@ def test_a_scenario_prints_its_table(table: pathlib.Path) -> None:
 
 def test_the_readme_shows_what_is_printed() -> None:
     table = (SCENARIOS / "multislice.txt").read_text(encoding="utf-8").split("\n\n")[0]
-    assert f"```\n{table}\n```" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"```\n{table}\n```" in (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 
 
 def test_every_scenario_has_a_table() -> None:
