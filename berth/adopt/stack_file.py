@@ -23,7 +23,7 @@ from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kept_cluster import kept_cluster_fleet
 from berth.adopt.pools import AdoptedPool, read_pools
 from berth.adopt.queues import match_flavors, nominal_quota, read_cohorts, read_priorities
-from berth.adopt.reservations import canonical_path, reservation_key
+from berth.adopt.reservations import reservation_key
 from berth.adopt.teams import platform_section, read_teams
 
 
@@ -45,12 +45,12 @@ def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
     set_queued_options(inventory, known)
 
     def reserve(path: str, zone: str, kind: str, count: int) -> str:
-        return reservation_key(canonical_path(path, inventory), zone, kind, count, reserved, stack)
+        return reservation_key(path, zone, kind, count, reserved, inventory, stack)
 
     classes = compute_class_section(inventory, made, reserve, not_adopted)
     sections: dict[str, object] = {
         "cluster": cluster_section(inventory, stack, not_adopted) if inventory.manages_cluster else {},
-        "reservations": {key: entry for key, (_, entry) in sorted(reserved.items())},
+        "reservations": {key: found.full_entry() for key, found in sorted(reserved.items())},
         "computeClasses": classes,
         "pools": {pool.key: _in_order(pool.entry) for pool in sorted(adopted_pools, key=lambda pool: pool.key)},
         "flavors": _oversubscribed_flavors(inventory, known),
