@@ -214,8 +214,8 @@ def _default_within(context: PlanningContext, request: QueueRequest, flavors: Co
         return "Never"
     message = (
         "all machines of this queue are queued: a job of higher priority preempts one that has waited for its "
-        "machines, which then waits for new ones; write withinClusterQueue: Never to let it finish, or LowerPriority to "
-        "accept it"
+        "machines, which then waits for new ones; write withinClusterQueue: Never to let it finish, or LowerPriority "
+        "to accept it"
     )
     context.problems.warning("preempts-after-wait", (*request.path, "preemption"), message)
     return "LowerPriority"
