@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import shutil
 import subprocess
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -31,6 +32,7 @@ def project(tmp_path: pathlib.Path, berth: str) -> pathlib.Path:
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     shutil.copytree(ROOT / "stacks" / "teams", tmp_path / "stacks" / "teams")
     write_script(tmp_path / "bin" / "berth", berth)
+    write_script(tmp_path / "bin" / "python", f'exec {sys.executable} "$@"')
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=tmp_path, check=True)
     commit_all(tmp_path)
     return tmp_path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pathlib
 import shutil
 import subprocess
-import sys
 import time
 
 import pytest
@@ -22,7 +21,6 @@ def change(project: pathlib.Path, unchanged: str) -> pathlib.Path:
     folder = project / "build" / "change"
     shutil.copytree(project, folder, ignore=shutil.ignore_patterns(".git", "build", unchanged))
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=folder, check=True)
-    write_script(project / "bin" / "python", f'exec {sys.executable} "$@"')
     write_script(project / "bin" / "pulumi", f"cat {unchanged}")
     return folder
 
