@@ -23,7 +23,7 @@ _CELL = 300
 _ROWS = 200
 """Maximum number of stacks in the table."""
 _TITLE = re.compile(r"(?:\*\*(?P<bold>.+?)\*\*|<details><summary>(?P<folded>.+?)</summary>)")
-_FIRST = ("Blocked", "Beside the fleet", "Refused", "Not available")
+_FIRST = ("Blocked", "Beside the fleet", "Refused", "Not available", "Found by policies")
 """How the titles of parts begin that a reader must see first, with the rights of administrators."""
 _LAST = ("Kubernetes objects", "Stack file and team files")
 """How the titles of parts begin that repeat in detail what others say."""
