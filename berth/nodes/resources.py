@@ -14,7 +14,6 @@ from berth.nodes.model import PODS
 from berth.nodes.sources import NodeSource
 
 _GIB = 2**30
-_DEFAULT_MAX_PODS = 110
 _SSD_GIB = 375
 """Size of a local SSD in GiB, unless the machine has others (Compute Engine docs: Local SSD)."""
 _HUGEPAGE_BYTES = {"hugepages-2Mi": 2 * 2**20, "hugepages-1Gi": _GIB}
@@ -37,7 +36,7 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
         vcpu,
         memory_gb,
         image_streaming=image_streaming,
-        max_pods=source.max_pods or _DEFAULT_MAX_PODS,
+        max_pods=pool.max_pods or catalog.DEFAULT_MAX_PODS,
         shared_core=machine is not None and machine.shared_core,
     )
     if size is None:
@@ -46,10 +45,10 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
     else:
         hugepages = _hugepages(source)
         known |= {"cpu": size.cpu, "memory": size.memory - sum(hugepages.values()), **hugepages}
-    if source.max_pods is None:
+    if pool.max_pods is None:
         unknown[PODS] = "the cluster chooses the maximum number of pods per node"
     else:
-        known[PODS] = source.max_pods
+        known[PODS] = pool.max_pods
     storage = _ephemeral_storage(source)
     if storage is None:
         unknown["ephemeral-storage"] = "the disks of these nodes are not in the stack file"

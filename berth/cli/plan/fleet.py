@@ -92,6 +92,7 @@ def _flavor(flavor: FlavorPlan) -> dict[str, Any]:
         "resource": flavor.resource,
         "capacity": bounds_as_json(flavor.capacity),
         "guaranteed": flavor.promised,
+        "pods": flavor.pods,
         "unit": flavor.unit,
         "oversubscription": flavor.oversubscription,
         "nodeLabels": dict(flavor.node_labels),
@@ -227,6 +228,7 @@ def _worker(worker: WorkerPlan) -> dict[str, Any]:
                 "name": flavor.name,
                 "capacity": {"min": flavor.capacity.min, "max": flavor.capacity.max},
                 "guaranteed": flavor.promised,
+        "pods": flavor.pods,
                 "largestJob": largest.get(flavor.name, 0),
             }
             for flavor in worker.plan.flavors
