@@ -23,10 +23,10 @@ class KubernetesObject(pulumi.CustomResource):
     """One Kubernetes object as in its manifest.
 
     `live` overrides values of the manifest with outputs of other resources, such as the name of a Namespace, which also
-    makes the object depend on them. The type token includes the apiVersion, so another version needs an alias. A change
-    of an immutable field replaces the object, deleting the old one first, because its name is fixed. Kueue does not
-    delete a flavor, topology or check that is in use, so replacing one never ends: such a change needs a new name
-    instead.
+    makes the object depend on them. `kueue` is the release of Kueue that serves it. The type token includes the
+    apiVersion, so another version needs an alias. A change of an immutable field replaces the object, deleting the old
+    one first, because its name is fixed. Kueue does not delete a flavor, topology or check that is in use, so replacing
+    one never ends: such a change needs a new name instead.
 
     A manifest whose kind ends in `Patch` sets its fields in an object that something else creates, by server-side
     apply; deleting it removes them there. The provider compares lists in a patch by position, with those of the whole
@@ -41,10 +41,11 @@ class KubernetesObject(pulumi.CustomResource):
         manifest: Mapping[str, Any],
         *,
         live: Mapping[str, Any] | None = None,
+        kueue: str | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         own = pulumi.ResourceOptions(version=_provider_version())
-        if fixed_fields := immutable_paths(manifest):
+        if fixed_fields := immutable_paths(manifest, kueue):
             own.replace_on_changes = fixed_fields
             own.delete_before_replace = True
         if is_patch(manifest):

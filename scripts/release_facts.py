@@ -212,6 +212,8 @@ def schema_facts(schema: Mapping[str, Any], path: str) -> Iterator[tuple[str, st
             yield "immutable", path, f"with {match[1]}"
         elif match := re.match(r"!has\(oldSelf\.(\w+)\) \|\| \(has\(self\.(\w+)\) [=&]", text):
             yield "immutable", f"{path}.{match[2]}", "once set" if match[1] == match[2] else f"with {match[1]}"
+        elif match := re.match(r"self == oldSelf \|\| \(self\[size\(self\) - 1\]\.\w+ == '([^']+)'", text):
+            yield "immutable", path, f"unless {match[1]} stays last"
     if "maxItems" in schema:
         yield "maxItems", path, str(schema["maxItems"])
     for name, inner in schema.get("properties", {}).items():

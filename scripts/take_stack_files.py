@@ -18,7 +18,7 @@ import yaml
 
 from berth.diagnostics import Problem, printable
 from berth.loader.document import parse
-from berth.loader.revisions import GitFile, RevisionNotFound, files_at, read_files
+from berth.loader.revisions import GitFile, RevisionNotFound, files_at, read_git_files
 from berth.loader.stack_text import CONFIG_KEYS
 from berth.loader.text_file import MAX_BYTES, decode_text
 
@@ -49,7 +49,7 @@ def take(root: Path, change: Path, stack: str) -> None:
     if not (root / name).is_file():
         raise Refused(f"{name} is not on the default branch; merge it, and Deploy previews it before it creates it")
     wanted = _wanted(files_at("HEAD", change), name)
-    texts = dict(zip(wanted, read_files([*wanted.values()], change), strict=True))
+    texts = dict(zip(wanted, read_git_files([*wanted.values()], change), strict=True))
     config = _config(_text(texts.pop(name), name), name)
     teams = {path: _team_text(data, path) for path, data in texts.items()}
     ours = yaml.safe_load((root / name).read_text(encoding="utf-8"))

@@ -167,10 +167,21 @@ def _flavors(connection: ClusterConnection, kueue: list[pulumi.Resource]) -> dic
     topologies = None
     if plan.topologies:
         topologies = Topologies(
-            f"{prefix}topologies", plan.topologies, opts=opts, served_by=kueue, cluster=cluster
+            f"{prefix}topologies",
+            plan.topologies,
+            opts=opts,
+            served_by=kueue,
+            cluster=cluster,
+            kueue=plan.kueue_release,
         ).objects
     return Flavors(
-        f"{prefix}flavors", plan.flavors, opts=opts, topologies=topologies, served_by=kueue, cluster=cluster
+        f"{prefix}flavors",
+        plan.flavors,
+        opts=opts,
+        topologies=topologies,
+        served_by=kueue,
+        cluster=cluster,
+        kueue=plan.kueue_release,
     ).objects
 
 

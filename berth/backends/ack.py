@@ -14,7 +14,7 @@ from berth.loader import StackFile
 from berth.plan.ack import AckFleetPlan
 from berth.plan.kueue import FlavorPlan
 from berth.planner.ack.fleet import plan_ack
-from berth.planner.left_out import left_out
+from berth.planner.left_out import left_out_paths
 from berth.spec.ack import AckFleetSpec
 from berth.spec.parse import parse_as
 from berth.validation.ack import validate_ack
@@ -57,7 +57,7 @@ class AckBackend(FleetBackend[AckFleetPlan]):
         planned = plan_ack(file.stack, parsed)
         if planned is None:
             return PlannedStack(None, parsed.problems)
-        paths = left_out(file.fleet, parsed.set_aside, None, set(planned.origins.values()))
+        paths = left_out_paths(file.fleet, parsed.set_aside, None, set(planned.origins.values()))
         return PlannedStack(
             planned.plan if parsed.has_frame else None,
             parsed.problems + planned.problems + validate_ack(planned),

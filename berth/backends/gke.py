@@ -15,7 +15,7 @@ from berth.loader import StackFile
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan
 from berth.planner import plan_fleet
-from berth.planner.left_out import left_out
+from berth.planner.left_out import left_out_paths
 from berth.spec.parse import parse_fleet
 from berth.validation import validate
 
@@ -52,7 +52,7 @@ class GkeBackend(FleetBackend[FleetPlan]):
         if planned is None:
             return PlannedStack(None, parsed.problems)
         pools = None if planned.plan.workers else [pool.name for pool in planned.plan.pools]
-        paths = left_out(file.fleet, parsed.set_aside, pools, set(planned.origins.values()))
+        paths = left_out_paths(file.fleet, parsed.set_aside, pools, set(planned.origins.values()))
         return PlannedStack(
             planned.plan if parsed.has_frame else None,
             parsed.problems + planned.problems + validate(planned) + old_tables(),

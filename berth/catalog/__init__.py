@@ -18,7 +18,7 @@ from berth.catalog.cpu_machines import (
     host_without_gpus,
     memory_per_core,
 )
-from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, minor_of, parse_version
+from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
@@ -96,6 +96,7 @@ __all__ = [
     "extended_resource",
     "fact_tables",
     "generations",
+    "gke_minor",
     "gpudirect",
     "host_without_gpus",
     "labels",
@@ -104,7 +105,6 @@ __all__ = [
     "machines",
     "memory_per_core",
     "mig_partitions",
-    "minor_of",
     "node_allocatable",
     "noun",
     "parse_version",

@@ -38,6 +38,6 @@ def compare_version(version: str, since: str) -> VersionOrder:
     return "unknown" if any(required[len(actual) :]) else "newer"
 
 
-def minor_of(version: str) -> str:
+def gke_minor(version: str) -> str:
     """The minor version: 1.34 of 1.34.1-gke.1829001. Raises InvalidVersionError."""
     return ".".join(map(str, parse_version(version)[:2]))

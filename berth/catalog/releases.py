@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from berth.catalog.gke_versions import compare_version, minor_of, parse_version
+from berth.catalog.gke_versions import compare_version, gke_minor, parse_version
 from berth.clock import as_of
 from berth.yaml_loader import load_table
 
@@ -39,7 +39,7 @@ class Releases(Struct, frozen=True, kw_only=True):
 
     def is_known(self, version: str) -> bool:
         """Whether the table has the minor of a version, or a newer one than that of a version before all of it."""
-        minor = minor_of(version)
+        minor = gke_minor(version)
         return minor in self.minors or minor in self.without_dates or compare_version(minor, self.newest) == "older"
 
 
@@ -57,7 +57,7 @@ def end_of_support(version: str, channel: str) -> date | None:
     That depends on the clock, so only warnings and the words of remedies may.
     """
     table = releases()
-    minor, oldest = minor_of(version), next(iter(table.minors))
+    minor, oldest = gke_minor(version), next(iter(table.minors))
     row = table.minors.get(oldest if compare_version(minor, oldest) == "older" else minor)
     if row is None:
         return None
@@ -67,6 +67,6 @@ def end_of_support(version: str, channel: str) -> date | None:
 
 def supported_minor(since: str, channel: str) -> str:
     """The oldest minor that has what came with the version `since`, and whose support goes on; without one, its own."""
-    first = parse_version(minor_of(since))
+    first = parse_version(gke_minor(since))
     later = (minor for minor in releases().minors if parse_version(minor) >= first)
-    return next((minor for minor in later if end_of_support(minor, channel) is None), minor_of(since))
+    return next((minor for minor in later if end_of_support(minor, channel) is None), gke_minor(since))

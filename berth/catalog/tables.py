@@ -16,14 +16,13 @@ from berth.yaml_loader import load_table
 class FactTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One table of facts. `name` is a phrase for messages, `file` is relative to the root of the repository.
 
-    The table was compared with its sources, `read`, on the day `as_of`, which holds for `life_days`.
+    The table was compared with its sources (`sources.yaml`) on the day `as_of`, which holds for `life_days`.
     """
 
     file: str
     name: str
     as_of: date
     life_days: int
-    read: tuple[str, ...]
 
     @property
     def good_until(self) -> date:

@@ -55,7 +55,7 @@ def guard_command(
 
     content = _read(preview, evaluation.stack)
     try:
-        result = judge(content, evaluation, project_name())
+        result = guard_report(content, evaluation, project_name())
     except PreviewFormatError as error:
         exit_with_error(error.line(STDIN if preview == "-" else preview, evaluation.stack))
     report = Note(list(guard_lines(result, evaluation.stack)))
@@ -75,7 +75,7 @@ def _read(preview: str, stack: str) -> bytes:
     return content
 
 
-def judge(content: bytes, evaluation: Evaluation, project: str | None) -> GuardReport:
+def guard_report(content: bytes, evaluation: Evaluation, project: str | None) -> GuardReport:
     """Return the answer to what `pulumi preview --json` printed for a stack without faults.
 
     Raises PreviewFormatError if the content is not a preview at all.

@@ -61,12 +61,14 @@ class ClusterObjects(Struct, frozen=True):
     """The objects of one cluster before and after a change, without those of teams and queues that are equal in both.
 
     `worker` is the worker that the cluster is, None for the fleet's own. `is_moved` if it becomes another cluster.
+    `kueue` is the release of Kueue after the change, if it is known.
     """
 
     worker: str | None
     before: Mapping[ObjectKey, Manifest]
     after: Mapping[ObjectKey, Manifest]
     is_moved: bool
+    kueue: str | None = None
 
 
 def render_clusters(
@@ -96,9 +98,8 @@ def _render_cluster(
         return ClusterObjects(worker, before, after, is_moved=True)
     # Without teams and queues that are equal in both, for speed.
     unchanged = _unchanged_names(old.teams, new.teams), _unchanged_names(old.cluster_queues, new.cluster_queues)
-    return ClusterObjects(
-        worker, _manifests_by_key(old, *unchanged), _manifests_by_key(new, *unchanged), is_moved=False
-    )
+    before, after = (_manifests_by_key(plan, *unchanged) for plan in (old, new))
+    return ClusterObjects(worker, before, after, is_moved=False, kueue=new.kueue_release)
 
 
 def compare_objects(old: FleetPlan, new: FleetPlan, clusters: Iterable[ClusterObjects]) -> tuple[ObjectChange, ...]:
@@ -108,7 +109,11 @@ def compare_objects(old: FleetPlan, new: FleetPlan, clusters: Iterable[ClusterOb
 
 def _compare_clusters(old: FleetPlan, new: FleetPlan, clusters: Iterable[ClusterObjects]) -> Iterator[ObjectChange]:
     for cluster in clusters:
-        changed = (moved_objects if cluster.is_moved else compare_manifests)(cluster.before, cluster.after)
+        changed = (
+            moved_objects(cluster.before, cluster.after)
+            if cluster.is_moved
+            else compare_manifests(cluster.before, cluster.after, cluster.kueue)
+        )
         if cluster.worker is None:
             yield from _with_protection(changed, old, new)
         else:
@@ -144,11 +149,11 @@ def moved_objects(
 
 
 def compare_manifests(
-    before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest]
+    before: Mapping[ObjectKey, Manifest], after: Mapping[ObjectKey, Manifest], kueue: str | None = None
 ) -> tuple[ObjectChange, ...]:
-    """Compare manifests by identity."""
+    """Compare manifests by identity. `kueue` is the release of Kueue that serves them after the change."""
     changed = [
-        _compare_object(key, before.get(key), manifest)
+        _compare_object(key, before.get(key), manifest, kueue)
         for key, manifest in after.items()
         if before.get(key) != manifest
     ]
@@ -189,13 +194,13 @@ def _object_key(manifest: Manifest, keys: Mapping[str, str]) -> ObjectKey:
     return kind, str(metadata.get("namespace", "")), str(metadata["name"]), keys.get(team, team)
 
 
-def _compare_object(key: ObjectKey, before: Manifest | None, after: Manifest) -> ObjectChange:
+def _compare_object(key: ObjectKey, before: Manifest | None, after: Manifest, kueue: str | None) -> ObjectChange:
     if before is None:
         return ObjectChange(*key[:3], ChangeKind.CREATED)
     fields = tuple(compare_fields(before, after))
     because = tuple(
         path
-        for path in immutable_fields(after)
+        for path in (*immutable.immutable_paths(after, kueue), *load_kinds().get(key[0], {}).get("provider", ()))
         if any(_contains(f.path, path) or _contains(path, f.path) for f in fields)
     )
     return ObjectChange(*key[:3], ChangeKind.REPLACED if because else ChangeKind.UPDATED, fields, because)
@@ -205,11 +210,6 @@ def _compare_object(key: ObjectKey, before: Manifest | None, after: Manifest) ->
 def load_kinds() -> Mapping[str, Mapping[str, Any]]:
     """Return kind → its row of kinds.yaml."""
     return load_table(_KIND_TABLE)
-
-
-def immutable_fields(manifest: Mapping[str, object]) -> list[str]:
-    """Return the fields of an object whose change replaces it, by request of the component or the provider."""
-    return [*immutable.immutable_paths(manifest), *load_kinds().get(str(manifest["kind"]), {}).get("provider", ())]
 
 
 def _contains(path: str, other: str) -> bool:

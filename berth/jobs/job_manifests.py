@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.jobs.derived_pods import read_derived
-from berth.jobs.kinds import KindRow, keys, kinds
+from berth.jobs.kinds import KindRow, kinds, path_keys
 from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults
 from berth.jobs.pod_set import EACH_CHILD, EACH_JOB, EACH_POD, PodSet
 from berth.jobs.pod_templates import TemplatePods, find, iterate_containers, read_template_pods, read_workload_count
@@ -172,7 +172,7 @@ def _read_job(
 def _at(manifest: SourceValue, path: str) -> SourceValue:
     """Return the mapping at a path; an empty one where nothing is written."""
     written = find(manifest, path)
-    return SourceValue({}, (*manifest.path, *keys(path)), manifest.problems) if written is None else written
+    return SourceValue({}, (*manifest.path, *path_keys(path)), manifest.problems) if written is None else written
 
 
 def _read_name(manifest: SourceValue, fields: dict[str, SourceValue]) -> str | None:

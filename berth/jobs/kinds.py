@@ -105,6 +105,6 @@ def kinds() -> Mapping[str, KindRow]:
     return msgspec.convert(rows, dict[str, KindRow])
 
 
-def keys(path: str) -> tuple[str, ...]:
+def path_keys(path: str) -> tuple[str, ...]:
     """Return the keys of a path such as `spec.template`; none of the empty path."""
     return tuple(path.split(".")) if path else ()

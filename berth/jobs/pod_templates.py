@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct, field
 
 from berth.diagnostics import did_you_mean
-from berth.jobs.kinds import Condition, PodsRow, keys
+from berth.jobs.kinds import Condition, PodsRow, path_keys
 from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.manifests.workloads.values import as_list, as_mapping
 
@@ -49,7 +49,7 @@ def read_template_pods(job: SourceValue, rows: tuple[PodsRow, ...]) -> list[Temp
 
 def find(source: SourceValue, path: str) -> SourceValue | None:
     """Return the value at a path, or None."""
-    for key in keys(path):
+    for key in path_keys(path):
         value = as_mapping(source.value).get(key)
         if value is None:
             return None
@@ -60,7 +60,7 @@ def find(source: SourceValue, path: str) -> SourceValue | None:
 def require(source: SourceValue, path: str) -> SourceValue | None:
     """Return the value at a path; None after the fault that a part of it is missing or not a mapping."""
     noun = "a Kubernetes object"
-    for key in keys(path):
+    for key in path_keys(path):
         fields = source.mapping(noun)
         if fields is None:
             return None
@@ -146,7 +146,7 @@ def _read_template(job: SourceValue, item: SourceValue, row: PodsRow) -> SourceV
 
 
 def _at(source: SourceValue, path: str, value: object) -> SourceValue:
-    return SourceValue(value, (*source.path, *keys(path)), source.problems)
+    return SourceValue(value, (*source.path, *path_keys(path)), source.problems)
 
 
 def _with_containers(template: SourceValue, added: list[dict[str, object]]) -> SourceValue:
@@ -162,7 +162,7 @@ def _with_containers(template: SourceValue, added: list[dict[str, object]]) -> S
 
 
 def _holds(job: SourceValue, condition: Condition) -> bool:
-    value = get_nested(job.value, *keys(condition.at))
+    value = get_nested(job.value, *path_keys(condition.at))
     return (condition.default if value is None else value) in condition.values
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.jobs.job_manifests import JobManifest
-from berth.jobs.kinds import RefusedSetting, keys
+from berth.jobs.kinds import RefusedSetting, path_keys
 from berth.jobs.pod_groups import POD_GROUP_SIZE, group_name
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pod_templates import find
@@ -104,12 +104,13 @@ def check_refusals(job: SubmittedJob) -> None:
         if row.elastic and may_be_elastic and job.job.annotations.get(row.elastic) == "true":
             continue
         for item in _items(job.job.source, row):
-            written = get_nested(item.value, *keys(row.at))
+            written = get_nested(item.value, *path_keys(row.at))
             value = row.default if written is None else written
             if value in row.values:
-                source = SourceValue(value, (*item.path, *keys(row.at)), item.problems)
+                source = SourceValue(value, (*item.path, *path_keys(row.at)), item.problems)
                 source.fault(
-                    "refused", f"{row.by} refuses {keys(row.at)[-1]} {describe_value(value)}: {row.why}; {row.remedy}"
+                    "refused",
+                    f"{row.by} refuses {path_keys(row.at)[-1]} {describe_value(value)}: {row.why}; {row.remedy}",
                 )
 
 

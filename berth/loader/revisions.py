@@ -44,7 +44,7 @@ def yaml_checkout(revision: str, root: pathlib.Path) -> Generator[pathlib.Path]:
         files = {
             path: file for path, file in files_at(commit, root).items() if path.endswith(_YAML) and file.is_ordinary
         }
-        for path, text in zip(files, read_files([*files.values()], root), strict=True):
+        for path, text in zip(files, read_git_files([*files.values()], root), strict=True):
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text)
@@ -102,7 +102,7 @@ def _commit(revision: str, root: pathlib.Path) -> str:
     return result.stdout.decode().strip()
 
 
-def read_files(files: Sequence[GitFile], root: pathlib.Path) -> Iterator[bytes]:
+def read_git_files(files: Sequence[GitFile], root: pathlib.Path) -> Iterator[bytes]:
     """Yield the contents of files in the given order, read by one process."""
     names = "".join(f"{file.object_name}\n" for file in files)
     output = _git(["cat-file", "--batch"], root, stdin=names.encode(), check=True).stdout

@@ -93,17 +93,17 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
             rules=tuple(jobs.SERVICE_RULES),
             in_shared=False,
         ),
-        control.policy(kinds),
-        deletion.policy(kinds),
+        control.control_policy(kinds),
+        deletion.deletion_policy(kinds),
         deletion.WORKLOADS,
-        grace.policy(kinds),
-        reserved.policy(kinds, plan.accelerators),
-        affinity.policy(kinds, plan.accelerators),
-        growth.policy(kinds, elastic=plan.elastic),
-        volumes.policy(kinds),
+        grace.grace_policy(kinds),
+        reserved.reserved_policy(kinds, plan.accelerators),
+        affinity.affinity_policy(kinds, plan.accelerators),
+        growth.growth_policy(kinds, elastic=plan.elastic),
+        volumes.volumes_policy(kinds),
     ]
     if plan.has_shared_queues:
-        made.append(shared_queues.policy(kinds))
+        made.append(shared_queues.shared_queue_policy(kinds))
     if plan.serving:
         made.append(
             AdmissionPolicy(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from berth import catalog
 from berth.nodes.cluster import device_classes_of, runtime_classes, storage_drivers
 from berth.nodes.facts import node_facts
-from berth.nodes.labels import labels_of
+from berth.nodes.labels import node_labels
 from berth.nodes.model import FleetNodes, NodeGroup
 from berth.nodes.resources import node_resources
 from berth.nodes.sources import NodeSource, node_sources
@@ -60,7 +60,7 @@ def pool_nodes(plan: FleetPlan, pool: PoolPlan) -> tuple[NodeGroup, ...]:
 def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
     for source in node_sources(plan, pool):
         facts = node_facts(plan, source)
-        labels = labels_of(facts, _written_labels(source), described=source.maker == "described")
+        labels = node_labels(facts, _written_labels(source), described=source.maker == "described")
         resources = node_resources(source, image_streaming=facts["image_streaming"] == "true")
         yield NodeGroup(
             pool=pool.name,

@@ -122,6 +122,11 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     manager_access: WorkerAccessPlan | None = None
 
     @property
+    def kueue_release(self) -> str | None:
+        """The release of Kueue that the stack installs; None for an existing Kueue."""
+        return next((chart.version for chart in self.charts if chart.name == "kueue"), None)
+
+    @property
     def own_pools(self) -> tuple[PoolPlan, ...]:
         """Pools of this cluster, without those of workers."""
         return tuple(pool for pool in self.pools if pool.worker is None)

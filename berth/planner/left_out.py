@@ -9,7 +9,7 @@ from berth.diagnostics import FieldPath
 from berth.spec.parse import SpecPart
 
 
-def left_out(
+def left_out_paths(
     fleet: object, set_aside: Collection[SpecPart], pools: Collection[str] | None, queues: Collection[FieldPath]
 ) -> tuple[FieldPath, ...]:
     """Return the paths of written sections, entries and queues that a plan does not have, in the order of the file.

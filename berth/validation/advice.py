@@ -87,7 +87,7 @@ def _warn_no_reclaim(claims: QuotaClaims[FleetQuotas], queue_claims: list[QuotaC
 def warn_known_holes(claims: FleetQuotaClaims, problems: Problems) -> None:
     """Report known holes of the stack's Kueue that its teams can use, in one warning."""
     plan = claims.plan
-    version = next((chart.version for chart in plan.charts if chart.name == "kueue"), None)
+    version = plan.kueue_release
     if version is not None and plan.teams and (message := describe_open_holes(version, plan)):
         problems.warning("known-hole", ("kueue", "version"), message)
 

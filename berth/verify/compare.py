@@ -8,7 +8,7 @@ from berth.plan.fleet import FleetPlan
 from berth.verify.answers import KINDS, LiveObjects
 from berth.verify.findings import Learned, LiveDifference, Verification
 from berth.verify.nodes import NodeComparison
-from berth.verify.objects import object_differences, offer_findings, other_objects, predicted_objects
+from berth.verify.objects import live_differences, offer_findings, other_objects, predicted_objects
 
 
 def verify_cluster(plan: FleetPlan, live: LiveObjects) -> Verification:
@@ -24,7 +24,7 @@ def verify_cluster(plan: FleetPlan, live: LiveObjects) -> Verification:
     return Verification(
         differences=(
             *(comparison.differences() if has_nodes else ()),
-            *object_differences(plan, live),
+            *live_differences(plan, live),
             *(each for each in offers if isinstance(each, LiveDifference)),
         ),
         learned=(*comparison.learned(), *(each for each in offers if isinstance(each, Learned))),

@@ -23,7 +23,7 @@ _ABSENT: Final = "no such object"
 _Path = tuple[str | int, ...]
 
 
-def object_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[LiveDifference]:
+def live_differences(plan: FleetPlan, live: LiveObjects) -> Iterator[LiveDifference]:
     """Yield how the flavors, queues, cohorts, topologies and priorities of a cluster differ from the plan's."""
     for kind, predicted in predicted_objects(plan).items():
         there = live.of_kind(kind)

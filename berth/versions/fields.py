@@ -33,7 +33,9 @@ class CrdChange(Struct, frozen=True):
             return f"{self.kind} {self.path} takes at most {self.after} items ({self.before} before)"
         if self.after == ABSENT:
             return f"{self.kind} {self.path} becomes mutable ({_when(self.before)} before)"
-        return f"{self.kind} {self.path} becomes {_when(self.after)}"
+        if self.before == ABSENT:
+            return f"{self.kind} {self.path} becomes {_when(self.after)}"
+        return f"{self.kind} {self.path} is {_when(self.after)} ({_when(self.before)} before)"
 
 
 def _when(value: str) -> str:

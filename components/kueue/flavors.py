@@ -21,7 +21,8 @@ class Flavors(pulumi.ComponentResource):
 
     With arguments, also the topologies and admission checks that the flavors need; `checks` are the latter by name. A
     fleet passes the plans of its flavors instead, and `topologies` by name. A flavor depends on Kueue and on its
-    topology, which Kueue deletes only after it.
+    topology, which Kueue deletes only after it. `kueue` is the release of Kueue, if it is known: from 0.20 on, labels
+    and tolerations of a flavor with a topology can change.
     """
 
     objects: dict[str, KubernetesObject]
@@ -34,6 +35,7 @@ class Flavors(pulumi.ComponentResource):
         topologies: Mapping[str, pulumi.Resource] | None = None,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
+        kueue: str | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Flavors", name, None, opts)
@@ -47,7 +49,7 @@ class Flavors(pulumi.ComponentResource):
             plans = part.flavors
             if part.topologies:
                 topologies = Topologies(
-                    f"{name}-topologies", part.topologies, served_by=served_by, cluster=cluster, opts=below
+                    f"{name}-topologies", part.topologies, served_by=served_by, cluster=cluster, kueue=kueue, opts=below
                 ).objects
             if part.admission_checks:
                 self.checks = AdmissionChecks(
@@ -63,5 +65,7 @@ class Flavors(pulumi.ComponentResource):
         for flavor in plans:
             own_topology = [topology for key, topology in (topologies or {}).items() if key == flavor.topology]
             options = cluster_options(self, cluster=cluster, served_by=[*served_by, *own_topology])
-            self.objects[flavor.name] = KubernetesObject(f"{name}-{flavor.name}", resource_flavor(flavor), opts=options)
+            self.objects[flavor.name] = KubernetesObject(
+                f"{name}-{flavor.name}", resource_flavor(flavor), kueue=kueue, opts=options
+            )
         self.register_outputs({"flavors": [flavor.name for flavor in plans]})

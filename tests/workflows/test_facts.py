@@ -26,14 +26,18 @@ def script(name: str) -> ModuleType:
 
 facts, dates = script("facts"), script("dates")
 TABLE = """
-zones: {file: zones.yaml, name: Zones, as_of: 2026-01-10, life_days: 30, read: [page one, page two]}
-versions: {file: versions.yaml, name: Versions, as_of: 2026-01-01, life_days: 365, read: [notes]}
+zones: {file: zones.yaml, name: Zones, as_of: 2026-01-10, life_days: 30}
+versions: {file: versions.yaml, name: Versions, as_of: 2026-01-01, life_days: 365}
+"""
+SOURCES = """
+zones: {sources: {one: {read: page one}, two: {read: page two}}}
+versions: {sources: {notes: {read: notes}}}
 """
 
 
 @pytest.mark.parametrize(("day", "old"), [("2026-02-08", 0), ("2026-02-09", 0), ("2026-02-10", 1), ("2027-02-01", 2)])
 def test_a_table_is_old_on_the_day_after_its_life(day: str, old: int) -> None:
-    lines = [*facts.old_tables(TABLE, date.fromisoformat(day))]
+    lines = [*facts.old_tables(TABLE, SOURCES, date.fromisoformat(day))]
     assert len(lines) == old
     if old == 1:
         assert lines == ["zones.yaml: of 2026-01-10, 31 days old, good for 30; read again: page one; page two"]
@@ -41,10 +45,10 @@ def test_a_table_is_old_on_the_day_after_its_life(day: str, old: int) -> None:
 
 def test_the_script_and_the_warning_agree_on_every_table() -> None:
     """On the last day of a table's life, and on the day after it."""
-    text = facts.TABLES.read_text(encoding="utf-8")
+    texts = facts.read_catalog()
     for table in fact_tables().values():
-        files = [line.partition(":")[0] for line in facts.old_tables(text, table.good_until)]
-        later = [line.partition(":")[0] for line in facts.old_tables(text, table.good_until + timedelta(days=1))]
+        files = [line.partition(":")[0] for line in facts.old_tables(*texts, table.good_until)]
+        later = [line.partition(":")[0] for line in facts.old_tables(*texts, table.good_until + timedelta(days=1))]
         assert table.file not in files
         assert table.file in later
 

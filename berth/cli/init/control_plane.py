@@ -16,7 +16,7 @@ CLOSED_NOTE: Final = (
 _CLOSED: Final = {"publicEndpoint": "false", "ipEndpoint": "false"}
 
 
-def is_open(evaluation: Evaluation) -> bool:
+def is_open_endpoint(evaluation: Evaluation) -> bool:
     """Return whether the control plane of the stack's own cluster accepts connections from every address."""
     return any(each.code == "open-control-plane" and each.path[:1] == ("cluster",) for each in evaluation.warnings)
 

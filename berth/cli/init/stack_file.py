@@ -12,7 +12,7 @@ from typing import cast
 import yaml
 
 from berth.backends.interface import backend_of, fleet_backend_of
-from berth.cli.init.control_plane import CLOSED_NOTE, is_open, with_dns_endpoint
+from berth.cli.init.control_plane import CLOSED_NOTE, is_open_endpoint, with_dns_endpoint
 from berth.cli.init.example import ExampleError, ExampleStack
 from berth.cli.init.first_teams import remainder_notes, teams_text
 from berth.cli.init.options import VALUE, InitAnswers, InitOption, placeholder_options, value_error
@@ -80,7 +80,7 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
             editor = editor.set_value(each.path[:-1], each.path[-1], _scalar(answers[each.flag][0]))
     if editor.value_at(("cluster", "name")) is not None:
         editor = editor.set_value(("cluster",), "name", name)
-    if is_open(example.evaluation):
+    if is_open_endpoint(example.evaluation):
         editor = with_dns_endpoint(editor)
     teams = answers.get("team", ()) if fleet_backend_of(example.evaluation) else ()
     keeps_roles = bool(teams) and has_roles(example.evaluation)
@@ -107,7 +107,7 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
 def result_notes(example: ExampleStack, teams: Sequence[str]) -> list[str]:
     """Return a sentence if the control plane is closed, and for each flavor that the new teams cannot share equally."""
     roles = role_shares(example.evaluation, len(teams)) if teams and has_roles(example.evaluation) else None
-    closed = [CLOSED_NOTE] if is_open(example.evaluation) else []
+    closed = [CLOSED_NOTE] if is_open_endpoint(example.evaluation) else []
     return [*closed, *remainder_notes(example.evaluation, teams, roles)]
 
 

@@ -26,7 +26,6 @@ _UNCOUNTED: Final = frozenset(
     }
 )
 """Operations whose steps the engine does not list or count one by one: those of a replacement are in its `replace`."""
-_SHOWN: Final = 3
 
 
 class OtherStackError(Exception):
@@ -185,9 +184,3 @@ def _differing_counts(preview: EnginePreview) -> Iterator[str]:
         yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
     if listed["same"] > counts.get("same", 0):
         yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
-
-
-def shorten(doubts: list[str]) -> list[str]:
-    """Return the first doubts, and how many more there are: one cause has often many."""
-    more = len(doubts) - _SHOWN
-    return doubts if more <= 1 else [*doubts[:_SHOWN], f"and {more} more reasons"]

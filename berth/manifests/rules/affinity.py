@@ -89,7 +89,7 @@ def _rules(accelerators: Sequence[str]) -> tuple[Rule, ...]:
     )
 
 
-def policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) -> AdmissionPolicy:
+def affinity_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) -> AdmissionPolicy:
     """Return the policy for every kind with pod templates."""
     return AdmissionPolicy(
         name="affinity",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from berth.manifests.rules.admission import IS_CONTROLLER, PEOPLE, AdmissionPolicy, Requests, requests_of
 
 
-def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
+def control_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
     """Return the policy for the kinds that Kueue queues."""
     statuses = {
         group: tuple(f"{kind}/{part}" for kind in kinds for part in ("scale", "status"))

@@ -95,7 +95,7 @@ _CONDITION: Final = (
 )
 
 
-def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
+def deletion_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
     """Return the policy for the kinds that Kueue queues."""
     owners = {group: names for group, names in SERVICES.items() if group}
     deleted = {

@@ -69,7 +69,7 @@ _CONDITION: Final = (
 )
 
 
-def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
+def grace_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
     """Return the policy for every kind with pod templates."""
     return AdmissionPolicy(
         name="grace",

@@ -136,7 +136,7 @@ def _rules(*, elastic: bool) -> tuple[Rule, ...]:
     )
 
 
-def policy(job_kinds: Mapping[str, Sequence[str]], *, elastic: bool) -> AdmissionPolicy:
+def growth_policy(job_kinds: Mapping[str, Sequence[str]], *, elastic: bool) -> AdmissionPolicy:
     """Return the policy for the kinds that Kueue queues; `elastic` if Kueue admits pods of jobs that grow."""
     return AdmissionPolicy(
         name="growth",

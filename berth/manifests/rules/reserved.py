@@ -101,7 +101,7 @@ def _has_reserved(holder: str) -> str:
     return " || ".join(f"{keys(holder, field)}.exists(k, k in {[*each, _GROUP]})" for field, each in listed.items())
 
 
-def policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) -> AdmissionPolicy:
+def reserved_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) -> AdmissionPolicy:
     """Return the policy for every kind with pod templates."""
     return AdmissionPolicy(
         name="reserved",

@@ -38,7 +38,7 @@ def _too_many(spec: str, replicas: str) -> str:
     )
 
 
-def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
+def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
     """Return the policy for the kinds that Kueue queues."""
     groups = {*SERVICES, *job_kinds}
     kinds = {group: tuple({*SERVICES.get(group, ()), *job_kinds.get(group, ())}) for group in groups}

@@ -22,7 +22,7 @@ _TYPES: Final = " && ".join(f"(!has(v.{name}) || '{name}' in variables.allowed)"
 _MOUNTED: Final = " || ".join(f"has(v.{name})" for name in (*MOUNTED_BY_THE_NODE, "csi"))
 
 
-def policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
+def volumes_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
     """Return the policy for every kind with pod templates."""
     return AdmissionPolicy(
         name="volumes",

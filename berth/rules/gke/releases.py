@@ -5,7 +5,7 @@ The dates are data (`releases.yaml`). They are compared with the day of `berth.c
 
 from __future__ import annotations
 
-from berth.catalog import end_of_support, fact_tables, minor_of, parse_version, releases
+from berth.catalog import end_of_support, fact_tables, gke_minor, parse_version, releases
 from berth.rules.gke.pool_request import GkeViolation, gke_warning
 
 
@@ -29,7 +29,7 @@ def release_violation(version: str, channel: str) -> GkeViolation | None:
     if len(parse_version(version)) == _EXACT:
         message = f"'{version}' is one exact patch, which GKE offers for some weeks and then refuses for new clusters"
         return gke_warning(
-            "version-exact", "version", f'{message}; write "{minor_of(version)}", which means its newest patch'
+            "version-exact", "version", f'{message}; write "{gke_minor(version)}", which means its newest patch'
         )
     return None
 

@@ -63,5 +63,5 @@ def _configuration_violations(fleet: FleetPlan) -> Iterator[KueueViolation]:
 
 def gates_of(fleet: FleetPlan) -> Gates | None:
     """Return the feature gates of the Kueue that a fleet installs; None if it installs none, or an unknown release."""
-    version = next((chart.version for chart in fleet.charts if chart.name == "kueue"), None)
+    version = fleet.kueue_release
     return None if version is None else kueue_gates(version)

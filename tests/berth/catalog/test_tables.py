@@ -1,4 +1,4 @@
-"""Every table of facts has its day, its life and what to read again; a wrong entry is found here and not by a user."""
+"""Every table of facts has its day and its life; a wrong entry is found here and not by a user."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.stack_files import ROOT
 
 NO_FACTS = {
     "berth/adopt/rest_fields.yaml",
+    "berth/catalog/sources.yaml",
     "berth/catalog/tables.yaml",
     "berth/diagnostics/examples.yaml",
     "berth/diagnostics/faults.yaml",
@@ -44,13 +45,11 @@ def test_every_table_of_facts_has_its_day() -> None:
 
 
 @pytest.mark.parametrize("table", fact_tables().values(), ids=fact_tables())
-def test_a_table_has_a_possible_day_and_says_what_to_read_again(table: FactTable) -> None:
+def test_a_table_has_a_possible_day(table: FactTable) -> None:
     """A day in the future is a mistake: nothing was compared then."""
     assert table.as_of <= as_of()
     assert 30 <= table.life_days <= 366
     assert table.good_until == table.as_of + timedelta(days=table.life_days)
-    assert table.read
-    assert all(table.read)
     assert "as_of" not in Path(ROOT / table.file).read_text(encoding="utf-8")
 
 
@@ -60,9 +59,7 @@ def test_the_names_of_tables_differ() -> None:
 
 
 def test_an_unknown_value_is_named_with_its_table_and_what_is_not_checked() -> None:
-    table = FactTable(
-        file="zones.yaml", name="Berth's table of zones", as_of=date(2026, 3, 1), life_days=90, read=("a",)
-    )
+    table = FactTable(file="zones.yaml", name="Berth's table of zones", as_of=date(2026, 3, 1), life_days=90)
     assert table.unknown("'mars-1a'", "whether it exists is") == (
         "'mars-1a' is unknown: it is not in Berth's table of zones of 2026-03-01, so whether it exists is not checked"
     )
@@ -71,11 +68,11 @@ def test_an_unknown_value_is_named_with_its_table_and_what_is_not_checked() -> N
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"name": "x", "as_of": date(2026, 1, 1), "life_days": 90, "read": ["a"]}, "file"),
-        ({"file": "x", "name": "x", "life_days": 90, "read": ["a"]}, "as_of"),
-        ({"file": "x", "name": "x", "as_of": "soon", "life_days": 90, "read": ["a"]}, "as_of"),
-        ({"file": "x", "name": "x", "as_of": date(2026, 1, 1), "life_days": "long", "read": ["a"]}, "life_days"),
-        ({"file": "x", "name": "x", "as_of": date(2026, 1, 1), "life": 90, "life_days": 9, "read": ["a"]}, "life"),
+        ({"name": "x", "as_of": date(2026, 1, 1), "life_days": 90}, "file"),
+        ({"file": "x", "name": "x", "life_days": 90}, "as_of"),
+        ({"file": "x", "name": "x", "as_of": "soon", "life_days": 90}, "as_of"),
+        ({"file": "x", "name": "x", "as_of": date(2026, 1, 1), "life_days": "long"}, "life_days"),
+        ({"file": "x", "name": "x", "as_of": date(2026, 1, 1), "life": 90, "life_days": 9}, "life"),
     ],
 )
 def test_a_wrong_row_is_an_error_that_names_the_column(row: dict[str, object], said: str) -> None:

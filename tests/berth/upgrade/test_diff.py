@@ -11,6 +11,7 @@ from berth.diff.changes import Changes
 from berth.diff.compare import compare_fleets
 from berth.diff.document import changes_document
 from berth.diff.headline import headline
+from berth.diff.kinds import ChangeKind
 from berth.document.text import render_text
 from berth.upgrade.document import upgrade_as_json, upgrade_headline
 from tests import small_fleets as small
@@ -68,3 +69,20 @@ def test_what_breaks_is_told_in_its_own_part() -> None:
     shown = render_text(changes_document(changes))
     assert "1 cause BREAKS what runs" in shown
     assert shown.index("Versions: what breaks") < shown.index("#13989") < shown.index("Versions: what may apply")
+
+
+@pytest.mark.parametrize(
+    ("release", "what"),
+    [("0.19.2", ChangeKind.REPLACED), ("0.19.14", ChangeKind.REPLACED), ("0.20.0", ChangeKind.UPDATED)],
+)
+@pytest.mark.parametrize("before", ["0.19.2", "0.20.1"])
+def test_labels_of_a_flavor_with_a_topology_change_in_place_from_0_20_on(
+    before: str, release: str, what: ChangeKind
+) -> None:
+    """What serves the flavor after the change counts: Kueue is upgraded before its objects change."""
+    pool = {"machineType": "a3-ultragpu-8g", "nodes": 2, "zone": "us-central1-b", "topologyAware": True}
+    old = {"kueue.version": before, "pools.h200": {**pool, "capacity": "spot"}}
+    new = {"kueue.version": release, "pools.h200": {**pool, "capacity": "spot", "nodeLabels": {"use": "batch"}}}
+    (flavor,) = [each for each in changes_between(old, new).objects if each.kind == "ResourceFlavor"]
+    assert flavor.what == what
+    assert flavor.because == (("spec.nodeLabels",) if what == ChangeKind.REPLACED else ())

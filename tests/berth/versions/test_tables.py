@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from berth.catalog.tables import fact_tables
-from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH
+from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH, immutable_paths
 from berth.versions import InvalidReleaseError, dotted, has_change, parse_release
 from berth.versions.changes import known_holes, other_changes, required_actions
 from berth.versions.fields import field_changes
@@ -184,33 +184,54 @@ def test_what_kueue_is_built_with_is_in_the_table_of_its_companion() -> None:
 
 def test_fields_change_as_the_crds_of_both_releases_say() -> None:
     changes = {(each.kind, each.path): each for each in field_changes("kueue", "0.19.2", "0.20.0") or ()}
-    assert changes["Topology", "spec.levels"].sentence == "Topology spec.levels becomes mutable (immutable before)"
+    assert changes["Topology", "spec.levels"].sentence == (
+        "Topology spec.levels is immutable unless kubernetes.io/hostname stays last (immutable before)"
+    )
     assert ("ResourceFlavor", "spec.tolerations") in changes
     assert {each.after for each in changes.values() if each.fact == "served"} == {"v1beta2"}
     back = {(each.kind, each.path): each for each in field_changes("kueue", "0.20.0", "0.19.2") or ()}
-    assert back["Topology", "spec.levels"].sentence == "Topology spec.levels becomes immutable"
+    assert back["Topology", "spec.levels"].sentence == (
+        "Topology spec.levels is immutable (immutable unless kubernetes.io/hostname stays last before)"
+    )
     more = {each.path: each for each in field_changes("kueue", "0.17.8", "0.19.2") or ()}
     assert more["spec.podSets"].sentence == "Workload spec.podSets takes at most 18 items (8 before)"
     assert field_changes("kueue", "0.19.0", "0.19.2") == ()
     assert field_changes("kueue", "0.19.2", "0.25.0") is None
 
 
-def test_immutable_fields_of_the_pin_are_those_that_the_objects_of_berth_heed() -> None:
+HOST, BLOCK = "kubernetes.io/hostname", "cloud.google.com/gce-topology-block"
+
+
+@pytest.mark.parametrize("minor", ["0.17", "0.18", "0.19", "0.20"])
+def test_immutable_fields_are_those_of_the_crds_of_each_minor(minor: str) -> None:
     """Two tables: what scripts/release_facts.py read in CRDs, and what the diff and the components replace for."""
     read: dict[str, Any] = load_table(FOLDER / "crds.yaml")["kueue"]
-    for kind, paths in IMMUTABLE.items():
-        if kind in read:
-            held = {path for path, values in read[kind].get("immutable", {}).items() if _at_pin(values) == "always"}
-            assert held == set(paths), kind
-    flavor = read["ResourceFlavor"]["immutable"]
-    held = {path for path, values in flavor.items() if _at_pin(values) == "with topologyName"}
-    assert held == set(IMMUTABLE_WITH["ResourceFlavor", "topologyName"])
+    release = f"{minor}.1"
+    for kind in IMMUTABLE.keys() & read.keys() - {"Topology"}:
+        held = {path for path, value in _facts_at(read[kind], minor) if value == "always"}
+        assert held == set(immutable_paths({"kind": kind}, release)), kind
+    for levels in ([BLOCK, HOST], [BLOCK]):
+        spec = {"levels": [{"nodeLabel": each} for each in levels]}
+        ((path, value),) = _facts_at(read["Topology"], minor)
+        fixed = value == "always" or (value == f"unless {HOST} stays last" and levels[-1] != HOST)
+        assert immutable_paths({"kind": "Topology", "spec": spec}, release) == ([path] if fixed else [])
+    placed = {"kind": "ResourceFlavor", "spec": {"topologyName": "t", "nodeLabels": {"a": "b"}}}
+    held = {path for path, value in _facts_at(read["ResourceFlavor"], minor) if value == "with topologyName"}
+    assert held == set(immutable_paths(placed, release))
+    assert immutable_paths({"kind": "ResourceFlavor", "spec": {}}, release) == []
 
 
-def _at_pin(values: object) -> object:
-    """The value of a fact for the pinned minor."""
-    if not isinstance(values, dict):
-        return values
-    pin = parse_release(newest_run("kueue"))[:2]
-    known = [value for minor, value in values.items() if tuple(map(int, minor.split("."))) <= pin]
-    return known[-1] if known else None
+@pytest.mark.parametrize("release", [None, "0.16.9", "0.19.14", "latest", "existing"])
+def test_what_no_release_says_counts_as_immutable(release: str | None) -> None:
+    placed = {"kind": "ResourceFlavor", "spec": {"topologyName": "t"}}
+    assert set(immutable_paths(placed, release)) == set(IMMUTABLE_WITH["ResourceFlavor", "topologyName"])
+
+
+def _facts_at(row: dict[str, Any], minor: str) -> list[tuple[str, object]]:
+    """The immutable fields of a kind with their values in a minor."""
+    number = tuple(map(int, minor.split(".")))
+    found: list[tuple[str, object]] = []
+    for path, values in row.get("immutable", {}).items():
+        known = values if isinstance(values, dict) else {"0.0": values}
+        found.append((path, [v for first, v in known.items() if tuple(map(int, first.split("."))) <= number][-1]))
+    return found

@@ -306,6 +306,17 @@ def test_an_updatable_field_never_replaces(made: dict[str, RecordedResource]) ->
         assert made[name].delete_before_replace is None
 
 
+def test_labels_of_a_flavor_with_a_topology_can_change_from_kueue_0_20_on() -> None:
+    def build() -> None:
+        provider = kubernetes.Provider("in-cluster", kubeconfig="{}")
+        for number, release in enumerate((None, "0.19.14", "0.20.0", "0.21.0")):
+            placed = replace(plans.flavor(f"v5e-{number}"), topology="gke")
+            Flavors(f"flavors-{number}", (placed,), opts=using(provider), kueue=release)
+
+    flavors = run(build).resources_of("ResourceFlavor")
+    assert [bool(each.replace_on_changes) for each in flavors] == [True, True, False, False]
+
+
 def test_charts_are_installed_one_after_the_other_in_the_order_of_the_plan(made: dict[str, RecordedResource]) -> None:
     """Kueue's webhooks, closed while its manager starts, would refuse the next chart's Deployment."""
     assert names(made["controllers-jobset"].dependencies) == {"system-pool"}

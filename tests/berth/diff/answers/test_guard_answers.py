@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from berth.backends.interface import check_preview
 from berth.cli import app
-from berth.cli.guard import guard_as_json, guard_lines, judge
+from berth.cli.guard import guard_as_json, guard_lines, guard_report
 from berth.diff.guard.preview import Answer, GuardReport
 from berth.diff.guard.preview_file import parse_preview
 from berth.diff.guard.preview_steps import PreviewFormatError
@@ -30,7 +30,7 @@ PROJECT = "berth"
 
 def answer_to(preview: object, stack: str = "dev") -> GuardReport:
     """What the guard says of a preview of a stack of this project."""
-    return judge(preview if isinstance(preview, bytes) else as_text(preview), evaluation(stack), PROJECT)
+    return guard_report(preview if isinstance(preview, bytes) else as_text(preview), evaluation(stack), PROJECT)
 
 
 @cache

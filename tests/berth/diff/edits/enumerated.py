@@ -151,6 +151,7 @@ def _objects(plan: Plan, urns: Urns) -> Iterator[RecordedResource]:
         keys = {team.name: team.key for team in each.teams}
         queues = each.cluster_queues if isinstance(each, FleetPlan) else ()
         protected = {queue.name for queue in queues if queue.protect}
+        release = each.kueue_release if isinstance(each, FleetPlan) else None
         for manifest in _manifests(each):
             kind, metadata = str(manifest["kind"]), manifest["metadata"]
             team = "" if kind in _QUEUES else (metadata.get("labels") or {}).get(TEAM_LABEL, "")
@@ -163,7 +164,7 @@ def _objects(plan: Plan, urns: Urns) -> Iterator[RecordedResource]:
                 without_patch(manifest),
                 provider=_urn(_OF_OBJECTS, prefix),
                 deleted_with=cluster,
-                replace_on_changes=tuple(immutable_paths(manifest)),
+                replace_on_changes=tuple(immutable_paths(manifest, release)),
                 ignore_changes=("webhooks",) if is_patch(manifest) else (),
                 protect=kind == "ClusterQueue" and metadata["name"] in protected,
             )
