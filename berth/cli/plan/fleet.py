@@ -228,7 +228,6 @@ def _worker(worker: WorkerPlan) -> dict[str, Any]:
                 "name": flavor.name,
                 "capacity": {"min": flavor.capacity.min, "max": flavor.capacity.max},
                 "guaranteed": flavor.promised,
-        "pods": flavor.pods,
                 "largestJob": largest.get(flavor.name, 0),
             }
             for flavor in worker.plan.flavors

@@ -156,14 +156,16 @@ def _pool(
         reservation_name(context, key) if key else None,
         request,
         None,
-        None if spec.adopted else spec.max_pods_per_node or _default_max_pods(context),
+        spec.max_pods_per_node or _default_max_pods(context, adopted=spec.adopted),
     )
 
 
-def _default_max_pods(context: PlanningContext) -> int | None:
-    """Return the pods of a node without a number of its own; None where an existing cluster or Autopilot decides."""
-    is_known = not context.cluster_exists and context.spec.cluster.mode != AUTOPILOT
-    return catalog.DEFAULT_MAX_PODS if is_known else None
+def _default_max_pods(context: PlanningContext, *, adopted: bool = False) -> int | None:
+    """Return the pods of a node without a number of its own; None where nobody says it."""
+    existing = context.spec.cluster.existing
+    if context.cluster_exists or adopted or context.spec.cluster.mode == AUTOPILOT:
+        return existing.max_pods_per_node if existing else None
+    return catalog.DEFAULT_MAX_PODS
 
 
 def _check_node_pools(context: PlanningContext, name: str, spec: PoolSpec, hardware: Hardware, made_by: str) -> bool:
