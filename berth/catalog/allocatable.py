@@ -2,7 +2,7 @@
 
 Sources: GKE docs, "Plan GKE Standard node sizes" (the same fractions for every machine above 1 GiB) and "Use Image
 streaming"; GKE's autoscaler, pkg/cloudprovider/gke/reserved.go (7d25050, 2026-08-21). The kernel and system DaemonSets
-use some of the rest, so this is an upper bound.
+use some of the rest, so this is an upper bound; `certain_allocatable` is a lower one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STREAMING_SHARE = Fraction("0.04")
 """What image streaming reserves of memory, as a part of what GKE reserves without it: 1 % of the first 4 GiB, …"""
 DEFAULT_MAX_PODS: Final = 110
 """GKE's pods per node in a Standard cluster without another number (GKE docs: "Configure maximum Pods per node")."""
-_SYSTEM_PODS = 20
+_PODS_OF_SYSTEM = 20
 """Pods of the system on a node, which count among the pods per node (the same page).
 
 A choice, because GKE documents no list of them: kube-proxy, logging, metrics, the metadata server, network, storage,
@@ -42,8 +42,17 @@ _MANY_PODS_CPU = 400
 """Milli-cpu that GKE reserves in addition on a node with more pods than that default."""
 
 
+_KERNEL_PART = Fraction(1, 64) + Fraction("0.004")
+_KERNEL_BYTES = 128 * 2**20
+"""The most that the kernel takes of a machine's memory, as a part and in bytes.
+
+The autoscaler expects 1/64 and 0.175 %, with 80 to 92 MiB (kubernetes/autoscaler, cloudprovider/gce/reserved.go, read
+2026-11-27); a real n2-standard-4 lacks 24 MiB more (tests/vendored/facts/nodes.yaml).
+"""
+
+
 class Allocatable(Struct, frozen=True):
-    """Upper bound for the pods of one node: cpu in milli, memory in bytes."""
+    """What pods can use of one node: cpu in milli, memory in bytes."""
 
     cpu: int
     memory: int
@@ -76,7 +85,17 @@ def node_allocatable(
 
 def pods_of_jobs(max_pods: int, accelerators: int) -> Fraction:
     """Return the pods of jobs that a node has room for, per accelerator or core: at least half of its pods."""
-    return Fraction(max_pods - min(_SYSTEM_PODS, max_pods // 2), accelerators)
+    return Fraction(max_pods - min(_PODS_OF_SYSTEM, max_pods // 2), accelerators)
+
+
+SYSTEM_PODS: Final = Allocatable(cpu=500, memory=2**30)
+"""What Berth leaves to the system DaemonSets of a node: a choice, because GKE documents no sum of their requests."""
+
+
+def certain_allocatable(size: Allocatable, gib: float) -> Allocatable:
+    """Return what is certainly left of a node's allocatable resources beside the kernel and the system's pods."""
+    kernel = int(Fraction(gib) * _KERNEL_PART * 2**30) + _KERNEL_BYTES
+    return Allocatable(max(0, size.cpu - SYSTEM_PODS.cpu), max(0, size.memory - kernel - SYSTEM_PODS.memory))
 
 
 def _reserved(total: Fraction, tiers: tuple[tuple[int | None, Fraction], ...]) -> Fraction:
