@@ -33,7 +33,7 @@ _STREAMING_SHARE = Fraction("0.04")
 DEFAULT_MAX_PODS: Final = 110
 """GKE's pods per node in a Standard cluster without another number (GKE docs: "Configure maximum Pods per node")."""
 _PODS_OF_SYSTEM = 20
-"""Pods of the system on a node, which count among the pods per node (the same page).
+"""The most pods of the system on a node, which count among the pods per node (the same page).
 
 A choice, because GKE documents no list of them: kube-proxy, logging, metrics, the metadata server, network, storage,
 device plugins and Berth's installers are at most this many.
@@ -83,9 +83,9 @@ def node_allocatable(
     return Allocatable(cpu, int((Fraction(gib) - reserved) * 2**30 - _EVICTION_THRESHOLD))
 
 
-def pods_of_jobs(max_pods: int, accelerators: int) -> Fraction:
-    """Return the pods of jobs that a node has room for, per accelerator or core: at least half of its pods."""
-    return Fraction(max_pods - min(_PODS_OF_SYSTEM, max_pods // 2), accelerators)
+def pods_of_jobs(max_pods: int) -> int:
+    """Return the pods of jobs that a node certainly has room for: at least half of its pods."""
+    return max_pods - min(_PODS_OF_SYSTEM, max_pods // 2)
 
 
 SYSTEM_PODS: Final = Allocatable(cpu=500, memory=2**30)

@@ -79,7 +79,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
             requests=(Requests("", ("pods", "pods/ephemeralcontainers")), Requests("batch", ("jobs",))),
             variables=tuple(policy_rules.pod_variables(plan.accelerators)),
             rules=tuple(policy_rules.pod_rules(plan)),
-            concern=policy_rules.POD_CONCERN,
+            concern=jobs.POD_CONCERN,
             in_shared=False,
         ),
         AdmissionPolicy(

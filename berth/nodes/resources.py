@@ -18,8 +18,6 @@ from berth.nodes.sources import NodeSource
 _GIB = 2**30
 _SSD_GIB = 375
 """Size of a local SSD in GiB, unless the machine has others (Compute Engine docs: Local SSD)."""
-_SYSTEM_PODS = 20
-"""The most pods of the system on a node, or half of few: a choice, because GKE documents no number."""
 _SYSTEM_STORAGE = Fraction("0.12")
 """The most of the storage for pods that the operating system takes: 11 % on a real n2-standard-4 with a 100 GB disk."""
 _HUGEPAGE_BYTES = {"hugepages-2Mi": 2 * 2**20, "hugepages-1Gi": _GIB}
@@ -68,8 +66,8 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
         if size is not None:
             certain = catalog.certain_allocatable(size, memory_gb)
             least = {"cpu": certain.cpu, "memory": max(0, certain.memory - sum(_hugepages(source).values()))}
-        if source.max_pods is not None:
-            least[PODS] = source.max_pods - min(_SYSTEM_PODS, source.max_pods // 2)
+        if pool.max_pods is not None:
+            least[PODS] = catalog.pods_of_jobs(pool.max_pods)
         if storage is not None:
             least["ephemeral-storage"] = int(storage * (1 - _SYSTEM_STORAGE))
     return NodeResources(known, unknown, least)

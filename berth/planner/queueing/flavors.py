@@ -165,7 +165,7 @@ def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> Fl
     is_selected = first.hardware.is_cpu and len(machine_types) == 1
     shared_machine_type = {INSTANCE_TYPE: machine_types.pop()} if is_selected else {}
     counts = [p.hardware.accelerators for p in group]
-    pods = [catalog.pods_of_jobs(p.max_pods, p.hardware.per_node) for p in group if p.max_pods is not None]
+    pods = [Fraction(catalog.pods_of_jobs(p.max_pods), p.hardware.per_node) for p in group if p.max_pods is not None]
     return FlavorGroup(
         name=name,
         pools=tuple(group),
