@@ -7,7 +7,7 @@ rights, the guarded changes and the resources must be equal, but for the name of
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -125,7 +125,7 @@ def without_machines(said: dict[str, set[Any]]) -> dict[str, set[Any]]:
     }
 
 
-def test_an_edit_has_the_same_word_in_every_cluster(record_property: pytest.RecordProperty) -> None:
+def test_an_edit_has_the_same_word_in_every_cluster(record_property: Callable[[str, object], None]) -> None:
     compared, differences = 0, list[str]()
     for path, value in edits():
         plain = word(PLAIN, path, value)
