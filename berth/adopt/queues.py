@@ -260,7 +260,7 @@ def queue_entry(resource: ApiObject, known: PoolsByFlavor, not_adopted: list[Not
     entry: StackEntry = {"flavors": [_in_order(each) for each in entries], **rates}
     if spec.get("queueingStrategy", "BestEffortFIFO") != "BestEffortFIFO":
         entry["queueingStrategy"] = spec["queueingStrategy"]
-    if rules := _preemption_entry(mapping_at(spec, "preemption"), bool(cohort)):
+    if rules := _preemption_entry(spec, bool(cohort)):
         entry["preemption"] = rules
     fungibility = {k: v for k, v in mapping_at(spec, "flavorFungibility").items() if _SERVER_DEFAULTS.get(k) != v}
     entry |= {"flavorFungibility": fungibility} if fungibility else {}
@@ -270,9 +270,12 @@ def queue_entry(resource: ApiObject, known: PoolsByFlavor, not_adopted: list[Not
     return entry | fair_share_weight(spec)
 
 
-def _preemption_entry(preemption: Mapping[str, Any], in_cohort: bool) -> StackEntry:
+def _preemption_entry(spec: Mapping[str, Any], in_cohort: bool) -> StackEntry:
+    """Return what differs from Berth's defaults; with admission checks the default depends on the whole fleet."""
+    preemption = mapping_at(spec, "preemption")
     entry: StackEntry = {}
-    if (within := preemption.get("withinClusterQueue", "Never")) != "LowerPriority":
+    within = preemption.get("withinClusterQueue", "Never")
+    if within != "LowerPriority" or spec.get("admissionChecksStrategy"):
         entry["withinClusterQueue"] = within
     if (reclaim := preemption.get("reclaimWithinCohort", "Never")) != ("Any" if in_cohort else "Never"):
         entry["reclaimWithinCohort"] = reclaim
