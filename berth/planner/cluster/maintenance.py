@@ -11,7 +11,7 @@ from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import accelerator_types
 from berth.rules.dates import past
 from berth.rules.gke.capacity import can_auto_repair
-from berth.rules.gke.disks import boot_disk_type_violation
+from berth.rules.gke.disks import boot_disk_type_violation, shared_boot_disk_violation
 from berth.rules.gke.maintenance import is_too_narrow
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.cluster import END_OF_SUPPORT, AutoProvisioningSpec, MaintenanceWindowSpec
@@ -25,7 +25,12 @@ def auto_provisioning_plan(
         return None
     path: FieldPath = ("cluster", "nodeAutoProvisioning")
     context.check_zones((*path, "zones"), spec.zones)
-    if violation := boot_disk_type_violation(spec.disk_type):
+    created = (
+        [pool.machine for pool in pools.values() if pool.auto_provisioned]
+        if "disk_type" in spec.model_fields_set
+        else []
+    )
+    if violation := boot_disk_type_violation(spec.disk_type) or shared_boot_disk_violation(spec.disk_type, created):
         context.problems.add(violation.severity, violation.code, (*path, "diskType"), violation.message)
     part = ("cluster", "nodeAutoProvisioning")
     limit_specs = {"cpu": spec.cpu, "memory": spec.memory, **dict(sorted(spec.accelerators.items()))}
