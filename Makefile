@@ -3,7 +3,7 @@
 #   STACK      stack name, example name or path (default dev)
 #   STACKS     several stacks (default STACK)
 #   SINCE      git revision to compare with (default main)
-#   POLICIES   policy files to apply
+#   POLICIES   policy files and folders to apply; a target that does not check a stack refuses it
 #   RUN        ID of a workflow run
 #   WAIT       how long `make down` waits for drained queues (default 30m)
 #   CHANGE     checkout of a pull request, inside this folder
@@ -40,6 +40,11 @@ COPY_EXAMPLE = @$(EXAMPLE); if command -v pulumi >/dev/null && [ ! -e "$$file" ]
 NAMED = @$(if $(STACK_IS_NAMED),true,echo "STACK is missing; write make $@ STACK=dev"; exit 2)
 ENGINE = @command -v pulumi >/dev/null || { echo "make $@ needs the pulumi CLI on PATH; make preview does not"; exit 2; }
 
+# What a policy refuses must not happen because a target does not look.
+TAKES_POLICIES := preview up diff-comment preview-guarded preview-change deploy
+IGNORES_POLICIES := $(if $(strip $(POLICIES)),$(filter-out $(TAKES_POLICIES),$(or $(MAKECMDGOALS),help)))
+$(if $(IGNORES_POLICIES),$(error make $(IGNORES_POLICIES) does not use POLICIES; run it without, or make $(TAKES_POLICIES)))
+
 .PHONY: help preview up diff-comment post-comment preview-guarded preview-change deploy down drift test check static lint types format golden facts dates agreement e2e bench pin lock
 
 help: ## list the targets
@@ -49,13 +54,14 @@ help: ## list the targets
 preview: $(INSTALLED) ## print what STACK would create; needs no cloud account and no pulumi CLI
 	$(COPY_EXAMPLE)
 	@$(EXAMPLE); if [ -e "$$file" ] || [ ! -e "$$example" ]; then example=$$STACK; fi; \
+	  if [ -n "$$POLICIES" ]; then scripts/check "$$example" || exit; fi; \
 	  echo "Running the program for $$example on an in-process engine…" >&2; "$$BERTH" preview "$$example"
 
 up: $(INSTALLED) ## check STACK, then deploy it with pulumi up: make up STACK=dev
 	$(NAMED)
 	$(ENGINE)
 	$(COPY_EXAMPLE)
-	"$$BERTH" check "$$STACK"
+	scripts/check "$$STACK"
 	pulumi up --continue-on-error --stack "$$STACK"
 
 diff-comment: $(INSTALLED) ## write what changed in STACKS since SINCE, as Markdown, to build/comment.md

@@ -21,7 +21,7 @@ _CELL = 300
 _ROWS = 200
 """Maximum number of stacks in the table."""
 _TITLE = re.compile(r"(?:\*\*(?P<bold>.+?)\*\*|<details><summary>(?P<folded>.+?)</summary>)")
-_FIRST = ("Rights", "Blocked", "Beside the fleet", "Refused", "Not available")
+_FIRST = ("Rights", "Blocked", "Beside the fleet", "Refused", "Not available", "Found by policies")
 """How the titles of parts begin that a reader must see before anything else."""
 _LAST = ("Kubernetes objects", "Stack file and team files")
 """How the titles of parts begin that repeat in detail what others say."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -23,6 +23,8 @@ from berth.cli.arguments import (
 )
 from berth.diagnostics import Severity, printable
 from berth.diagnostics.listing import count_problems
+from berth.document import Document, Lines
+from berth.document.markdown import render_markdown
 from berth.document.text import problem_lines
 from berth.evaluate import Evaluation, evaluate_stack
 
@@ -48,12 +50,18 @@ EPILOG = "Example: berth check dev stacks/examples/multislice.yaml"
 def check_command(
     stacks: Stacks,
     output_format: Annotated[
-        Literal["text", "json", "github"],
-        typer.Option("--format", help="github prints annotations for a pull request."),
+        Literal["text", "json", "github", "markdown"],
+        typer.Option(
+            "--format", help="github prints annotations for a pull request, markdown what policies say, for a comment."
+        ),
     ] = "text",
     policies: Annotated[
         list[pathlib.Path] | None,
-        typer.Option("--policy", metavar="FILE", help="A file with your own rules; repeatable."),
+        typer.Option("--policy", metavar="FILE", help="A file with your own rules, or a folder of them; repeatable."),
+    ] = None,
+    policy_root: Annotated[
+        pathlib.Path | None,
+        typer.Option(metavar="FOLDER", help="Folder that --policy and the files that policies read are relative to."),
     ] = None,
     everything: AllOption = False,
 ) -> None:
@@ -66,7 +74,8 @@ def check_command(
     if policies:
         from berth.policy import apply_policies
 
-        applied = [apply_policies(evaluation, policies) for evaluation in evaluations]
+        root = policy_root or pathlib.Path()
+        applied = [apply_policies(evaluation, policies, root) for evaluation in evaluations]
         evaluations, runs = [each for each, _ in applied], [each for _, each in applied]
     if output_format == "json":
         document = checks_as_json(evaluations)
@@ -75,6 +84,8 @@ def check_command(
         typer.echo(format_json(document))
     for line in as_annotations(evaluations) if output_format == "github" else ():
         typer.echo(line)
+    for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "markdown" else ():
+        typer.echo(render_markdown(_policy_document(evaluation, rules)), nl=False)
     for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "text" else ():
         problems = (*evaluation.faults, *evaluation.warnings)
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
@@ -85,6 +96,16 @@ def check_command(
             typer.echo("policy: no rule ran")
         typer.echo(f"{printable(evaluation.stack)}: {count_problems(problems)}")
     raise typer.Exit(EXIT_FAULTS if any(v.faults for v in evaluations) else EXIT_OK)
+
+
+def _policy_document(evaluation: Evaluation, rules: Sequence[PolicyRun]) -> Document:
+    """Return what policies say of a stack: what they found, and which rules ran."""
+    codes = {"policy-failed", *(rule.rule.replace("_", "-") for rule in rules)}
+    found = [each.line() for each in (*evaluation.faults, *evaluation.warnings) if each.code in codes]
+    return (
+        Lines("Found by policies", found, whole=True),
+        Lines("Policies", [rule.line for rule in rules] or ["no rule ran"], whole=True),
+    )
 
 
 def checks_as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:

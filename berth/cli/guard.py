@@ -41,14 +41,16 @@ EPILOG = "Example: berth guard dev preview.json"
 
 def guard_command(
     stack: StackArgument,
-    preview: Annotated[str, typer.Argument(metavar="PREVIEW", help="Output of pulumi preview --json; - is stdin.")],
+    preview: Annotated[
+        str, typer.Argument(metavar="PREVIEW", help="Output of pulumi preview --json --show-sames; - is stdin.")
+    ],
     print_json: JsonOption = False,
 ) -> None:
     """Answer whether a Pulumi preview is safe, blocked or unknown.
 
-    Reads the output of `pulumi preview --json`. Exits 0 if the preview is one whole run of this stack file and loses
-    nothing that the file does not allow to be lost. Exits 3 if it loses something else (blocked), and if it failed or
-    may not be one whole run (unknown). Exits 1 if the input is not a preview.
+    Reads the output of `pulumi preview --json --show-sames`. Exits 0 if the preview is one whole run of this stack file
+    and loses nothing that the file does not allow to be lost. Exits 3 if it loses something else (blocked), and if it
+    failed or may not be one whole run (unknown). Exits 1 if the input is not a preview.
     """
     evaluation = evaluate_or_exit(stack, needs=None)
     from berth.diff.guard.preview_steps import STDIN, PreviewFormatError
@@ -137,7 +139,7 @@ def _reason(result: GuardReport) -> str:
     if result.errors:
         return "the preview failed, so what it would lose is not known"
     if result.doubts:
-        return "this may not be one whole preview of this stack file; run `pulumi preview --json` again"
+        return "this may not be one whole preview of this stack file; run `pulumi preview --json --show-sames`"
     count = len(result.losses) + len(result.others)
     below = "" if not count else "; 1 other loss is below" if count == 1 else f"; {count} other losses are below"
     return f"the preview loses nothing that is protected{below}"

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from functools import cache
+from pathlib import Path
+from typing import cast
 
-_KEYS_OF_OTHER_TOOLS = {
-    "acceleratorType": ("machineType", "write machineType, which determines the accelerator"),
-    "borrowingLimit": ("borrow", "write borrow"),
-    "gpu": ("machineType", "write machineType, which determines the GPU"),
-    "gpuType": ("machineType", "write machineType, which determines the GPU"),
-    "instanceType": ("machineType", "write machineType"),
-    "lendingLimit": ("lend", "write lend"),
-    "machineType": ("instanceType", "write instanceType"),
-    "maxNodeCount": ("nodes", "write nodes: {max: 12}"),
-    "maxNodes": ("nodes", "write nodes: {max: 12}"),
-    "members": ("groups", "write groups, with a Google group of these people"),
-    "minNodeCount": ("nodes", "write nodes: {min: 1, max: 12}"),
-    "minNodes": ("nodes", "write nodes: {min: 1, max: 12}"),
-    "nodeCount": ("nodes", "write nodes"),
-    "nominalQuota": ("guaranteed", "write guaranteed"),
-    "preemptible": ("capacity", "write capacity: spot"),
-    "quota": ("guaranteed", "write guaranteed"),
-    "replicas": ("nodes", "write nodes"),
-    "spot": ("capacity", "write capacity: spot"),
-    "users": ("groups", "write groups, with a Google group of these people"),
-}
-"""Keys of Kueue, Terraform and gcloud → the key here, and what to write."""
+from msgspec import Struct
+
+from berth.yaml_loader import load_table
+
+
+class ForeignKey(Struct, frozen=True):
+    """A key of another tool: the key here that replaces it, what to write as YAML, and a clause that says why.
+
+    `write` is empty for what has no key here.
+    """
+
+    own: str
+    write: str
+    say: str
+
+    def remedy(self, value: object) -> str:
+        """Return what to do, after a semicolon; with a number or a list of `value` in place of the example's."""
+        if not self.write:
+            return f"; remove it: {self.say}"
+        example, written = r"\[[\w-]+\]" if isinstance(value, list) else r"\d+", self.write
+        if isinstance(value, list) or type(value) is int:
+            found = re.fullmatch(rf"(\w+: (?:\{{\w+: )?){example}(\}}?)", written)
+            written = f"{found[1]}{str(cast('object', value)).replace(chr(39), '')}{found[2]}" if found else written
+        return f"; write {written}" + (f" ({self.say})" if self.say else "")
+
 
 _REPAIRS: tuple[Callable[[str], str], ...] = (
     lambda value: re.sub("[ _]+", "-", value.strip().lower()),
@@ -48,10 +54,26 @@ def repaired(text: str, is_valid: Callable[[str], bool]) -> str:
     return next((near for near in (repair(text) for repair in _REPAIRS) if near != text and is_valid(near)), "")
 
 
-def foreign_key_hint(key: str, known: Collection[str]) -> str:
+@cache
+def foreign_keys() -> dict[str, tuple[ForeignKey, ...]]:
+    """Return the rows of `foreign_keys.yaml` by the plain form of the foreign key (`plain_key`), in their order."""
+    rows: dict[str, tuple[ForeignKey, ...]] = {}
+    for row in load_table(Path(__file__).with_name("foreign_keys.yaml")):
+        entry = ForeignKey(row["own"], row.get("write", ""), row.get("say", ""))
+        for key in row["keys"]:
+            rows[plain_key(key)] = (*rows.get(plain_key(key), ()), entry)
+    return rows
+
+
+def plain_key(key: str) -> str:
+    """Return a key without case, `_` and `-`: the same for a flag, a key of an API and one of Terraform."""
+    return re.sub("[-_]", "", key).lower()
+
+
+def foreign_key_hint(key: str, known: Collection[str], value: object = None) -> str:
     """Return what to write for a key of another tool, if the key that replaces it is known here; "" otherwise."""
-    own, remedy = _KEYS_OF_OTHER_TOOLS.get(key, ("", ""))
-    return f"; {remedy}" if own in known else ""
+    rows = foreign_keys().get(plain_key(key), ())
+    return next((row.remedy(value) for row in rows if row.own in known), "")
 
 
 def with_written(value: object, form: str) -> str:

@@ -22,12 +22,14 @@ from yaml.events import (
 )
 
 from berth.diagnostics import FieldPath, Problem, Severity
+from berth.loader.foreign_text import DASHES, foreign_lines, merge_conflicts
 from berth.loader.positions import NO_MARKS, Mark, Marks
 from berth.loader.scalars import parse_scalar
 from berth.loader.text_file import MAX_DEPTH, TOO_DEEP
 from berth.loader.yaml_errors import explain_parser_error
 from berth.yaml_loader import LOADER
 
+_FOREIGN_SIGNS = (*DASHES,)
 # Nested aliases grow exponentially (a billion laughs), so aliases may add at most this many values.
 _MAX_ALIASED = 10_000
 
@@ -50,14 +52,28 @@ def parse(text: str, display_path: str) -> tuple[YamlDocument | None, list[Probl
     `unquoted-key`, `unquoted`, `yaml-tag`, `yaml-alias`, `secret`. The first of two equal keys is kept, merge keys are
     left out, and a scalar that must be quoted is kept as text.
     """
+    if conflicts := merge_conflicts(text, display_path):
+        return None, conflicts
     reader = _EventReader(display_path, iter(LOADER(text).get_event, None))
     try:
-        return reader.document(), reader.faults
+        document = reader.document()
+        is_text = isinstance(document.value, str)  # Terraform, for example, is one long text to YAML
+        foreign = foreign_lines(text, display_path) if is_text or reader.is_foreign else []
+        return (None if foreign else document), [*_elsewhere(reader.faults, foreign), *foreign]
     except yaml.YAMLError as error:
-        reader.faults.append(explain_parser_error(error, text, display_path))
+        foreign = foreign_lines(text, display_path)
+        reader.faults = [*_elsewhere(reader.faults, foreign), *foreign]
+        if not foreign:
+            reader.faults.append(explain_parser_error(error, text, display_path))
     except _ParseAborted:
         pass
     return None, reader.faults
+
+
+def _elsewhere(faults: list[Problem], foreign: list[Problem]) -> list[Problem]:
+    """Return the faults on other lines: text of another tool on a line explains all that is wrong with it."""
+    lines = {fault.place.split(":")[1] for fault in foreign}
+    return [fault for fault in faults if fault.place.split(":")[1] not in lines]
 
 
 class _EventReader(Struct):
@@ -68,6 +84,7 @@ class _EventReader(Struct):
     value_count: int = 0
     aliased_count: int = 0
     depth: int = 0
+    is_foreign: bool = False
 
     def document(self) -> YamlDocument:
         next(self.events)  # the stream's start
@@ -112,6 +129,7 @@ class _EventReader(Struct):
         text: str = event.value
         if not event.implicit[0]:  # quoted, a block, or tagged
             return text
+        self.is_foreign |= text[:1] in _FOREIGN_SIGNS
         value, reason = parse_scalar(text)
         if reason:
             self.fault("unquoted", event, path, reason)
@@ -168,11 +186,13 @@ class _EventReader(Struct):
         """Return the key's text; None, after a fault, if it has none."""
         if not isinstance(event, ScalarEvent):
             self.value(event, path)
+            self.is_foreign = True
             self.fault(
                 "unquoted-key", event, path, "a key must be text, not an alias, a list or a mapping; write a name"
             )
             return None
         text: str = event.value
+        self.is_foreign |= text[:1] == "+"
         if event.tag is not None or event.anchor is not None:
             self.fault("unquoted-key", event, path, f"key '{text}' has a tag or an anchor; write only {text}")
         elif event.implicit[0] and text == "<<":

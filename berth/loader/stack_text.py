@@ -8,7 +8,7 @@ from typing import cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Severity, did_you_mean
+from berth.diagnostics import Problem, Severity, did_you_mean, format_value
 from berth.loader.document import YamlDocument, parse
 from berth.loader.positions import NO_MARKS, Mark
 
@@ -68,6 +68,13 @@ class StackText(Struct):
             return
         top = _mapping(document.value)
         self.around = {key: value for key, value in top.items() if key != "config"}
+        if "apiVersion" in top and "kind" in top:
+            remedy = (
+                "; a job's manifest is for berth lint and berth admit, and for an existing cluster there is berth adopt"
+            )
+            message = f"a manifest of Kubernetes ({format_value(top['kind'])}), not a stack file{remedy}"
+            self._fault("no-fleet", document.marks["kind"].line, message)
+            return
         unknown_keys = sorted(top.keys() - set(_TOP_KEYS))
         for key in unknown_keys:
             # Config keys have a namespace and a colon.

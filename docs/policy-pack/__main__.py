@@ -23,10 +23,16 @@ def private_nodes(args: ResourceValidationArgs, report: Report) -> None:
 
 
 def no_public_endpoint(args: ResourceValidationArgs, report: Report) -> None:
-    """The control plane of a production cluster has no public endpoint."""
-    production = args.resource_type == CLUSTER and str(args.props.get("name", "")).startswith("prod")
-    if production and not _inside(args.props, "privateClusterConfig").get("enablePrivateEndpoint"):
+    """No cluster of a stack named prod… has a public endpoint."""
+    if _is_public(args) and _stack(args).startswith("prod"):
         report("a production cluster has a public endpoint")
+
+
+def no_open_endpoint(args: ResourceValidationArgs, report: Report) -> None:
+    """In other stacks, an endpoint that is open to all addresses is a warning."""
+    is_open = _is_public(args) and args.props.get("masterAuthorizedNetworksConfig") is None
+    if is_open and not _stack(args).startswith("prod"):
+        report("the control plane is open to all addresses")
 
 
 def deletion_protection(args: ResourceValidationArgs, report: Report) -> None:
@@ -44,17 +50,32 @@ def owner_label(args: ResourceValidationArgs, report: Report) -> None:
         report(f"no label '{OWNER}'")
 
 
+def _is_public(args: ResourceValidationArgs) -> bool:
+    is_cluster = args.resource_type == CLUSTER
+    return is_cluster and not _inside(args.props, "privateClusterConfig").get("enablePrivateEndpoint")
+
+
+def _stack(args: ResourceValidationArgs) -> str:
+    """Return the name of the stack, which a resource's URN has: urn:pulumi:STACK::PROJECT::TYPE::NAME."""
+    return args.urn.split(":")[2]
+
+
 def _inside(props: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return props.get(key) or {}
 
 
-RULES = (private_nodes, no_public_endpoint, deletion_protection, owner_label)
+RULES = (private_nodes, no_public_endpoint, no_open_endpoint, deletion_protection, owner_label)
 
 PolicyPack(
     name="berth",
     enforcement_level=EnforcementLevel.MANDATORY,
     policies=[
-        ResourceValidationPolicy(name=rule.__name__.replace("_", "-"), description=f"{rule.__doc__}", validate=rule)
+        ResourceValidationPolicy(
+            name=rule.__name__.replace("_", "-"),
+            description=f"{rule.__doc__}",
+            validate=rule,
+            enforcement_level=EnforcementLevel.ADVISORY if rule is no_open_endpoint else None,
+        )
         for rule in RULES
     ],
 )

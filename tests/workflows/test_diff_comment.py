@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 
 import pytest
 
+from tests.berth.diff.answers.engine_previews import as_text, digest
+from tests.berth.diff.answers.test_guard_answers import run_of
 from tests.stack_files import ROOT
 from tests.targets import commit_all, replace_in_stack, run_make, write_script
 
@@ -102,9 +105,43 @@ def test_a_pull_request_is_checked_by_the_policies_of_its_base(project: pathlib.
     assert "nobody owns it" in comment
 
 
+READS = """import pathlib
+
+from berth.policy import warning
+
+
+def limit(plan):
+    yield warning(("labels",), pathlib.Path("rules/limit.txt").read_text())
+    yield warning(("labels",), pathlib.Path(__file__).with_name("limit.txt").read_text() + ", beside the rule")
+"""
+
+
+def test_the_comment_says_which_rules_ran_and_their_warnings(project: pathlib.Path) -> None:
+    """The folder of the base runs, with the files that its rules read, whatever the change does to it."""
+    rules = project / "rules"
+    rules.mkdir()
+    (rules / "limit.py").write_text(READS, encoding="utf-8")
+    (rules / "limit.txt").write_text("as in the base", encoding="utf-8")
+    commit_all(project)
+    (rules / "limit.txt").write_text("as in the change", encoding="utf-8")
+    (rules / "more.py").write_text(RULE, encoding="utf-8")
+    done = run_make(project, "diff-comment", SINCE="HEAD", POLICIES="rules")
+    assert (done.returncode, done.stderr) == (0, "")
+    comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
+    assert "**Policies**\n\n- rules/limit.py: limit: dev: 0 faults, 2 warnings\n" in comment
+    found = comment.partition("**Found by policies**\n\n")[2].partition("\n\n")[0].splitlines()
+    assert [line.partition("labels: ")[2] for line in found] == [
+        "as in the base \\[limit\\]",
+        "as in the base, beside the rule \\[limit\\]",
+    ]
+
+
 def test_a_policy_missing_from_the_base_fails_the_check(project: pathlib.Path) -> None:
     done = run_make(project, "diff-comment", SINCE="HEAD", POLICIES="rules/none.py")
     assert done.returncode != 0
+    assert "policy 'rules/none.py' is not in the commit " in done.stderr
+    done = run_make(project, "diff-comment", SINCE="HEAD", POLICIES="rules/../../none.py")
+    assert "policy 'rules/../../none.py' is outside of the project; write a path inside it" in done.stderr
 
 
 def test_policies_run_only_on_fleets_with_kueue(project: pathlib.Path) -> None:
@@ -115,26 +152,55 @@ def test_policies_run_only_on_fleets_with_kueue(project: pathlib.Path) -> None:
     assert "hz: not a fleet with Kueue; policies do not apply" in done.stderr
 
 
-def test_nothing_is_deployed_that_a_policy_refuses(project: pathlib.Path) -> None:
+@pytest.mark.parametrize("target", ["deploy", "up", "preview", "preview-guarded"])
+def test_nothing_is_deployed_that_a_policy_refuses(project: pathlib.Path, target: str) -> None:
     with_a_policy(project)
     write_script(project / "bin" / "pulumi", 'echo "$@" >> asked')
-    done = run_make(project, "deploy", STACK="dev", POLICIES="rules/owner.py")
+    done = run_make(project, target, STACK="dev", POLICIES="rules/owner.py")
     assert "Error 1" in done.stderr
     assert "nobody owns it" in done.stdout
     assert not (project / "asked").exists()
 
 
-STACK_STEP = '{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}'
-PREVIEW = f'{{"steps": [{STACK_STEP}], "changeSummary": {{"same": 135}}}}'
+TAKES_POLICIES = {"preview", "up", "diff-comment", "preview-guarded", "preview-change", "deploy"}
+OTHERS = sorted(
+    set(re.findall(r"(?m)^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))) - TAKES_POLICIES
+)
 
 
+@pytest.mark.parametrize("target", OTHERS)
+def test_a_target_that_does_not_use_policies_refuses_them(project: pathlib.Path, target: str) -> None:
+    """Given on the command line or in the environment; nothing has run then."""
+    write_script(project / "bin" / "berth", "touch asked")
+    for done in (
+        run_make(project, target, STACK="dev", POLICIES="rules"),
+        run_make(project, "preview", target, "POLICIES=rules"),
+    ):
+        assert done.returncode == 2
+        assert f"make {target} does not use POLICIES; run it without, or make preview up " in done.stderr
+    assert not (project / "asked").exists()
+
+
+PREVIEW = "unchanged.json"
+
+
+@pytest.fixture
+def unchanged(project: pathlib.Path) -> None:
+    """A preview of dev that changes nothing, in the file PREVIEW."""
+    (project / PREVIEW).write_bytes(as_text(digest(run_of("dev", "again"), {})))
+
+
+@pytest.mark.usefixtures("unchanged")
 def test_the_guard_allows_a_harmless_deployment(project: pathlib.Path) -> None:
-    write_script(project / "bin" / "pulumi", f'echo "$@" >> asked; [ "$1" != preview ] || echo \'{PREVIEW}\'')
+    write_script(project / "bin" / "pulumi", f'echo "$@" >> asked; [ "$1" != preview ] || cat {PREVIEW}')
     done = run_make(project, "deploy", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
     assert "dev: safe: the preview loses nothing that is protected" in done.stdout
     request = (project / "asked").read_text(encoding="utf-8").splitlines()
-    assert request == ["preview --json --stack dev", "up --yes --skip-preview --continue-on-error --stack dev"]
+    assert request == [
+        "preview --json --show-sames --stack dev",
+        "up --yes --skip-preview --continue-on-error --stack dev",
+    ]
 
 
 def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) -> None:
@@ -143,9 +209,10 @@ def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) 
     assert done.returncode != 0
     assert "it is empty" in done.stderr
     assert "pulumi preview ended with 1\n" in done.stderr
-    assert (project / "asked").read_text(encoding="utf-8").splitlines() == ["preview --json --stack dev"]
+    assert (project / "asked").read_text(encoding="utf-8").splitlines() == ["preview --json --show-sames --stack dev"]
 
 
+@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
     ("preview", "pulumi", "status"), [("SAME", 0, 0), ("SAME", 255, 255), ("", 7, 7), ("DELETE", 255, 3), ("", 0, 1)]
 )
@@ -157,17 +224,19 @@ def test_a_guarded_preview_has_the_exit_status_of_the_guard_or_the_engine(
     flavors = [{"name": "v5e", "resources": [{"name": "google.com/tpu", "nominalQuota": "8"}]}]
     inputs = {"spec": {"resourceGroups": [{"flavors": flavors}]}}
     delete = {"op": "delete", "urn": urn, "oldState": {"protect": True, "inputs": inputs}}
-    printed = {"SAME": PREVIEW, "DELETE": json.dumps({"steps": [delete]}), "": ""}[preview]
-    write_script(project / "bin" / "pulumi", f"echo '{printed}'; exit {pulumi}")
+    (project / "DELETE").write_text(json.dumps({"steps": [delete]}), encoding="utf-8")
+    printed = {"SAME": f"cat {PREVIEW}", "DELETE": "cat DELETE", "": "true"}[preview]
+    write_script(project / "bin" / "pulumi", f"{printed}; exit {pulumi}")
     done = run_make(project, "preview-guarded", STACK="dev")
     assert done.returncode == (2 if status else 0)
     assert not status or f"Error {status}" in done.stderr
 
 
+@pytest.mark.usefixtures("unchanged")
 def test_a_preview_is_checked_by_the_policies_of_its_base(project: pathlib.Path) -> None:
     rule = with_a_policy(project)
     rule.write_text(RULE.replace("fault", "warning"), encoding="utf-8")
-    write_script(project / "bin" / "pulumi", f"echo '{PREVIEW}'")
+    write_script(project / "bin" / "pulumi", f"cat {PREVIEW}")
     done = run_make(project, "preview-guarded", STACK="dev", SINCE="HEAD", POLICIES="rules/owner.py")
     assert "Error 1" in done.stderr
     assert "nobody owns it" in done.stdout

@@ -21,14 +21,19 @@ from berth.plan.fleet import FleetPlan
 
 def fleet_rules(plan: FleetPlan) -> PreviewRules:
     """Return the rules for a fleet; its program registers the stack itself, cloud resources, objects and components."""
-    registered = sum(len(resource.registrations()) for resource in google_resources(plan))
+    registrations = {
+        (each.type, f"{resource.name}-{role}"): each
+        for resource in google_resources(plan)
+        for role, each in resource.registrations().items()
+    }
     return PreviewRules(
-        1 + registered + sum(1 for _ in all_manifests(plan)),
+        1 + len(registrations) + sum(1 for _ in all_manifests(plan)),
         partial(lost_resource, plan=plan),
         partial(_losses, plan),
         partial(_allowances, plan),
         frozenset(worker.name for worker in plan.workers),
         partial(all_manifests, plan),
+        lambda: registrations,
         guards_objects=True,
     )
 

@@ -111,7 +111,7 @@ def find_losses(preview: EnginePreview, rules: PreviewRules, config: Mapping[str
     errors += (message.strip() for message in unfinished_program(preview, rules.least_resources))
     doubts = list(doubts_of_run(preview, rules.least_resources, config))
     if not preview.errors:
-        doubts += left_out(preview, rules.objects(), rules.workers)
+        doubts += left_out(preview, rules)
     others = _other_losses(preview.steps, guarded, losses)
     return GuardReport(tuple(losses), tuple(errors), tuple(dict.fromkeys(doubts)), tuple(others))
 

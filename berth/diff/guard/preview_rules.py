@@ -11,6 +11,7 @@ from berth.diff.guard.allowances import GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.preview_steps import PreviewStep
 from berth.plan.allowances import AllowancesPlan
+from berth.registration import Registration
 
 
 class PreviewRules(Struct, frozen=True):
@@ -19,6 +20,7 @@ class PreviewRules(Struct, frozen=True):
     `lost_resource` returns the loss of the resource of a step, without what allows it; None if it is not protected.
     `losses` yields those that are not a step of a protected resource. `allowances_of` are those of the stack (None), or
     of one of its `workers`. `objects` are the Kubernetes objects of the stack file, without those of workers.
+    `registrations` are the cloud resources that the program registers, by type and name in the program.
     `guards_objects` is whether namespaces, policies and controllers are protected.
     """
 
@@ -28,4 +30,5 @@ class PreviewRules(Struct, frozen=True):
     allowances_of: Callable[[str | None], AllowancesPlan] = lambda worker: AllowancesPlan()
     workers: frozenset[str] = frozenset()
     objects: Callable[[], Iterable[Mapping[str, Any]]] = lambda: ()
+    registrations: Callable[[], Mapping[tuple[str, str], Registration]] = dict
     guards_objects: bool = False

@@ -180,7 +180,10 @@ def _differing_counts(preview: EnginePreview) -> Iterator[str]:
             surplus -= difference
         elif difference:
             yield f"its summary counts {counts.get(op, 0)} × {op}, and its steps have {listed[op]}"
-    if preview.is_stream and listed["same"] != counts.get("same", 0):
-        yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
-    if listed["same"] > counts.get("same", 0):
-        yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
+    if preview.is_stream or listed["same"] > counts.get("same", 0):
+        if listed["same"] != counts.get("same", 0):
+            yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
+    elif not preview.lists_all:
+        unlisted = pluralize(counts["same"] - listed["same"], "resource")
+        why = "so --target may have left out changes of them"
+        yield f"it does not list {unlisted} that it leaves as they are, {why}; run `pulumi preview --json --show-sames`"

@@ -129,6 +129,12 @@ class EnginePreview(Struct, frozen=True):
     is_stream: bool = False
 
     @property
+    def lists_all(self) -> bool:
+        """Whether the steps have every resource, also what stays as it is: in a stream, or with `--show-sames`."""
+        listed = sum(step.op == "same" for step in self.steps)
+        return self.is_stream or (self.counts is not None and listed == self.counts.get("same", 0))
+
+    @property
     def registered(self) -> int | None:
         """The number of resources that the program registered, None where the engine does not say."""
         if not self.counts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from difflib import SequenceMatcher
 from typing import Any, cast
 
 from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
@@ -18,11 +19,16 @@ from berth.spec.messages.forms import (
     allowed_keys,
     annotation_at,
     collection_remedy,
+    home_of,
     model_of,
 )
 from berth.spec.model import Model
 
 __all__ = ["allowed_keys", "to_problem"]
+
+_MAX_KEYS = 8
+"""Maximum number of keys that a message lists."""
+_NEAREST = 5
 
 _NAMED = {"priority": "the name of a priority", "cohort": "the name of a cohort", "pool": "the name of a pool"}
 
@@ -35,7 +41,7 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
     if error["type"] == "berth":
         return Problem(Severity.FAULT, error["ctx"]["code"], path, error["ctx"]["message"])
     if error["type"] == "extra_forbidden":
-        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(path, root))
+        return Problem(Severity.FAULT, "unknown-key", path, _unknown_key(path, root, error["input"]))
     if error["type"] == "string_type":
         return Problem(Severity.FAULT, "bad-type", path, _not_a_string(error, path, root))
     if (expected := COLLECTION_NOUNS.get(error["type"])) is not None:
@@ -52,16 +58,34 @@ def to_problem(error: Mapping[str, Any], root: type[Model] = FleetSpec) -> Probl
 _MessageBuilder = Callable[[Mapping[str, Any], FieldPath], str]
 
 
-def _unknown_key(path: FieldPath, root: type[Model]) -> str:
+def _unknown_key(path: FieldPath, root: type[Model], value: object) -> str:
     known = allowed_keys(path[:-1], root)
     on_google: FieldPath = ("pools", "") if path[-3:-2] == ("nodePools",) else path[:-1]
     noun = root.stack_noun if issubclass(root, AnyFleetSpec) else None
     if noun and path[-1] != "machineType" and str(path[-1]) in allowed_keys(on_google):
         return f"'{path[-1]}' is not a key of {noun}; remove {path[-1]}"
-    guess = did_you_mean(str(path[-1]), [key for key in known if (path[-1], key) != ("gpu", "cpu")])
-    hint = foreign_key_hint(str(path[-1]), known) or guess
-    hint = hint or (f"; write one of {', '.join(known)}" if known else "; no key is allowed here")
-    return f"unknown key '{format_value(path[-1])}'{hint}"
+    return f"unknown key '{format_value(path[-1])}'{_hint(str(path[-1]), path[:-1], known, root, value)}"
+
+
+def _hint(key: str, place: FieldPath, known: list[str], root: type[Model], value: object) -> str:
+    """Return what to write for an unknown key at `place`: the key that another tool calls so, the place where the key
+    belongs, a similar key, or the nearest ones.
+    """
+    home = home_of(key, place, root)
+    if hint := foreign_key_hint(key, known, value):
+        return hint
+    if home is not None and home[: len(place)] == place and home != place:
+        return f"; it is a key of {(inner := '.'.join(map(str, home[len(place) :])))}: write it below {inner}"
+    if guess := did_you_mean(key, [each for each in known if (key, each) != ("gpu", "cpu")]):
+        return guess
+    if not known:
+        return "; no key is allowed here"
+    if len(known) <= _MAX_KEYS:
+        return f"; write one of {', '.join(known)}"
+    if home is not None:
+        return f"; it is a key of {'.'.join(map(str, home)) or 'berth:fleet'}: move it there"
+    nearest = sorted(known, key=lambda each: -SequenceMatcher(None, key.lower(), each.lower()).ratio())[:_NEAREST]
+    return f"; the nearest of {len(known)} keys are {', '.join(nearest)}; docs/stack-file.md lists all"
 
 
 def _missing(error: Mapping[str, Any], path: FieldPath) -> str:

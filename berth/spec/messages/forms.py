@@ -32,6 +32,54 @@ def allowed_keys(path: FieldPath, root: type[Model] = FleetSpec) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
 
+@lru_cache(maxsize=16)
+def _homes(root: type[Model]) -> dict[str, tuple[FieldPath, ...]]:
+    """Return for each key the paths of the mappings that have it; the name of an entry is `<name>`."""
+    homes: dict[str, tuple[FieldPath, ...]] = {}
+    queue: list[tuple[FieldPath, Any]] = [((), root)]
+    for path, annotation in queue:
+        model = model_of(annotation)
+        if model is None:
+            args = typing.get_args(annotation)
+            inner = args[1:2] if typing.get_origin(annotation) is dict else args
+            queue += [
+                ((*path, "<name>") if inner is not args else path, each)
+                for each in inner
+                if typing.get_args(each) or model_of(each)
+            ]
+            continue
+        for name, field in model.model_fields.items():
+            key = field.alias or name
+            homes[key] = (*homes.get(key, ()), path)
+            queue.append(((*path, key), field.annotation))
+    return homes
+
+
+def mappings_with(key: str, root: type[Model] = FleetSpec) -> tuple[FieldPath, ...]:
+    """Return the paths of the mappings that have `key`; names of entries are `<name>`, and lists add no step."""
+    return _homes(root).get(key, ())
+
+
+def home_of(key: str, place: FieldPath, root: type[Model] = FleetSpec) -> FieldPath | None:
+    """Return the path of the one mapping that has `key`, for a key that stands at `place`: below it, else anywhere.
+
+    None if no mapping has it, or several that are equally near. Names of entries are `<name>`.
+    """
+    here = tuple(
+        "<name>" if place[:index] and not allowed_keys(place[:index], root) else step
+        for index, step in enumerate(place)
+        if isinstance(step, str)
+    )
+    homes = mappings_with(key, root)
+    for candidates in ([home for home in homes if home[: len(here)] == here], homes):
+        nearest = [home for home in candidates if len(home) == min(map(len, candidates))]
+        if len(nearest) == 1:
+            return nearest[0]
+        if nearest:
+            return None
+    return None
+
+
 @lru_cache(maxsize=4096)
 def annotation_at(path: FieldPath, root: type[Model]) -> Any:
     """Return the annotation of the value at `path`; None where the models have none."""

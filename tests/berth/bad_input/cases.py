@@ -180,11 +180,15 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         [
             f"Pulumi.bad.yaml:3: error: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, "
             "digits and '-' [bad-value]",
-            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; write one of project, """
-            "projectNumber, region, acceptRegion, labels, cluster, reservations, pools, computeClasses, workers, "
-            "protect, flavors, priorities, cohorts, teams, teamFiles, teamDefaults, clusterQueues, allowTeams, "
-            "acceptLoss, kueue, jobset, monitoring, platform, allowReplacement, allowDeletion, "
-            "allowChange [unknown-key]",
+            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; the nearest of 27 keys are """
+            "kueue, workers, project, projectNumber, region; docs/stack-file.md lists all [unknown-key]",
+        ],
+    ),
+    "a manifest of Kubernetes": (
+        b"apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: x}\n",
+        [
+            "Pulumi.bad.yaml:2: error: a manifest of Kubernetes (ClusterQueue), not a stack file; a job's manifest is "
+            "for berth lint and berth admit, and for an existing cluster there is berth adopt [no-fleet]"
         ],
     ),
     "more labels than Google Cloud takes": (

@@ -9,6 +9,7 @@ import pathlib
 import re
 import tempfile
 
+import tests.conftest  # noqa: F401  (the day that the tests compare dates with)
 from berth.evaluate import evaluate_stack
 from tests.berth.bad_input import cases
 

@@ -19,7 +19,15 @@ Step = dict[str, Any]
 
 def state(one: RecordedResource) -> Step:
     """A resource as the engine prints it in a step."""
-    values = {"urn": one.urn, "custom": one.custom, "type": one.type, "inputs": dict(one.inputs), "parent": one.parent}
+    identity = one.name if one.custom else ""
+    values = {
+        "urn": one.urn,
+        "custom": one.custom,
+        "id": identity,
+        "type": one.type,
+        "inputs": dict(one.inputs),
+        "parent": one.parent,
+    }
     return {**{key: value for key, value in values.items() if value}, **({"protect": True} if one.protect else {})}
 
 
@@ -47,11 +55,11 @@ def config_of(file: StackFile | None) -> dict[str, str]:
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in file.config.items()}
 
 
-def digest(all_steps: Iterable[Step], config: Mapping[str, str]) -> Step:
-    """The object that `pulumi preview --json` prints: steps that change nothing are only counted."""
+def digest(all_steps: Iterable[Step], config: Mapping[str, str], *, show_sames: bool = True) -> Step:
+    """The object that `pulumi preview --json` prints: without `--show-sames`, what stays is only counted."""
     listed = list(all_steps)
     counts = Counter(each["op"] for each in listed)
-    shown = [each for each in listed if each["op"] != "same" or "pulumi:pulumi:Stack" in each["urn"]]
+    shown = [each for each in listed if show_sames or each["op"] != "same" or "pulumi:pulumi:Stack" in each["urn"]]
     return {
         "config": dict(config),
         "steps": [{"provider": "", "detailedDiff": None, **each} for each in shown],

@@ -6,6 +6,7 @@ import copy
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
@@ -449,11 +450,6 @@ def test_unknown_exits_as_blocked_does(
     assert (result.exit_code, result.stdout[: len(first)]) == (code, first)
 
 
-def targeted(change: Callable[[list[Step]], list[Step]]) -> GuardReport:
-    """What the guard says of the stream of a run that leaves out a change of the stack file."""
-    return answer_to(events(change(again()), CONFIG))
-
-
 def without(run: list[Step], ending: str) -> list[Step]:
     """The run without a step."""
     run.remove(one(run, ending))
@@ -468,9 +464,45 @@ def as_before(run: list[Step], ending: str, path: str, value: object) -> list[St
     return run
 
 
+def not_created(run: list[Step], ending: str) -> list[Step]:
+    """The run, in which a resource is not created: the engine lists it as it would be, without an ID."""
+    step = one(run, ending)
+    del step["oldState"]["id"], step["newState"]["id"]
+    return run
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        (
+            lambda run: as_before(run, L4, "nodeConfig.diskSizeGb", 41),
+            "it leaves out the change of NodePool l4-reserved-pool; run it without --target and --exclude",
+        ),
+        (
+            lambda run: as_before(
+                as_before(run, L4, "nodeConfig.__defaults", []), L4, "nodeConfig.imageType", "UBUNTU_CONTAINERD"
+            ),
+            "it leaves out the change of NodePool l4-reserved-pool; run it without --target and --exclude",
+        ),
+        (
+            lambda run: without(run, L4),
+            "it leaves out NodePool l4-reserved-pool; run it without --target and --exclude",
+        ),
+        (
+            lambda run: not_created(run, L4),
+            "it leaves out the creation of NodePool l4-reserved-pool; run it without --target and --exclude",
+        ),
+        (
+            lambda run: as_before(
+                run, NAMESPACE, "metadata.labels", {"pod-security.kubernetes.io/enforce": "privileged"}
+            ),
+            "it leaves out the change of Namespace vision; run it without --target and --exclude",
+        ),
+        (
+            lambda run: as_before(run, POLICIES["RoleBinding"], "subjects", []),
+            "it leaves out the change of RoleBinding ",
+        ),
         (
             lambda run: as_before(run, "::vision-train-cluster-queue", "spec.queueingStrategy", "StrictFIFO"),
             "it leaves out the change of ClusterQueue vision-train; run it without --target and --exclude",
@@ -485,10 +517,30 @@ def as_before(run: list[Step], ending: str, path: str, value: object) -> list[St
         ),
     ],
 )
-def test_a_run_with_targets_says_what_it_leaves_out(change: Callable[[list[Step]], list[Step]], told: str) -> None:
-    report = targeted(change)
+def test_a_run_with_targets_says_what_it_leaves_out(
+    change: Callable[[list[Step]], list[Step]], told: str, form: str
+) -> None:
+    report = answer_to(FORMS[form](change(again()), CONFIG))
     assert report.answer == Answer.UNKNOWN
-    assert told in report.doubts
+    assert any(doubt.startswith(told) for doubt in report.doubts), report.doubts
+
+
+def test_an_object_that_does_not_list_what_stays_is_unknown_and_says_how_to_write_one_that_does() -> None:
+    """A run with `--target` is the same object: the engine says neither the targets nor what they leave out."""
+    run = updated(again(), "::vision-train-cluster-queue", "spec.queueingStrategy", "StrictFIFO")
+    report = answer_to(digest(run, CONFIG, show_sames=False))
+    assert report.answer == Answer.UNKNOWN
+    unlisted = Counter(each["op"] for each in run)["same"] - 1
+    assert report.doubts == (
+        f"it does not list {unlisted} resources that it leaves as they are, so --target may have left out changes of "
+        "them; run `pulumi preview --json --show-sames`",
+    )
+
+
+@pytest.mark.parametrize("stack", FLEET_STACKS)
+def test_an_object_that_creates_everything_leaves_nothing_out(stack: str) -> None:
+    run = digest(run_of(stack, "first"), config_of(evaluation(stack).file), show_sames=False)
+    assert answer_to(run, stack).answer == Answer.SAFE
 
 
 # --- mutations --------------------------------------------------------------------------------------------------------
