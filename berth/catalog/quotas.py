@@ -115,6 +115,16 @@ def series_quotas(machine_type: str) -> SeriesQuotas:
     return SeriesQuotas(cpus=cpus)
 
 
+def accelerator_quotas(label: str) -> AcceleratorQuotas:
+    """The quotas of an accelerator; of one that the table does not have, a doubtful quota of its family."""
+    if (row := quota_table().accelerators.get(label)) is not None:
+        return row
+    metric = QuotaMetric(
+        metric="GPUS_PER_GPU_FAMILY", unit="GPUs", doubt=f"the table has no row for {label}, so its quota is unknown"
+    )
+    return AcceleratorQuotas(standard=metric, preemptible=metric)
+
+
 def series_of(machine_type: str) -> str:
     """The series of a machine type: a3 of a3-highgpu-8g."""
     return machine_type.partition("-")[0]

@@ -39,7 +39,7 @@ def auto_provisioning_plan(
         if limit.max == 0:
             context.reject(*part, "bad-size", limit_path, "'0' allows no nodes; write at least 1")
         elif key in spec.accelerators and key not in accelerator_types():
-            context.reject(*part, "bad-accelerator", limit_path, _unknown_accelerator(key))
+            _report_accelerator(context, limit_path, key)
     return AutoProvisioningPlan(
         profile=spec.profile,
         limits=tuple(
@@ -58,12 +58,19 @@ def auto_provisioning_plan(
     )
 
 
-def _unknown_accelerator(key: str) -> str:
-    shown = format_value(key)
+def _report_accelerator(context: PlanningContext, path: FieldPath, key: str) -> None:
+    """Report an accelerator that no machine has: one that may be newer than the table is unknown, else a fault."""
+    shown, hint = format_value(key), did_you_mean(key, accelerator_types())
+    if key.startswith(("nvidia-", "tpu")) and not any(each.startswith(key) for each in accelerator_types()):
+        table = catalog.fact_tables()["accelerators"]
+        unknown = table.unknown(f"'{shown}'", "whether GKE has it, and its machines, are")
+        context.problems.unknown("accelerator-unknown", path, f"{unknown}{hint}")
+        return
+    hint = hint or "; write the value of GKE's accelerator label, such as nvidia-l4"
+    message = f"no accelerator '{shown}'{hint}"
     if machine := catalog.machines().get(key):
-        return f"'{shown}' is a machine type, not an accelerator; write {machine.accelerator}"
-    hint = did_you_mean(key, accelerator_types()) or "; write the value of GKE's accelerator label, such as nvidia-l4"
-    return f"no accelerator '{shown}'{hint}"
+        message = f"'{shown}' is a machine type, not an accelerator; write {machine.accelerator}"
+    context.reject("cluster", "nodeAutoProvisioning", "bad-accelerator", path, message)
 
 
 def _auto_repair(context: PlanningContext, written: bool | None, pools: Mapping[str, PoolRequest]) -> bool:

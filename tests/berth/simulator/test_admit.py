@@ -414,7 +414,7 @@ def test_a_run_without_a_job_is_reported(folder: pathlib.Path) -> None:
     """Not that every job is finished."""
     (folder / "jobs.yaml").write_text(job("flow", 1, kind="PipelineRun"), encoding="utf-8")
     result = simulate.simulate_arguments(["stack.yaml", "jobs.yaml"], [], folder)
-    assert [each.code for each in result.problems] == ["unknown-kind"]
+    assert [each.code for each in result.problems] == ["kind-unknown"]
     assert shown(result) == "There is no job to simulate."
 
 
