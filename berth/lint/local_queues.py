@@ -190,7 +190,9 @@ def warn_if_unread(job: SubmittedJob) -> None:
         checked = "queue, priority and requests" if job.job.pod_sets else "namespace, queue and priority"
         if job.job.row is None:
             unknown = fact_tables()["job-kinds"].unknown(f"kind {job.job.kind}", "its pods are")
-            job.job.source.problems.unknown("kind-unknown", job.job.source.path, f"{unknown}; its {checked} are checked")
+            job.job.source.problems.unknown(
+                "kind-unknown", job.job.source.path, f"{unknown}; its {checked} are checked"
+            )
             return
         message = f"its {checked} are checked; not checked: {job.job.unread}"
         job.job.source.problems.warning("not-checked", job.job.source.path, message)

@@ -12,7 +12,7 @@ from berth.planner.machines.hardware import accelerator_types
 from berth.rules.dates import past
 from berth.rules.gke.capacity import can_auto_repair
 from berth.rules.gke.disks import boot_disk_type_violation, shared_boot_disk_violation
-from berth.rules.gke.maintenance import is_too_narrow
+from berth.rules.gke.maintenance import is_too_narrow, long_exclusion
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.cluster import END_OF_SUPPORT, AutoProvisioningSpec, MaintenanceWindowSpec
 
@@ -98,7 +98,10 @@ def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
         context.problems.fault("bad-value", (*path, "dailyStart"), message)
     for index, exclusion in enumerate(spec.exclusions):
         if exclusion.end != END_OF_SUPPORT:
-            _check_end_after_start(context, exclusion.start, exclusion.end, (*path, "exclusions", index))
+            if _check_end_after_start(context, exclusion.start, exclusion.end, (*path, "exclusions", index)) and (
+                too_long := long_exclusion(exclusion.start, exclusion.end, exclusion.scope)
+            ):
+                context.problems.warning("exclusion-long", (*path, "exclusions", index, "end"), too_long)
         elif exclusion.scope == "NO_UPGRADES":
             message = (
                 f"'{END_OF_SUPPORT}' is not possible with scope: NO_UPGRADES, which GKE limits in time; write a time "
