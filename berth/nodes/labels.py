@@ -63,8 +63,8 @@ class NodeLabels(Struct, frozen=True):
 
 
 _FACT: Final = re.compile(r"\{(\w+)\}")
-_SIMILAR: Final = 0.9
-"""Similarity to a key of the table from which another key counts as misspelt."""
+_SIMILAR: Final = 0.8
+"""Similarity to the name of a key of the table from which another one counts as misspelt."""
 
 
 @cache
@@ -120,8 +120,9 @@ def why_foreign(key: str) -> str:
     for row in table.prefixes:
         if key.startswith(row.prefix):
             return row.uncertain
-    domain, slash, _ = key.rpartition("/")
-    if not slash or difflib.get_close_matches(key, keys, n=1, cutoff=_SIMILAR):
+    domain, slash, name = key.rpartition("/")
+    names = [each.rpartition("/")[2] for each in keys]
+    if not slash or difflib.get_close_matches(name, names, n=1, cutoff=_SIMILAR):
         return ""
     if any(domain == each or domain.endswith(f".{each}") for each in table.domains):
         return f"it is not in {fact_tables()['node-labels'].dated_name}, and a newer GKE may set it"
