@@ -108,7 +108,7 @@ ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
         *("zones", "region-unknown"),
         {
             **NEW_REGION,
-            "allowReplacement": dict.fromkeys(("cluster", "l4", "v5e"), "moves"),
+            "protect": False,
             "pools.v5e": {**V5E, "zone": "mars-north1-a", "acceptZone": True},
             "pools.l4": {**L4, "nodes": 4, "zone": "mars-north1-a", "acceptZone": True},
         },
@@ -209,6 +209,7 @@ def said(words: list[str]) -> str:
 def test_every_verb_says_that_a_value_is_unknown(asked: str, stacks: Path) -> None:
     """check, plan, preview, diff and lint exit 0, and name the table with its day."""
     key, code, edit = ASKED[asked]
+    write(stacks, "old", fleet_with({name: value for name, value in edit.items() if name == "protect"}))
     write(stacks, "new", fleet_with(edit))
     problems = [p for p in evaluate_stack("new", stacks).problems if p.is_unknown and p.code == code]
     assert problems, [p.line() for p in evaluate_stack("new", stacks).problems]
