@@ -129,3 +129,8 @@ def _matches(pattern: re.Pattern[str], text: str) -> bool:
 def to_camel(name: str) -> str:
     """Return a name as keys of the stack file and inputs of providers are spelt: `machine_type` → `machineType`."""
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
+
+
+def workload_policy_name(stack: str, key: str) -> str:
+    """Return the name in Compute Engine of a workload policy that Berth creates, by its key."""
+    return shorten(f"{stack}-{key}", MAX_COMPUTE_NAME)

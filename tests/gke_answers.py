@@ -359,8 +359,9 @@ def _affinity(pool: NodePoolPlan) -> JSON:
 def _placement(pool: NodePoolPlan) -> JSON:
     queued = {"queuedProvisioning": {"enabled": True}} if pool.queued else {}
     if pool.placement:
+        is_untyped = pool.placement.policy and pool.placement.tpu_topology  # vllm-project/ci-infra#547
         placement = {
-            "type": pool.placement.type,
+            "type": None if is_untyped else pool.placement.type,
             "policyName": pool.placement.policy,
             "tpuTopology": pool.placement.tpu_topology,
         }

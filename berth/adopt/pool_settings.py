@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at, mapping_at, value_at
 from berth.adopt.labels import QUEUED, is_user_label
 from berth.catalog import DEFAULT_BOOT_DISK, Machine
+from berth.names import workload_policy_name
 
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 _CLUSTER_RANGE = "ipAllocationPolicy.clusterSecondaryRangeName"
@@ -42,15 +43,18 @@ def gpu_settings(gpu: Mapping[str, Any]) -> StackEntry:
     return entry
 
 
-def network_and_placement(node_pool: ApiObject, machine: Machine, topology: str | None) -> StackEntry:
-    """Return additional networks, and compact placement unless the machine or topology implies it."""
+def network_and_placement(node_pool: ApiObject, machine: Machine, topology: str | None, stack: str) -> StackEntry:
+    """Return additional networks, and placement unless the machine or topology implies it; any policy but Berth's."""
     entry: StackEntry = {}
     if value_at(node_pool, "networkConfig.acceleratorNetworkProfile"):
         entry["networking"] = "dranet"
     elif value_at(node_pool, "networkConfig.additionalNodeNetworkConfigs") and machine.gpudirect != "none":
         entry["networking"] = "gpudirect"
     compact = value_at(node_pool, "placementPolicy.type") == "COMPACT" and not topology and not machine.domain_topology
-    return entry | ({"compactPlacement": True} if compact else {})
+    entry |= {"compactPlacement": True} if compact else {}
+    policy = last_segment(str(value_at(node_pool, "placementPolicy.policyName") or ""))
+    own = workload_policy_name(stack, f"{machine.accelerator}-{machine.domain_topology or topology}")
+    return entry | ({"placementPolicy": policy} if policy not in ("", own) else {})
 
 
 def pod_range(node_pool: ApiObject, cluster: ApiObject) -> StackEntry:

@@ -12,6 +12,7 @@ from berth import catalog
 from berth.adopt import rest_fields
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.google.node_accounts import NodeAccounts
+from berth.adopt.google.reserved_machines import accepted_zones
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import QUEUED, gpu_config, machine_type, node_labels
 from berth.adopt.pool_settings import (
@@ -23,7 +24,7 @@ from berth.adopt.pool_settings import (
     pod_range,
     surge_settings,
 )
-from berth.adopt.reservations import ReservationsByKey, canonical_path, own_reservations, reservation_key
+from berth.adopt.reservations import ReservationsByKey, own_reservations, reservation_key
 from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups, with_own_keys
 from berth.catalog import Machine
 from berth.google.node_pool import node_pool as registered_node_pool
@@ -119,10 +120,10 @@ def _group_pool(
     not_adopted: list[NotAdopted],
 ) -> AdoptedPool:
     """Return the pool of a group; one with settings that Berth would not choose keeps them."""
-    pool = _adopted_pool(inventory, stack, group.key, group.members, reserved)
+    pool = _adopted_pool(inventory, stack, group, reserved)
     if group.node_pool_name is not None:
         pool.entry["nodePoolName"] = group.node_pool_name
-    if inventory.context is not None:
+    if inventory.context is not None or inventory.is_described:
         return pool
     accounts = NodeAccounts(inventory, stack, group.members)
     adopted = accounts.must_be_kept
@@ -170,9 +171,9 @@ def _machine_of(node_pool: ApiObject) -> Machine | None:
 
 
 def _adopted_pool(
-    inventory: ClusterInventory, stack: str, key: str, group: Sequence[ApiObject], reserved: ReservationsByKey
+    inventory: ClusterInventory, stack: str, group: NodePoolGroup, reserved: ReservationsByKey
 ) -> AdoptedPool:
-    node_pool = group[0]
+    node_pool = group.members[0]
     machine = _machine_of(node_pool)
     assert machine is not None
     gpu = gpu_config(node_pool)
@@ -190,12 +191,17 @@ def _adopted_pool(
         inventory,
         node_pool,
         reservation_entry[1]["zone"] if reservation_entry else None,
-        one_zone=len(group) > 1 or bool(value_at(node_pool, "placementPolicy.tpuTopology")),
+        one_zone=len(group.members) > 1 or bool(value_at(node_pool, "placementPolicy.tpuTopology")),
     )
+    if reservation_entry is None:
+        is_dws = bool(value_at(node_pool, QUEUED) or value_at(node_pool, "config.flexStart"))
+        entry |= accepted_zones(machine, list_at(node_pool, "locations"), inventory.region, dws=is_dws)
+    if topology and catalog.slice_shape(machine, topology) is None:
+        entry["acceptTopology"] = True
     entry |= labels_and_taints(node_pool)
     entry |= pod_range(node_pool, inventory.cluster)
     entry |= gpu_settings(gpu)
-    entry |= network_and_placement(node_pool, machine, topology)
+    entry |= network_and_placement(node_pool, machine, topology, stack)
     entry |= local_ssds(node_pool, machine)
     entry |= boot_disk(node_pool, machine)
     entry |= surge_settings(node_pool, machine)
@@ -205,7 +211,7 @@ def _adopted_pool(
     taints = {each["key"] for each in list_at(node_pool, "config.taints")}
     taints |= {catalog.taints().queued.key} if value_at(node_pool, QUEUED) else set[str]()
     return AdoptedPool(
-        key, entry, machine, node_labels(node_pool, machine, topology, reservation_entry),
+        group.key, entry, machine, node_labels(node_pool, machine, topology, reservation_entry),
         machine.accelerators * shared * partitions, most, topology, frozenset(taints),
     )  # fmt: skip
 
@@ -221,17 +227,18 @@ def scaling_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
     return int(scaling.get("minNodeCount") or 0) * zones, int(scaling.get("maxNodeCount") or 0) * zones, True
 
 
-def _pool_size(group: Sequence[ApiObject], machine: Machine, topology: str | None) -> tuple[object, int]:
-    """Return the count to write (of slices, or of nodes), and the maximum of nodes."""
-    all_bounds = [scaling_bounds(each) for each in group]
+def _pool_size(group: NodePoolGroup, machine: Machine, topology: str | None) -> tuple[object, int]:
+    """Return the count to write (of slices, or of nodes) or the list of slices, and the maximum of nodes."""
+    all_bounds = [scaling_bounds(each) for each in group.members]
     most = sum(each[1] for each in all_bounds)
     hosts = 1
     if topology and (shape := catalog.slice_shape(machine, topology)):
         hosts = shape.hosts
     least, scaled = sum(each[0] for each in all_bounds) // hosts, any(each[2] for each in all_bounds)
     if not scaled:
-        return most // hosts, most
-    return ({"min": least} if least else {}) | {"max": most // hosts}, most
+        return group.numbers or most // hosts, most
+    limit = {"of": group.numbers} if group.numbers else {"max": most // hosts}
+    return ({"min": least} if least else {}) | limit, most
 
 
 def _zones(
@@ -264,6 +271,5 @@ def _capacity(
     if kind != "SPECIFIC_RESERVATION":
         return "on-demand", None
     zone = str(next(iter(list_at(node_pool, "locations")), ""))
-    path = canonical_path(str(affinity["values"][0]), inventory)
-    key = reservation_key(path, zone, machine_type(node_pool), most, reserved, stack)
-    return {"reservation": key}, reserved[key]
+    key = reservation_key(str(affinity["values"][0]), zone, machine_type(node_pool), most, reserved, inventory, stack)
+    return {"reservation": key}, (reserved[key].path, reserved[key].entry)

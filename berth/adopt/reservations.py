@@ -1,6 +1,8 @@
-"""Read reservations: those with an answer are adopted, others are `existing`."""
+"""Read reservations: those with an answer are adopted, others are `existing`; one of Google's is one entry."""
 
 from __future__ import annotations
+
+from msgspec import Struct, field
 
 from berth import catalog
 from berth.adopt.api_objects import (
@@ -14,16 +16,54 @@ from berth.adopt.api_objects import (
     value_at,
 )
 from berth.adopt.google.future_reservations import delivered_names, future_entry
-from berth.adopt.google.reserved_machines import machine_fields, shared_projects
+from berth.adopt.google.reserved_machines import accepted_zones, chips_entry, machine_fields, shared_projects
 from berth.adopt.inventory import ClusterInventory
 from berth.names import CAPACITY_MARK
 
-ReservationsByKey = dict[str, tuple[str, StackEntry]]
-"""A reservation's key → its path, and its entry."""
+
+class FoundReservation(Struct):
+    """A reservation's path, as an affinity names it, and its entry.
+
+    `users` are the machine types that use it, each with the maximum of machines. Without an answer its size is
+    `assumed`: what they use.
+    """
+
+    path: str
+    entry: StackEntry
+    is_assumed: bool = False
+    users: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+
+    def full_entry(self) -> StackEntry:
+        """Return the entry with its size, in chips if machines of several types of a family use it."""
+        types = {self.entry["machineType"], *(machine_type for machine_type, _ in self.users)}
+        entry = {**self.entry}
+        if "chips" not in entry and len(types) > 1 and all(_chips(each) for each in types):
+            count = entry.pop("count", 0)
+            entry.pop("sharedWith", None)
+            entry |= {"name": entry.get("name", self.path), "existing": True}
+            entry["chips"] = self._used(of_chips=True) if self.is_assumed else count * _chips(entry["machineType"])
+        elif self.is_assumed:
+            entry["count"] = self._used(of_chips=False)
+        size = entry["chips"] if "chips" in entry else entry["count"]
+        if self._used(of_chips="chips" in entry) > size:
+            entry["acceptOverlap"] = "as in the existing cluster"
+        return entry
+
+    def _used(self, *, of_chips: bool) -> int:
+        return sum(nodes * (_chips(machine_type) if of_chips else 1) for machine_type, nodes in self.users)
+
+
+def _chips(machine_type: str) -> int:
+    """Return the chips of a TPU machine, 0 of any other."""
+    machine = catalog.machines().get(machine_type)
+    return machine.accelerators if machine is not None and machine.generation is not None else 0
+
+
+ReservationsByKey = dict[str, FoundReservation]
 
 
 def own_reservations(inventory: ClusterInventory, stack: str, not_adopted: list[NotAdopted]) -> ReservationsByKey:
-    """Return key → (path, entry) of reservations and requests with an answer, which are adopted."""
+    """Return reservations and requests with an answer, which are adopted, by key."""
     result: ReservationsByKey = {}
     delivered = delivered_names(inventory.future_reservations)
     marked = [each for each in inventory.node_pools if CAPACITY_MARK in mapping_at(each, "config.labels")]
@@ -32,23 +72,29 @@ def own_reservations(inventory: ClusterInventory, stack: str, not_adopted: list[
     for answer in inventory.reservations:
         if str(answer["name"]) in delivered:
             continue  # Google made it for a request, which is the one to adopt
-        if (entry := _reservation_entry(answer, of_queues)) is None:
+        entry = chips_entry(answer, inventory.project, inventory.node_pools) or _reservation_entry(answer, of_queues)
+        if entry is None:
             not_adopted.append(NotAdopted(f"reservation {answer['name']}", _why_left(answer)))
         else:
-            _add(result, answer, entry, stack)
+            _add(result, answer, entry, inventory, stack)
     for answer in inventory.future_reservations:
         entry = future_entry(answer, inventory.project, inventory.node_pools, not_adopted)
         if entry is not None:
-            _add(result, answer, entry, stack)
+            _add(result, answer, entry, inventory, stack)
     return result
 
 
-def _add(result: ReservationsByKey, answer: ApiObject, entry: StackEntry, stack: str) -> None:
+def _add(
+    result: ReservationsByKey, answer: ApiObject, entry: StackEntry, inventory: ClusterInventory, stack: str
+) -> None:
     """Add an entry under its key; one whose name is not derived from the stack's keeps it."""
     name = str(answer["name"])
     key = name.removeprefix(f"{stack}-")
     key = key if key not in result else f"{key}-{last_segment(str(answer.get('zone', '')))}"
-    result[key] = (name, entry | ({} if name == f"{stack}-{key}" else {"name": name}))
+    machine = catalog.machines().get(entry["machineType"])
+    entry |= accepted_zones(machine, [entry["zone"]], inventory.region)
+    is_named = name == f"{stack}-{key}" and not entry.get("existing")
+    result[key] = FoundReservation(name, entry | ({} if is_named else {"name": name}))
 
 
 def _reservation_entry(answer: ApiObject, of_queues: frozenset[str]) -> StackEntry | None:
@@ -72,7 +118,7 @@ def _reservation_entry(answer: ApiObject, of_queues: frozenset[str]) -> StackEnt
 
 def _why_left(answer: ApiObject) -> str:
     if isinstance(answer.get("aggregateReservation"), dict):
-        return "it holds chips and not machines, which Google reserves; a pool that names it has it as `existing`"
+        return "it holds chips of a family that Berth does not know, and no pool names it; it stays as it is"
     machine = value_at(answer, "specificReservation.instanceProperties.machineType")
     if machine_fields(mapping_at(answer, "specificReservation.instanceProperties")) is None:
         return f"'{machine}' has no accelerators that Berth knows; it stays as it is"
@@ -82,12 +128,17 @@ def _why_left(answer: ApiObject) -> str:
     )
 
 
-def reservation_key(path: str, zone: str, kind: str, nodes: int, reserved: ReservationsByKey, stack: str) -> str:
-    """Return the key of the reservation at a path; one without an answer is `existing`."""
-    for key, (name, entry) in reserved.items():
-        if name == path and entry["zone"] == zone:
-            if entry.get("existing"):
-                entry["count"] += nodes
+def reservation_key(
+    path: str, zone: str, kind: str, nodes: int, reserved: ReservationsByKey, inventory: ClusterInventory, stack: str
+) -> str:
+    """Return the key of the reservation at a path that machines use; one without an answer is `existing`.
+
+    `path` is a name, a path or a URL.
+    """
+    path = reservation_value(path, inventory.project)
+    for key, found in reserved.items():
+        if found.path == path and found.entry["zone"] == zone:
+            found.users.append((kind, nodes))
             return key
     segments = path.split("/")
     path_ids = dict(zip(segments[::2], segments[1::2], strict=False)) if path.startswith("projects/") else {}
@@ -97,10 +148,7 @@ def reservation_key(path: str, zone: str, kind: str, nodes: int, reserved: Reser
     key = own_name if own_name not in reserved else f"{own_name}-{len(reserved)}"
     path_fields = {"project": "projects", "block": "reservationBlocks", "subBlock": "reservationSubBlocks"}
     entry = {"existing": True, "name": name, **{k: path_ids[v] for k, v in path_fields.items() if v in path_ids}}
-    reserved[key] = (path, {**entry, "machineType": kind, "zone": zone, "count": nodes})
+    accepted = accepted_zones(catalog.machines().get(kind), [zone], inventory.region)
+    entry |= {"machineType": kind, "zone": zone, **accepted}
+    reserved[key] = FoundReservation(path, entry, is_assumed=True, users=[(kind, nodes)])
     return key
-
-
-def canonical_path(path: str, inventory: ClusterInventory) -> str:
-    """Return a reservation as GKE's affinity names it, whether it was given as a name, a path or a URL."""
-    return reservation_value(path, inventory.project)

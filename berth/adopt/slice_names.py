@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from berth.adopt.api_objects import ApiObject, mapping_at, value_at
+from berth.spec.machines.slices import MAX_SLICE_NUMBER
 
 _SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>[0-9]+)")
 """How Berth names the node pool of a slice."""
@@ -26,42 +27,51 @@ MAX_POOL_NAME = 30
 class NodePoolGroup(Struct):
     """The node pools of one pool: its key, and `nodePoolName` unless the names are Berth's own.
 
-    `is_sliced` says that each node pool is a slice of several hosts, which Berth gives a number.
+    `is_sliced` says that each node pool is a slice of several hosts, which Berth gives a number. `numbers` are those of
+    the members, unless they are 1 to n.
     """
 
     key: str
     members: list[ApiObject]
     node_pool_name: str | None = None
     is_sliced: bool = False
+    numbers: list[int] | None = None
 
     def pulumi_keys(self, key: str) -> set[str]:
         """Return the keys of its node pools in Pulumi if `key` is the pool's."""
-        return {f"{key}-{number}" for number in range(1, len(self.members) + 1)} if self.is_sliced else {key}
+        numbers = self.numbers or range(1, len(self.members) + 1)
+        return {f"{key}-{number}" for number in numbers} if self.is_sliced else {key}
 
 
 def slice_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
     """Yield the pools that node pools of multi-host slices form: by Berth's names, by numbers, or alone.
 
-    Berth numbers slices from 1 without a gap and makes them alike. Names that look like Berth's with other numbers
-    (blueprints count from 0, and a slice may have been deleted) or of slices that differ are no names that Berth would
-    give again, so they are kept as names.
+    Berth numbers slices from 1 and makes them alike; one of them may have been removed. Names that look like Berth's
+    with other numbers (blueprints count from 0) or of slices that differ are no names that Berth would give again, so
+    they are kept as names.
     """
-    by_berth: dict[str, dict[tuple[str, str], ApiObject]] = {}
+    by_berth: dict[tuple[str, str], dict[str, ApiObject]] = {}
     others: list[ApiObject] = []
     for node_pool in node_pools:
         match = _SLICE.fullmatch(str(node_pool["name"]))
         if match is not None and match["topology"] == value_at(node_pool, "placementPolicy.tpuTopology"):
-            by_berth.setdefault(match["pool"], {})[match["topology"], match["number"]] = node_pool
+            by_berth.setdefault((match["pool"], match["topology"]), {})[match["number"]] = node_pool
         else:
             others.append(node_pool)
-    for key, members in by_berth.items():
-        topology = next(iter(members))[0]
-        numbers = [(topology, str(number)) for number in range(1, len(members) + 1)]
-        if members.keys() == set(numbers) and len(key) <= MAX_POOL_NAME and _are_alike([members[n] for n in numbers]):
-            yield NodePoolGroup(key, [members[number] for number in numbers], is_sliced=True)
+    for (key, _), named in by_berth.items():
+        numbers = sorted(map(int, named))
+        members = [named[str(number)] for number in numbers if str(number) in named]
+        is_berths = len(members) == len(named) and numbers[0] > 0 and numbers[-1] <= MAX_SLICE_NUMBER
+        if is_berths and len(key) <= MAX_POOL_NAME and _are_alike(members):
+            yield NodePoolGroup(key, members, is_sliced=True, numbers=_unless_counted(numbers))
         else:
-            others.extend(members.values())
+            others.extend(named.values())
     yield from _numbered_groups(others)
+
+
+def _unless_counted(numbers: list[int]) -> list[int] | None:
+    """Return the numbers, None if they are 1 to n."""
+    return None if numbers == [*range(1, len(numbers) + 1)] else numbers
 
 
 def with_own_keys(groups: Iterable[NodePoolGroup]) -> Iterator[NodePoolGroup]:
@@ -82,11 +92,12 @@ def with_own_keys(groups: Iterable[NodePoolGroup]) -> Iterator[NodePoolGroup]:
         name = str(group.members[0]["name"])
         if key != group.key and group.node_pool_name is None:
             group.node_pool_name = re.sub("[0-9]+$", "{n}", name) if group.is_sliced else name
-        yield NodePoolGroup(key, group.members, group.node_pool_name, group.is_sliced)
+        group.key = key
+        yield group
 
 
 def _numbered_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]:
-    """Yield equal node pools whose names end in consecutive numbers together, and every other one alone."""
+    """Yield equal node pools whose names end in numbers together, and every other one alone."""
     by_stem: dict[tuple[str, str], dict[int, ApiObject]] = {}
     for node_pool in node_pools:
         match = _NUMBERED.fullmatch(str(node_pool["name"]))
@@ -95,11 +106,13 @@ def _numbered_groups(node_pools: Sequence[ApiObject]) -> Iterator[NodePoolGroup]
         else:
             by_stem.setdefault((match["stem"], _settings(node_pool)), {})[int(match["number"])] = node_pool
     for (stem, _), by_number in by_stem.items():
-        first, members = min(by_number), [by_number[number] for number in sorted(by_number)]
-        if sorted(by_number) == [*range(first, first + len(members))] and first in (0, 1) and len(members) > 1:
-            yield NodePoolGroup(_key(stem), members, stem + ("{i}" if first == 0 else "{n}"), is_sliced=True)
-        else:
+        numbers, members = sorted(by_number), [by_number[number] for number in sorted(by_number)]
+        if len(members) == 1 or numbers[-1] > MAX_SLICE_NUMBER:
             yield from map(_single, members)
+        elif numbers == [*range(len(members))]:
+            yield NodePoolGroup(_key(stem), members, stem + "{i}", is_sliced=True)
+        else:
+            yield NodePoolGroup(_key(stem), members, stem + "{n}", is_sliced=True, numbers=_unless_counted(numbers))
 
 
 def _single(node_pool: ApiObject) -> NodePoolGroup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kept_cluster import kept_cluster_fleet
 from berth.adopt.pools import AdoptedPool, read_pools
 from berth.adopt.queues import match_flavors, nominal_quota, read_cohorts, read_priorities
-from berth.adopt.reservations import canonical_path, reservation_key
+from berth.adopt.reservations import reservation_key
 from berth.adopt.teams import platform_section, read_teams
 
 
@@ -44,12 +45,12 @@ def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
     set_queued_options(inventory, known)
 
     def reserve(path: str, zone: str, kind: str, count: int) -> str:
-        return reservation_key(canonical_path(path, inventory), zone, kind, count, reserved, stack)
+        return reservation_key(path, zone, kind, count, reserved, inventory, stack)
 
     classes = compute_class_section(inventory, made, reserve, not_adopted)
     sections: dict[str, object] = {
         "cluster": cluster_section(inventory, stack, not_adopted) if inventory.manages_cluster else {},
-        "reservations": {key: entry for key, (_, entry) in sorted(reserved.items())},
+        "reservations": {key: found.full_entry() for key, found in sorted(reserved.items())},
         "computeClasses": classes,
         "pools": {pool.key: _in_order(pool.entry) for pool in sorted(adopted_pools, key=lambda pool: pool.key)},
         "flavors": _oversubscribed_flavors(inventory, known),
@@ -132,13 +133,24 @@ class _Writer(yaml.SafeDumper):
         return True
 
 
-def render_stack_file(adopted: AdoptedFleet) -> str:
+_RETYPED = re.compile(r"[0-9][0-9_:.+-]*")
+"""Text that Pulumi reads as a number or a time unless it is quoted, such as the time `09:00`."""
+
+
+def _represent_text(writer: Any, text: str) -> Any:
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style="'" if _RETYPED.fullmatch(text) else None)
+
+
+_Writer.add_representer(str, _represent_text)
+
+
+def render_stack_file(adopted: AdoptedFleet, header: str = HEADER) -> str:
     """Return the stack file as text, with short entries on one line, as people write them."""
     config = {"pulumi:disable-default-providers": ["*"], "berth:fleet": adopted.fleet}
     writer: Any = _Writer(io.StringIO(), sort_keys=False)
     node = writer.represent_data({"config": config})
     _set_flow_style(node, 0)
-    return HEADER + str(cast("Any", yaml).serialize(node, Dumper=_Writer, width=_LINE_WIDTH + 20, allow_unicode=True))
+    return header + str(cast("Any", yaml).serialize(node, Dumper=_Writer, width=_LINE_WIDTH + 20, allow_unicode=True))
 
 
 def _set_flow_style(node: Any, depth: int) -> int:

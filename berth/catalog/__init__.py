@@ -5,7 +5,7 @@ Pure: standard library, YAML and the plan's word for a taint. The data is `accel
 read at first use. `tables.yaml` has the day of each. A new accelerator is a new row there.
 """
 
-from berth.catalog.allocatable import Allocatable, allocatable, node_allocatable
+from berth.catalog.allocatable import Allocatable, allocatable, certain_allocatable, node_allocatable
 from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus, gpu_machine_of_size
 from berth.catalog.cpu_machines import (
     CORES,
@@ -85,6 +85,7 @@ __all__ = [
     "allocatable",
     "attach_gpus",
     "attachable_gpus",
+    "certain_allocatable",
     "compare_version",
     "cpu_boot_disk_types",
     "cpu_machine",

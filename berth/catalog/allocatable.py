@@ -2,12 +2,13 @@
 
 Sources: GKE docs, "Plan GKE Standard node sizes" (the same fractions for every machine above 1 GiB) and "Use Image
 streaming"; GKE's autoscaler, pkg/cloudprovider/gke/reserved.go (7d25050, 2026-08-21). The kernel and system DaemonSets
-use some of the rest, so this is an upper bound.
+use some of the rest, so this is an upper bound; `certain_allocatable` is a lower one.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Final
 
 from msgspec import Struct
 
@@ -34,8 +35,17 @@ _MANY_PODS_CPU = 400
 """Milli-cpu that GKE reserves in addition on a node with more than 110 pods."""
 
 
+_KERNEL_PART = Fraction(1, 64) + Fraction("0.004")
+_KERNEL_BYTES = 128 * 2**20
+"""The most that the kernel takes of a machine's memory, as a part and in bytes.
+
+The autoscaler expects 1/64 and 0.175 %, with 80 to 92 MiB (kubernetes/autoscaler, cloudprovider/gce/reserved.go, read
+2026-11-27); a real n2-standard-4 lacks 24 MiB more (tests/vendored/facts/nodes.yaml).
+"""
+
+
 class Allocatable(Struct, frozen=True):
-    """Upper bound for the pods of one node: cpu in milli, memory in bytes."""
+    """What pods can use of one node: cpu in milli, memory in bytes."""
 
     cpu: int
     memory: int
@@ -59,6 +69,16 @@ def node_allocatable(
     cpu = int(cores * 1000 - reserved_cpu) - (_MANY_PODS_CPU if max_pods > _MANY_PODS else 0)
     reserved = _reserved(Fraction(gib), _MEMORY_RESERVED) * (1 + _STREAMING_SHARE * image_streaming)
     return Allocatable(cpu, int((Fraction(gib) - reserved) * 2**30 - _EVICTION_THRESHOLD))
+
+
+SYSTEM_PODS: Final = Allocatable(cpu=500, memory=2**30)
+"""What Berth leaves to the system DaemonSets of a node: a choice, because GKE documents no sum of their requests."""
+
+
+def certain_allocatable(size: Allocatable, gib: float) -> Allocatable:
+    """Return what is certainly left of a node's allocatable resources beside the kernel and the system's pods."""
+    kernel = int(Fraction(gib) * _KERNEL_PART * 2**30) + _KERNEL_BYTES
+    return Allocatable(max(0, size.cpu - SYSTEM_PODS.cpu), max(0, size.memory - kernel - SYSTEM_PODS.memory))
 
 
 def _reserved(total: Fraction, tiers: tuple[tuple[int | None, Fraction], ...]) -> Fraction:

@@ -172,10 +172,15 @@ def _unused_reserved_nodes(held: HeldPlan, pools: Iterable[PoolPlan]) -> Bounds:
     """
     if held.project is not None or not held.delivered or held.start is not None:
         return Bounds(min=0, max=0)
-    pool_nodes = [pool.nodes for pool in pools if pool.name in held.pools]
+    users = [pool for pool in pools if pool.name in held.pools]
+    if held.chips is None:
+        each, reserved, used = 1, held.count or 0, [pool.nodes for pool in users]
+    else:  # the rest is counted in whole machines
+        each, reserved = catalog.machines()[held.machine_type].accelerators, held.chips
+        used = [pool.accelerators for pool in users]
     return Bounds(
-        min=max(0, held.count - sum(nodes.min for nodes in pool_nodes)),
-        max=max(0, held.count - sum(nodes.max for nodes in pool_nodes)),
+        min=max(0, reserved - sum(amount.min for amount in used)) // each,
+        max=max(0, reserved - sum(amount.max for amount in used)) // each,
     )
 
 

@@ -29,6 +29,10 @@ _CREATION_FIELDS: Final = (
 """Settings that an adopted pool keeps, because a change would replace it or recreate its nodes, or because the provider
 does not read them."""
 
+_POLICY_TYPE: Final = "placementPolicy.type"
+"""GKE stores no type beside the policy of a TPU7x slice (vllm-project/ci-infra#547, 2026-09-11). The provider has no
+update of it, so the type that the program sends would replace the pool at every update."""
+
 _SSD_FIELDS: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
 """SSDs that machine types include. GKE reports them, and the provider would replace the pool to remove them."""
 
@@ -92,6 +96,8 @@ def _ignore_changes(plan: NodePoolPlan) -> tuple[str, ...]:
     """
     autoscaled = plan.total_nodes is not None or plan.zone_nodes is not None
     ignored = ("initialNodeCount", "nodeCount") if autoscaled else ("initialNodeCount",)
+    if plan.placement is not None and plan.placement.policy is not None:
+        ignored += (_POLICY_TYPE,)
     if plan.attached_ssds and plan.settings.local_ssd is None:
         ignored += _SSD_FIELDS
     if plan.adopted:

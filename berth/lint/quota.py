@@ -32,6 +32,10 @@ class TrialAdmission(Struct, frozen=True):
     flavors: Mapping[str, str]
 
 
+NO_ADMISSION = TrialAdmission("", {})
+"""Of a job that was not tried, or that Kueue does not admit."""
+
+
 def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | None:
     """Admit the job to an empty fleet, place its pods, and describe the quota it uses; None after a fault.
 

@@ -80,6 +80,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             uncertain_labels=dict(sorted(labels.uncertain.items())),
             taints=_taints(source),
             allocatable=resources.known,
+            least=resources.least,
             unknown_resources=resources.unknown,
             device_classes=device_classes_of(source),
             open_reason=_open_reason(plan, source),

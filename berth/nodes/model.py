@@ -62,7 +62,8 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     it is unknown whether nodes have it. A key in none of these is absent if `is_label_closed` says so.
 
     `allocatable` maps resources to the amount for pods of one node: cpu in milli, memory, storage and huge pages in
-    bytes, others as counts; it is the most that Google's published formulas leave, of which system pods use some.
+    bytes, others as counts; it is the most that Google's published formulas leave. `least` has what of that is certain
+    beside the kernel and the system's pods, for resources of which they take a part that no source tells.
     `unknown_resources` maps a resource to why its amount is unknown; nodes have no others, unless `open_reason` is set:
     then the nodes may have labels, taints and resources that no source tells, for that reason.
 
@@ -89,6 +90,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     uncertain_labels: Mapping[str, str] = field(default_factory=dict[str, str])
     taints: tuple[Taint, ...] = ()
     allocatable: Mapping[str, int] = field(default_factory=dict[str, int])
+    least: Mapping[str, int] = field(default_factory=dict[str, int])
     unknown_resources: Mapping[str, str] = field(default_factory=dict[str, str])
     device_classes: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     open_reason: str | None = None

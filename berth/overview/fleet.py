@@ -132,7 +132,7 @@ def later_table(plan: FleetPlan) -> Table:
     rows = [
         [
             each.key,
-            f"{each.count} × {each.machine_type}",
+            f"{each.count} × {each.machine_type}" if each.chips is None else f"{each.chips} chips",
             each.start[:_DAY],
             each.end[:_DAY],
             join_words([*each.pools]) or "–",

@@ -12,8 +12,8 @@ from berth.diagnostics import FieldPath, Problem
 from berth.parts.context import part_context, part_problems
 from berth.plan.capacity import FutureReservationPlan
 from berth.plan.gke import ReservationPlan
+from berth.planner.machines.reservation_checks import check_reservations
 from berth.planner.machines.reservations import (
-    check_reservations,
     future_reservations,
     reservation_plans,
     reserved_machines,

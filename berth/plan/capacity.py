@@ -51,8 +51,9 @@ class HeldPlan(Struct, frozen=True, kw_only=True):
     """Summary of a reservation, created by Berth or existing, and the `pools` that use it.
 
     `key` is its name in the stack file, `name` that in Google Cloud; `project`, `block` and `sub_block` locate machines
-    in an existing one. `start`, `end` (RFC 3339) and `mode` are set for a future one, which exists once it is
-    `delivered`.
+    in an existing one. It has `count` machines or, of a TPU family, `chips`; the other one is None. `start`, `end`
+    (RFC 3339) and `mode` are set for a future one, which exists once it is `delivered`. Its pools together may
+    grow above it if they `may_overlap`.
     """
 
     key: str
@@ -63,12 +64,14 @@ class HeldPlan(Struct, frozen=True, kw_only=True):
     sub_block: str | None
     machine_type: str
     zone: str
-    count: int
+    count: int | None
     pools: tuple[str, ...]
     start: str | None = None
     end: str | None = None
     mode: str | None = None
     delivered: bool = True
+    chips: int | None = None
+    may_overlap: bool = False
 
 
 class WorkloadPolicyPlan(Struct, frozen=True, kw_only=True):

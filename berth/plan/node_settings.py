@@ -13,7 +13,8 @@ class PlacementPlan(Struct, frozen=True, kw_only=True):
     """Placement of a pool's nodes relative to each other.
 
     `policy` is a resource policy in the pool's project and region: the workload policy of a TPU7x slice or of an NVLink
-    domain. Google's Terraform blueprint requests a TPU7x slice as COMPACT with both policy and topology.
+    domain, or one that the pool names. Google's Terraform blueprint requests a TPU7x slice as COMPACT with both policy
+    and topology.
     """
 
     type: str

@@ -19,6 +19,7 @@ from berth.planner.context import PlanningContext
 from berth.planner.machines import accelerator_networks, compute_classes, installers, node_pools, pools, reservations
 from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.pools import PlannedPool
+from berth.planner.machines.reservation_checks import check_reservations
 from berth.planner.queueing import flavors, priorities
 from berth.planner.queueing.admission_checks import PlannedChecks
 from berth.planner.queueing.flavors import FlavorGroup
@@ -44,8 +45,8 @@ def plan_machines(context: PlanningContext) -> ClusterMachines:
     reserved_machines = reservations.reserved_machines(context)
     classes = compute_classes.plan_classes(context)
     planned_pools = pools.derive_pools(context, classes)
-    demands = pools.reservation_demands(planned_pools)
-    reservations.check_reservations(context, reserved_machines, demands)
+    demands = pools.reservation_demands(context, planned_pools)
+    check_reservations(context, reserved_machines, demands)
     planned_flavors = flavors.plan_flavors(context, planned_pools)
     return ClusterMachines(
         reserved_machines,

@@ -119,6 +119,8 @@ def _rotate_beside(pool: PoolPlan, changes: Mapping[str, str]) -> Iterator[Edit]
         for key in _KEYS_OF_EXISTING_NODE_POOLS:
             if editor.value_at(("pools", new, key)) is not None:
                 editor = editor.remove(("pools", new, key))
+        if (count := _as_count(editor.value_at(("pools", new, "slices")))) is not None:
+            editor = editor.set_value(("pools", new), "slices", count)
         for key, value in {**changes, "flavor": flavor}.items():
             editor = editor.set_value(("pools", new), key, value)
         return editor
@@ -135,6 +137,14 @@ def _rotate_beside(pool: PoolPlan, changes: Mapping[str, str]) -> Iterator[Edit]
     cordon_note = f" (both pools have flavor {flavor}, so cordon the old nodes)" if flavor == pool.flavor else ""
     yield f"move the queues to {new}", f"wait until no job runs on {pool.name}{cordon_note}", move
     yield f"remove {pool.name}", "done", remove
+
+
+def _as_count(slices: object) -> str | None:
+    """Return listed slices as a number: those of a new pool are new; None for a number."""
+    if isinstance(slices, list):
+        return str(len(cast("list[object]", slices)))
+    entry = cast("dict[str, Any]", slices) if isinstance(slices, dict) else {}
+    return f"{{min: {entry.get('min', 0)}, max: {len(entry['of'])}}}" if "of" in entry else None
 
 
 _FLAVOR_KEYS = {"machineType", "topology", "capacity", "accelerator", "gpuSharing", "gpuPartition", "labels", "taints"}

@@ -142,8 +142,11 @@ class FixedCount(Range):
     """A count that was written as one number: it does not scale with jobs."""
 
 
-def _parse_count(value: Any) -> Any:
-    """Return a number as a fixed range. Faults are raised here, because the range would report two numbers."""
+def parse_count(value: Any) -> Any:
+    """Return a number as a fixed range, and a mapping as it is.
+
+    Faults are raised here, because the range would report two numbers.
+    """
     if isinstance(value, dict | Range):
         return cast("object", value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -169,7 +172,7 @@ def _parse_range(value: Any) -> Any:
     return cast("object", value)
 
 
-CountField = Annotated[Range, BeforeValidator(_parse_count, json_schema_input_type=int | Range)]
+CountField = Annotated[Range, BeforeValidator(parse_count, json_schema_input_type=int | Range)]
 """`4`, or `{min: 0, max: 24}`."""
 
 RangeField = Annotated[Range, BeforeValidator(_parse_range, json_schema_input_type=Range)]

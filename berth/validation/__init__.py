@@ -24,6 +24,7 @@ Check = Callable[[FleetQuotaClaims, Problems], None]
 
 MACHINE_CHECKS: tuple[Check, ...] = (
     capacity.check_guarantees,
+    capacity.check_reserved_guarantees,
     capacity.check_provisioning_limits,
     capacity.check_provisioning_room,
     capacity.check_addresses,

@@ -32,6 +32,28 @@ def _is_overcommitted(flavor: FlavorPlan) -> bool:
     return flavor.promised > flavor.capacity.max * Fraction(str(flavor.oversubscription))
 
 
+def check_reserved_guarantees(claims: FleetQuotaClaims, problems: Problems) -> None:
+    """Report guarantees above a reservation whose pools can together grow above it, which each flavor alone fits."""
+    pools = {pool.name: pool for pool in claims.plan.pools}
+    for held in (each for each in claims.plan.held if each.may_overlap):
+        needed, reserved = Fraction(0), Fraction(held.chips or held.count or 0)
+        flavors = [each for each in claims.plan.flavors if set(each.pools) & set(held.pools)]
+        for flavor in flavors:
+            others = sum(pools[name].accelerators.max for name in flavor.pools if name not in held.pools)
+            machines = [pools[name] for name in flavor.pools if name in held.pools and pools[name].nodes.max]
+            need = max(Fraction(0), flavor.promised / Fraction(str(flavor.oversubscription)) - others)
+            per_node = max((Fraction(each.accelerators.max, each.nodes.max) for each in machines), default=Fraction(1))
+            needed += need if held.chips is not None else need / per_node
+        if needed > reserved and len(flavors) > 1:
+            noun = "machines" if held.chips is None else "chips"
+            names = join_words([flavor.name for flavor in flavors])
+            message = (
+                f"flavors {names} guarantee {ceil(needed)} {noun} of reservation '{held.key}', which has {reserved}; "
+                "guarantee less"
+            )
+            problems.fault("overcommitted", ("reservations", held.key, "acceptOverlap"), message)
+
+
 def warn_oversubscription(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
     """Warn of oversubscription that is accepted, and of one that is not needed."""
     for flavor in claims.plan.flavors:

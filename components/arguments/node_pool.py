@@ -89,6 +89,9 @@ class NodePoolArgs(ComponentArguments):
     """Kubelet and kernel settings of the nodes. By default GKE's."""
     nodes: int | Mapping[str, Any] | None = None
     """Number of GPU or CPU nodes, a total over all zones: a fixed one, or a range to scale in."""
+    placement_policy: str | None = None
+    """Name of an existing resource policy of Compute Engine, in the project and region of the pool, that places the
+    nodes. A change replaces the pool. By default Berth creates the policy of slices and domains that need one."""
     pod_range_name: str | None = None
     """Secondary range of the subnet from which the pods of these nodes get addresses, in an existing cluster or VPC.
     Its owner creates the range, and GKE refuses a pool whose range does not exist. A change replaces the pool. By
@@ -109,8 +112,9 @@ class NodePoolArgs(ComponentArguments):
     `adopted` pool it states which account the nodes keep, also `default`, Compute Engine's own, and changes nothing;
     with the address of the account that Berth made for nodes, Berth keeps that account. By default the cluster's
     account of nodes."""
-    slices: int | Mapping[str, Any] | None = None
-    """Number of TPU slices: a fixed one, or a range to scale in."""
+    slices: int | Mapping[str, Any] | Sequence[int | str] | None = None
+    """Number of TPU slices: a fixed one, or a range to scale in. A list has the numbers of slices of several hosts
+    (`[1, 3]`, after slice 2 was removed) or the names of their node pools; `{min: 0, of: [1, 3]}` scales."""
     surge: Mapping[str, Any] | None = None
     """Nodes that an upgrade adds before others are drained, and drains first; together at most 20. By default one node
     at a time."""

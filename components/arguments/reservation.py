@@ -17,18 +17,24 @@ class ReservationArgs(ComponentArguments):
 
     models: ClassVar[Sequence[type[Model]]] = (ReservationSpec, FleetSpec)
 
-    count: int
-    """Number of reserved machines."""
     machine_type: str
-    """Machine type that is reserved."""
+    """Machine type that is reserved; with `chips`, any machine type of the family."""
     project: str
     """Google Cloud project ID, not the number. Required, unless the cluster is an existing one."""
     zone: str
     """Zone of the reserved machines."""
     accelerator: Mapping[str, Any] | None = None
     """GPUs attached to each reserved N1 machine."""
+    accept_overlap: str | None = None
+    """Accept pools that together can grow above the reservation, and the reason: whichever grows first gets the
+    machines. What always runs, fixed numbers and minimums, must fit."""
     accept_zone: bool | None = None
     """Accept a zone in which Google does not list the reserved machine. Default: `false`."""
+    chips: int | None = None
+    """Number of reserved TPU chips, instead of `count`, of a reservation that holds chips of a family and not machines:
+    pools of every machine type of the family may use them."""
+    count: int | None = None
+    """Number of reserved machines. Needed without `chips`."""
     future: Mapping[str, Any] | None = None
     """The reservation begins later. Its pools scale from zero."""
     local_ssd: int | None = None

@@ -93,8 +93,8 @@ class _Tables:
         return " or ".join(self._kind(each, value) for each in kinds if each != "null")
 
     def _reference(self, name: str) -> str:
-        if name == "Range":
-            return "`{min, max}`"
+        if name in _SHORT_FORMS:
+            return _SHORT_FORMS[name]
         heading = self.headings.get(name)
         return f"[{heading}](#{_anchor(heading)})" if heading else "mapping"
 
@@ -107,6 +107,10 @@ class _Tables:
         if kind == "boolean":
             return "`true`, `false`"
         return _number(value) if kind in ("integer", "number") else "text"
+
+
+_SHORT_FORMS = {"Range": "`{min, max}`", "ListedSlices": "`{min, of}`"}
+"""Mappings that are written on one line."""
 
 
 def _several(values: str) -> str:

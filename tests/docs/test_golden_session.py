@@ -23,8 +23,8 @@ LINES = 24
 HEAD = """\
 # A session
 
-The commands of [README.md](../README.md) from top to bottom, with what they print. A test runs them and writes this
-page. Long outputs are cut. `berth` is `.venv/bin/berth`.
+The commands of [README.md](../README.md) from top to bottom and some more, with what they print. A test runs them and
+writes this page. Long outputs are cut. `berth` is `.venv/bin/berth`.
 """
 
 INIT = (

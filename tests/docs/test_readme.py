@@ -1,4 +1,4 @@
-"""What README.md says of the examples and of the installation."""
+"""What README.md and docs/examples.md say of the examples and of the installation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ EXAMPLES = sorted(file.stem for file in (ROOT / "stacks" / "examples").glob("*.y
 
 
 def test_every_example_is_in_the_table_and_has_what_an_operator_sees() -> None:
-    section = README.partition("## What an operator sees\n")[2]
-    assert re.findall(r"^\| \[([\w-]+)\.yaml\]", README, flags=re.MULTILINE) == re.findall(
-        r"^\*\*([\w-]+)\.\*\* \S", section, flags=re.MULTILINE
-    )
-    assert sorted(re.findall(r"^\*\*([\w-]+)\.\*\* \S", section, flags=re.MULTILINE)) == EXAMPLES
+    page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    seen = re.findall(r"^\*\*([\w-]+)\.\*\* \S", page.partition("## What an operator sees\n")[2], flags=re.MULTILINE)
+    assert re.findall(r"^\| \[([\w-]+)\.yaml\]", page, flags=re.MULTILINE) == seen
+    assert sorted(seen) == EXAMPLES
+    assert sorted(re.findall(r"\[([\w-]+)\]\(stacks/examples/\1\.yaml\)", README)) == EXAMPLES
+
+
+def test_the_readme_can_be_read_in_some_minutes() -> None:
+    assert len(README.split()) <= 1300
 
 
 def test_no_page_installs_from_the_public_index() -> None:

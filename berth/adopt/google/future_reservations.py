@@ -13,10 +13,9 @@ from berth.adopt.api_objects import (
     last_segment,
     list_at,
     mapping_at,
-    reservation_value,
     value_at,
 )
-from berth.adopt.google.reserved_machines import machine_fields, shared_projects
+from berth.adopt.google.reserved_machines import machine_fields, machine_types_on, shared_projects
 from berth.catalog import Machine
 
 _ENDED = ("CANCELLED", "DECLINED", "FAILED")
@@ -139,15 +138,16 @@ def _aggregate(answer: ApiObject, project: str, node_pools: Sequence[ApiObject])
         and machine.aggregate_family == value_at(answer, "aggregateReservation.vmFamily")
         and chips and chips % machine.accelerators == 0
     ]  # fmt: skip
-    used = _machine_types(str(answer["name"]), project, node_pools)
+    used = machine_types_on(str(answer["name"]), project, node_pools)
     machine = max(candidates, key=lambda each: _rank(each, answer, used), default=None)
     if machine is None:
         return None
+    is_shared = len(used) > 1
     return {
         "machineType": machine.name,
         "existing": False,
         "zone": last_segment(str(answer["zone"])),
-        "count": chips // machine.accelerators,
+        **({"chips": chips} if is_shared else {"count": chips // machine.accelerators}),
     }
 
 
@@ -155,15 +155,3 @@ def _rank(machine: Machine, answer: ApiObject, used: set[str]) -> tuple[bool, bo
     """Prefer the machine of its pools, then one of slices of several hosts for BATCH, then the largest."""
     batch = value_at(answer, "aggregateReservation.workloadType") == "BATCH"
     return machine.name in used, batch and machine.multi_host_placement == _MULTI_HOST, machine.accelerators
-
-
-def _machine_types(name: str, project: str, node_pools: Sequence[ApiObject]) -> set[str]:
-    """Return the machine types of node pools that name a reservation."""
-    return {
-        str(value_at(node_pool, "config.machineType"))
-        for node_pool in node_pools
-        if any(
-            reservation_value(str(each), project) == name
-            for each in list_at(node_pool, "config.reservationAffinity.values")
-        )
-    }

@@ -103,6 +103,7 @@ def _forms(
     networks = {(last_segment(str(answer.get("network", ""))),) for answer in inventory.subnetworks}
     services = {(last_segment(str(answer["name"])),) for answer in inventory.services if answer["state"] == "ENABLED"}
     accounts = {(email.removesuffix(domain),) for email in _accounts(inventory) if email.endswith(domain)}
+    policies = {(last_segment(str(value_at(answer, "placementPolicy.policyName"))),) for answer in inventory.node_pools}
     name, place = ("name",), ("zone", "name")
     return {
         "container/cluster:Cluster": (f"{project}/locations/{inventory.region}/clusters/{{name}}", name, {(cluster,)}),
@@ -115,6 +116,7 @@ def _forms(
         "compute/futureReservation:FutureReservation": (
             f"{project}/zones/{{zone}}/futureReservations/{{name}}", place, places(inventory.future_reservations),
         ),
+        "compute/resourcePolicy:ResourcePolicy": (f"{region}/resourcePolicies/{{name}}", name, policies),
         "compute/network:Network": (f"{project}/global/networks/{{name}}", name, of_network | networks),
         "compute/subnetwork:Subnetwork": (f"{region}/subnetworks/{{name}}", name, names(inventory.subnetworks)),
         "compute/router:Router": (f"{region}/routers/{{name}}", name, of_network),

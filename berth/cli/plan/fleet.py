@@ -148,6 +148,7 @@ def _reservation(reservation: HeldPlan) -> dict[str, Any]:
         "machineType": reservation.machine_type,
         "zone": reservation.zone,
         "count": reservation.count,
+        "chips": reservation.chips,
         "start": reservation.start,
         "end": reservation.end,
         "mode": reservation.mode,

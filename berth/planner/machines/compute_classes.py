@@ -26,7 +26,7 @@ from berth.planner.machines.reservations import declared_reservation as reserved
 from berth.planner.machines.reservations import is_delivered
 from berth.rules.gke.capacity import pool_violations
 from berth.rules.gke.pool_request import PoolRequest
-from berth.rules.gke.reservations import reservation_mismatches
+from berth.rules.gke.reservations import DeclaredReservation, reservation_mismatches
 from berth.spec.machines.compute_classes import ClassPrioritySpec, ComputeClassSpec
 from berth.spec.machines.pools import NodeSettings
 
@@ -38,7 +38,7 @@ class ClassPriority(Struct, frozen=True):
 
     request: PoolRequest
     reservation: str | None
-    reserved_machines: int
+    reserved: DeclaredReservation | None
 
 
 class PlannedClass(Struct, frozen=True):
@@ -118,12 +118,14 @@ def _plan_priority(
     )
     part = ("computeClasses", name)
     reserved_machine = known_machine(reservation_spec) if reservation_spec else None
-    if reservation_spec and key and reserved_machine:
-        reservation = reserved_of(reservation_spec, key, reserved_machine)
-        report(context, part, path, request, reservation_mismatches(reservation, request))
+    reserved = (
+        reserved_of(reservation_spec, key, reserved_machine) if reservation_spec and key and reserved_machine else None
+    )
+    if reserved is not None:
+        report(context, part, path, request, reservation_mismatches(reserved, request))
     report(context, part, path, request, pool_violations(request))
     check_zones_list_machine(context, part, path, request, accepted=spec.accept_zone)
-    return ClassPriority(request, key, reservation_spec.count if reservation_spec else 0)
+    return ClassPriority(request, key, reserved)
 
 
 def _warn_unused_classes(context: PlanningContext) -> None:

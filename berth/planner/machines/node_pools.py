@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from berth import catalog
-from berth.names import MAX_COMPUTE_NAME, shorten
+from berth.names import workload_policy_name
 from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.fleet import PoolPlan
@@ -90,18 +90,18 @@ def _node_pools(context: PlanningContext, pool: PlannedPool, network: NodeNetwor
     shape, slices = pool.hardware.shape, pool.hardware.slices
     names, settings = node_pool_names(pool.spec, pool.key, pool.hardware), _node_settings(context, pool)
     if shape is None or slices is None or not shape.multi_host:
-        return (_node_pool(context, pool, pool.key, names[0], pool.hardware.nodes, network, settings),)
+        return (_node_pool(context, pool, pool.key, names[pool.key], pool.hardware.nodes, network, settings),)
     return tuple(
         _node_pool(
             context,
             pool,
-            f"{pool.key}-{number}",
+            key,
             name,
-            Bounds(min=shape.hosts if number <= slices.min else 0, max=shape.hosts),
+            Bounds(min=shape.hosts if count <= slices.min else 0, max=shape.hosts),
             network,
             settings,
         )
-        for number, name in enumerate(names, 1)
+        for count, (key, name) in enumerate(names.items(), 1)
     )
 
 
@@ -189,11 +189,10 @@ def _placement_plan(context: PlanningContext, pool: PlannedPool) -> PlacementPla
     """Return the placement; None if it has no constraint, or the slice's topology already implies it."""
     pool_placement = placement(pool.request)
     policy = _workload_policy(context, pool)
-    if pool_placement.type is None or (policy is None and pool_placement.tpu_topology):
+    name = policy.name if policy else pool_placement.existing_policy
+    if pool_placement.type is None or (name is None and pool_placement.tpu_topology):
         return None
-    return PlacementPlan(
-        type=pool_placement.type, policy=policy.name if policy else None, tpu_topology=pool_placement.tpu_topology
-    )
+    return PlacementPlan(type=pool_placement.type, policy=name, tpu_topology=pool_placement.tpu_topology)
 
 
 def _workload_policy(context: PlanningContext, pool: PlannedPool) -> WorkloadPolicyPlan | None:
@@ -203,7 +202,7 @@ def _workload_policy(context: PlanningContext, pool: PlannedPool) -> WorkloadPol
     key = f"{pool.hardware.machine.accelerator}-{policy.accelerator_topology}"
     return WorkloadPolicyPlan(
         key=key,
-        name=shorten(f"{context.stack}-{key}", MAX_COMPUTE_NAME),
+        name=workload_policy_name(context.stack, key),
         region=context.region,
         accelerator_topology=policy.accelerator_topology,
     )

@@ -9,13 +9,18 @@ from msgspec import Struct
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, format_value
 from berth.names import CAPACITY_MARK
-from berth.plan.nodes import Taint
+from berth.plan.nodes import Bounds, Taint
 from berth.planner.context import PlanningContext
 from berth.planner.formerly import check_former_names
 from berth.planner.machines.capacity_rules import check_reservation, check_rules, pool_request
 from berth.planner.machines.compute_classes import PlannedClass
 from berth.planner.machines.hardware import Hardware, pool_hardware
-from berth.planner.machines.node_pool_names import check_adopted, check_node_pool_name, check_pod_range
+from berth.planner.machines.node_pool_names import (
+    check_adopted,
+    check_node_pool_name,
+    check_pod_range,
+    check_slice_list,
+)
 from berth.planner.machines.reservations import ReservationDemand, has_reservation, reservation_name
 from berth.planner.machines.zones import check_zones, pool_zones, warn_unsourced_zones
 from berth.rules.gke.pool_request import PoolRequest
@@ -98,21 +103,26 @@ def derive_pools(context: PlanningContext, classes: Mapping[str, PlannedClass]) 
     return result
 
 
-def reservation_demands(planned_pools: Mapping[str, PlannedPool]) -> dict[str, dict[str, ReservationDemand]]:
+def reservation_demands(
+    context: PlanningContext, planned_pools: Mapping[str, PlannedPool]
+) -> dict[str, dict[str, ReservationDemand]]:
     """Return reservation → pool → demand; a compute class uses what the pools leave."""
     demand_by_reservation: dict[str, dict[str, ReservationDemand]] = {}
     for pool in planned_pools.values():
-        if pool.spec.capacity.reservation is not None:
-            demand = ReservationDemand(pool.hardware.nodes.max, pool.request.multi_host)
-            demand_by_reservation.setdefault(pool.spec.capacity.reservation, {})[pool.name] = demand
+        key = pool.spec.capacity.reservation
+        if key is not None:
+            declared = context.spec.reservations.get(key)
+            each = pool.hardware.machine.accelerators if declared is not None and declared.chips else 1
+            amount = Bounds(min=pool.hardware.nodes.min * each, max=pool.hardware.nodes.max * each)
+            demand_by_reservation.setdefault(key, {})[pool.name] = ReservationDemand(amount, pool.request.multi_host)
     for pool in planned_pools.values():
         for priority in pool.compute_class.priorities if pool.compute_class else ():
-            if priority.reservation is not None:
-                users = demand_by_reservation.setdefault(priority.reservation, {})
-                remaining = priority.reserved_machines - sum(user.nodes for user in users.values())
-                users[pool.name] = ReservationDemand(
-                    max(0, min(pool.hardware.nodes.max, remaining)), pool.request.multi_host
-                )
+            if priority.reserved is not None:
+                users = demand_by_reservation.setdefault(priority.reserved.name, {})
+                each = priority.reserved.amount_of(priority.request.machine)
+                remaining = max(0, priority.reserved.count - sum(user.amount.max for user in users.values()))
+                most = min(pool.hardware.nodes.max, remaining // each) * each
+                users[pool.name] = ReservationDemand(Bounds(min=0, max=most), pool.request.multi_host)
     return demand_by_reservation
 
 
@@ -125,6 +135,7 @@ def _pool(
     if not has_reservation(context, name, key) or pool_machines is None:
         return None
     if spec.compute_class is not None:
+        check_slice_list(context, name, spec, pool_machines, made_by_berth=False)
         return _class_pool(context, name, spec, pool_machines, classes)
     if spec.auto_provisioned and context.spec.cluster.mode == AUTOPILOT:
         message = "an Autopilot cluster creates all its nodes itself; remove autoProvisioned"
@@ -133,6 +144,8 @@ def _pool(
     made_by = EXTERNAL if context.only_connects else GKE if is_made_by_gke else BERTH
     if made_by == GKE:
         _check_gke_taints(context, ("pools", name), spec)
+    if not check_slice_list(context, name, spec, pool_machines, made_by_berth=made_by == BERTH):
+        return None
     if made_by != EXTERNAL and not _check_node_pools(context, name, spec, pool_machines, made_by):
         return None
     zones = pool_zones(context, name, spec, pool_machines.machine, made_by_berth=made_by == BERTH)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from msgspec import Struct
 
 from berth import catalog
 from berth.catalog import Machine
-from berth.diagnostics import FieldPath, format_value
-from berth.names import is_compute_name
+from berth.diagnostics import FieldPath
 from berth.plan.capacity import AggregatePlan, FutureReservationPlan, HeldPlan
 from berth.plan.gke import ReservationPlan
+from berth.plan.nodes import Bounds
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import reservation_machine
-from berth.rules.dates import past_reservation
-from berth.rules.gke.gpu import local_ssd_error
-from berth.rules.gke.reservations import DeclaredReservation, overuse_violation, window_violations
-from berth.rules.gke.zones import zone_violation
+from berth.rules.gke.reservations import DeclaredReservation
 from berth.spec.machines.reservations import ReservationSpec
 
 
 class ReservationDemand(Struct, frozen=True):
-    """What one pool needs of a reservation: maximum machines, and whether they form slices of several hosts."""
+    """What one pool takes of a reservation, in machines or chips, and whether they form slices of several hosts."""
 
-    nodes: int
+    amount: Bounds
     multi_host: bool
 
 
@@ -39,17 +35,44 @@ def reserved_machines(context: PlanningContext) -> dict[str, Machine]:
     machines = {
         name: reservation_machine(context, name, spec) for name, spec in sorted(context.spec.reservations.items())
     }
-    return {name: machine for name, machine in machines.items() if machine}
+    return {name: machine for name, machine in machines.items() if machine and _has_amount(context, name, machine)}
+
+
+def _has_amount(context: PlanningContext, key: str, machine: Machine) -> bool:
+    """Report a reservation without a number of machines or chips, and one of chips that cannot be; return False."""
+    spec, path = context.spec.reservations[key], ("reservations", key)
+    code, name, message = "reservation-form", "chips", ""
+    if spec.chips is None and spec.count is None:
+        code, name, message = "missing-key", "count", "is missing; write count: 4"
+    elif spec.chips is not None and spec.count is not None:
+        message = f"'{spec.chips}' chips and {spec.count} machines are both set; remove chips or count"
+    elif spec.chips is not None and machine.generation is None:
+        message = f"'{spec.chips}' chips are of TPUs, and {machine.name} has none; write count, the number of machines"
+    elif spec.chips is not None and not is_existing(context, key):
+        if spec.future is None:
+            message = (
+                f"'{spec.chips}' chips are reserved by Google's sales or a future reservation, not by Berth; write "
+                "existing: true, or future"
+            )
+        elif machine.aggregate_type is None:
+            message = (
+                f"'{spec.chips}' chips cannot be requested, because Berth does not know how Google calls chips of "
+                f"{machine.generation}; write count, the number of machines"
+            )
+    if message:
+        context.reject("reservations", key, code, (*path, name), message)
+    return not message
 
 
 def reservation_name(context: PlanningContext, key: str) -> str | None:
     """Return the name of a reservation in Google Cloud; None if only the resource knows it."""
     if key in context.named_reservations:
         return context.named_reservations[key]
-    return _declared_name(context, key)
+    return declared_name(context, key)
 
 
-def _declared_name(context: PlanningContext, key: str) -> str:
+def declared_name(context: PlanningContext, key: str) -> str:
+    """Return the name that the stack file gives a reservation, or that follows from the stack."""
     return context.spec.reservations[key].name or f"{context.stack}-{key}"
 
 
@@ -84,23 +107,15 @@ def has_reservation(context: PlanningContext, pool: str, key: str | None) -> boo
 
 def declared_reservation(spec: ReservationSpec, key: str, machine: Machine) -> DeclaredReservation:
     """Convert a reservation to the input of the rules."""
-    return DeclaredReservation(name=key, machine=machine, zone=spec.zone, count=spec.count, local_ssds=spec.local_ssd)
-
-
-def check_reservations(
-    context: PlanningContext, machines: Mapping[str, Machine], demands: DemandsByReservation | None
-) -> None:
-    """Report what is wrong with each reservation, and with all pools that use it; `demands` None: those are unknown."""
-    _check_names(context)
-    _check_keys(context)
-    for key, machine in machines.items():
-        spec, path = context.spec.reservations[key], ("reservations", key)
-        _check_zone(context, (*path, "zone"), spec, machine)
-        if spec.local_ssd is not None and (message := local_ssd_error(machine, spec.local_ssd)):
-            context.problems.fault("local-ssds", (*path, "localSsd"), message)
-        _check_window(context, (*path, "future"), spec)
-        if demands is not None:
-            _check_usage(context, declared_reservation(spec, key, machine), demands.get(key, {}))
+    return DeclaredReservation(
+        name=key,
+        machine=machine,
+        zone=spec.zone,
+        count=spec.chips or spec.count or 0,
+        of_chips=spec.chips is not None,
+        local_ssds=spec.local_ssd,
+        accept_overlap=spec.accept_overlap is not None,
+    )
 
 
 # --- plans ------------------------------------------------------------------------------------------------------------
@@ -118,7 +133,7 @@ def _held_plan(context: PlanningContext, key: str, pools: tuple[str, ...]) -> He
     future = spec.future
     return HeldPlan(
         key=key,
-        name=_declared_name(context, key),
+        name=declared_name(context, key),
         existing=is_existing(context, key),
         project=spec.project,
         block=spec.block,
@@ -126,6 +141,8 @@ def _held_plan(context: PlanningContext, key: str, pools: tuple[str, ...]) -> He
         machine_type=spec.machine_type,
         zone=spec.zone,
         count=spec.count,
+        chips=spec.chips,
+        may_overlap=spec.accept_overlap is not None,
         pools=pools,
         start=future.start if future else None,
         end=future.end if future else None,
@@ -148,10 +165,10 @@ def _reservation_plan(context: PlanningContext, key: str, machine: Machine) -> R
     spec, gpus = context.spec.reservations[key], machine.kind == "gpu"
     return ReservationPlan(
         key=key,
-        name=_declared_name(context, key),
+        name=declared_name(context, key),
         zone=spec.zone,
         machine_type=spec.machine_type,
-        count=spec.count,
+        count=spec.count or 0,
         gpu_type=machine.accelerator if gpus else None,
         gpu_count=machine.accelerators if gpus else 0,
         local_ssds=spec.local_ssd or 0,
@@ -177,7 +194,7 @@ def _future_plan(
     context: PlanningContext, key: str, machine: Machine, demands: Mapping[str, ReservationDemand]
 ) -> FutureReservationPlan | None:
     """Return the request of a future reservation; TPUs that Google reserves by the chip are requested as a total."""
-    spec, gpus, name = context.spec.reservations[key], machine.kind == "gpu", _declared_name(context, key)
+    spec, gpus, name = context.spec.reservations[key], machine.kind == "gpu", declared_name(context, key)
     if spec.future is None:
         return None
     aggregate = _aggregate_plan(context, spec, machine, demands)
@@ -190,7 +207,7 @@ def _future_plan(
         reservation_name=name,
         mode=spec.future.mode.upper(),
         machine_type=None if aggregate else spec.machine_type,
-        count=0 if aggregate else spec.count,
+        count=0 if aggregate else spec.count or 0,
         gpu_type=machine.accelerator if gpus else None,
         gpu_count=machine.accelerators if gpus else 0,
         local_ssds=spec.local_ssd or 0,
@@ -210,91 +227,7 @@ def _aggregate_plan(
     is_batch = not demands or any(demand.multi_host for demand in demands.values())
     return AggregatePlan(
         accelerator_type=f"projects/{context.project}/zones/{spec.zone}/acceleratorTypes/{machine.aggregate_type}",
-        accelerator_count=spec.count * machine.accelerators,
+        accelerator_count=spec.chips or (spec.count or 0) * machine.accelerators,
         vm_family=machine.aggregate_family,
         workload_type="BATCH" if is_batch else "SERVING",
     )
-
-
-# --- what is wrong ----------------------------------------------------------------------------------------------------
-
-
-def _check_keys(context: PlanningContext) -> None:
-    """Report keys of an existing reservation on one that Berth creates, and the reverse."""
-    for key, spec in sorted(context.spec.reservations.items()):
-        path: FieldPath = ("reservations", key)
-        if is_existing(context, key):
-            _check_existing(context, path, spec)
-            continue
-        for name, written in (("project", spec.project), ("block", spec.block), ("subBlock", spec.sub_block)):
-            if written:
-                message = (
-                    f"'{format_value(written)}' applies only to an existing reservation; write existing: true, or "
-                    f"remove {name}"
-                )
-                context.problems.fault("reservation-form", (*path, name), message)
-
-
-def _check_existing(context: PlanningContext, path: FieldPath, spec: ReservationSpec) -> None:
-    if not spec.name:
-        message = "is missing; write the name of the existing reservation in Google Cloud"
-        context.problems.fault("missing-key", (*path, "name"), message)
-    if spec.sub_block and not spec.block:
-        message = f"'{format_value(spec.sub_block)}' is part of a block; write block too"
-        context.problems.fault("reservation-form", (*path, "subBlock"), message)
-    if spec.shared_with:
-        message = f"'{format_value(spec.shared_with[0])}' cannot be set on an existing reservation; remove sharedWith"
-        context.problems.fault("reservation-form", (*path, "sharedWith"), message)
-
-
-def _check_zone(context: PlanningContext, path: FieldPath, spec: ReservationSpec, machine: Machine) -> None:
-    """Report an unknown zone, and one that does not list the machine."""
-    context.check_zone(path, spec.zone, accepted=spec.accept_zone, machine=machine)
-    violation = zone_violation(machine, (spec.zone,), catalog.region_of_zone(spec.zone))
-    if violation and not spec.accept_zone and spec.zone in catalog.zone_table().regions.get(context.region, ()):
-        context.problems.add(violation.severity, violation.code, path, violation.message)
-
-
-def _check_window(context: PlanningContext, path: FieldPath, spec: ReservationSpec) -> None:
-    if spec.future is None:
-        return
-    start, end = (datetime.fromisoformat(time) for time in (spec.future.start, spec.future.end))
-    for violation in window_violations(start, end, calendar=spec.future.mode == "calendar"):
-        context.problems.fault(violation.code, (*path, violation.key), violation.message)
-    if outdated := past_reservation(spec.future.start, spec.future.end, delivered=spec.future.delivered):
-        context.problems.warning("date-past", (*path, outdated[0]), outdated[1])
-
-
-def _check_usage(
-    context: PlanningContext, reservation: DeclaredReservation, demands: Mapping[str, ReservationDemand]
-) -> None:
-    """Report pools that need more than is reserved, and warn of reserved machines that no pool uses."""
-    requested = {pool: demand.nodes for pool, demand in demands.items()}
-    path = ("reservations", reservation.name, "count")
-    if violation := overuse_violation(reservation, requested):
-        context.problems.fault(violation.code, path, violation.message)
-    elif sum(requested.values()) < reservation.count and not any(
-        section == "pools" for section, _ in context.set_aside
-    ):
-        message = (
-            f"'{reservation.count}' machines are reserved and paid for, "
-            f"but pools use at most {sum(requested.values())} of them; write a smaller count, or larger pools"
-        )
-        context.problems.warning("reservation-unused", path, message)
-
-
-def _check_names(context: PlanningContext) -> None:
-    """Report reservations with the same name in a zone, and names that Google rejects."""
-    key_by_name: dict[tuple[str, str], str] = {}
-    for key, spec in sorted(context.spec.reservations.items()):
-        name, path = _declared_name(context, key), ("reservations", key, "name")
-        if not is_compute_name(name):
-            message = (
-                f"the name '{format_value(name)}', derived from the stack, is not valid; write a name for the "
-                "reservation"
-            )
-            context.problems.fault("bad-stack-name", path, message)
-        first_key = key_by_name.setdefault((spec.zone, name), key)
-        if first_key != key:
-            message = f"'{name}' is already the name of reservations.{first_key} in {spec.zone}; write another name"
-            context.problems.fault("duplicate-name", path, message)

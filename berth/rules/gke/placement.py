@@ -6,6 +6,7 @@ Sources: GKE's autoscaler and Cluster Toolkit's blueprints.
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth import catalog
 from berth.catalog import Machine
@@ -26,13 +27,15 @@ class WorkloadPolicyRequest(Struct, frozen=True, kw_only=True):
 class Placement(Struct, frozen=True, kw_only=True):
     """The `placement_policy` of one node pool; without a `type` the block is omitted.
 
-    The block names the `policy`, if there is one. `one_zone`: all nodes must be in a single zone. `max_nodes` None: the
-    placement has no limit. `atomic_nodes`: the pool has either 0 or exactly this many nodes (None: any number).
+    The block names the `policy`, if there is one, or `existing_policy`, which somebody else made. `one_zone`: all nodes
+    must be in a single zone. `max_nodes` None: the placement has no limit. `atomic_nodes`: the pool has either 0 or
+    exactly this many nodes (None: any number).
     """
 
     type: str | None = None
     tpu_topology: str | None = None
     policy: WorkloadPolicyRequest | None = None
+    existing_policy: str | None = None
     one_zone: bool = False
     max_nodes: int | None = None
     atomic_nodes: int | None = None
@@ -45,8 +48,15 @@ def placement(request: PoolRequest) -> Placement:
     """Return the placement of each node pool of this pool.
 
     A slice behind a workload policy (TPU7x) is sent as Google's Terraform blueprint does: type COMPACT, the policy's
-    name and the topology.
+    name and the topology. A policy that the pool names takes the place of Berth's.
     """
+    own, existing_policy = _own_placement(request), request.settings.placement_policy
+    if existing_policy is None:
+        return own
+    return replace(own, type=own.type or "COMPACT", policy=None, existing_policy=existing_policy)
+
+
+def _own_placement(request: PoolRequest) -> Placement:
     if request.multi_host:
         return _slice_placement(request)
     if request.machine.domain_topology:

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth import catalog
 from berth.catalog import Machine
 from berth.plan.capacity import reservation_path
+from berth.plan.nodes import Bounds
 from berth.rules.gke.pool_request import (
     GkeViolation,
     PoolRequest,
@@ -126,21 +128,49 @@ def _display_name(reservation: ReservationRequest) -> str:
 
 
 class DeclaredReservation(Struct, frozen=True, kw_only=True):
-    """A reservation of the stack file; `count` is machines. `local_ssds` None: those of the machine type."""
+    """A reservation of the stack file: `count` machines, or chips if it is `of_chips` of the machine's family.
+
+    `local_ssds` None: those of the machine type. `accept_overlap`: its pools may together grow above it.
+    """
 
     name: str
     machine: Machine
     zone: str
     count: int
+    of_chips: bool = False
     local_ssds: int | None = None
+    accept_overlap: bool = False
+
+    @property
+    def noun(self) -> str:
+        """What is counted."""
+        return "chips" if self.of_chips else "machines"
+
+    def amount_of(self, machine: Machine) -> int:
+        """Return what one machine takes of the reservation."""
+        return machine.accelerators if self.of_chips else 1
 
 
 def reservation_mismatches(reservation: DeclaredReservation, request: PoolRequest) -> Iterator[GkeViolation]:
     """Yield the fields in which the machines of a pool and of the reservation that it names differ."""
     reserved_machine, requested_machine = reservation.machine, request.machine
-    if reserved_machine.name != requested_machine.name:
-        yield _mismatch(reservation, "machineType", "machines of type", reserved_machine.name, requested_machine.name)
-    else:
+    is_family = reserved_machine.generation is not None and reserved_machine.generation == requested_machine.generation
+    if reservation.of_chips and not is_family:
+        family = str(reserved_machine.generation)
+        yield gke_fault(
+            "reservation-mismatch",
+            "machineType",
+            f"reservation '{reservation.name}' has chips of {family}, but this pool has '{requested_machine.name}'; "
+            f"write a machine type of {family}, or another reservation",
+        )
+    elif not reservation.of_chips and reserved_machine.name != requested_machine.name:
+        violation = _mismatch(
+            reservation, "machineType", "machines of type", reserved_machine.name, requested_machine.name
+        )
+        chips = reservation.count * reserved_machine.accelerators
+        remedy = f", or chips: {chips} instead of count if Google reserved chips" if is_family else ""
+        yield replace(violation, message=violation.message + remedy)
+    elif not reservation.of_chips:
         yield from _field_mismatches(reservation, request)
     for zone in request.zones:
         if zone != reservation.zone:
@@ -179,17 +209,32 @@ def _mismatch(
     )
 
 
-def overuse_violation(reservation: DeclaredReservation, pools: Mapping[str, int]) -> GkeViolation | None:
-    """Return the fault if `pools` (name → maximum machines) may use more machines than are reserved."""
-    requested = sum(pools.values())
-    if requested <= reservation.count:
-        return None
-    pools_text = ", ".join(f"{pool} {count}" for pool, count in pools.items())
+def overuse_violation(reservation: DeclaredReservation, pools: Mapping[str, Bounds]) -> GkeViolation | None:
+    """Return the fault if `pools` may use more than is reserved, or the warning if that is accepted or is not so.
+
+    `pools` has for each pool the minimum and maximum of machines, or of chips.
+    """
+    least, most = sum(each.min for each in pools.values()), sum(each.max for each in pools.values())
+    key, noun = "chips" if reservation.of_chips else "count", reservation.noun
+    if most <= reservation.count:
+        if not reservation.accept_overlap:
+            return None
+        message = f"is not needed: pools use at most {most} of {reservation.count} {noun}; remove acceptOverlap"
+        return gke_warning("reservation-overlap", "acceptOverlap", message)
+    fits = least <= reservation.count
+    if fits and reservation.accept_overlap:
+        message = (
+            f"'{reservation.count}' {noun} are reserved, and pools together can grow to {most}: some wait for others"
+        )
+        return gke_warning("reservation-overlap", "acceptOverlap", f"{message}; write smaller pools if none may wait")
+    needed, verb = (most, "may use") if fits else (least, "always use")
+    used = ", ".join(f"{pool} {each.max if fits else each.min}" for pool, each in pools.items())
+    accepted = ", or acceptOverlap: <why> if they may wait for each other" if fits and len(pools) > 1 else ""
     return gke_fault(
         "reservation-overused",
-        "count",
-        f"'{reservation.count}' machines are reserved, but pools may use "
-        f"{requested} ({pools_text}); write count: {requested}, or reduce the pools",
+        key,
+        f"'{reservation.count}' {noun} are reserved, but pools {verb} {needed} ({used}); write {key}: {needed}, or "
+        f"reduce the pools{accepted}",
     )
 
 

@@ -12,7 +12,6 @@ from berth.spec.base import (
     MachineType,
     Model,
     NonEmptyText,
-    NotBlank,
     Section,
     Sequence,
     Text,
@@ -22,7 +21,8 @@ from berth.spec.base import (
 )
 from berth.spec.machines.capacity import Capacity, CapacityField
 from berth.spec.machines.node_system import NodeSystemSpec, SurgeSpec
-from berth.spec.machines.reservations import AcceleratorSpec
+from berth.spec.machines.reservations import AcceleratorSpec, Reason
+from berth.spec.machines.slices import SlicesField
 from berth.spec.model import Field, check_model
 
 LabelKey = Annotated[
@@ -47,6 +47,13 @@ PodRangeName = Annotated[
         "a secondary range's name: lower-case letters, digits and '-', starting with a letter, at most 63 characters",
     ),
 ]
+PolicyName = Annotated[
+    str,
+    Text(
+        r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+        "a resource policy's name: lower-case letters, digits and '-', starting with a letter, at most 63 characters",
+    ),
+]
 PoolName = Annotated[
     str,
     Text(
@@ -65,10 +72,6 @@ NodePoolPattern = Annotated[
 ]
 
 Topology = Annotated[str, Text(r"[1-9][0-9]{0,3}(x[1-9][0-9]{0,3}){1,2}", "a slice topology such as 2x4 or 4x4x8")]
-
-
-Reason = Annotated[str, NotBlank(validation_fault("missing-key", "is empty; write the reason"))]
-"""Reason for accepting something that Berth refuses by default."""
 
 
 class GpuSharingSpec(Model):
@@ -145,8 +148,9 @@ class PoolMachines(Model):
     """Accept a topology that is not in Berth's table but divides into whole hosts."""
     accelerator: AcceleratorSpec | None = None
     """GPUs attached to each N1 machine of the pool, or those of a machine that Berth's table does not have."""
-    slices: CountField | None = None
-    """Number of TPU slices: a fixed one, or a range to scale in."""
+    slices: SlicesField | None = None
+    """Number of TPU slices: a fixed one, or a range to scale in. A list has the numbers of slices of several hosts
+    (`[1, 3]`, after slice 2 was removed) or the names of their node pools; `{min: 0, of: [1, 3]}` scales."""
     nodes: CountField | None = None
     """Number of GPU or CPU nodes, a total over all zones: a fixed one, or a range to scale in."""
     zone: Zone | None = None
@@ -193,6 +197,9 @@ class NodeSettings(Model):
     compact_placement: bool = False
     """Place GPU nodes close to each other, in one zone. If GKE creates the nodes, those of one job, whose pods select a
     placement group: `berth workload` writes the selector, `berth lint` warns without it."""
+    placement_policy: PolicyName | None = None
+    """Name of an existing resource policy of Compute Engine, in the project and region of the pool, that places the
+    nodes. A change replaces the pool. By default Berth creates the policy of slices and domains that need one."""
     topology_aware: bool = False
     """Let Kueue place jobs by the location of nodes: block and rack (A3, A4), or slice (TPU). The labels of the flavor
     are then immutable; to change them, give the flavor another name."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from berth.spec.amounts import MAX_COUNT
-from berth.spec.base import MachineType, Model, ProjectId, Sequence, Text, Zone
+from berth.spec.base import MachineType, Model, NotBlank, ProjectId, Sequence, Text, Zone, validation_fault
 from berth.spec.cluster import Timestamp
 from berth.spec.model import Field
+
+Reason = Annotated[str, NotBlank(validation_fault("missing-key", "is empty; write the reason"))]
+"""Reason for accepting something that Berth refuses by default."""
 
 ReservationName = Annotated[
     str,
@@ -44,7 +47,7 @@ class ReservationSpec(Model):
     """A zonal reservation of machines: one that the fleet creates, or an existing one that it only consumes."""
 
     machine_type: MachineType
-    """Machine type that is reserved."""
+    """Machine type that is reserved; with `chips`, any machine type of the family."""
     accelerator: AcceleratorSpec | None = None
     """GPUs attached to each reserved N1 machine."""
     local_ssd: int | None = Field(default=None, ge=0, le=64)
@@ -53,8 +56,14 @@ class ReservationSpec(Model):
     """Zone of the reserved machines."""
     accept_zone: bool = False
     """Accept a zone in which Google does not list the reserved machine."""
-    count: int = Field(ge=1, le=MAX_COUNT)
-    """Number of reserved machines."""
+    count: int | None = Field(default=None, ge=1, le=MAX_COUNT)
+    """Number of reserved machines. Needed without `chips`."""
+    chips: int | None = Field(default=None, ge=1, le=MAX_COUNT)
+    """Number of reserved TPU chips, instead of `count`, of a reservation that holds chips of a family and not machines:
+    pools of every machine type of the family may use them."""
+    accept_overlap: Reason | None = None
+    """Accept pools that together can grow above the reservation, and the reason: whichever grows first gets the
+    machines. What always runs, fixed numbers and minimums, must fit."""
     name: ReservationName | None = None
     """Name of the reservation in Google Cloud. By default `<stack>-<key>`."""
     existing: bool | None = None

@@ -61,7 +61,7 @@ def mappings_with(key: str, root: type[Model] = FleetSpec) -> tuple[FieldPath, .
 
 
 def home_of(key: str, place: FieldPath, root: type[Model] = FleetSpec) -> FieldPath | None:
-    """Return the path of the one mapping that has `key`, for a key that stands at `place`: below it, else anywhere.
+    """Return the path of the one mapping that has `key`, for an unknown key at `place`: below it, else anywhere.
 
     None if no mapping has it, or several that are equally near. Names of entries are `<name>`.
     """

@@ -521,8 +521,8 @@ RESERVATION_LEFT: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "chips": (
         {"aggregateReservation": {"vmFamily": "VM_FAMILY_CLOUD_TPU_POD_SLICE_CT5P", "reservedResources": []}},
-        "reservation spare: it holds chips and not machines, which Google reserves; a pool that names it has it as "
-        "`existing`",
+        "reservation spare: it holds chips of a family that Berth does not know, and no pool names it; it stays as it "
+        "is",
     ),
     "machines for everybody": (
         {

@@ -173,29 +173,30 @@ def slices(*names: str, **config: str) -> list[ApiObject]:
         (slices("np1", "np2"), {"np": (["np1", "np2"], "np{n}")}),
         (slices("np-0", "np-1"), {"np": (["np-0", "np-1"], "np-{i}")}),
         (slices("np-1"), {"np-1": (["np-1"], "np-1")}),
-        (slices("np1", "np3"), {"np1": (["np1"], "np1"), "np3": (["np3"], "np3")}),
-        (slices("np5", "np6"), {"np5": (["np5"], "np5"), "np6": (["np6"], "np6")}),
+        (slices("np1", "np3"), {"np": (["np1", "np3"], "np{n}", [1, 3])}),
+        (slices("np-0", "np-2"), {"np": (["np-0", "np-2"], "np-{n}", [0, 2])}),
+        (slices("np5", "np6"), {"np": (["np5", "np6"], "np{n}", [5, 6])}),
         (slices("a", "b"), {"a": (["a"], "a"), "b": (["b"], "b")}),
         (slices("np01", "np02"), {"np0": (["np01", "np02"], "np0{n}")}),
         (slices("np1") + slices("np2", diskType="pd-ssd"), {"np1": (["np1"], "np1"), "np2": (["np2"], "np2")}),
         (slices("v5e-2x4-1", "v5e-2x4-2"), {"v5e": (["v5e-2x4-1", "v5e-2x4-2"], None)}),
         (slices("v5e-4x4-1"), {"v5e-4x4-1": (["v5e-4x4-1"], "v5e-4x4-1")}),
         (slices("v5e-2x4-0", "v5e-2x4-1"), {"v5e-2x4": (["v5e-2x4-0", "v5e-2x4-1"], "v5e-2x4-{i}")}),
-        (
-            slices("v5e-2x4-1", "v5e-2x4-3"),
-            {"v5e-2x4-1": (["v5e-2x4-1"], "v5e-2x4-1"), "v5e-2x4-3": (["v5e-2x4-3"], "v5e-2x4-3")},
-        ),
-        (
-            slices("v5e-2x4-2", "v5e-2x4-3"),
-            {"v5e-2x4-2": (["v5e-2x4-2"], "v5e-2x4-2"), "v5e-2x4-3": (["v5e-2x4-3"], "v5e-2x4-3")},
-        ),
+        (slices("v5e-2x4-1", "v5e-2x4-3"), {"v5e": (["v5e-2x4-1", "v5e-2x4-3"], None, [1, 3])}),
+        (slices("v5e-2x4-2", "v5e-2x4-3"), {"v5e": (["v5e-2x4-2", "v5e-2x4-3"], None, [2, 3])}),
+        (slices("v5e-2x4-3"), {"v5e": (["v5e-2x4-3"], None, [3])}),
+        (slices("v5e-2x4-0", "v5e-2x4-2"), {"v5e-2x4": (["v5e-2x4-0", "v5e-2x4-2"], "v5e-2x4-{n}", [0, 2])}),
         (slices("v5e-2x4-01", "v5e-2x4-02"), {"v5e-2x4-0": (["v5e-2x4-01", "v5e-2x4-02"], "v5e-2x4-0{n}")}),
     ],
 )
-def test_slices_are_grouped_by_equal_settings_and_consecutive_numbers(
-    node_pools: list[ApiObject], expected: dict[str, tuple[list[str], str | None]]
+def test_slices_are_grouped_by_equal_settings_and_by_the_numbers_of_their_names(
+    node_pools: list[ApiObject], expected: dict[str, tuple[Any, ...]]
 ) -> None:
-    groups = {g.key: ([str(m["name"]) for m in g.members], g.node_pool_name) for g in slice_groups(node_pools)}
+    """Members and pattern, then the numbers if they are not 1 to n."""
+    groups = {
+        g.key: ([str(m["name"]) for m in g.members], g.node_pool_name, *([g.numbers] if g.numbers else ()))
+        for g in slice_groups(node_pools)
+    }
     assert groups == expected
 
 
@@ -212,7 +213,8 @@ def test_every_slice_is_in_one_pool_that_gives_it_its_name(numbers: set[int], ot
         topology = str(value_at(group.members[0], "placementPolicy.tpuTopology"))
         pattern = group.node_pool_name or f"{group.key}-{topology}-{{n}}"
         given_names += [
-            pattern.replace("{n}", str(place + 1)).replace("{i}", str(place)) for place in range(len(group.members))
+            pattern.replace("{n}", str(number)).replace("{i}", str(number - 1))
+            for number in group.numbers or range(1, len(group.members) + 1)
         ]
     assert sorted(given_names) == sorted(names)
 
@@ -235,6 +237,7 @@ def test_slices_named_like_berths_with_other_numbers_are_all_adopted_by_their_na
     assert evaluation.fleet_plan is not None
     planned = [each.name for pool in evaluation.fleet_plan.pools for each in pool.node_pools]
     assert planned == [str(each["name"]) for each in found]
+    assert len(evaluation.fleet_plan.own_pools) == 1
 
 
 ZONES = st.sampled_from(["us-west4-a", "us-west4-b"])

@@ -116,9 +116,10 @@ def test_help_lists_each_verb_on_its_own_line() -> None:
     assert set(cli.VERBS) == set(VERBS)
 
 
-def test_the_readme_lists_every_verb() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [verb for verb in VERBS if f"| `berth {verb}" not in readme] == []
+def test_the_readme_names_every_verb_and_the_page_of_commands_describes_it() -> None:
+    readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/commands.md"))
+    assert [verb for verb in VERBS if f"`berth {verb}`" not in readme] == []
+    assert [verb for verb in VERBS if f"| `berth {verb}" not in page] == []
 
 
 # --- exit statuses ----------------------------------------------------------------------------------------------------

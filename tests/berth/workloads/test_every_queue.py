@@ -236,7 +236,10 @@ def test_cpu_and_memory_have_the_unit_of_the_quota(stack: str, team: str, queue:
                 key=lambda each: each["memory"] / each["cpu"],
             )
         if request:
-            assert request * quotas[accelerator] == quotas[resource] * total(job_set, accelerator)
+            share = quotas[resource] * total(job_set, accelerator)
+            # The kernel takes memory that the quota of whole machines counts.
+            least = 0.95 if (accelerator, resource) == ("cpu", "memory") else 1
+            assert least * share <= request * quotas[accelerator] <= share
 
 
 def test_every_kind_has_a_queue_that_admits_it() -> None:

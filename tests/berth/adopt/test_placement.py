@@ -1,0 +1,105 @@
+"""Placement policies of other tools are kept with their names, and those of Berth are imported."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from berth.adopt.google.import_ids import ImportIds
+from berth.adopt.inventory import ClusterInventory, read_inventory
+from berth.cli.adopt.answer import adopt_inventory
+from berth.diff.resource_changes import compare_resources
+from berth.google.fleet import google_resources
+from berth.google.workload_policy import workload_policy
+from berth.plan.fleet import FleetPlan
+from berth.resource import ResourceKind
+from tests.gke_answers import files
+from tests.small_fleets import faults, fleet_of_pools, plan
+
+PLACE = {"zone": "us-central1-c"}
+POOLS: dict[str, dict[str, Any]] = {
+    "slices": {"machineType": "tpu7x-standard-4t", "topology": "2x2x2", "slices": 1, **PLACE},
+    "domain": {"machineType": "a4x-highgpu-4g", "nodes": 18, "networking": "dranet", "acceptZone": True, **PLACE},
+    "near": {"machineType": "a3-highgpu-8g", "nodes": 2, "compactPlacement": True, **PLACE},
+    "v5e": {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 1, "zone": "us-central1-a"},
+}
+FLEET = fleet_of_pools(POOLS)
+
+
+def _adopted(policies: dict[str, str], fleet: dict[str, Any] = FLEET) -> tuple[ClusterInventory, FleetPlan]:
+    """Adopt the fleet after another tool gave its node pools these policies (start of a name → policy)."""
+    answers = {name: json.loads(text) for name, text in files(plan(fleet), noise=True).items()}
+    for node_pool in answers["node-pools.json"]:
+        for start, policy in policies.items():
+            if str(node_pool["name"]).startswith(start):
+                node_pool.setdefault("placementPolicy", {})["policyName"] = policy
+    inventory = read_inventory({name: json.dumps(each) for name, each in answers.items()})
+    evaluation = adopt_inventory(inventory, "test")[2]
+    assert [fault.line() for fault in evaluation.faults] == []
+    assert evaluation.fleet_plan is not None
+    return inventory, evaluation.fleet_plan
+
+
+def _policies(fleet: FleetPlan) -> dict[str, str | None]:
+    return {
+        pool.name: each.placement.policy if each.placement else None
+        for pool in fleet.own_pools
+        for each in pool.node_pools
+    }
+
+
+def test_policies_of_another_tool_are_kept_by_name_and_no_other_is_created() -> None:
+    names = {"slices": "cubes", "domain": "racks", "near": "together", "v5e": "v5e-policy"}
+    _, fleet = _adopted(names)
+    assert _policies(fleet) == names
+    assert fleet.workload_policies == ()
+    made = [each for each in google_resources(fleet) if each.kind == ResourceKind.NODE_POOL]
+    inputs = {each.pool: each.inputs(next(iter(each.registrations().values())))[0] for each in made}
+    assert {pool: each["placementPolicy"] for pool, each in inputs.items()} == {
+        "slices": {"type": "COMPACT", "policyName": "cubes", "tpuTopology": "2x2x2"},
+        "domain": {"type": "COMPACT", "policyName": "racks"},
+        "near": {"type": "COMPACT", "policyName": "together"},
+        "v5e": {"type": "COMPACT", "policyName": "v5e-policy", "tpuTopology": "2x4"},
+    }
+
+
+def test_policies_that_berth_made_are_imported() -> None:
+    inventory, fleet = _adopted({})
+    assert _policies(fleet) == {**_policies(plan(FLEET)), "near": None, "v5e": None}
+    ids = ImportIds(inventory, fleet)
+
+    class Registered:
+        type = "gcp:compute/resourcePolicy:ResourcePolicy"
+
+        def __init__(self, inputs: dict[str, Any]) -> None:
+            self.inputs = inputs
+
+    found = {ids.import_id(Registered(dict(workload_policy(each).arguments))) for each in fleet.workload_policies}
+    start = "projects/acme-ml-dev/regions/us-central1/resourcePolicies/test-"
+    assert found == {f"{start}nvidia-gb200-1x72", f"{start}tpu7x-2x2x2"}
+
+
+def test_another_policy_replaces_the_pool() -> None:
+    old, new = (
+        plan(fleet_of_pools({"slices": POOLS["slices"] | {"placementPolicy": each}})) for each in ("cubes", "others")
+    )
+    (change,) = compare_resources(old, new)
+    assert (change.key, change.what) == ("slices-1", "replaced")
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_gke_may_store_a_policy_without_its_type(pool: str) -> None:
+    """The provider has no update of the type, so it is not compared."""
+    fleet = plan(fleet_of_pools({pool: POOLS[pool] | {"placementPolicy": "cubes"}}))
+    (made,) = (each for each in google_resources(fleet) if each.kind == ResourceKind.NODE_POOL)
+    (registration,) = made.registrations().values()
+    assert "placementPolicy.type" in registration.ignore_changes
+
+
+def test_nodes_that_gke_creates_have_no_policy_of_their_own() -> None:
+    pool = {"machineType": "a2-highgpu-1g", "nodes": {"max": 8}, "autoProvisioned": True, "placementPolicy": "cubes"}
+    provisioned = {"nodeAutoProvisioning": {"cpu": {"max": 800}, "memory": {"max": 8000}}}
+    found = faults(fleet_of_pools({"a100": pool}, cluster=provisioned))
+    assert "gke-setting pools.a100.placementPolicy" in found
