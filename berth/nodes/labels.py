@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache
@@ -11,7 +10,6 @@ from typing import Final
 
 from msgspec import Struct, convert
 
-from berth.catalog import fact_tables
 from berth.yaml_loader import load_table
 
 
@@ -63,8 +61,6 @@ class NodeLabels(Struct, frozen=True):
 
 
 _FACT: Final = re.compile(r"\{(\w+)\}")
-_SIMILAR: Final = 0.8
-"""Similarity to the name of a key of the table from which another one counts as misspelt."""
 
 
 @cache
@@ -109,21 +105,16 @@ def _value(template: str, facts: Mapping[str, Fact]) -> Fact:
 def why_foreign(key: str) -> str:
     """Return why it is unknown whether nodes have a label that no group lists; "" if they are known to lack it.
 
-    The labels of Kubernetes and GKE are those of the table: a key of their domains that it does not have may be newer,
-    unless it is one of the table misspelt. A key without a domain is absent: the stack file writes such labels.
-    Somebody else may set a key of another domain.
+    The labels of Kubernetes and GKE are those of the table, and a key of their domains that it does not have is absent,
+    as is a key without a domain: the stack file writes such labels. Somebody else may set a key of another domain.
     """
     table = label_table()
-    keys = [row.key for row in table.rows]
-    if key in keys:
+    if any(row.key == key for row in table.rows):
         return ""
     for row in table.prefixes:
         if key.startswith(row.prefix):
             return row.uncertain
-    domain, slash, name = key.rpartition("/")
-    names = [each.rpartition("/")[2] for each in keys]
-    if not slash or difflib.get_close_matches(name, names, n=1, cutoff=_SIMILAR):
+    domain, slash, _ = key.rpartition("/")
+    if not slash or any(domain == each or domain.endswith(f".{each}") for each in table.domains):
         return ""
-    if any(domain == each or domain.endswith(f".{each}") for each in table.domains):
-        return f"it is not in {fact_tables()['node-labels'].dated_name}, and a newer GKE may set it"
     return "a controller or an administrator may set this label; Berth does not"

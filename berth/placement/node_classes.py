@@ -14,7 +14,8 @@ from berth.jobs.pod_set import NodeSelectorRequirement, PodSet
 from berth.jobs.pods import build_pod_set
 from berth.jobs.values import SourceValue, get_nested
 from berth.manifests.gpu import installers
-from berth.nodes.model import HOSTNAME, NODE_POOL, PODS, FleetNodes, Label, NodeGroup
+from berth.nodes.labels import label_table
+from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, PODS, FleetNodes, Label, NodeGroup
 from berth.placement.matching import all_of, any_of, matches_label, tolerates
 from berth.plan.fleet import FleetPlan
 
@@ -46,7 +47,13 @@ class NodeClass(Struct, frozen=True, eq=False):
         """Return what is known of a label of these nodes."""
         if key == NODE_POOL and self.node_pool is not None:
             return Label(present=True, values=(self.node_pool,))
-        return self.group.label(key)
+        found = self.group.label(key)
+        if found.present is None and self.group.open_reason is None and key not in self.group.uncertain_labels:
+            # Only Kubernetes and GKE write labels of their domains, and the table of labels has those.
+            domain = key.rpartition("/")[0]
+            ours = any(domain == each or domain.endswith(f".{each}") for each in label_table().domains)
+            return ABSENT if ours else found
+        return found
 
     def domain(self, key: str) -> str | None:
         """Return the value by which a topology key sets these nodes apart; None if that is not known.

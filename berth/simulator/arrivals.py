@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.catalog import fact_tables
 from berth.diagnostics import did_you_mean, join_quoted
 from berth.jobs.claims import Claims
 from berth.jobs.job_manifests import QUEUE_NAME, JobManifest, read_jobs
@@ -71,11 +70,10 @@ def _is_left_out(job: JobManifest, fleet: SimulatedFleet) -> bool:
         )
         return True
     if job.pod_sets == ():
-        why = f"{job.unread} are not known"
-        if job.row is None:
-            why = fact_tables()["job-kinds"].unknown(f"kind {job.kind}", "its pods are")
-        remedy = "write the job's pods and requests in a scenario file"
-        message = f"{why}, so {job.kind} '{job.name}' is not simulated; {remedy}"
+        message = (
+            f"{job.unread} are not known, so {job.kind} '{job.name}' is not simulated; "
+            "write the job's pods and requests in a scenario file"
+        )
         job.source.problems.unknown("kind-unknown", job.source.path, message)
         return True
     return False

@@ -123,12 +123,6 @@ JOBS: dict[str, tuple[str, str, str, str]] = {
         "apiVersion: batch/v1\nkind: Job",
         "apiVersion: flux.io/v1\nkind: FluxJob",
     ),
-    "a label of GKE": (
-        "node-labels",
-        "placement-unknown",
-        "restartPolicy: Never",
-        "restartPolicy: Never\n      nodeSelector: {cloud.google.com/gke-nonsense: x}",
-    ),
     "a project of images": (
         "surroundings",
         "image-unknown",
@@ -171,6 +165,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Any], tuple[str, ...], str]] = {
 """What a table is asked by a command of its own → the table, the edit of the fleet, the command, and its words."""
 
 NEVER_ASKED = {
+    "node-labels": "GKE's list of its labels is whole; keys of other domains are unknown (tests/berth/placement)",
     "gke-versions": "every feature that code asks for has a row (tests/berth/rules/gke/test_versions.py)",
     "metrics": "dashboards and alerts are Berth's own, and name no metric without a row (tests/berth/monitoring)",
     "cluster-contents": "what it does not have of an existing cluster is unknown (tests/berth/lint/around)",
