@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Final
 
 from msgspec import Struct
 
@@ -25,6 +22,7 @@ from berth.planner.machines.cpu_machines import (
     unknown_machine,
 )
 from berth.planner.machines.hardware_error import HardwareError, HardwareFault
+from berth.planner.machines.unlisted import is_misspelt, unlisted_machine
 from berth.spec.amounts import Range
 from berth.spec.machines.compute_classes import ClassPrioritySpec
 from berth.spec.machines.pools import PoolSpec
@@ -161,7 +159,7 @@ def find_machine(machine_type: str, accelerator: AcceleratorSpec | None, size: M
         raise HardwareError(("missing-key", "accelerator", message))
     known_machines = catalog.machines()
     if machine_type not in known_machines:
-        raise HardwareError(_unlisted(machine_type, is_pool=size is not None))
+        raise HardwareError(unlisted_machine(machine_type, is_pool=size is not None))
     machine = known_machines[machine_type]
     if machine.status == "unsupported":
         message = f"'{machine_type}' is not supported: {machine.note.rstrip('.')}"
@@ -170,50 +168,12 @@ def find_machine(machine_type: str, accelerator: AcceleratorSpec | None, size: M
     return machine
 
 
-def _unlisted(machine_type: str, *, is_pool: bool) -> HardwareFault:
-    """Return the fault of a machine type that no table has, and of which the stack file states no accelerators.
-
-    One with the form of a known type that is misspelt (ct5lp-hightpu-4, g2-standrd-24) is no machine; any other may be
-    newer than the table.
-    """
-    quoted, hint = format_value(machine_type), did_you_mean(machine_type, catalog.machines())
-    if _is_misspelt(machine_type):
-        return "unknown-machine", "machineType", f"no accelerator machine type '{quoted}'{hint}"
-    dated = catalog.fact_tables()["accelerators"].dated_name
-    needed = f"accelerator: {{type: {_NEW_GPU}, count: 8}}"
-    needed = f"{needed}, cpu: 224 and memory: 3968Gi" if is_pool else needed
-    return (
-        "missing-key",
-        "accelerator",
-        f"is missing: '{quoted}' is unknown: it is not in {dated}{hint.removesuffix('?')}; write what it has, such as "
-        f"{needed} (TPUs need a newer table)",
-    )
-
-
-_NEW_GPU: Final = "nvidia-b300"
-"""The GPU of examples in messages on machines that are newer than the table."""
-_SIMILAR: Final = 0.8
-"""Similarity of two forms of a series (standrd-#, standard-#) from which a machine type counts as misspelt."""
-
-
-def _is_misspelt(machine_type: str) -> bool:
-    """Return whether a machine type has no form of its series, and is similar to one: standrd for standard."""
-    series, _, rest = machine_type.partition("-")
-    forms = {_form(name.partition("-")[2]) for name in catalog.machines() if name.startswith(f"{series}-")}
-    return _form(rest) not in forms and bool(difflib.get_close_matches(_form(rest), forms, n=1, cutoff=_SIMILAR))
-
-
-def _form(type_name: str) -> str:
-    """Return a machine type without its series, with # for its size: hightpu-#t of hightpu-4t."""
-    return re.sub(r"[0-9]+", "#", type_name)
-
-
 def _machine_with_gpus(machine_type: str, accelerator: AcceleratorSpec, size: MachineSize | None) -> Machine:
     if machine_type in catalog.machines():
         message = f"'{machine_type}' includes its accelerators; remove accelerator"
         raise HardwareError(("bad-accelerator", "accelerator", message))
     hosts = catalog.attachable_gpus().hosts
-    if machine_type not in hosts and is_accelerator_family(machine_type) and not _is_misspelt(machine_type):
+    if machine_type not in hosts and is_accelerator_family(machine_type) and not is_misspelt(machine_type):
         if accelerator.type.startswith("tpu"):
             message = (
                 f"'{format_value(accelerator.type)}' is of TPUs, whose slices Berth plans from its table; update Berth"
