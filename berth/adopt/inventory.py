@@ -20,7 +20,7 @@ class ClusterInventory(Struct, dict=True):
     """A cluster with its node pools, what else its project has, and the objects in it.
 
     `context` names it in a kubeconfig where only what lies inside is to be adopted. With `keeps_cluster` its node pools
-    are adopted too, but not the cluster.
+    are adopted too, but not the cluster. With `is_described` nothing of it exists: it is what a blueprint would make.
     """
 
     cluster: ApiObject
@@ -37,6 +37,7 @@ class ClusterInventory(Struct, dict=True):
     services: list[ApiObject] = field(default_factory=list[ApiObject])
     context: str | None = None
     keeps_cluster: bool = False
+    is_described: bool = False
 
     @property
     def manages_cluster(self) -> bool:

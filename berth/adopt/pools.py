@@ -128,7 +128,7 @@ def _group_pool(
     pool = _adopted_pool(inventory, stack, group, reserved)
     if group.node_pool_name is not None:
         pool.entry["nodePoolName"] = group.node_pool_name
-    if inventory.context is not None:
+    if inventory.context is not None or inventory.is_described:
         return pool
     accounts = NodeAccounts(inventory, stack, group.members)
     adopted = adopted or accounts.must_be_kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Collection, Sequence
 from typing import Any, cast
 
@@ -136,13 +137,24 @@ class _Writer(yaml.SafeDumper):
         return True
 
 
-def render_stack_file(adopted: AdoptedFleet) -> str:
+_RETYPED = re.compile(r"[0-9][0-9_:.+-]*")
+"""Text that Pulumi reads as a number or a time unless it is quoted, such as the time `09:00`."""
+
+
+def _represent_text(writer: Any, text: str) -> Any:
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style="'" if _RETYPED.fullmatch(text) else None)
+
+
+_Writer.add_representer(str, _represent_text)
+
+
+def render_stack_file(adopted: AdoptedFleet, header: str = HEADER) -> str:
     """Return the stack file as text, with short entries on one line, as people write them."""
     config = {"pulumi:disable-default-providers": ["*"], "berth:fleet": adopted.fleet}
     writer: Any = _Writer(io.StringIO(), sort_keys=False)
     node = writer.represent_data({"config": config})
     _set_flow_style(node, 0)
-    return HEADER + str(cast("Any", yaml).serialize(node, Dumper=_Writer, width=_LINE_WIDTH + 20, allow_unicode=True))
+    return header + str(cast("Any", yaml).serialize(node, Dumper=_Writer, width=_LINE_WIDTH + 20, allow_unicode=True))
 
 
 def _set_flow_style(node: Any, depth: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import convert
 from msgspec.structs import replace
 
-from berth.catalog.allocatable import Allocatable, node_allocatable
+from berth.catalog.allocatable import SYSTEM_PODS, Allocatable, node_allocatable
 from berth.catalog.rows import Machine, Provisioning
 from berth.catalog.table import attachable_gpus
 from berth.yaml_loader import load_table
@@ -21,9 +21,6 @@ CPU: Final = "cpu"
 """The resource that pods request, and the kind of these machines."""
 CORES: Final = "cores"
 """What quotas of these machines count."""
-
-_SYSTEM_PODS = Allocatable(cpu=500, memory=2**30)
-"""What Berth leaves to the system DaemonSets of a node: a choice, because GKE documents no sum of their requests."""
 
 _CUSTOM = re.compile(r"([a-z0-9]+)-custom-([1-9][0-9]{0,2})-([1-9][0-9]{2,7})(-ext)?")
 _MB_PER_GB = 1024
@@ -144,8 +141,8 @@ def memory_per_core(machine: Machine) -> int:
 
 def _room(vcpu: int, memory_gb: float, *, shared_core: bool) -> Allocatable:
     """Return what jobs can request on a node, beside GKE's reservation and the system's pods."""
-    size = node_allocatable(vcpu, memory_gb, shared_core=shared_core) or _SYSTEM_PODS
-    return Allocatable(max(0, size.cpu - _SYSTEM_PODS.cpu), max(0, size.memory - _SYSTEM_PODS.memory))
+    size = node_allocatable(vcpu, memory_gb, shared_core=shared_core) or SYSTEM_PODS
+    return Allocatable(max(0, size.cpu - SYSTEM_PODS.cpu), max(0, size.memory - SYSTEM_PODS.memory))
 
 
 @cache

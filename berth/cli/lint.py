@@ -113,6 +113,7 @@ def lint_as_json(result: LintResult) -> dict[str, Any]:
                 "place": each.location,
                 "queue": each.queue or None,
                 "admission": each.admission or None,
+                "flavors": dict(each.flavors),
                 "verdict": each.verdict,
                 "reasons": [reason.message for reason in each.reasons],
                 "sound": not each.faults,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Problems, Severity, format_path, join_words
@@ -26,7 +27,7 @@ from berth.lint.likely_queue import LikelyQueue, likely_queue
 from berth.lint.pod_rules import check_limits, check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
-from berth.lint.quota import try_admission
+from berth.lint.quota import NO_ADMISSION, TrialAdmission, try_admission
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
@@ -35,7 +36,7 @@ _MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "n
 
 _NO_KIND = "object"
 
-_UNKNOWN_CODES = {"not-checked", "held", "no-queue", "pod-group"}
+_UNKNOWN_CODES = {"not-checked", "kind-unknown", "held", "no-queue", "pod-group"}
 """Codes of warnings that leave open whether a job runs: pods not read or missing, a held queue, no queue."""
 
 
@@ -53,8 +54,9 @@ class Finding(Struct, frozen=True):
 
     `location` is its first line, `queue` is `team/queue` if its queue is known.
 
-    `admission` is the quota of each of its `workloads` (`16 v5e chips of v5e`), "" if it cannot run. `problems` have
-    places; their paths start at the document.
+    `admission` is the quota of each of its `workloads` (`16 v5e chips of v5e`), "" if it cannot run. `flavors` are
+    those that Kueue chooses on an empty fleet, by pod set, whether the pods then run or not. `problems` have places;
+    their paths start at the document.
     """
 
     kind: str
@@ -66,6 +68,7 @@ class Finding(Struct, frozen=True):
     problems: tuple[Problem, ...]
     workloads: int = 1
     file: str = ""
+    flavors: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -150,7 +153,7 @@ def _lint_jobs(
         read_problems = list(problems.entries)
         problems.entries.clear()
         submitted = context.claims.with_devices(groups.join(job))
-        queue_name, admission = _check_job(context, submitted, team)
+        queue_name, trial = _check_job(context, submitted, team)
         job_problems = Problems([*read_problems, *problems.entries])
         problems.entries.clear()
         yield _make_finding(
@@ -159,9 +162,10 @@ def _lint_jobs(
             job.source.value,
             job_problems,
             queue=queue_name,
-            admission=admission,
+            admission=trial.text,
             namespace=job.namespace,
             workloads=job.workloads,
+            flavors=trial.flavors,
         )
     for problem in problems.entries:
         path = problem.path[:2] if problem.path[:1] == ("items",) else ()
@@ -169,8 +173,8 @@ def _lint_jobs(
         yield _make_finding(document, path, value, Problems([problem]))
 
 
-def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) -> tuple[str, str]:
-    """Check a job; return its queue's display name and the quota it would use. Faults go to its problems."""
+def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) -> tuple[str, TrialAdmission]:
+    """Check a job; return its queue's display name and what an empty fleet gives it. Faults go to its problems."""
     problems = job.source.problems
     if team is not None and job.namespace not in (own := [each.name for each in team.namespaces]):
         source = job.metadata.child("namespace", job.namespace)
@@ -179,7 +183,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         )
         job = replace(job, namespace=team.namespace)
     if not local_queues.is_queued(context, job):
-        return "", ""
+        return "", NO_ADMISSION
     if job.pod_sets:
         check_name(job, job.pod_sets)
     check_pod_group(job)
@@ -187,7 +191,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     # Without a valid queue, the rest is checked for the queue that the job is meant for.
     likely = likely_queue(context, job) if local_queue is None else LikelyQueue(local_queue, is_only=True)
     if likely is None:
-        return "", ""
+        return "", NO_ADMISSION
     submitted = SubmittedJob(context, job, likely.local_queue, context.queues[likely.local_queue.cluster_queue])
     if local_queue is not None:
         local_queues.warn_if_held(submitted)
@@ -198,12 +202,12 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         check_limits(submitted)
         if job.pod_sets:
             check_surroundings(submitted)
-        return "", ""
+        return "", NO_ADMISSION
     check_pod_rules(submitted)
     local_queues.check_priority(submitted)
     local_queues.warn_if_unread(submitted)
     if not job.pod_sets:
-        return submitted.queue_name, ""
+        return submitted.queue_name, NO_ADMISSION
     check_claims(submitted)
     check_surroundings(submitted)
     warn_of_late_volumes(submitted)
@@ -215,7 +219,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         machines.check_assigned_flavors(submitted, trial.flavors)
         check_rollout(submitted)
     dws.check_queued_pods(submitted)
-    return submitted.queue_name if local_queue is not None else "", trial.text if trial is not None else ""
+    return submitted.queue_name if local_queue is not None else "", trial or NO_ADMISSION
 
 
 def _count_faults(problems: Problems) -> int:
@@ -232,6 +236,7 @@ def _make_finding(
     admission: str = "",
     namespace: str = "",
     workloads: int = 1,
+    flavors: Mapping[str, str] = MappingProxyType({}),
 ) -> Finding:
     located = [each if each.place else each.with_place(document.exact_location(each.path)) for each in problems.entries]
     has_faults = any(each.severity == Severity.FAULT for each in located)
@@ -246,4 +251,5 @@ def _make_finding(
         problems=tuple(located),
         workloads=workloads,
         file=document.file,
+        flavors=flavors,
     )

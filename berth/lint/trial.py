@@ -12,7 +12,7 @@ from berth.lint.fleet import LintContext
 from berth.placement.kueue import ResourceFlavor, flavor_refusal
 from berth.placement.obstacles import AssignedPods, Reason
 from berth.placement.scheduler import unplaceable_reasons
-from berth.placement.topology import Leaf, assign_topology
+from berth.placement.topology import Leaf, assign_topology, topology_leaves
 from berth.plan.kueue import ClusterQueuePlan
 from berth.simulator.pending_reasons import PendingReason, find_pending_reason
 from berth.simulator.scheduler.flavor_assignment import has_only_topologies
@@ -156,16 +156,23 @@ def _topology_nodes(
     for name, flavor in _topology_flavors(context, trial):
         indices = [index for index, each in enumerate(trial.flavors) if each == name]
         sets = [trial.workload.job.pod_sets[index] for index in indices]
-        result = assign_topology(sets, flavor, context.node_classes)
+        result = assign_topology(sets, flavor, topology_leaves(context.node_classes, flavor, sets))
         if result.failure:
             return {}, (indices[result.failed], name, result.failure), []
+        certain = [each.certain for each in context.node_classes]
+        near = assign_topology(sets, flavor, topology_leaves(certain, flavor, sets)).failure
         nodes |= dict(zip(indices, result.nodes, strict=True))
-        if result.is_uncertain:
+        if result.is_uncertain or near:
             message = (
                 f"whether the machines of flavor '{name}' are close enough for its topology request is not known: "
                 "Compute Engine tells where they are once they run"
             )
             path = ("metadata", "annotations")
+            if near:
+                message = (
+                    f"whether Kueue finds nodes of flavor '{name}' beside the kernel and the pods of the system is not "
+                    f"known: {near}"
+                )
             unknown.append(
                 Reason(pod_set=indices[0], path=path, code="placement-unknown", message=message, is_unknown=True)
             )

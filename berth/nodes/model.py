@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from berth.nodes.labels import why_foreign
+from berth.plan.kueue import PODS as PODS
 from berth.plan.nodes import Bounds, Taint
 
 Maker = Literal["berth", "described", "auto-provisioned", "compute-class", "autopilot"]
@@ -24,8 +25,6 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 """Label with the name of the node itself."""
 ZONE: Final = "topology.kubernetes.io/zone"
 """Label with the zone of a node."""
-PODS: Final = "pods"
-"""The resource that counts pods."""
 
 
 class Label(Struct, frozen=True, kw_only=True):
@@ -62,7 +61,8 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     it is unknown whether nodes have it. A key in none of these is absent if `is_label_closed` says so.
 
     `allocatable` maps resources to the amount for pods of one node: cpu in milli, memory, storage and huge pages in
-    bytes, others as counts; it is the most that Google's published formulas leave, of which system pods use some.
+    bytes, others as counts; it is the most that Google's published formulas leave. `least` has what of that is certain
+    beside the kernel and the system's pods, for resources of which they take a part that no source tells.
     `unknown_resources` maps a resource to why its amount is unknown; nodes have no others, unless `open_reason` is set:
     then the nodes may have labels, taints and resources that no source tells, for that reason.
 
@@ -89,6 +89,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     uncertain_labels: Mapping[str, str] = field(default_factory=dict[str, str])
     taints: tuple[Taint, ...] = ()
     allocatable: Mapping[str, int] = field(default_factory=dict[str, int])
+    least: Mapping[str, int] = field(default_factory=dict[str, int])
     unknown_resources: Mapping[str, str] = field(default_factory=dict[str, str])
     device_classes: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     open_reason: str | None = None

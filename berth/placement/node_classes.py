@@ -24,12 +24,19 @@ class NodeClass(Struct, frozen=True, eq=False):
     """Up to `count` nodes of a group that differ in their names only; `node_pool` is their GKE node pool if known.
 
     `amounts` are what pods may use of one node: allocatable, without the pods that the fleet itself puts on every node.
+    `least` are the same nodes with what is certain of that; None if all of it is.
     """
 
     group: NodeGroup
     node_pool: str | None
     count: int
     amounts: Mapping[str, int]
+    least: NodeClass | None = None
+
+    @property
+    def certain(self) -> NodeClass:
+        """The same nodes with what pods can certainly use of them."""
+        return self.least or self
 
     def amount(self, resource: str) -> int | None:
         """Return how much of a resource the pods of one node may use; 0 without any, None if that is unknown."""
@@ -137,11 +144,16 @@ def _runs_on(pod_set: PodSet, node: NodeClass) -> bool:
 
 
 def _classes(group: NodeGroup, amounts: Mapping[str, int]) -> Iterator[NodeClass]:
-    if group.slices and group.node_pools:
-        for name in group.node_pools:
-            yield NodeClass(group, name, group.nodes.max, amounts)
-    elif group.slices:
-        for number in range(group.slices):  # GKE or others name the node pools: each slice is one of its own
-            yield NodeClass(group, f"{group.pool}-{number + 1}", group.nodes.max, amounts)
+    names: Iterable[str | None]
+    if group.slices and not group.node_pools:
+        # GKE or others name the node pools: each slice is one of its own
+        names = [f"{group.pool}-{number + 1}" for number in range(group.slices)]
     else:
-        yield NodeClass(group, group.node_pools[0] if len(group.node_pools) == 1 else None, group.nodes.max, amounts)
+        names = group.node_pools if group.slices or len(group.node_pools) == 1 else (None,)
+    # The fleet's own pods come out of the certain part: it leaves room for pods that the fleet does not know.
+    least = {
+        resource: min(amounts[resource], amount) for resource, amount in group.least.items() if resource in amounts
+    }
+    for name in names:
+        certain = NodeClass(group, name, group.nodes.max, {**amounts, **least}) if least else None
+        yield NodeClass(group, name, group.nodes.max, amounts, certain)

@@ -123,10 +123,10 @@ def eligible_nodes(index: int, each: AssignedPods, classes: Sequence[NodeClass])
         found = by_node[node] = list(_obstacles(each, node))
         allowed += [node] if all(other.kind in ("resource", "taint") for other in found) else []
         certain += [node] if not found and node.matches(labels) else []
-    demand = Demand(pod_set, certain, allowed)
+    possible = {node: found for node, found in by_node.items() if all(other.is_unknown for other in found)}
+    demand = Demand(pod_set, certain, allowed, tuple(possible))
     if certain:
         return demand, []
-    possible = {node: found for node, found in by_node.items() if all(other.is_unknown for other in found)}
     if possible or not own:
         return _maybe(index, each, demand, possible)
     return demand, list(_impossible(index, each, by_node))

@@ -32,12 +32,14 @@ ALL_RULES: Final = frozenset(PodRule)
 class Demand(Struct, eq=False):
     """The pods of one pod set, with the nodes that take a single one of them (`classes`).
 
-    `spread_classes` are the nodes that its selectors and affinity allow, whatever their size.
+    `spread_classes` are the nodes that its selectors and affinity allow, whatever their size; `possible` all nodes that
+    nothing certain keeps it off.
     """
 
     pod_set: PodSet
     classes: Sequence[NodeClass]
     spread_classes: Sequence[NodeClass]
+    possible: Sequence[NodeClass] = ()
 
 
 class Bin(Struct, eq=False):

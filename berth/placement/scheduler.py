@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from berth.diagnostics import join_words
 from berth.jobs.pod_set import FieldSteps
 from berth.nodes.model import HOSTNAME, PODS
@@ -19,6 +21,7 @@ from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rule
 from berth.placement.topology import Leaf
 from berth.text import pluralize
 
+_BESIDE_SYSTEM = "whether its pods fit beside the kernel and the pods of the system is not known"
 _RULE_PATHS: dict[PodRule, FieldSteps] = {
     PodRule.PORTS: ("spec", "containers", 0, "ports"),
     PodRule.ANTI_AFFINITY: ("spec", "affinity", "podAntiAffinity"),
@@ -47,7 +50,19 @@ def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[Node
         ]
     else:
         found = list(_crowded(assigned, demands))
-    return found or reasons
+    return found or reasons or _near_the_limit(assigned, classes)
+
+
+def _near_the_limit(assigned: Sequence[AssignedPods], classes: Sequence[NodeClass]) -> list[Reason]:
+    """Return what is unknown of pods that fit only if the kernel and the system's own pods take little of the nodes."""
+    if all(each.least is None for each in classes):
+        return []
+    on_any = [replace(each, nodes=None) for each in assigned]
+    found = unplaceable_reasons(on_any, [each.certain for each in classes])
+    return [
+        replace(each, code="placement-unknown", message=f"{_BESIDE_SYSTEM}: {each.message}", is_unknown=True)
+        for each in found
+    ]
 
 
 # --- all pods ---------------------------------------------------------------------------------------------------------

@@ -49,38 +49,49 @@ class TopologyAssignment(Struct):
     is_uncertain: bool = False
 
 
-def assign_topology(
-    pod_sets: Sequence[PodSet], flavor: ResourceFlavor, classes: Iterable[NodeClass]
-) -> TopologyAssignment:
-    """Place pod sets of one flavor one after the other, as Kueue does; the first that does not fit ends it."""
+def assign_topology(pod_sets: Sequence[PodSet], flavor: ResourceFlavor, leaves: Sequence[Leaf]) -> TopologyAssignment:
+    """Place pod sets of one flavor one after the other, as Kueue does; the first that does not fit ends it.
+
+    The pods take their requests from what is free on the leaves; if one does not fit, all of them are as before.
+    """
     levels = flavor.levels or ()
     result = TopologyAssignment()
-    leaves = list(_leaves(classes, flavor, sum(each.count for each in pod_sets)))
     for index, pod_set in enumerate(pod_sets):
         placed, failure = _place(pod_set, flavor, levels, leaves, result)
         if failure:
-            result.failure, result.failed = failure, index
+            for earlier, nodes in zip(pod_sets, result.nodes, strict=False):
+                take(nodes, earlier, -1)
+            result.failure, result.failed, result.nodes = failure, index, []
             return result
-        needs = {**pod_set.requests, PODS: 1}
-        for leaf, count in placed:
-            for resource, amount in needs.items():
-                leaf.free[resource] = leaf.free.get(resource, 0) - amount * count
+        take(placed, pod_set)
         result.nodes.append(placed)
     return result
 
 
-def _leaves(classes: Iterable[NodeClass], flavor: ResourceFlavor, pods: int) -> Iterable[Leaf]:
-    """Yield the nodes of a flavor, of each class no more than a job of so many pods can use."""
-    for each in classes:
-        if each.matches(flavor.node_labels) is not False and all(
-            each.label(level).present is not False for level in flavor.levels or ()
-        ):
-            amounts = dict(each.amounts)
-            yield from (Leaf(each, number, dict(amounts)) for number in range(min(each.count, pods)))
+def take(placed: Iterable[tuple[Leaf, int]], pod_set: PodSet, sign: int = 1) -> None:
+    """Take the requests of placed pods from what is free on their nodes; with the sign -1, give them back."""
+    needs = {**pod_set.requests, PODS: 1}
+    for leaf, count in placed:
+        for resource, amount in needs.items():
+            leaf.free[resource] = leaf.free.get(resource, 0) - sign * amount * count
+
+
+def topology_leaves(
+    classes: Iterable[NodeClass], flavor: ResourceFlavor, pod_sets: Iterable[PodSet] | None = None
+) -> list[Leaf]:
+    """Return the empty nodes of a flavor; of each class no more than `pod_sets` can use, if they are given."""
+    most = sum(each.count for each in pod_sets) if pod_sets is not None else None
+    return [
+        Leaf(each, number, dict(each.amounts))
+        for each in classes
+        if each.matches(flavor.node_labels) is not False
+        and all(each.label(level).present is not False for level in flavor.levels or ())
+        for number in range(each.count if most is None else min(each.count, most))
+    ]
 
 
 def _place(
-    pod_set: PodSet, flavor: ResourceFlavor, levels: tuple[str, ...], leaves: list[Leaf], result: TopologyAssignment
+    pod_set: PodSet, flavor: ResourceFlavor, levels: tuple[str, ...], leaves: Sequence[Leaf], result: TopologyAssignment
 ) -> tuple[list[tuple[Leaf, int]], str]:
     request = pod_set.topology
     level = requested_level(pod_set, levels)
@@ -117,7 +128,7 @@ def _place(
     return _distribute(chosen, pod_set.count, size, slice_at, free_choice=free_choice), ""
 
 
-def _is_unknown(level: str, leaves: list[Leaf]) -> bool:
+def _is_unknown(level: str, leaves: Sequence[Leaf]) -> bool:
     return level != HOSTNAME and any(leaf.node_class.domain(level) is None for leaf in leaves)
 
 
@@ -138,7 +149,7 @@ def _capacity(pod_set: PodSet, flavor: ResourceFlavor, leaf: Leaf, needs: dict[s
     return max(0, min(counts, default=pod_set.count))
 
 
-def _tree(leaves: list[Leaf], levels: tuple[str, ...]) -> list[Domain]:
+def _tree(leaves: Sequence[Leaf], levels: tuple[str, ...]) -> list[Domain]:
     """Return the domains of the highest level."""
     roots: dict[tuple[object, ...], Domain] = {}
     known: dict[tuple[object, ...], Domain] = {}

@@ -40,6 +40,14 @@ def _outcome_to_json(outcome: JobOutcome, formatter: RunFormatter) -> dict[str, 
         entry["preemptedBy"] = _preemption_to_json(outcome.preempted_by, formatter)
     if outcome.preempted:
         entry["preempted"] = [_preemption_to_json(loss, formatter) for loss in outcome.preempted]
+    if outcome.room is not None:
+        entry["room"] = {
+            "nodes": outcome.room.room,
+            "certainPods": outcome.room.certain,
+            "pods": outcome.room.count,
+            "flavors": list(outcome.room.flavors),
+            "otherJobs": [formatter.job_name(name) for name in outcome.room.beside],
+        }
     if outcome.pending_reason is not None:
         entry["pendingReason"] = _reason_to_json(outcome.pending_reason, formatter)
     return entry

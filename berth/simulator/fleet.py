@@ -163,13 +163,6 @@ def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
         problems.warning("not-modelled", (), "fair sharing is not modelled: queues are simulated without their weights")
     if plan.kueue is not None and plan.kueue.fair_sharing is not None:
         problems.warning("not-modelled", (), _FAIR_SHARING)
-    for flavor in plan.flavors:
-        if flavor.topology is not None:
-            message = (
-                f"jobs on flavor '{flavor.name}' are placed on empty nodes: what running jobs use of its topology is "
-                "not modelled"
-            )
-            problems.warning("not-modelled", (), message)
     for queue in plan.cluster_queues:
         for local_queue in queue.local_queues:
             if local_queue.stop_policy not in (None, RUNNING):

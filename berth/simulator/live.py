@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import gcd
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Problems
 from berth.jobs.files import ManifestDocument
@@ -117,9 +119,8 @@ def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[Running
             "no-queue", item.path, f"workload '{namespace}/{name}': {queue_text} does not belong to this stack"
         )
         return
-    # What is admitted counts as one pod with the total usage.
     pod_sets = (
-        [PodSet(name=str(each.get("name")), count=1, requests=_usage(each)) for each in _assignments(item)]
+        [_running_pods(each, as_list(_nested(item, "spec", "podSets"))) for each in _assignments(item)]
         if has_quota
         else _requested_pod_sets(item)
     )
@@ -151,6 +152,22 @@ def _requested_pod_sets(item: SourceValue) -> list[PodSet] | None:
             return None
         pod_sets.append(without_excluded(requested))
     return pod_sets
+
+
+def _running_pods(assignment: dict[str, object], requested: list[object]) -> PodSet:
+    """Return admitted pods with the requests that Kueue counts; without their template, as many small ones as can be.
+
+    Small pods may be on more nodes than real ones, so they leave others no more room than the real ones do.
+    """
+    name, usage = str(assignment.get("name")), _usage(assignment)
+    count = assignment.get("count")
+    template = next((get_nested(each, "template") for each in requested if get_nested(each, "name") == name), None)
+    pods = build_pod_set(SourceValue(template, (), Problems()), name, 1) if template is not None else None
+    if not isinstance(count, int) or count < 1 or any(amount % count for amount in usage.values()):
+        pods, count = None, gcd(*usage.values()) or 1
+    requests = {resource: amount // count for resource, amount in usage.items()}
+    found = PodSet(name=name, count=count, requests=requests) if pods is None else pods
+    return replace(found, count=count, requests=requests)
 
 
 def _usage(assignment: dict[str, object]) -> dict[str, int]:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from berth.diagnostics import join_words
 from berth.jobs.quantities import format_quantity
+from berth.placement.beside import Room
 from berth.simulator.lenders import QuotaUse
+from berth.simulator.occupancy import NodeRoom
 from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage
 from berth.simulator.scheduler.preemption import IN_CLUSTER_QUEUE, IN_COHORT_RECLAMATION, RECLAIM_WHILE_BORROWING
 from berth.simulator.story import (
@@ -16,14 +18,16 @@ from berth.simulator.story import (
     SimulationRun,
     StepResult,
 )
+from berth.text import pluralize
 
-NOT_MODELLED = "Simulates quota only, without fair sharing, topology and the scheduling of pods on nodes."
+NOT_MODELLED = "Simulates quota and the room on nodes, without fair sharing and the preemption of pods."
 MANAGER_NOTICE = "For workers, only checks whether one of them could run a job, not which one does, or when."
 
 _STATUS_TEXT = {
     JobStatus.PENDING: "pending",
     JobStatus.NEVER_ADMITTED: "never admitted",
     JobStatus.RESERVED: "quota reserved",
+    JobStatus.UNPLACED: "admitted, no nodes",
     JobStatus.PREEMPTED: "preempted",
     JobStatus.PREEMPTION_LOOP: "preemption loop",
 }
@@ -72,6 +76,8 @@ class RunFormatter:
             yield prefix + self.describe_uses(outcome.quota_uses, outcome.queue)
         if outcome.status == JobStatus.ADMITTED and outcome.checks_completed:
             yield "its admission checks are ready"
+        if outcome.room is not None:
+            yield self.describe_room(outcome.room)
         if outcome.pending_reason is not None:
             yield ("now " if outcome.preempted_by is not None and not drained else "") + self.pending_reason(
                 outcome.pending_reason
@@ -122,6 +128,16 @@ class RunFormatter:
             f"{format_quantity(flavor_resource[1], number)} "
             f"{self.fleet.accelerator_nouns.get(flavor_resource, flavor_resource[1])}"
         )
+
+    def describe_room(self, room: NodeRoom) -> str:
+        """Return why pods of an admitted job get no node, or may get none."""
+        others = self._join_names(self.job_name(name) for name in room.beside)
+        nodes = f"the nodes of {self._join_names(room.flavors)}"
+        if room.room is Room.NONE:
+            return f"{nodes} have no room for its {pluralize(room.count, 'pod')} beside {others}"
+        number = f"more than {room.certain} of " if room.certain else ""
+        pods = f"{number}its {pluralize(room.count, 'pod')}"
+        return f"whether {nodes} have room for {pods} depends on where the pods of {others} are"
 
     def preemption(self, lost: Preemption) -> str:
         """Return which job preempted another, and by which rule."""

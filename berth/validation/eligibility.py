@@ -95,12 +95,12 @@ def _unplaceable(
     from berth.placement.forms import smallest_pods
     from berth.placement.obstacles import AssignedPods
     from berth.placement.scheduler import unplaceable_reasons
-    from berth.placement.topology import assign_topology
+    from berth.placement.topology import assign_topology, topology_leaves
 
     pods = smallest_pods(flavor, form)
     nodes = None
     if matched.levels is not None:
-        placed = assign_topology([pods], matched, classes)
+        placed = assign_topology([pods], matched, topology_leaves(classes, matched, [pods]))
         if placed.failure:
             absent = [level for level in matched.levels if _is_absent(level, flavor, classes)]
             return f"its nodes have no label {absent[0]}, a level of its topology" if absent else placed.failure

@@ -73,6 +73,7 @@ def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]
 
 
 def _size(groups: tuple[NodeGroup, ...]) -> Allocatable | None:
-    """Return the cpu and memory of a node of a pool; None if no table has its size."""
-    cpu, memory = groups[0].amount("cpu"), groups[0].amount("memory")
+    """Return the cpu and memory that pods can certainly use of a node of a pool; None if no table has its size."""
+    group = groups[0]
+    cpu, memory = (group.least.get(resource, group.amount(resource)) for resource in ("cpu", "memory"))
     return None if cpu is None or memory is None else Allocatable(cpu, memory)

@@ -23,11 +23,17 @@ def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, acceler
 
 
 def cores_memory(target: WorkloadTarget, options: WorkloadOptions, milli: int) -> dict[str, int]:
-    """Return the memory (bytes) of a pod with this much cpu: the option, or the queue's quota for its cores."""
+    """Return the memory (bytes) of a pod with this much cpu: the option, or the queue's quota for its cores.
+
+    It is at most the cores' share of what is certain of the smallest node: the quota does not count the kernel's part.
+    """
     if options.memory is not None:
         return {"memory": options.memory}
     amounts = [_quota_for(entry, "memory", "cpu", milli) for entry in target.flavor_quotas()]
     known = [amount for amount in amounts if amount]
+    for shape in target.shapes if known else ():
+        if shape.allocatable is not None and shape.per_node:
+            known.append(shape.allocatable.memory * milli // (shape.per_node * shape.flavor.scale))
     return {"memory": min(known) // 2**20 * 2**20} if known else {}
 
 

@@ -13,8 +13,9 @@ from berth.lint.findings import Finding, lint_documents
 from berth.lint.fleet import LintContext
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST
 
-NEVER_ADMITTED = {"above-ceiling", "above-worker", "not-covered"}
-"""Codes of jobs that Kueue never admits by their requests: the simulation shows that too, so it is not left out."""
+NEVER_ADMITTED = {"above-ceiling", "above-worker", "not-covered", "nodes-taken"}
+"""Codes of faults that the simulation shows too, so it is not left out: Kueue never admits a job by its requests, or
+other jobs leave it no nodes."""
 
 
 class ManifestFaults(Struct, frozen=True):

@@ -51,6 +51,7 @@ def step_rows(moment: StepResult, texts: RunFormatter) -> Iterator[tuple[str, ..
 
 _TOTALS_TEXT = {
     JobStatus.ADMITTED: "admitted",
+    JobStatus.UNPLACED: "admitted without nodes",
     JobStatus.RESERVED: "waiting for an admission check",
     JobStatus.NEVER_ADMITTED: "never admitted",
 }
@@ -100,6 +101,7 @@ def simulation_as_json(result: SimulationResult) -> dict[str, Any]:
             "place": each.location,
             "queue": each.queue or None,
             "stack": stack,
+            "flavors": dict(each.flavors),
             "verdict": each.verdict,
             "reasons": [reason.message for reason in each.reasons],
         }

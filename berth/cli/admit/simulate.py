@@ -20,17 +20,17 @@ from berth.lint.fleet import LintContext
 from berth.lint.trial import try_pod_sets
 from berth.loader.locate import display_path, locate
 from berth.manifests.workloads.values import as_mapping
+from berth.placement.beside import Room
 from berth.plan.fleet import FleetPlan
 from berth.simulator.agreement import find_mismatches, format_summary
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
 from berth.simulator.live import is_cluster_state, read_cluster_state
+from berth.simulator.occupancy import NodeRoom, NodesOfFleet
 from berth.simulator.recorded_cases import RecordedCase, read_cases, with_simulated_states
 from berth.simulator.scenario import ScenarioReader, is_scenario, scenario_values
 from berth.simulator.scheduler.model import Job
-from berth.simulator.story import (
-    SimulationRun,
-    run_steps,
-)
+from berth.simulator.story import SimulationRun, run_steps
+from berth.simulator.text import RunFormatter
 
 
 class SimulationResult(Struct, frozen=True):
@@ -143,7 +143,34 @@ class _Simulation:
         if _has_faults([*self.problems, *steps.manifest_problems]):
             return None
         self.is_simulated = True
-        return run_steps(fleet, steps.steps, live if self.live_documents else None)
+        run = run_steps(fleet, steps.steps, live if self.live_documents else None, self._nodes_of)
+        self._judge_rooms(run)
+        return run
+
+    def _nodes_of(self, fleet: SimulatedFleet) -> NodesOfFleet:
+        nodes = self._context_of(fleet).node_classes
+        return NodesOfFleet(nodes, fleet.setup.resource_flavors, fleet.accelerator_nouns.keys())
+
+    def _judge_rooms(self, run: SimulationRun) -> None:
+        """Add what the nodes have no room for at the end, or perhaps none, to the problems and to lint's findings."""
+        formatter = RunFormatter(run)
+        rooms = {each.job: each.room for each in run.unfinished if each.room is not None}
+        flavors = {each.job: each.flavors for each in run.unfinished if each.flavors}
+        findings: list[Finding] = []
+        for finding in self.findings:
+            name = f"{finding.namespace}/{finding.name}"
+            jobs = [name] if finding.workloads == 1 else [f"{name}-{number}" for number in range(finding.workloads)]
+            found = [_room_problem(formatter, room, finding.location) for job in jobs if (room := rooms.pop(job, None))]
+            chosen = next((flavors[job] for job in jobs if job in flavors), finding.flavors)
+            findings.append(replace(finding, problems=(*finding.problems, *found), flavors=chosen))
+            self._add_rooms(finding.object_name, found)
+        for job, room in rooms.items():  # of a scenario, whose table is the answer
+            problem = _room_problem(formatter, room)
+            self._add_rooms(formatter.job_name(job), [replace(problem, severity=Severity.WARNING)])
+        self.findings = tuple(findings)
+
+    def _add_rooms(self, name: str, found: Iterable[Problem]) -> None:
+        self.problems += [replace(each, message=f"{name}: {each.message}") for each in found]
 
     def _check_manifests(self, steps: ScenarioReader) -> None:
         """Collect the faults of `berth lint`; it also has those of reading jobs, which are used only without others."""
@@ -230,6 +257,13 @@ def _read_live(live: Iterable[pathlib.Path], root: pathlib.Path) -> tuple[list[M
         states += file_states
         problems += faults
     return states, problems
+
+
+def _room_problem(formatter: RunFormatter, room: NodeRoom, place: str = "") -> Problem:
+    if room.room is Room.NONE:
+        message = f"{formatter.describe_room(room)}; submit it when one of them has ended"
+        return Problem(Severity.FAULT, "nodes-taken", (), message, place)
+    return Problem(Severity.WARNING, "nodes-unknown", (), formatter.describe_room(room), place)
 
 
 def _has_faults(problems: Iterable[Problem]) -> bool:

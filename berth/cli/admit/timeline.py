@@ -49,6 +49,7 @@ def _spells(rows: list[tuple[int, JobOutcome]], end: int) -> Iterator[StateSpan]
             return
         held_state = {
             JobStatus.ADMITTED: timeline.LaneState.ADMITTED,
+            JobStatus.UNPLACED: timeline.LaneState.PENDING,
             JobStatus.RESERVED: timeline.LaneState.CHECKS_PENDING,
         }.get(row.status)
         preempted = held_state is None and (preempted or row.preempted_by is not None)

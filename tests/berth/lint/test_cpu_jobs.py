@@ -18,7 +18,15 @@ NO_SHAPE = "a pod requests {} cpu, but pods can use 31850m of each n2-standard-3
 VERDICTS: dict[str, tuple[int, str, str, str, str]] = {
     "small": (12, "10", "30Gi", "frames", "frames can admit it, 120 cores of n2-reserved"),
     "fractions": (3, "500m", "1Gi", "frames", "frames can admit it, 1500m cores of n2-reserved"),
-    "whole nodes": (4, "31", "117Gi", "frames", "frames can admit it, 124 cores of n2-reserved"),
+    "whole nodes": (4, "31", "114Gi", "frames", "frames can admit it, 124 cores of n2-reserved"),
+    "whole nodes without the kernel's part": (
+        4,
+        "31",
+        "117Gi",
+        "frames",
+        "whether its pods fit beside the kernel and the pods of the system is not known: a pod requests 117Gi memory, "
+        "but pods can use 117322Mi of each n2-standard-32; write at most 117322Mi",
+    ),
     "more pods than reserved cores": (13, "10", "30Gi", "frames", "frames can admit it, 130 cores of c3-spot"),
     "a pod larger than the smaller node": (
         2,
@@ -74,14 +82,14 @@ def test_verdicts(name: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyP
     file.write_text(manifest(*job))  # type: ignore[arg-type]
     linted = CliRunner().invoke(app, ["lint", STACK, str(file)])
     assert expected in without_codes(linted.stdout)
-    assert (linted.exit_code == 0) == ("can admit it" in expected), linted.stdout
+    assert (linted.exit_code == 0) == ("can admit it" in expected or "not known" in expected), linted.stdout
     assert "no accelerator" not in linted.stdout
     admitted = CliRunner().invoke(app, ["admit", STACK, str(file)])
     assert admitted.exit_code == linted.exit_code, admitted.output
     faults = [
         line for line in without_total(linted.stdout).splitlines() if ": warning: " not in line and linted.exit_code
     ]
-    assert without_total(admitted.stderr).splitlines() == faults
+    assert [line for line in without_total(admitted.stderr).splitlines() if "[placement-unknown]" not in line] == faults
 
 
 def test_a_queue_of_cores_has_no_quota_of_gpus(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +128,7 @@ def test_printed_workloads_are_admitted(kind: str, tmp_path: pathlib.Path, monke
     [
         ([], "cpu: '31'"),
         (["--cpu", "500m"], "cpu: 500m"),
-        (["--cpu", "8"], f"memory: {8 * 3884}Mi"),
+        (["--cpu", "8"], f"memory: {8 * 117322 // 31}Mi"),
         (["--cpu", "8", "--memory", "64Gi"], "memory: 64Gi"),
         (["--flavor", "c3-spot"], "cpu: '87'"),
     ],
@@ -146,7 +154,7 @@ def test_pods_have_a_whole_node_unless_written(
         ),
         (["--cpu", "40"], "'40': a pod of rendering/frames can have at most 31 cpu on n2-standard-32; "),
         (["--cpu", "40"], "or --flavor c3-spot"),
-        (["--memory", "200Gi"], "'200Gi': a pod of rendering/frames can have at most 118Gi memory on n2-standard-32"),
+        (["--memory", "200Gi"], "'200Gi': a pod of rendering/frames can have at most 114Gi memory on n2-standard-32"),
         (
             ["--flavor", "c3-spot", "--cpu", "88"],
             "can have at most 87 cpu on c3-standard-88; write more --pods instead",

@@ -131,3 +131,15 @@ def test_an_adopted_pool_keeps_what_its_creation_chose() -> None:
     assert (plain.label("tier").present, adopted.label("tier").present) == (False, None)
     assert adopted.label("cloud.google.com/gke-spot").present is False
     assert (plain.amount("pods"), adopted.amount("pods")) == (110, None)
+
+
+def test_what_is_certain_of_a_node_is_less_than_a_real_one_has() -> None:
+    """The real node's allocatable resources, less the most that the system's pods are taken to request."""
+    real = REAL["n2-standard-4"]
+    group = pool_group({**real["pool"]}, real["region"], real["cluster"])
+    there = {name: parse_quantity(name, real["allocatable"][name]) or 0 for name in group.least}
+    assert set(there) == {"cpu", "memory", "pods", "ephemeral-storage"}
+    assert group.least["cpu"] == there["cpu"] - 500
+    assert 0.97 * (there["memory"] - 2**30) <= group.least["memory"] <= there["memory"] - 2**30
+    assert 0.95 * there["ephemeral-storage"] <= group.least["ephemeral-storage"] <= there["ephemeral-storage"]
+    assert group.least["pods"] == there["pods"] - 11

@@ -28,7 +28,7 @@ from berth.placement.obstacles import AssignedPods
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import ALL_RULES, Demand, most_pods
 from berth.placement.scheduler import unplaceable_reasons
-from berth.placement.topology import assign_topology
+from berth.placement.topology import assign_topology, topology_leaves
 from berth.plan.nodes import Bounds, Taint, Toleration
 
 BLOCK, HOST = "cloud.google.com/gce-topology-block", "kubernetes.io/hostname"
@@ -232,7 +232,8 @@ def test_which_of_its_own_pods_a_selector_selects() -> None:
 
 def placed(pod_set: PodSet, *classes: NodeClass) -> tuple[list[int], str]:
     """Return the pods on each node that Kueue names, the most first, and why it names none."""
-    result = assign_topology([pod_set], ResourceFlavor(levels=(POOL, HOST)), classes)
+    flavor = ResourceFlavor(levels=(POOL, HOST))
+    result = assign_topology([pod_set], flavor, topology_leaves(classes, flavor))
     return sorted((count for _, count in (result.nodes or [[]])[0]), reverse=True), result.failure
 
 
@@ -259,7 +260,7 @@ def test_what_kueue_places_on_one_node_the_scheduler_may_refuse() -> None:
     classes = (nodes(2),)
     apart = pods(2, topology=TopologyRequest(preferred=POOL), pod_anti_affinity=(term(HOST),))
     flavor = ResourceFlavor(levels=(POOL, HOST))
-    named = assign_topology([apart], flavor, classes).nodes[0]
+    named = assign_topology([apart], flavor, topology_leaves(classes, flavor)).nodes[0]
     found = unplaceable_reasons([AssignedPods(apart, "f", flavor, named)], classes)
     assert [each.code for each in found] == ["no-place"]
     assert unplaceable_reasons([AssignedPods(apart, "f", flavor)], classes) == []

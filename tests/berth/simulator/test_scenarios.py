@@ -100,7 +100,7 @@ def test_high_priority_jobs_of_the_batch_platform_take_reserved_machines_before_
         row.job: row.quota_uses[0].flavor_resource[0]
         for moment in story("batch-platform").steps[16:32]
         for row in moment.outcomes
-        if row.status == JobStatus.ADMITTED
+        if row.status == JobStatus.ADMITTED and row.quota_uses
     }
     expected = {f"{team}-high-0": "gpu-l4-reserved" for team in "abcd"}
     assert flavors == expected | {f"{team}-high-1": "gpu-l4-ondemand" for team in "abcd"}
@@ -112,7 +112,8 @@ def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
     for moment in of.steps[:moments]:
         verdicts |= {row.job: (row.queue, row.status) for row in moment.outcomes}
     unfinished = [each for each in verdicts.values() if each[1] != "finished"]
-    counts = Counter((queue, verdict == JobStatus.ADMITTED) for queue, verdict in unfinished)
+    by_kueue = (JobStatus.ADMITTED, JobStatus.UNPLACED)
+    counts = Counter((queue, verdict in by_kueue) for queue, verdict in unfinished)
     values: dict[str, set[tuple[int, int]]] = {}
     for queue in {queue for queue, _ in counts}:
         values.setdefault(queue.rsplit("-", 1)[1], set()).add((counts[queue, False], counts[queue, True]))

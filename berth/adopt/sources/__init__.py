@@ -1,0 +1,1 @@
+"""What people have instead of a cluster's answers: blueprints, command lines and Terraform."""

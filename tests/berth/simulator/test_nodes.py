@@ -1,0 +1,159 @@
+"""What `berth admit` says of nodes: jobs beside jobs, running workloads, topologies."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+import yaml
+
+from berth.cli.admit import output, simulate
+from berth.simulator.story import JobStatus
+
+GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
+STACK = """\
+config:
+  berth:fleet:
+    project: acme-ml-dev
+    region: us-central1
+    cluster: {zones: [us-central1-a]}
+    pools:
+      h100: {machineType: a3-highgpu-8g, nodes: 4, zone: us-central1-a, acceptZone: true}
+      v5e: {machineType: ct5lp-hightpu-4t, topology: 2x4, slices: 3, zone: us-central1-a, topologyAware: true}
+    teams:
+      red:
+        queues:
+          gpu: {flavors: [{pool: h100, guaranteed: all}]}
+          tpu: {flavors: [{pool: v5e, guaranteed: all}]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    (tmp_path / "stack.yaml").write_text(STACK, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def job(name: str, pods: int, each: int, **annotations: str) -> dict[str, Any]:
+    queue, resource = ("tpu", TPU) if annotations else ("gpu", GPU)
+    resources = {"requests": {"cpu": 2, "memory": "4Gi"}, "limits": {resource: each}}
+    template = {
+        "metadata": {"annotations": {f"kueue.x-k8s.io/{key}": value for key, value in annotations.items()}},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": "busybox", "resources": resources}],
+        },
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "red", "labels": {"kueue.x-k8s.io/queue-name": queue}},
+        "spec": {"parallelism": pods, "completions": pods, "template": template},
+    }
+
+
+def run(folder: pathlib.Path, *jobs: dict[str, Any], live: tuple[pathlib.Path, ...] = ()) -> simulate.SimulationResult:
+    (folder / "jobs.yaml").write_text(yaml.safe_dump_all(jobs), encoding="utf-8")
+    return simulate.simulate_arguments(["stack.yaml", "jobs.yaml"], list(live), folder)
+
+
+def verdicts(result: simulate.SimulationResult) -> dict[str, str]:
+    return {each["job"].partition("/")[2]: each["verdict"] for each in output.simulation_as_json(result)["jobs"]}
+
+
+def statuses(result: simulate.SimulationResult) -> dict[str, str]:
+    return {each.job.partition("/")[2]: each.status for each in result.stories[0].unfinished}
+
+
+def test_a_job_for_a_whole_node_does_not_run_beside_jobs_on_every_node(folder: pathlib.Path) -> None:
+    result = run(folder, job("small", 4, 6), job("big", 1, 8))
+    assert statuses(result) == {"small": JobStatus.ADMITTED, "big": JobStatus.UNPLACED}
+    assert verdicts(result) == {"small": "runs", "big": "never"}
+    assert [each.line() for each in result.faults] == [
+        "jobs.yaml:26: error: Job/big: the nodes of h100 have no room for its 1 pod beside small; "
+        "submit it when one of them has ended [nodes-taken]"
+    ]
+
+
+def test_what_depends_on_the_scheduler_is_unknown(folder: pathlib.Path) -> None:
+    result = run(folder, job("small", 3, 2), job("other", 1, 2), job("big", 2, 8))
+    assert statuses(result) == dict.fromkeys(("small", "other", "big"), JobStatus.ADMITTED)
+    assert verdicts(result) == {"small": "runs", "other": "runs", "big": "unknown"}
+    assert result.faults == ()
+    assert [each.message for each in result.problems if each.is_unknown] == [
+        "Job/big: whether the nodes of h100 have room for its 2 pods depends on where the pods of small and other are"
+    ]
+
+
+def test_whole_nodes_find_room_where_they_have_quota(folder: pathlib.Path) -> None:
+    result = run(folder, job("a", 1, 8), job("b", 2, 8), job("c", 4, 2), job("d", 1, 8))
+    assert verdicts(result) == {"a": "runs", "b": "runs", "c": "runs", "d": "runs"}
+    assert statuses(result)["d"] == JobStatus.PENDING  # quota counts before nodes do
+
+
+def test_pods_get_the_nodes_of_a_job_that_ends(folder: pathlib.Path) -> None:
+    for name, pods, each in (("small", 4, 6), ("big", 1, 8)):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(job(name, pods, each)), encoding="utf-8")
+    steps = "stack: stack.yaml\nsteps:\n- submit: small.yaml\n- submit: big.yaml\n- finish: small\n"
+    (folder / "steps.yaml").write_text(steps, encoding="utf-8")
+    result = simulate.simulate_arguments(["steps.yaml"], [], folder)
+    assert result.faults == ()
+    changes = [(each.job, each.status) for step in result.stories[0].steps for each in step.outcomes]
+    assert changes == [
+        ("red/small", JobStatus.ADMITTED),
+        ("red/big", JobStatus.UNPLACED),
+        ("red/small", JobStatus.FINISHED),
+        ("red/big", JobStatus.ADMITTED),
+    ]
+    assert verdicts(result)["big"] == "runs"
+
+
+@pytest.mark.parametrize(
+    ("has_template", "each", "verdict"), [(True, 6, "never"), (True, 8, "runs"), (False, 6, "unknown")]
+)
+def test_running_workloads_hold_nodes(folder: pathlib.Path, has_template: bool, each: int, verdict: str) -> None:
+    """Without their templates, as a filtered answer of kubectl has them, only what they use in total is known."""
+    running = job("small", 32 // 8 if each == 6 else 3, each)
+    count = running["spec"]["parallelism"]
+    usage = {GPU: str(count * each), "cpu": str(2 * count), "memory": f"{4 * count}Gi"}
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        for kind in ("QuotaReserved", "Admitted")
+    ]
+    assigned = {"name": "main", "count": count, "flavors": dict.fromkeys(usage, "h100"), "resourceUsage": usage}
+    if not has_template:
+        del assigned["count"]
+    pod_set = {"name": "main", "count": count, "template": running["spec"]["template"]}
+    workload = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "job-small", "namespace": "red", "ownerReferences": [{"kind": "Job", "name": "small"}]},
+        "spec": {"queueName": "gpu", "podSets": [pod_set] if has_template else []},
+        "status": {
+            "admission": {"clusterQueue": "red-gpu", "podSetAssignments": [assigned]},
+            "conditions": conditions,
+        },
+    }
+    (folder / "live.json").write_text(json.dumps({"items": [workload]}), encoding="utf-8")
+    result = run(folder, job("big", 1, 8), live=(folder / "live.json",))
+    assert verdicts(result) == {"big": verdict}
+
+
+def test_jobs_on_a_topology_are_placed_one_after_the_other(folder: pathlib.Path) -> None:
+    level = {"podset-required-topology": "cloud.google.com/gke-nodepool"}
+    two, one = job("two", 2, 4, **level), job("one", 1, 4, **level)
+    assert verdicts(run(folder, two, job("more", 2, 4, **level), job("last", 2, 4, **level))) == dict.fromkeys(
+        ("two", "more", "last"), "runs"
+    )
+    ones = [{**one, "metadata": {**one["metadata"], "name": f"one-{number}"}} for number in range(2)]
+    # Two pods of one host each share a slice, by Kueue's algorithm, so that two whole slices are left.
+    result = run(folder, *ones, two, job("more", 2, 4, **level))
+    assert verdicts(result)["more"] == "runs"
+
+
+def test_json_has_the_flavors_that_kueue_chooses(folder: pathlib.Path) -> None:
+    answer = output.simulation_as_json(run(folder, job("small", 4, 6)))
+    assert [each["flavors"] for each in answer["jobs"]] == [{"main": "h100"}]
