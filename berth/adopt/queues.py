@@ -9,6 +9,7 @@ from typing import Any
 from berth import catalog
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
+from berth.adopt.labels import select_alike
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
 from berth.plan.kueue import CPU, MILLI, PODS
@@ -44,7 +45,16 @@ def match_flavors(
                 selecting.append((len(labels), -len(foreign), name, spec))
         if not selecting:
             not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth creates one"))
-            if (other := next((each for each in unselected if _are_one_flavor(each, pool)), None)) is not None:
+            if (
+                other := next(
+                    (
+                        each
+                        for each in unselected
+                        if each.machine.accelerator == pool.machine.accelerator and select_alike(each.entry, pool.entry)
+                    ),
+                    None,
+                )
+            ) is not None:
                 pool.entry["flavor"] = other.key
             unselected.append(pool)
             continue
@@ -53,17 +63,6 @@ def match_flavors(
         pool.entry |= {"flavor": name} if name != pool.key else {}
         pool.entry |= {"topologyAware": True} if spec.get("topologyName") else {}
     return result
-
-
-_FLAVOR_KEYS = ("topology", "capacity", "gpuSharing", "gpuPartition", "networking", "compactPlacement")
-"""Keys that pools of one flavor have in common."""
-
-
-def _are_one_flavor(pool: AdoptedPool, other: AdoptedPool) -> bool:
-    """Return whether the flavor of one pool would select the nodes of the other too, and may."""
-    labels, others = (each.entry.get("labels", {}).items() for each in (pool, other))
-    is_equal = all(pool.entry.get(key) == other.entry.get(key) for key in _FLAVOR_KEYS)
-    return is_equal and pool.machine.accelerator == other.machine.accelerator and (labels <= others or others <= labels)
 
 
 def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:

@@ -64,10 +64,10 @@ def adopt_command(
     folder = writable_project_folder()
     if errors := stack_name_errors(name):
         raise typer.BadParameter("; ".join(errors))
-    if source and accept:
-        raise typer.BadParameter("--from reads no cluster; leave --accept out")
     if source:
-        _describe(name, [*source, *(files or ())], _values(value or []), folder, others=bool(inside or keep_cluster))
+        _describe(
+            name, [*source, *(files or ())], _values(value or []), folder, others=bool(inside or keep_cluster or accept)
+        )
         return
     if not files or value:
         raise typer.BadParameter("name files with answers of gcloud and kubectl, or --from FILE with --value")
@@ -98,7 +98,7 @@ def _describe(
     from berth.cli.adopt import described as verb
 
     if others:
-        raise typer.BadParameter("--from reads no cluster; leave --inside and --keep-cluster out")
+        raise typer.BadParameter("--from reads no cluster; leave --inside, --keep-cluster and --accept out")
     file = folder / f"Pulumi.{name}.yaml"
     if file.exists():
         exit_with_error(f"{file.name} exists and is not overwritten; choose another name, or delete the file")
