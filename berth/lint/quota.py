@@ -52,10 +52,8 @@ def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | Non
     trial = try_pod_sets(job.context, job.queue.name, pod_sets)
     if trial.pending is not None and (fewer := _partially_admitted(job, pod_sets)) is not None:
         trial = try_pod_sets(job.context, job.queue.name, fewer)
-        message = (
-            f"{job.queue_name} can hold {fewer[0].count} of its {pod_sets[0].count} pods at a time, and Kueue starts"
-        )
-        job.warn("not-all-fit", job.job.source.path, f"{message} the job with as few ({_MIN_PARALLELISM})")
+        fit = f"{job.queue_name} can hold {fewer[0].count} of its {pod_sets[0].count} pods at a time"
+        job.warn("not-all-fit", job.job.source.path, f"{fit}, with which Kueue starts it ({_MIN_PARALLELISM})")
     if trial.pending is None:
         _report_placement(job, trial.reasons, trial.flavors)
         if not trial.reasons:
