@@ -58,9 +58,13 @@ def _other_connection(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[Resource
     """Yield another kubeconfig of an existing fleet, of which nothing is registered."""
     before, after = old.fleet, new.fleet
     if before.existing is not None and after.existing is not None:
-        inputs = (("kubeconfig", before.kubeconfig, after.kubeconfig), ("existing", before.existing, after.existing))
         fields = tuple(
-            FieldEffect(name, name, *values, UpdateEffect.UPDATE) for name, *values in inputs if len({*values}) > 1
+            FieldEffect(name, name, old_value, new_value, UpdateEffect.UPDATE)
+            for name, old_value, new_value in (
+                ("kubeconfig", before.kubeconfig, after.kubeconfig),
+                ("existing", before.existing, after.existing),
+            )
+            if old_value != new_value
         )
         if fields:
             yield ResourceChange(ResourceKind.FLEET, ResourceKind.FLEET, None, ChangeKind.UPDATED, fields)
