@@ -1,9 +1,9 @@
 """Write one comment from the Markdown of several stacks: what matters most first, and nothing left out unsaid.
 
-`python3 scripts/compose_comment.py FOLDER COMMIT COMMENT WHOLE` reads FOLDER/1.name, 1.status and 1.md, 2.name and so
-on, which scripts/diff-comment writes. COMMENT begins with a table of all stacks, then has each stack's rights, blocked
-changes and quotas, and objects last. What does not fit a comment is counted by kind; WHOLE has everything. Exits 3 if a
-right does not fit: nobody could approve it.
+`python scripts/compose_comment.py FOLDER COMMIT COMMENT WHOLE`, with Berth installed, reads FOLDER/1.name, 1.status and
+1.md, 2.name and so on, which scripts/diff-comment writes. COMMENT begins with a table of all stacks, then has each
+stack's rights by what they give, blocked changes and quotas, and objects last. What does not fit a comment is counted
+by kind; WHOLE has everything. Exits 3 if a right does not fit: nobody could approve it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from berth.diff.rights.ranks import RIGHTS_TITLES
+
 LONGEST = 56_000
 """Maximum length of the comment, in characters. GitHub accepts 65,536; scripts/comment.py adds to it."""
 _CELL = 300
@@ -21,10 +23,11 @@ _CELL = 300
 _ROWS = 200
 """Maximum number of stacks in the table."""
 _TITLE = re.compile(r"(?:\*\*(?P<bold>.+?)\*\*|<details><summary>(?P<folded>.+?)</summary>)")
-_FIRST = ("Rights", "Blocked", "Beside the fleet", "Refused", "Not available", "Found by policies")
-"""How the titles of parts begin that a reader must see before anything else."""
+_FIRST = ("Blocked", "Beside the fleet", "Refused", "Not available", "Found by policies")
+"""How the titles of parts begin that a reader must see first, with the rights of administrators."""
 _LAST = ("Kubernetes objects", "Stack file and team files")
 """How the titles of parts begin that repeat in detail what others say."""
+_LAST_RANK = len(RIGHTS_TITLES) + 1
 _MARKUP = re.compile(r"[\\`*_\[\]|~<>]")
 _TAKES_ROOM = 120
 """Room for the line that says how much is cut, in characters."""
@@ -42,8 +45,10 @@ class Part:
 
     @property
     def rank(self) -> int:
-        """0 for what comes first, 2 for what comes last."""
-        return 0 if self.title.startswith(_FIRST) else 2 if self.title.startswith(_LAST) else 1
+        """0 for what comes first, then the other rights by what they give, the rest, and what comes last."""
+        if self.title in RIGHTS_TITLES:
+            return RIGHTS_TITLES.index(self.title)
+        return 0 if self.title.startswith(_FIRST) else _LAST_RANK - (not self.title.startswith(_LAST))
 
     @property
     def length(self) -> int:
@@ -144,23 +149,23 @@ def compose(stacks: list[Stack], commit: str) -> tuple[str, bool]:
     room = LONGEST - len(table) - 2_000 - sum(len(stack.name) + len(stack.headline[:_CELL]) + 40 for stack in stacks)
     ranked = sorted((part for stack in stacks for part in stack.parts), key=lambda part: part.rank)
     # Of the parts of one rank each gets its share, so that a long one does not hide those of the next stack.
-    for rank in range(3):
+    for rank in range(_LAST_RANK + 1):
         parts = [part for part in ranked if part.rank == rank]
         for left, part in zip(range(len(parts), 0, -1), sorted(parts, key=lambda part: part.length), strict=True):
             room -= part.fit(room // left)
     lines = [table, ""]
     cut = [(stack, part) for stack in stacks for part in stack.parts if part.kept < len(part.items)]
-    lost_rights = any(part.title.startswith("Rights") for _, part in cut)
+    lost_rights = any(part.title in RIGHTS_TITLES for _, part in cut)
     if cut:
         lines += [*_cut_lines(cut, lost_rights), ""]
     for stack in stacks:
         lines += [f"## Stack {stack.name}", ""]
         if stack.headline:
             lines += [f"### {_short(stack.headline)}", ""]
-        for part in sorted((part for part in stack.parts if part.rank < 2), key=lambda part: part.rank):
+        for part in sorted((part for part in stack.parts if part.rank < _LAST_RANK), key=lambda part: part.rank):
             lines += [*part.lines(), ""]
     for stack in stacks:
-        for part in (part for part in stack.parts if part.rank == 2 and part.kept):
+        for part in (part for part in stack.parts if part.rank == _LAST_RANK and part.kept):
             lines += [f"Stack {stack.name}:", "", *part.lines(), ""]
     return "\n".join(lines).rstrip("\n") + "\n", not lost_rights
 

@@ -4,6 +4,7 @@ The preview of a pull request has the key of the state, so it runs the code of t
 takes `berth:fleet` or `berth:team` of the stack file and the team files in stacks/teams. The stack's other settings
 stay, because a kubeconfig in them can name a program. The files are read as git's objects, never through the checkout,
 where a link could lead anywhere, and by Berth's own parser, which ends at a bomb of aliases. The checkout is deleted.
+What the change has besides is printed: the preview leaves it out, so the deployment is the first to use it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 import yaml
 
 from berth.diagnostics import Problem, printable
+from berth.diff.settings import compare_settings
+from berth.diff.text import describe_setting
 from berth.loader.document import parse
 from berth.loader.revisions import GitFile, RevisionNotFound, files_at, read_git_files
 from berth.loader.stack_text import CONFIG_KEYS
@@ -39,8 +42,11 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def take(root: Path, change: Path, stack: str) -> None:
-    """Write the change's values into the files below `root`, and delete `change`. Raises Refused."""
+def take(root: Path, change: Path, stack: str) -> list[str]:
+    """Write the change's values into the files below `root`, and delete `change`. Raises Refused.
+
+    Returns what the preview leaves out of the change, in lines.
+    """
     if root not in change.parents or not change.is_dir():
         raise Refused(f"CHANGE is '{change}', which is no folder inside {root}; check the pull request out below build")
     if not (change / ".git").is_dir() or (change / ".git").is_symlink():
@@ -48,11 +54,14 @@ def take(root: Path, change: Path, stack: str) -> None:
     name = f"Pulumi.{stack.rpartition('/')[2]}.yaml"
     if not (root / name).is_file():
         raise Refused(f"{name} is not on the default branch; merge it, and Deploy previews it before it creates it")
-    wanted = _wanted(files_at("HEAD", change), name)
+    files = files_at("HEAD", change)
+    wanted = _wanted(files, name)
     texts = dict(zip(wanted, read_git_files([*wanted.values()], change), strict=True))
-    config = _config(_text(texts.pop(name), name), name)
+    settings = _settings(_text(texts.pop(name), name), name)
+    config = {key: value for key, value in settings["config"].items() if key in CONFIG_KEYS}
     teams = {path: _team_text(data, path) for path, data in texts.items()}
-    ours = yaml.safe_load((root / name).read_text(encoding="utf-8"))
+    before = (root / name).read_text(encoding="utf-8")
+    ours = yaml.safe_load(before)
     kept = {key: value for key, value in (ours.get("config") or {}).items() if key not in CONFIG_KEYS}
     shutil.rmtree(root / TEAMS, ignore_errors=True)
     for path, text in teams.items():
@@ -60,7 +69,36 @@ def take(root: Path, change: Path, stack: str) -> None:
         (root / path).write_text(text, encoding="utf-8")
     written = yaml.dump({**ours, "config": {**kept, **config}}, Dumper=_Plain, sort_keys=False, allow_unicode=True)
     (root / name).write_text(written, encoding="utf-8")
+    left_out = [*_settings_left_out(_settings(before, name), settings), *_files_left_out(files_at("HEAD", root), files)]
     shutil.rmtree(change)
+    return left_out
+
+
+def _settings_left_out(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    """Return what the change sets beside Berth's key, as the diff says it."""
+    beside = [
+        {**top, "config": {key: value for key, value in top["config"].items() if key not in CONFIG_KEYS}}
+        for top in (ours, theirs)
+    ]
+    changes = list(map(describe_setting, compare_settings(*beside)))
+    return _folded("The preview keeps the default branch's settings beside the fleet, and leaves out:", changes)
+
+
+def _files_left_out(ours: dict[str, GitFile], theirs: dict[str, GitFile]) -> list[str]:
+    """Return the files that the change adds, edits or removes, without those that are taken and other stack files."""
+    differing = [
+        path
+        for path in sorted(ours.keys() | theirs.keys())
+        if ours.get(path) != theirs.get(path)
+        and TEAMS not in PurePosixPath(path).parents
+        and not PurePosixPath(path).match("Pulumi.*.yaml")
+    ]
+    return _folded("The preview runs the default branch's version of these files of the change:", differing)
+
+
+def _folded(title: str, lines: list[str]) -> list[str]:
+    more = [f"  and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    return [title, *(f"  {line}" for line in lines[:_SHOWN]), *more] if lines else []
 
 
 def _wanted(files: dict[str, GitFile], name: str) -> dict[str, GitFile]:
@@ -84,16 +122,15 @@ def _wanted(files: dict[str, GitFile], name: str) -> dict[str, GitFile]:
     return wanted
 
 
-def _config(text: str, name: str) -> dict[str, object]:
-    """Return the value of Berth's key in a stack file. Raises Refused with the faults of the file."""
+def _settings(text: str, name: str) -> dict[str, Any]:
+    """Return a stack file, which has a `config`. Raises Refused with the faults of Berth's key in it."""
     document, faults = parse(text, name)
     of_berth = {("config", key) for key in CONFIG_KEYS}
     _refuse([fault for fault in faults if document is None or fault.path[:2] in of_berth])
     top: object = document and document.value
-    config: object = top.get("config") if isinstance(top, dict) else None
-    if not isinstance(config, dict):
+    if not isinstance(top, dict) or not isinstance(top.get("config"), dict):
         raise Refused(f"{name} has no 'config:'; make diff-comment prints what is missing")
-    return {key: value for key, value in config.items() if key in CONFIG_KEYS}
+    return top
 
 
 def _team_text(data: bytes, path: str) -> str:
@@ -121,6 +158,10 @@ def _refuse(faults: list[Problem]) -> None:
 
 if __name__ == "__main__":
     try:
-        take(Path.cwd().resolve(), Path(os.environ["CHANGE"]).resolve(), os.environ["STACK"])
+        told = take(Path.cwd().resolve(), Path(os.environ["CHANGE"]).resolve(), os.environ["STACK"])
     except (Refused, RevisionNotFound) as refused:
         sys.exit("\n".join(printable(line) for line in str(refused).splitlines()))
+    lines = [printable(line) for line in told]
+    print("\n".join(lines), end="\n" if lines else "")
+    with Path(os.environ.get("GITHUB_STEP_SUMMARY") or os.devnull).open("a", encoding="utf-8") as summary:
+        summary.writelines(f"    {line}\n" for line in lines)  # indented lines are code in Markdown

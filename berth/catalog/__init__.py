@@ -5,7 +5,14 @@ Pure: standard library, YAML and the plan's word for a taint. The data is `accel
 read at first use. `tables.yaml` has the day of each. A new accelerator is a new row there.
 """
 
-from berth.catalog.allocatable import Allocatable, allocatable, certain_allocatable, node_allocatable
+from berth.catalog.allocatable import (
+    DEFAULT_MAX_PODS,
+    Allocatable,
+    allocatable,
+    certain_allocatable,
+    node_allocatable,
+    pods_of_jobs,
+)
 from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
 from berth.catalog.cpu_machines import (
     CORES,
@@ -58,6 +65,7 @@ __all__ = [
     "CORES",
     "CPU",
     "DEFAULT_BOOT_DISK",
+    "DEFAULT_MAX_PODS",
     "NETWORK_DEVICE_CLASSES",
     "AcceleratorQuotas",
     "Allocatable",
@@ -108,6 +116,7 @@ __all__ = [
     "node_allocatable",
     "noun",
     "parse_version",
+    "pods_of_jobs",
     "provisioning",
     "quota_table",
     "region_of_zone",

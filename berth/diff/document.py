@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Final
 
 from berth.diff import text as diff_text
@@ -21,13 +22,15 @@ from berth.upgrade.document import changed_versions
 def changes_document(changes: Changes) -> Iterator[Block]:
     """Yield the headline, rights, blocked changes, quotas, machines, warnings, objects, the paths as written."""
     yield Heading(headline(changes))
-    yield Lines("Rights", list(map(diff_text.describe_right, changes.rights)), whole=True)
+    for title, rights in groupby(changes.rights, key=lambda right: right.title):
+        yield Lines(title, list(map(diff_text.describe_right, rights)), whole=True)
     yield Lines("Blocked: the stack file does not allow these changes", list(guarded_lines(changes)), whole=True)
     yield Lines("Beside the fleet", list(map(diff_text.describe_setting, changes.settings)), whole=True)
     yield Lines("Teams", list(_team_lines(changes.entitlements)))
     yield from _quota_tables(changes.entitlements)
     yield Lines("Who can preempt whom", list(_preemption_lines(changes.entitlements)))
     yield from _worker_tables(changes)
+    yield Lines("Stacks that use this cluster", list(map(diff_text.describe_referrer, changes.referrers)), whole=True)
     workloads = [(diff_text.describe_workload(each), *diff_text.workload_details(each)) for each in changes.workloads]
     yield Lines("Workloads", workloads)
     yield Lines("Files", list(map(diff_text.describe_files, changes.files)))

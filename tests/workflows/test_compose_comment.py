@@ -9,7 +9,12 @@ import sys
 
 import pytest
 
-from tests.stack_files import ROOT
+from berth.backends.interface import compare
+from berth.diff.changes import Changes
+from berth.diff.document import changes_document
+from berth.document.markdown import render_markdown
+from tests.small_fleets import fleet_with, plan
+from tests.stack_files import ROOT, assert_golden
 
 _SPEC = importlib.util.spec_from_file_location("compose_comment", ROOT / "scripts" / "compose_comment.py")
 assert _SPEC is not None
@@ -24,12 +29,14 @@ OBJECTS = [f"created RoleBinding vision/bucket-{n}" for n in range(300)]
 
 
 def markdown(headline: str, rights: list[str], objects: list[str]) -> str:
-    """A stack's Markdown, as `berth diff --format markdown` writes it."""
+    """A stack's Markdown, as `berth diff --format markdown` writes it, its first right one of administration."""
     table = "| team | flavor |\n|---|---|\n| vision | v5e |"
     folded = f"<details><summary>Kubernetes objects ({len(objects)})</summary>\n\n<pre>\n"
     listed = "\n".join(objects)
-    bullets = "\n".join(rights)
-    return f"### {headline}\n\n**Rights**\n\n{bullets}\n\n{table}\n\n{folded}{listed}\n</pre>\n\n</details>\n"
+    bullets = "\n".join(rights[1:])
+    others = f"**Rights: data**\n\n{bullets}\n\n" if bullets else ""
+    listing = f"**Rights: administration**\n\n{rights[0]}\n\n{others}"
+    return f"### {headline}\n\n{listing}{table}\n\n{folded}{listed}\n</pre>\n\n</details>\n"
 
 
 def composed(tmp_path: pathlib.Path, *stacks: tuple[str, str, str]) -> tuple[str, int]:
@@ -55,7 +62,7 @@ def test_600_harmless_rights_hide_neither_an_owner_nor_the_next_stack(tmp_path: 
     assert VIEWER in lines
     assert len(text) <= composer.LONGEST
     kept = sum(line in lines for line in [OWNER, *BUCKETS])
-    told = re.search(r"(\d+) of “Rights”", text)
+    told = re.search(r"(\d+) of “Rights: data”", text)
     assert kept + (int(told[1]) if told else 0) == 601
     assert code == (3 if told else 0)
 
@@ -66,7 +73,7 @@ def test_what_does_not_fit_is_counted_and_a_right_fails_the_check(count: int, tm
     text, code = composed(tmp_path, ("dev", "changes", markdown("dev: more", [OWNER, *rights], OBJECTS)), PROD)
     lines = text.splitlines()
     kept = sum(line.startswith("- team vision is granted") for line in lines)
-    told = re.search(r"(\d+) of “Rights”", text)
+    told = re.search(r"(\d+) of “Rights: data”", text)
     assert kept + (int(told[1]) if told else 0) == count + 1
     assert OWNER in lines
     assert VIEWER in lines
@@ -103,3 +110,45 @@ def test_many_stacks_and_long_headlines_leave_the_table_whole(tmp_path: pathlib.
     assert len(rows) == 30
     assert text.splitlines().count(OWNER) == 30
     assert len(text) <= composer.LONGEST
+
+
+def test_rights_that_give_less_go_before_those_that_give_more_in_any_stack(tmp_path: pathlib.Path) -> None:
+    """700 rights of one stack do not fit with 400 of another that give more: all 400 stay."""
+    data = [f"- team vision is granted roles/storage.objectViewer on bucket acme-data-{n:06}" for n in range(700)]
+    project = [
+        f"- team speech: role roles/custom.{n:04} is added (grants permissions in the project)" for n in range(400)
+    ]
+    prod = "### prod: more\n\n**Rights: project**\n\n" + "\n".join(project) + "\n"
+    text, code = composed(
+        tmp_path, ("dev", "changes", markdown("dev: more", [OWNER, *data], [])), ("prod", "changes", prod)
+    )
+    lines = text.splitlines()
+    assert [line for line in project if line not in lines] == []
+    shown = sum(line in lines for line in data)
+    assert 0 < shown < len(data)
+    assert f"{len(data) - shown} of “Rights: data”" in text
+    assert code == 3
+
+
+def of_600_rights_and_an_owner() -> Changes:
+    """The changes of a team that is granted 600 buckets and, in the middle of them, roles/owner."""
+    base = fleet_with({"projectNumber": "123456789012"})
+    buckets = {f"acme-data-{n:03}": "roles/storage.objectViewer" for n in range(600)}
+    identity = {
+        "roles": ["roles/owner"],
+        "buckets": buckets,
+        "acceptRoles": {"roles/owner": "migration until May"},
+    }
+    return compare(plan(base), plan(fleet_with({"teams.vision.identity": identity}, base=base)))
+
+
+def test_the_comment_of_600_rights_and_one_owner_begins_with_the_owner(tmp_path: pathlib.Path) -> None:
+    """The comment as people see it: its first lines are the golden, and every right is in it or counted."""
+    text, code = composed(
+        tmp_path, ("test", "changes", render_markdown(changes_document(of_600_rights_and_an_owner())))
+    )
+    assert_golden("\n".join(text.splitlines()[:24]) + "\n", pathlib.Path(__file__).parent / "golden" / "owner.md")
+    shown = len(set(re.findall(r"acme\\?-data\\?-\d{3}", text.partition("**Rights: data**")[2].partition("\n**")[0])))
+    told = re.search(r"(\d+) of “Rights: data”", text)
+    assert shown + (int(told[1]) if told else 0) == 600
+    assert code == (3 if told else 0)

@@ -10,8 +10,6 @@ import subprocess
 
 import pytest
 
-from tests.berth.diff.answers.engine_previews import as_text, digest
-from tests.berth.diff.answers.test_guard_answers import run_of
 from tests.stack_files import ROOT
 from tests.targets import commit_all, replace_in_stack, run_make, write_script
 
@@ -181,18 +179,8 @@ def test_a_target_that_does_not_use_policies_refuses_them(project: pathlib.Path,
     assert not (project / "asked").exists()
 
 
-PREVIEW = "unchanged.json"
-
-
-@pytest.fixture
-def unchanged(project: pathlib.Path) -> None:
-    """A preview of dev that changes nothing, in the file PREVIEW."""
-    (project / PREVIEW).write_bytes(as_text(digest(run_of("dev", "again"), {})))
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_the_guard_allows_a_harmless_deployment(project: pathlib.Path) -> None:
-    write_script(project / "bin" / "pulumi", f'echo "$@" >> asked; [ "$1" != preview ] || cat {PREVIEW}')
+def test_the_guard_allows_a_harmless_deployment(project: pathlib.Path, unchanged: str) -> None:
+    write_script(project / "bin" / "pulumi", f'echo "$@" >> asked; [ "$1" != preview ] || cat {unchanged}')
     done = run_make(project, "deploy", STACK="dev")
     assert (done.returncode, done.stderr) == (0, "")
     assert "dev: safe: the preview loses nothing that is protected" in done.stdout
@@ -212,12 +200,11 @@ def test_nothing_is_deployed_after_a_preview_that_failed(project: pathlib.Path) 
     assert (project / "asked").read_text(encoding="utf-8").splitlines() == ["preview --json --show-sames --stack dev"]
 
 
-@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
     ("preview", "pulumi", "status"), [("SAME", 0, 0), ("SAME", 255, 255), ("", 7, 7), ("DELETE", 255, 3), ("", 0, 1)]
 )
 def test_a_guarded_preview_has_the_exit_status_of_the_guard_or_the_engine(
-    project: pathlib.Path, preview: str, pulumi: int, status: int
+    project: pathlib.Path, unchanged: str, preview: str, pulumi: int, status: int
 ) -> None:
     """A blocked change is 3 with any other failure; an aborted preview is never a success."""
     urn = "urn:pulumi:dev::berth::kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::a-b-cluster-queue"
@@ -225,18 +212,17 @@ def test_a_guarded_preview_has_the_exit_status_of_the_guard_or_the_engine(
     inputs = {"spec": {"resourceGroups": [{"flavors": flavors}]}}
     delete = {"op": "delete", "urn": urn, "oldState": {"protect": True, "inputs": inputs}}
     (project / "DELETE").write_text(json.dumps({"steps": [delete]}), encoding="utf-8")
-    printed = {"SAME": f"cat {PREVIEW}", "DELETE": "cat DELETE", "": "true"}[preview]
+    printed = {"SAME": f"cat {unchanged}", "DELETE": "cat DELETE", "": "true"}[preview]
     write_script(project / "bin" / "pulumi", f"{printed}; exit {pulumi}")
     done = run_make(project, "preview-guarded", STACK="dev")
     assert done.returncode == (2 if status else 0)
     assert not status or f"Error {status}" in done.stderr
 
 
-@pytest.mark.usefixtures("unchanged")
-def test_a_preview_is_checked_by_the_policies_of_its_base(project: pathlib.Path) -> None:
+def test_a_preview_is_checked_by_the_policies_of_its_base(project: pathlib.Path, unchanged: str) -> None:
     rule = with_a_policy(project)
     rule.write_text(RULE.replace("fault", "warning"), encoding="utf-8")
-    write_script(project / "bin" / "pulumi", f"cat {PREVIEW}")
+    write_script(project / "bin" / "pulumi", f"cat {unchanged}")
     done = run_make(project, "preview-guarded", STACK="dev", SINCE="HEAD", POLICIES="rules/owner.py")
     assert "Error 1" in done.stderr
     assert "nobody owns it" in done.stdout

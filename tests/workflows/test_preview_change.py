@@ -5,7 +5,6 @@ from __future__ import annotations
 import pathlib
 import shutil
 import subprocess
-import sys
 import time
 
 import pytest
@@ -13,19 +12,16 @@ import yaml
 
 from tests.targets import commit_all, run_make, write_script
 
-STACK_STEP = '{"op": "same", "urn": "urn:pulumi:dev::berth::pulumi:pulumi:Stack::berth-dev"}'
-PREVIEW = f'{{"steps": [{STACK_STEP}], "changeSummary": {{"same": 135}}}}'
 KUBECONFIG = "users: [{name: a, user: {exec: {command: ./owned}}}]\n"
 
 
 @pytest.fixture
-def change(project: pathlib.Path) -> pathlib.Path:
+def change(project: pathlib.Path, unchanged: str) -> pathlib.Path:
     """Return the checkout of a pull request inside the project: a copy that tests edit."""
     folder = project / "build" / "change"
-    shutil.copytree(project, folder, ignore=shutil.ignore_patterns(".git", "build"))
+    shutil.copytree(project, folder, ignore=shutil.ignore_patterns(".git", "build", unchanged))
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=folder, check=True)
-    write_script(project / "bin" / "python", f'exec {sys.executable} "$@"')
-    write_script(project / "bin" / "pulumi", f"echo '{PREVIEW}'")
+    write_script(project / "bin" / "pulumi", f"cat {unchanged}")
     return folder
 
 
@@ -54,7 +50,7 @@ def test_the_fleet_and_the_teams_of_the_change_are_previewed(project: pathlib.Pa
     team.write_text("teams: {new: {groups: [new@acme.example]}}\n", encoding="utf-8")
     (change / "stacks" / "teams" / "speech.yaml").unlink()
     done = preview(project, change)
-    assert "dev: safe: the preview loses nothing" in done.stdout, done.stdout + done.stderr
+    assert "it leaves out Namespace new; " in done.stdout, done.stdout + done.stderr
     assert config(project)["berth:fleet"]["labels"] == {"cost": "ml"}  # type: ignore[index]
     assert (project / "stacks" / "teams" / "new.yaml").is_file()
     assert not (project / "stacks" / "teams" / "speech.yaml").exists()
@@ -70,12 +66,24 @@ def test_other_settings_and_every_other_file_are_those_of_the_default_branch(
     )
     for name in before:
         (change / name).write_text("touch owned\n", encoding="utf-8")
+    (change / "stacks" / "templates").mkdir()
+    (change / "stacks" / "templates" / "a.yaml").write_text("a: 1\n", encoding="utf-8")
     known = config(project).keys()
-    preview(project, change)
+    done = preview(project, change)
     assert {name: (project / name).read_bytes() for name in before} == before
     assert config(project).keys() == known
     assert "gcpkms" not in (project / "Pulumi.dev.yaml").read_text(encoding="utf-8")
     assert not change.exists()  # no path of the fleet can name a file in it
+    settings, files = done.stdout.split("dev: no errors")[0].split("The preview runs the default branch's version of ")
+    title, *told = settings.splitlines()
+    assert title == "The preview keeps the default branch's settings beside the fleet, and leaves out:"
+    assert {line.strip().partition(": ")[0]: line.strip().partition(" → ")[2] for line in told} == {
+        "config.berth:east": KUBECONFIG.strip(),
+        "config.kubernetes:kubeconfig": KUBECONFIG.strip(),
+        "secretsprovider": "gcpkms://mine",
+    }
+    changed = [*sorted(before), "stacks/templates/a.yaml"]
+    assert files.splitlines() == ["these files of the change:", *(f"  {path}" for path in changed)]
 
 
 def write_team(change: pathlib.Path, text: str) -> pathlib.Path:
@@ -237,5 +245,5 @@ def test_an_alias_of_the_change_is_written_out(project: pathlib.Path, change: pa
     at = "  berth:fleet:\n"
     file.write_text(text.replace(at, f"{at}    labels: &l {{cost: ml}}\n"), encoding="utf-8")
     done = preview(project, change)
-    assert "dev: safe: the preview loses nothing" in done.stdout, done.stdout + done.stderr
+    assert "it leaves out the change of Cluster cluster-cluster; " in done.stdout, done.stdout + done.stderr
     assert "&" not in (project / "Pulumi.dev.yaml").read_text(encoding="utf-8")

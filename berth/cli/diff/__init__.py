@@ -115,6 +115,10 @@ def _print_changes(
     except IncomparablePlans as error:
         exit_with_error(f"{before.label} and {after.label} cannot be compared: {error}")
     fleet_plans = [each.fleet_plan for each in evaluations if each.fleet_plan is not None]
+    if fleet_plans and after.revision is None:
+        from berth.worker_stacks import referrer_changes
+
+        changes = replace(changes, referrers=tuple(referrer_changes(*fleet_plans, project_root())))
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
     affected = _affected_flavors(fleet_plans, changes, live)
     if output_format == "json":

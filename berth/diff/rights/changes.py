@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from berth.catalog.google_roles import google_roles
 from berth.diff.kinds import ChangeKind
-from berth.diff.rights.ranks import Rank
+from berth.diff.rights.ranks import RIGHTS_TITLES, TAKEN_BACK, Rank
 
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 FLEET, OF_CLUSTER, NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
@@ -51,6 +51,11 @@ class RightChange(Struct, frozen=True):
             value = self.after or self.before or ""
             return Rank.PROJECT if roles.privilege(value) is None else Rank.ADMINISTRATION
         return _RANKS.get(self.right, Rank.PROJECT if self.right == ROLE else Rank.ISOLATION)
+
+    @property
+    def title(self) -> str:
+        """The title under which it is listed."""
+        return RIGHTS_TITLES[self.rank] if self.is_loud else TAKEN_BACK
 
     @property
     def is_alert(self) -> bool:

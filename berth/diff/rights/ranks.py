@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class Rank(IntEnum):
@@ -25,3 +26,8 @@ class Rank(IntEnum):
     def title(self) -> str:
         """The rank in words, as JSON and comments have it."""
         return self.name.lower()
+
+
+TAKEN_BACK: Final = "Rights: taken back"
+RIGHTS_TITLES: Final = (*(f"Rights: {rank.title}" for rank in Rank), TAKEN_BACK)
+"""The titles under which rights are listed, in order; scripts/compose_comment.py cuts the last of them first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -35,17 +36,17 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
     base = fleet_with({"projectNumber": "123456789012"})
     changes = compare(plan(base), plan(fleet_with({"teams.vision.identity": IDENTITY}, base=base)))
     text, markdown = render_text(changes_document(changes)), render_markdown(changes_document(changes))
-    assert text.splitlines()[2] == "Rights"
+    assert text.splitlines()[2] == "Rights: administration"
     assert f"  team vision: role {ROLES[-1]} is added" in text
-    rights_part = markdown.split("\n\n")[2]
-    assert markdown.split("\n\n")[1] == "**Rights**"
-    assert escape_markdown(f"role {ROLES[-1]} is added") in rights_part
-    assert rights_part.count("\n") == len(ROLES) - 1
+    listed = [part for title, part in pairwise(markdown.split("\n\n")) if title.startswith("**Rights: ")]
+    assert markdown.split("\n\n")[1] == "**Rights: administration**"
+    assert escape_markdown(f"role {ROLES[-1]} is added") in listed[0]
+    assert sum(part.count("\n") + 1 for part in listed) == len(ROLES)
     right = {"owner": "team vision", "right": "role", "what": "added", "before": None, "after": ROLES[-1]}
     gives = {"gives": "grants permissions in the project", "rank": "administration"}
     assert {**right, **gives} in changes_as_json(changes, "a", "b")["rights"]
     first, _, _ = render_html(changes_document(changes)).partition("<h3>")[2].partition("</h3>")
-    assert first == "Rights"
+    assert first == "Rights: administration"
     *named, rest = headline(changes).removeprefix("test: ").split("; ")
     assert len(named) == 3
     assert named[0].startswith(f"team vision: role {ROLES[-1]} is added")
