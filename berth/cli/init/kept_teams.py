@@ -11,8 +11,12 @@ import yaml
 from berth.cli.init.example import ExampleStack
 from berth.loader.locate import EXAMPLES
 
-_OF_QUEUES = ("cohort", "queues", "formerly")
+_OF_QUEUES = {"cohort", "queues", "formerly"}
 """Keys of a team that follow from the quota tree, which new teams share."""
+
+
+_RIGHTS = {"groups", "identity"}
+"""Keys that a new team takes over from the one in its place in an example."""
 
 
 def is_example(source: ExampleStack) -> bool:
@@ -33,7 +37,8 @@ def kept_entries(example: ExampleStack, teams: Sequence[str]) -> dict[str, dict[
     for at, team in enumerate(teams):
         old = team if team in entries else list(entries)[at] if is_example(example) and at < len(entries) else None
         if old is not None:
-            own = {key: value for key, value in entries[old].items() if key not in _OF_QUEUES}
+            keys = entries[old].keys() - _OF_QUEUES if old == team else _RIGHTS
+            own = {key: value for key, value in entries[old].items() if key in keys}
             kept[team] = cast("dict[str, Any]", _renamed(own, old, team))
     return kept
 

@@ -35,11 +35,12 @@ def place_options(example: ExampleStack, answers: InitAnswers) -> list[InitOptio
     """Return an option for each value of the place, if the project or region changes."""
     asked = {each.old: each for each in _values_to_replace(example, answers)}
     number, project = example.value_at("projectNumber"), next(iter(answers.get("project", ())), None)
-    if number is not None and project not in (None, example.value_at("project")):
+    is_other = project not in (None, example.value_at("project"))
+    if number is not None and is_other:
         # Berth grants rights by it, so another project's number would give them to others.
         path = ("projectNumber",)
-        question = f"Number of the project {project}, instead of {number}"
-        return [InitOption(f"{VALUE}{number}", ProjectNumber, question, path, required=True), *_options(asked)]
+        question = f"Number of the project {project} (empty: keep {number})"
+        return [InitOption(f"{VALUE}{number}", ProjectNumber, question, path), *_options(asked)]
     return _options(asked)
 
 
@@ -76,11 +77,14 @@ def _new(value: PlaceValue, answers: InitAnswers) -> str:
 def placeholder_lines(fleet: object, example: ExampleStack, answers: InitAnswers) -> list[str]:
     """Return a line for each placeholder of a new stack: its path, and what the source has there."""
     before = {each.placeholder: each.old for each in _values_to_replace(example, answers)}
-    return [
-        f"  {format_path(each.path)}: {each.text}"
-        + (f" (instead of {before[each.text]})" if each.text in before else "")
-        for each in placeholders(fleet)
-    ]
+    number, lines = example.value_at("projectNumber"), list[str]()
+    is_other = answers.get("project", ()) not in ((), (example.value_at("project"),))
+    if number is not None and is_other and cast("Mapping[str, Any]", fleet).get("projectNumber") == number:
+        lines.append(f"  projectNumber: {number} (of {example.value_at('project')})")
+    for each in placeholders(fleet):
+        old = f" (instead of {before[each.text]})" if each.text in before else ""
+        lines.append(f"  {format_path(each.path)}: {each.text}{old}")
+    return lines
 
 
 def _values_to_replace(example: ExampleStack, answers: InitAnswers) -> list[PlaceValue]:

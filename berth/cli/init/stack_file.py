@@ -42,8 +42,7 @@ def init_options(example: ExampleStack, answers: InitAnswers) -> list[InitOption
 
 def missing_flags(example: ExampleStack, answers: InitAnswers) -> list[str]:
     """Return the required flags that are missing."""
-    missing = [each for each in init_options(example, answers) if each.required and each.flag not in answers]
-    return [f"--{each.flag}" + ("=NEW" if each.flag.startswith(VALUE) else "") for each in missing]
+    return [f"--{each.flag}" for each in init_options(example, answers) if each.required and each.flag not in answers]
 
 
 def stack_name_errors(name: str) -> list[str]:
