@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -74,10 +74,24 @@ def resource_title(kind: ResourceKind, key: str) -> str:
     if kind == ResourceKind.OBJECT:
         return key
     if kind == ResourceKind.CONNECTION:
-        return "connection to the existing cluster"
+        return f"connection to the existing cluster{slash and f' of worker {worker}'}"
     if own_key == kind:
         return f"{kind} of worker {worker}" if slash else kind
     return f"{kind} {own_key} on worker {worker}" if slash and kind != ResourceKind.POOL else f"{kind} {key}"
+
+
+_Key = TypeVar("_Key")
+_Fact = TypeVar("_Fact")
+
+
+def merge_clusters(*facts: Mapping[_Key, _Fact]) -> dict[_Key, _Fact]:
+    """Return facts of several clusters or resources by key. Raises ValueError for a key that two have."""
+    merged: dict[_Key, _Fact] = {}
+    for each in facts:
+        if twice := merged.keys() & each.keys():
+            raise ValueError(f"two clusters have facts of {sorted(map(str, twice))}")
+        merged.update(each)
+    return merged
 
 
 class FleetResource(Struct, frozen=True):

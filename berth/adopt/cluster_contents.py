@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from berth.adopt.api_objects import NotAdopted, StackEntry, list_at, mapping_at, name_of
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import is_user_label
+from berth.adopt.queues import pods_of_nodes
 
 _DESCRIBED_KEYS = (
     *("machineType", "accelerator", "topology", "slices", "nodes", "flavor", "topologyAware"),
@@ -24,7 +25,7 @@ def existing_cluster_fleet(
     inventory: ClusterInventory, fleet: StackEntry, context: str, not_adopted: list[NotAdopted]
 ) -> StackEntry:
     """Return the fleet of an existing cluster, reached by a kubeconfig's `context`; flavors keep their labels."""
-    existing: StackEntry = {"context": context}
+    existing: StackEntry = {"context": context, **pods_of_nodes(inventory)}
     services = mapping_at(inventory.cluster, "ipAllocationPolicy").get("servicesIpv4CidrBlock")
     existing |= {"serviceCidrBlock": services} if services else {}
     flavors = {

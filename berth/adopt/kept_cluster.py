@@ -6,6 +6,7 @@ from berth.adopt.api_objects import StackEntry, list_at, mapping_at, value_at
 from berth.adopt.clusters import provisioning_section
 from berth.adopt.google.monitoring import kept_monitoring
 from berth.adopt.inventory import ClusterInventory
+from berth.adopt.queues import pods_of_nodes
 
 _SECTIONS = (
     *(
@@ -35,6 +36,7 @@ def kept_cluster_fleet(inventory: ClusterInventory, fleet: StackEntry) -> StackE
         "location": inventory.location,
         "project": inventory.project,
     }
+    existing |= pods_of_nodes(inventory)
     existing |= {"serviceCidrBlock": block} if (block := ranges.get("servicesIpv4CidrBlock")) else {}
     names = {
         "podRangeName": ranges.get("clusterSecondaryRangeName"),

@@ -11,7 +11,7 @@ from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, 
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
-from berth.plan.kueue import CPU, MILLI
+from berth.plan.kueue import CPU, MILLI, PODS
 
 MEMORY = "memory"
 _LIMIT_FIELDS = "borrowingLimit", "lendingLimit"
@@ -127,6 +127,14 @@ def _iter_flavor_quotas(resource: ApiObject) -> Iterator[tuple[str, dict[str, Ma
             resources = {each["name"]: each for each in list_at(flavor, "resources")}
             by_flavor.setdefault(flavor["name"], {}).update(resources)
     yield from by_flavor.items()
+
+
+def pods_of_nodes(inventory: ClusterInventory) -> StackEntry:
+    """Return the pods of each node, if queues count pods and all nodes have equally many; else nothing."""
+    queues = inventory.objects_of_kind("ClusterQueue")
+    counted = any(PODS in quotas for queue in queues for quotas in quotas_by_flavor(queue).values())
+    numbers = {value_at(each, "maxPodsConstraint.maxPodsPerNode") for each in inventory.node_pools}
+    return {"maxPodsPerNode": int(numbers.pop())} if counted and len(numbers - {None}) == len(numbers) == 1 else {}
 
 
 def nominal_quota(quota_owner: ApiObject, resource: str, flavor: str) -> int:
@@ -260,7 +268,7 @@ def queue_entry(resource: ApiObject, known: PoolsByFlavor, not_adopted: list[Not
     entry: StackEntry = {"flavors": [_in_order(each) for each in entries], **rates}
     if spec.get("queueingStrategy", "BestEffortFIFO") != "BestEffortFIFO":
         entry["queueingStrategy"] = spec["queueingStrategy"]
-    if rules := _preemption_entry(mapping_at(spec, "preemption"), bool(cohort)):
+    if rules := _preemption_entry(spec, bool(cohort)):
         entry["preemption"] = rules
     fungibility = {k: v for k, v in mapping_at(spec, "flavorFungibility").items() if _SERVER_DEFAULTS.get(k) != v}
     entry |= {"flavorFungibility": fungibility} if fungibility else {}
@@ -270,9 +278,12 @@ def queue_entry(resource: ApiObject, known: PoolsByFlavor, not_adopted: list[Not
     return entry | fair_share_weight(spec)
 
 
-def _preemption_entry(preemption: Mapping[str, Any], in_cohort: bool) -> StackEntry:
+def _preemption_entry(spec: Mapping[str, Any], in_cohort: bool) -> StackEntry:
+    """Return what differs from Berth's defaults; with admission checks the default depends on the whole fleet."""
+    preemption = mapping_at(spec, "preemption")
     entry: StackEntry = {}
-    if (within := preemption.get("withinClusterQueue", "Never")) != "LowerPriority":
+    within = preemption.get("withinClusterQueue", "Never")
+    if within != "LowerPriority" or spec.get("admissionChecksStrategy"):
         entry["withinClusterQueue"] = within
     if (reclaim := preemption.get("reclaimWithinCohort", "Never")) != ("Any" if in_cohort else "Never"):
         entry["reclaimWithinCohort"] = reclaim

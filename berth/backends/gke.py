@@ -18,6 +18,7 @@ from berth.planner import plan_fleet
 from berth.planner.left_out import left_out_paths
 from berth.spec.parse import parse_fleet
 from berth.validation import validate
+from berth.worker_stacks import worker_stack_problems
 
 if TYPE_CHECKING:
     from berth.backends.interface import (
@@ -52,10 +53,11 @@ class GkeBackend(FleetBackend[FleetPlan]):
         if planned is None:
             return PlannedStack(None, parsed.problems)
         pools = None if planned.plan.workers else [pool.name for pool in planned.plan.pools]
+        proofs = tuple(worker_stack_problems(planned.plan, root)) if planned.plan.workers else ()
         paths = left_out_paths(file.fleet, parsed.set_aside, pools, set(planned.origins.values()))
         return PlannedStack(
             planned.plan if parsed.has_frame else None,
-            parsed.problems + planned.problems + validate(planned) + old_tables(),
+            parsed.problems + planned.problems + validate(planned) + old_tables() + proofs,
             left_out=tuple(map(format_path, paths)),
         )
 

@@ -5,8 +5,15 @@ Pure: standard library, YAML and the plan's word for a taint. The data is `accel
 read at first use. `tables.yaml` has the day of each. A new accelerator is a new row there.
 """
 
-from berth.catalog.allocatable import Allocatable, allocatable, certain_allocatable, node_allocatable
-from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
+from berth.catalog.allocatable import (
+    DEFAULT_MAX_PODS,
+    Allocatable,
+    allocatable,
+    certain_allocatable,
+    node_allocatable,
+    pods_of_jobs,
+)
+from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus, gpu_machine_of_size
 from berth.catalog.cpu_machines import (
     CORES,
     CPU,
@@ -19,7 +26,7 @@ from berth.catalog.cpu_machines import (
     memory_per_core,
 )
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
-from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
+from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, accelerator_quotas, quota_table, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
     DEFAULT_BOOT_DISK,
@@ -58,6 +65,7 @@ __all__ = [
     "CORES",
     "CPU",
     "DEFAULT_BOOT_DISK",
+    "DEFAULT_MAX_PODS",
     "NETWORK_DEVICE_CLASSES",
     "AcceleratorQuotas",
     "Allocatable",
@@ -81,6 +89,7 @@ __all__ = [
     "Releases",
     "SliceShape",
     "VersionOrder",
+    "accelerator_quotas",
     "allocatable",
     "attach_gpus",
     "attachable_gpus",
@@ -97,6 +106,7 @@ __all__ = [
     "fact_tables",
     "generations",
     "gke_minor",
+    "gpu_machine_of_size",
     "gpudirect",
     "host_without_gpus",
     "labels",
@@ -108,6 +118,7 @@ __all__ = [
     "node_allocatable",
     "noun",
     "parse_version",
+    "pods_of_jobs",
     "provisioning",
     "quota_table",
     "region_of_zone",

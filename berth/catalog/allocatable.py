@@ -30,9 +30,16 @@ _EVICTION_THRESHOLD = 100 * 2**20
 """Bytes below which the kubelet evicts pods."""
 _STREAMING_SHARE = Fraction("0.04")
 """What image streaming reserves of memory, as a part of what GKE reserves without it: 1 % of the first 4 GiB, …"""
-_MANY_PODS = 110
+DEFAULT_MAX_PODS: Final = 110
+"""GKE's pods per node in a Standard cluster without another number (GKE docs: "Configure maximum Pods per node")."""
+_PODS_OF_SYSTEM = 20
+"""The most pods of the system on a node, which count among the pods per node (the same page).
+
+A choice, because GKE documents no list of them: kube-proxy, logging, metrics, the metadata server, network, storage,
+device plugins and Berth's installers are at most this many.
+"""
 _MANY_PODS_CPU = 400
-"""Milli-cpu that GKE reserves in addition on a node with more than 110 pods."""
+"""Milli-cpu that GKE reserves in addition on a node with more pods than that default."""
 
 
 _KERNEL_PART = Fraction(1, 64) + Fraction("0.004")
@@ -60,15 +67,25 @@ def allocatable(machine_type: str) -> Allocatable | None:
 
 
 def node_allocatable(
-    cores: int, gib: float, *, image_streaming: bool = False, max_pods: int = _MANY_PODS, shared_core: bool = False
+    cores: int,
+    gib: float,
+    *,
+    image_streaming: bool = False,
+    max_pods: int = DEFAULT_MAX_PODS,
+    shared_core: bool = False,
 ) -> Allocatable | None:
     """Return the allocatable resources of a node of this size; None if its size is unknown (0)."""
     if not (cores and gib):
         return None
     reserved_cpu = _SHARED_CORE_RESERVED if shared_core else _reserved(Fraction(cores), _CPU_RESERVED) * 1000
-    cpu = int(cores * 1000 - reserved_cpu) - (_MANY_PODS_CPU if max_pods > _MANY_PODS else 0)
+    cpu = int(cores * 1000 - reserved_cpu) - (_MANY_PODS_CPU if max_pods > DEFAULT_MAX_PODS else 0)
     reserved = _reserved(Fraction(gib), _MEMORY_RESERVED) * (1 + _STREAMING_SHARE * image_streaming)
     return Allocatable(cpu, int((Fraction(gib) - reserved) * 2**30 - _EVICTION_THRESHOLD))
+
+
+def pods_of_jobs(max_pods: int) -> int:
+    """Return the pods of jobs that a node certainly has room for: at least half of its pods."""
+    return max_pods - min(_PODS_OF_SYSTEM, max_pods // 2)
 
 
 SYSTEM_PODS: Final = Allocatable(cpu=500, memory=2**30)

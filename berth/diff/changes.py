@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct, field
 
 from berth.diff.calm.differences import Difference
-from berth.diff.entitlements import QuotaChanges
+from berth.diff.entitlements import CountChange, QuotaChanges
 from berth.diff.guard.allowances import IdleAllowance
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.kinds import ResourceChange
@@ -18,6 +18,20 @@ from berth.diff.workloads import FilesChange, WorkloadChange
 from berth.upgrade.findings import Upgrade
 
 
+class ReferrerChange(Struct, frozen=True):
+    """What a change leaves a manager whose `worker` is this stack's cluster, in accelerators named by `noun`.
+
+    `room` is what it may describe, `described` what it does. `is_other_cluster`: the cluster becomes another one.
+    """
+
+    stack: str
+    worker: str
+    noun: str
+    room: CountChange
+    described: int
+    is_other_cluster: bool
+
+
 class Changes(Struct, frozen=True):
     """The changes between two plans of one stack, in order of importance; empty for equal plans.
 
@@ -28,7 +42,8 @@ class Changes(Struct, frozen=True):
 
     `loud` are the differences that no other part of the headline names and that are of no harmless kind. `settings` are
     the differences of the stack file beside the fleet, and `written` those of the fleet as it is written. `upgrade` is
-    what changed versions of controllers and of GKE mean; None if none changes.
+    what changed versions of controllers and of GKE mean; None if none changes. `referrers` are other stacks of the
+    repository that run jobs on this one's cluster.
     """
 
     stack: str
@@ -47,6 +62,7 @@ class Changes(Struct, frozen=True):
     settings: tuple[SettingChange, ...] = ()
     written: tuple[SettingChange, ...] = ()
     upgrade: Upgrade | None = None
+    referrers: tuple[ReferrerChange, ...] = ()
 
     @property
     def blocked(self) -> tuple[GuardedChange, ...]:

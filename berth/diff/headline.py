@@ -22,6 +22,7 @@ from berth.diff.text import (
     describe_priority_order,
     describe_queueing,
     describe_reclaim,
+    describe_referrer,
     describe_right,
     describe_stop,
     up_to_prefix,
@@ -43,6 +44,7 @@ def headline(changes: Changes) -> str:
         parts += _quota_parts(quota_changes.entitlements, sign)
         if not any(each.guaranteed.delta for each in quota_changes.entitlements):
             parts += _cohort_parts(quota_changes.cohorts, sign)
+    losses += [describe_referrer(each) for each in changes.referrers if each.is_other_cluster or each.room.delta < 0]
     losses += [describe_queueing(quota_changes.queueing)] if quota_changes.queueing else []
     losses += _namespace_parts(changes.objects)
     for stop in quota_changes.stops:

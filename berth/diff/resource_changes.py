@@ -20,7 +20,7 @@ from berth.diff.provider_inputs.effects import (
 from berth.google.fleet import google_resources
 from berth.plan.fleet import FleetPlan
 from berth.registration import Reference, Registration
-from berth.resource import IN_WORKER, FleetResource, ResourceKind, resource_title
+from berth.resource import IN_WORKER, FleetResource, ResourceKind, merge_clusters, resource_title
 
 
 def compare_resources(old: FleetPlan, new: FleetPlan) -> tuple[ResourceChange, ...]:
@@ -54,8 +54,8 @@ class _Comparison:
     """The resources of two programs; what changes of one is worked out once, also if others depend on it."""
 
     def __init__(self, old: Iterable[FleetResource], new: Iterable[FleetResource]) -> None:
-        self._before = {(each.kind, each.key): each for each in old}
-        self._after = {(each.kind, each.key): each for each in new}
+        self._before = merge_clusters(*({(each.kind, each.key): each} for each in old))
+        self._after = merge_clusters(*({(each.kind, each.key): each} for each in new))
         self._effects: dict[_ResourceKey, Mapping[str, tuple[FieldEffect, ...]]] = {}
 
     def changes(self) -> Iterator[ResourceChange]:

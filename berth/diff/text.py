@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from berth.diagnostics import join_words
 from berth.diff.fields import FieldChange
@@ -21,6 +21,9 @@ from berth.names import to_camel
 from berth.plan.nodes import Bounds
 from berth.resource import ResourceKind, resource_title
 from berth.text import format_range, pluralize
+
+if TYPE_CHECKING:
+    from berth.diff.changes import ReferrerChange
 
 _CHANGE_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.UPDATED: "~", ChangeKind.REPLACED: "±", ChangeKind.DELETED: "-"}
 UNMANAGED_TEXT = "no longer managed here"
@@ -112,6 +115,15 @@ def describe_likely_rename(rename: QueueRename) -> str:
         f"queue {rename.queue} has the teams and quotas of {rename.former}, which is deleted: to rename it, write "
         f"{rename.hint} in its entry"
     )
+
+
+def describe_referrer(change: ReferrerChange) -> str:
+    """Return `worker far of stack hub can use 32 → 8 L4, but describes 32`."""
+    other = " of another cluster" if change.is_other_cluster else ""
+    count = change.room if change.room.delta else None
+    amount = f"{count.before} → {count.after}" if count else str(change.room.after)
+    too_many = f", but describes {change.described}" if change.described > change.room.after else ""
+    return f"worker {change.worker} of stack {change.stack} can use {amount} {change.noun}{other}{too_many}"
 
 
 def describe_reclaim(change: ReclaimChange) -> str:

@@ -18,7 +18,7 @@ from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.machines import find_obstacle, flavor_refusals
 from berth.lint.trial import admit_pod_sets, reasons_on_first_flavor, try_pod_sets
 from berth.placement.obstacles import Reason
-from berth.plan.kueue import CPU
+from berth.plan.kueue import CPU, PODS
 from berth.simulator.arrivals import without_excluded
 from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage
 from berth.simulator.scheduler.state import SimulatedWorkload
@@ -117,7 +117,8 @@ def _report_uncovered(job: SubmittedJob, pods: list[JobPods]) -> None:
     for resource in requested:
         if resource not in covered:
             places = (each.request_source(resource) for each in pods if resource in each.pod_set.requests)
-            message = f"requests {resource}, but {job.queue_name} has quota only for {join_words(list(covered))}"
+            named = join_words([each for each in covered if each != PODS])
+            message = f"requests {resource}, but {job.queue_name} has quota only for {named}"
             next(places, job.job.source).fault("not-covered", message)
 
 

@@ -25,7 +25,15 @@ from berth.manifests.rules import (
     shared_queues,
     volumes,
 )
-from berth.manifests.rules.admission import EVERYONE, PEOPLE, AdmissionPolicy, Requests, checked_first, requests_of
+from berth.manifests.rules.admission import (
+    EVERYONE,
+    PEOPLE,
+    AdmissionPolicy,
+    Requests,
+    checked_first,
+    is_in_queue,
+    requests_of,
+)
 from berth.manifests.serving import rules as serving
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.policies import PoliciesPlan
@@ -71,6 +79,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
             requests=(Requests("", ("pods", "pods/ephemeralcontainers")), Requests("batch", ("jobs",))),
             variables=tuple(policy_rules.pod_variables(plan.accelerators)),
             rules=tuple(policy_rules.pod_rules(plan)),
+            concern=jobs.POD_CONCERN,
             in_shared=False,
         ),
         AdmissionPolicy(
@@ -103,7 +112,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
         volumes.volumes_policy(kinds),
     ]
     if plan.has_shared_queues:
-        made.append(shared_queues.shared_queue_policy(kinds))
+        made.append(shared_queues.shared_queue_policy(kinds, plan.ordered_queues))
     if plan.serving:
         made.append(
             AdmissionPolicy(
@@ -118,7 +127,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
                 rules=tuple(serving.RULES),
             )
         )
-    if plan.limits_runs:
+    if plan.limited_queues:
         # Jobs, and the services and pods that Kueue queues in namespaces with serving.
         groups = {*serving.KINDS, *kinds}
         run_kinds = {each: tuple({*serving.KINDS.get(each, ()), *kinds.get(each, ())}) for each in groups}
@@ -132,6 +141,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
                 variables=tuple(runs.run_variables(plan.shared_run_limits)),
                 rules=tuple(runs.RULES),
                 condition=runs.CHANGED,
+                concern=is_in_queue(plan.limited_queues),
             )
         )
     return made

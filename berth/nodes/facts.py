@@ -42,7 +42,7 @@ def node_facts(plan: FleetPlan, source: NodeSource) -> dict[str, Fact]:
         "autopilot": _flag(source.maker == "autopilot"),
         "os_distribution": _OS[settings.image_type] if settings else "cos" if by_gke else _NOT_STATED,
         "boot_disk": _boot_disk(plan, source) or chosen or _NOT_STATED,
-        "max_pods": str(source.max_pods) if source.max_pods else _KEPT if source.is_adopted else _CLUSTERS_OWN,
+        "max_pods": str(pool.max_pods) if pool.max_pods else _KEPT if source.is_adopted else _CLUSTERS_OWN,
         "vcpu": str(vcpu) if (vcpu := machine.vcpu if machine else pool.vcpu) else _NOT_STATED,
         "memory_level": _memory_level(machine),
         "stack_type": "IPV4" if isinstance(plan.cluster, ClusterPlan) else _CLUSTERS_OWN,

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from berth.nodes.labels import why_foreign
+from berth.plan.kueue import PODS as PODS
 from berth.plan.nodes import Bounds, Taint
 
 Maker = Literal["berth", "described", "auto-provisioned", "compute-class", "autopilot"]
@@ -24,8 +25,6 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 """Label with the name of the node itself."""
 ZONE: Final = "topology.kubernetes.io/zone"
 """Label with the zone of a node."""
-PODS: Final = "pods"
-"""The resource that counts pods."""
 
 
 class Label(Struct, frozen=True, kw_only=True):

@@ -16,11 +16,8 @@ from berth.nodes.model import PODS
 from berth.nodes.sources import NodeSource
 
 _GIB = 2**30
-_DEFAULT_MAX_PODS = 110
 _SSD_GIB = 375
 """Size of a local SSD in GiB, unless the machine has others (Compute Engine docs: Local SSD)."""
-_SYSTEM_PODS = 20
-"""The most pods of the system on a node, or half of few: a choice, because GKE documents no number."""
 _SYSTEM_STORAGE = Fraction("0.12")
 """The most of the storage for pods that the operating system takes: 11 % on a real n2-standard-4 with a 100 GB disk."""
 _HUGEPAGE_BYTES = {"hugepages-2Mi": 2 * 2**20, "hugepages-1Gi": _GIB}
@@ -44,7 +41,7 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
         vcpu,
         memory_gb,
         image_streaming=image_streaming,
-        max_pods=source.max_pods or _DEFAULT_MAX_PODS,
+        max_pods=pool.max_pods or catalog.DEFAULT_MAX_PODS,
         shared_core=machine is not None and machine.shared_core,
     )
     if size is None:
@@ -53,10 +50,10 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
     else:
         hugepages = _hugepages(source)
         known |= {"cpu": size.cpu, "memory": size.memory - sum(hugepages.values()), **hugepages}
-    if source.max_pods is None:
+    if pool.max_pods is None:
         unknown[PODS] = "the cluster chooses the maximum number of pods per node"
     else:
-        known[PODS] = source.max_pods
+        known[PODS] = pool.max_pods
     storage = _ephemeral_storage(source)
     if storage is None:
         unknown["ephemeral-storage"] = "the disks of these nodes are not in the stack file"
@@ -69,8 +66,8 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
         if size is not None:
             certain = catalog.certain_allocatable(size, memory_gb)
             least = {"cpu": certain.cpu, "memory": max(0, certain.memory - sum(_hugepages(source).values()))}
-        if source.max_pods is not None:
-            least[PODS] = source.max_pods - min(_SYSTEM_PODS, source.max_pods // 2)
+        if pool.max_pods is not None:
+            least[PODS] = catalog.pods_of_jobs(pool.max_pods)
         if storage is not None:
             least["ephemeral-storage"] = int(storage * (1 - _SYSTEM_STORAGE))
     return NodeResources(known, unknown, least)

@@ -11,19 +11,16 @@ from berth.catalog import Machine
 from berth.nodes.model import Maker
 from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
-from berth.plan.gke import ClusterPlan, NodePoolPlan
+from berth.plan.gke import NodePoolPlan
 from berth.plan.nodes import Bounds
-
-_DEFAULT_MAX_PODS = 110
-"""GKE's default of pods per node in a Standard cluster (GKE docs: maximum Pods per node)."""
 
 
 class NodeSource(Struct, frozen=True, kw_only=True):
     """The origin of nodes of one pool in one zone.
 
     `node_pool` is one of the alike node pools named in `node_pools`; None if Berth makes none. `accelerators` count one
-    node as pods request them (shared or partitioned), cores for machines without. SSD counts and `max_pods` are None
-    where no source tells them.
+    node as pods request them (shared or partitioned), cores for machines without. SSD counts are None where no source
+    tells them.
     """
 
     pool: PoolPlan
@@ -37,7 +34,6 @@ class NodeSource(Struct, frozen=True, kw_only=True):
     nodes: Bounds
     zone: str | None
     accelerators: int
-    max_pods: int | None
     ephemeral_ssds: int | None
     block_ssds: int | None
     priority: int = 1
@@ -74,7 +70,6 @@ def node_sources(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeSource]:
                 nodes=_nodes_of_zone(pool, len(zones)),
                 zone=zone,
                 accelerators=pool.accelerators.max // pool.nodes.max,
-                max_pods=_max_pods(plan, pool, maker),
                 ephemeral_ssds=ephemeral,
                 block_ssds=block,
                 priority=number,
@@ -126,16 +121,6 @@ def _nodes_of_zone(pool: PoolPlan, zones: int) -> Bounds:
     if pool.nodes.min == pool.nodes.max and pool.made_by == "berth":
         return Bounds(min=pool.nodes.max // zones, max=pool.nodes.max // zones)
     return Bounds(min=0, max=pool.nodes.max)
-
-
-def _max_pods(plan: FleetPlan, pool: PoolPlan, maker: Maker) -> int | None:
-    """Return the pods per node; None where the existing cluster or GKE chooses it."""
-    if any(node_pool.adopted for node_pool in pool.node_pools):
-        return None
-    written = pool.node_pools[0].settings.max_pods_per_node if pool.node_pools else None
-    if written is not None:
-        return written
-    return _DEFAULT_MAX_PODS if isinstance(plan.cluster, ClusterPlan) and maker != "autopilot" else None
 
 
 def _local_ssds(machine: Machine | None, pool: PoolPlan, maker: Maker) -> tuple[int | None, int | None]:

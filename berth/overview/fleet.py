@@ -68,11 +68,14 @@ def _capacity_table(plan: FleetPlan) -> Table:
             str(flavor.promised),
             Share(flavor.promised, flavor.capacity.max),
             _borrowable(limits.get(flavor.name, [])),
+            "–" if flavor.pods is None else f"{flavor.pods:,}",
             join_words(list(flavor.pools)),
         ]
         for flavor in plan.flavors
     ]
-    return Table("Capacity", ("flavor", "accelerators", "guaranteed", "", "may borrow", "pools"), rows, (2, 4))
+    return Table(
+        "Capacity", ("flavor", "accelerators", "guaranteed", "", "may borrow", "job pods", "pools"), rows, (2, 4, 5)
+    )
 
 
 def _borrowable(limits: list[int | None]) -> str:

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from berth.jobs.pod_set import PodSet, TopologyRequest
 from berth.placement.matching import matches_value, tolerates
+from berth.plan.kueue import PODS
 from berth.plan.nodes import Taint, Toleration
 
 
@@ -66,7 +67,8 @@ def _topology_refusal(
         return Refusal.ONLY_TOPOLOGY if flavor.levels is not None and not only_topologies else None
     if flavor.levels is None:
         # A flavor for other resources than the pods request may still count quota of transformed ones.
-        return Refusal.NO_TOPOLOGY if not covered or any(each in pod_set.requests for each in covered) else None
+        requested = {*pod_set.requests, PODS}
+        return Refusal.NO_TOPOLOGY if not covered or not requested.isdisjoint(covered) else None
     assert pod_set.topology is not None
     has_levels = all(each in flavor.levels for each in _named_levels(pod_set.topology))
     return None if has_levels and requested_level(pod_set, flavor.levels) is not None else Refusal.NO_LEVEL

@@ -39,7 +39,8 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
     `memory_gb` one node. A `compute_class` determines how GKE gets the nodes; `capacity` then says so. A manager lists
     its workers' pools too, as `worker/pool`, with their `worker`. `formerly` is the name under which the pool was
     created, if it was renamed; node pools and flavor keep it. GKE creates the nodes of a `grouped` pool close to each
-    other for pods that select one placement group.
+    other for pods that select one placement group. `max_pods` are those of a node, None where GKE, another tool or an
+    existing cluster chooses them.
 
     `node_labels` are the labels of its nodes that the fleet knows: those of hardware and capacity, those of the stack
     file, or those by which existing nodes are recognized. `taints` include those that GKE adds.
@@ -63,6 +64,7 @@ class PoolPlan(Struct, frozen=True, kw_only=True):
     zones: tuple[str, ...]
     flavor: str
     node_pools: tuple[NodePoolPlan, ...]
+    max_pods: int | None = None
     node_labels: Mapping[str, str] = field(default_factory=dict[str, str])
     taints: tuple[Taint, ...] = ()
     worker: str | None = None

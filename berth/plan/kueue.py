@@ -14,6 +14,8 @@ KUEUE_NAMESPACE: Final = "kueue-system"
 """Namespace of Kueue."""
 CPU: Final = "cpu"
 """The resource that a flavor of machines without accelerators counts, in cores; its quotas are in milli-cpu."""
+PODS: Final = "pods"
+"""The resource that Kueue counts for each pod of a job, if a queue covers it; pods cannot request it."""
 MILLI: Final = 1000
 """Milli-cpu of a core."""
 
@@ -72,6 +74,7 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     `promised` is the sum of nominal quota over all cluster queues and cohorts; `oversubscription` the accepted factor
     (1: none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology are then
     immutable. Every pod of the flavor gets its `tolerations`. `devices` are what its pods claim besides accelerators.
+    `pods` of jobs fit on its machines, besides those of the system; None if the fleet does not count pods.
     """
 
     name: str
@@ -87,6 +90,7 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     pools: tuple[str, ...] = ()
     topology: str | None = None
     devices: NetworkDevicesPlan | None = None
+    pods: int | None = None
 
     @property
     def scale(self) -> int:
@@ -108,8 +112,8 @@ class QuotaLimits(Struct, frozen=True, kw_only=True):
 class QuotaPlan(QuotaLimits, frozen=True, kw_only=True):
     """The limits of one resource of one flavor in a cluster queue or cohort.
 
-    Accelerators as counts, cpu in milli, memory and ephemeral-storage in bytes. Both limits are 0 (and left out of the
-    manifest) where the queue has no cohort.
+    Accelerators and pods as counts, cpu in milli, memory and ephemeral-storage in bytes. Both limits are 0 (and left
+    out of the manifest) where the queue has no cohort.
     """
 
     resource: str

@@ -50,18 +50,20 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     `job_kinds` maps API groups to the resources that Kueue queues (`batch` → `jobs`). `accelerators` are the resource
     names that only pods of such jobs may request. In `shared_namespaces`, which existed before, policies of jobs apply
     but those of pods and services do not. Kueue also queues services and pods in the namespaces `serving`; without any
-    there is no policy for them. `limits_runs`: some queue has queued machines, whose run durations are limited;
-    `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds. With `elastic`, Kueue
-    admits pods of a job that grows. `has_shared_queues`: several teams share a queue. `audited` maps policies that only
-    warn to the date until which they do.
+    there is no policy for them. `limited_queues` are the local queues with queued machines, whose run durations are
+    limited; `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds. With
+    `elastic`, Kueue admits pods of a job that grows. `has_shared_queues`: several teams share a queue; `ordered_queues`
+    are the local queues of those with a ceiling for each job. `audited` maps policies that only warn to the date until
+    which they do.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
     accelerators: tuple[str, ...]
     shared_namespaces: tuple[str, ...] = ()
     serving: tuple[str, ...] = ()
-    limits_runs: bool = False
+    limited_queues: tuple[str, ...] = ()
     elastic: bool = False
     has_shared_queues: bool = False
+    ordered_queues: tuple[str, ...] = ()
     audited: Mapping[str, str] = field(default_factory=dict[str, str])
     shared_run_limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])

@@ -9,7 +9,7 @@ from typing import Annotated
 from berth.diagnostics import format_value, join_words
 from berth.spec.base import JsonSchema, Model, NonEmptyText, ProjectId, Text, validation_fault
 from berth.spec.core import AfterValidator
-from berth.spec.model import check_model
+from berth.spec.model import Field, check_model
 
 
 def _check_cidr(value: str) -> str:
@@ -82,6 +82,9 @@ class ExistingClusterSpec(Model):
     """Key under `berth:` where the config holds a kubeconfig, instead of `context`."""
     service_cidr_block: Cidr = "10.96.0.0/12"
     """Address range of the cluster's services."""
+    max_pods_per_node: int | None = Field(default=None, ge=8, le=256)
+    """Pods of each node whose pool has no number of its own. With it queues count pods (docs/tenancy.md), which they do
+    not otherwise."""
 
     @check_model
     def _check_one_connection(self) -> ExistingClusterSpec:

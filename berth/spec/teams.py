@@ -101,8 +101,9 @@ class BorrowWithinCohortSpec(Model):
 class PreemptionSpec(Model):
     """Which workloads a queue may preempt."""
 
-    within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "LowerPriority"
-    """Preemption of workloads of the same queue."""
+    within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] | None = None
+    """Preemption of workloads of the same queue. By default `LowerPriority`; `Never` in a stack without `priorities` if
+    all flavors of the queue are queued machines, which a preempted job would have to wait for again."""
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] | None = None
     """Preemption of workloads that borrow the queue's quota. By default `Any` in a cohort."""
     borrow_within_cohort: BorrowWithinCohortSpec | None = None

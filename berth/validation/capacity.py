@@ -6,6 +6,7 @@ from fractions import Fraction
 from ipaddress import IPv4Network
 from math import ceil
 
+from berth.catalog import DEFAULT_MAX_PODS
 from berth.diagnostics import FieldPath, Problems, join_words
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
@@ -15,9 +16,6 @@ from berth.text import pluralize
 from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaClaims
 
 _MAX_OVERSUBSCRIPTION = 100  # the maximum in the stack file's schema
-
-_DEFAULT_PODS = 110
-"""GKE's default maximum of pods per node (GKE docs: flexible Pod CIDR)."""
 
 
 def check_guarantees(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
@@ -224,7 +222,7 @@ def pod_block_size(pods: int | None) -> int:
 
     None is GKE's default of 110 pods.
     """
-    return 2 ** (2 * (pods or _DEFAULT_PODS) - 1).bit_length()
+    return 2 ** (2 * (pods or DEFAULT_MAX_PODS) - 1).bit_length()
 
 
 def _max_system_nodes(plan: FleetPlan) -> int:

@@ -219,10 +219,12 @@ def _exclusive(fleet: World) -> None:
     fleet.waits_for_pods("vision", 1, seconds=8)
 
 
-@attack("880 pods of 10m cpu")
+@attack("880 pods of 10m cpu, and as many as the queue can borrow")
 def _pods(fleet: World) -> None:
-    fleet.tries(MEMBER, job("vision", "many", 880, 0))
-    fleet.waits_for_pods("vision", 880, seconds=90)
+    fleet.tries(MEMBER, job("vision", "more", 880, 0))
+    fleet.tries(MEMBER, job("vision", "many", 720, 0))
+    assert fleet.waits_for_pods("vision", 720, "many", seconds=90)
+    assert not fleet.running("vision", "more")
 
 
 # --- what controllers do ----------------------------------------------------------------------------------------------

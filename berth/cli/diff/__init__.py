@@ -81,7 +81,8 @@ def diff_command(
     """Show what a change does, and to which teams.
 
     Shows who gains and loses quota, which machines are replaced or deleted and why, and which objects change. Exits 3
-    if the change would delete or replace something protected, without `allowDeletion` or `allowReplacement` for it.
+    if the change would delete or replace something protected, without `allowDeletion` or `allowReplacement` for it, or
+    if a changed version breaks what runs.
     """
     if (new is None) == (revision is None):
         raise typer.BadParameter("write OLD NEW, or STACK --since REV")
@@ -115,6 +116,10 @@ def _print_changes(
     except IncomparablePlans as error:
         exit_with_error(f"{before.label} and {after.label} cannot be compared: {error}")
     fleet_plans = [each.fleet_plan for each in evaluations if each.fleet_plan is not None]
+    if fleet_plans and after.revision is None:
+        from berth.worker_stacks import referrer_changes
+
+        changes = replace(changes, referrers=tuple(referrer_changes(*fleet_plans, project_root())))
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
     affected = _affected_flavors(fleet_plans, changes, live)
     if output_format == "json":
@@ -139,7 +144,8 @@ def _print_changes(
             from berth.document.markdown import render_markdown
 
             typer.echo(render_markdown(document), nl=False)
-    raise typer.Exit(EXIT_BLOCKED if changes.blocked else EXIT_OK)
+    breaks = changes.upgrade is not None and changes.upgrade.breaks
+    raise typer.Exit(EXIT_BLOCKED if changes.blocked or breaks else EXIT_OK)
 
 
 def _affected_flavors(

@@ -92,6 +92,7 @@ def _flavor(flavor: FlavorPlan) -> dict[str, Any]:
         "resource": flavor.resource,
         "capacity": bounds_as_json(flavor.capacity),
         "guaranteed": flavor.promised,
+        "pods": flavor.pods,
         "unit": flavor.unit,
         "oversubscription": flavor.oversubscription,
         "nodeLabels": dict(flavor.node_labels),

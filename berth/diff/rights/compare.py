@@ -43,6 +43,7 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.policies import NEW_POLICIES
 from berth.plan.teams import QueueingPlan, TeamPlan
+from berth.resource import IN_WORKER, merge_clusters
 
 _EVERY_TEAM: Final = "every team"
 _POD_SECURITY_LEVELS: Final = ("restricted", "baseline", "baseline with exemptions", "privileged")
@@ -159,8 +160,8 @@ def _rights(plan: FleetPlan, workers: Collection[str], prefix: str = "") -> dict
     rights = _by_owner((*_rights_of_teams(plan), *_granted(plan), *_levels(plan)), prefix)
     for worker in plan.workers:
         if worker.name in workers:
-            own = _rights(worker.plan, (), f"{worker.name}/")
-            rights |= {key: value for key, value in own.items() if "/team " not in key[0]}
+            own = _rights(worker.plan, (), f"{worker.name}{IN_WORKER}")
+            rights = merge_clusters(rights, {k: v for k, v in own.items() if f"{IN_WORKER}team " not in k[0]})
     return rights
 
 
@@ -168,8 +169,9 @@ def _by_owner(rights: Iterable[_Right], prefix: str = "") -> dict[RightKey, _Lev
     by_owner: dict[RightKey, _Level | dict[str, str]] = {}
     for owner, right, value in rights:
         known = by_owner.get((prefix + owner, right), {})
-        merged = value if isinstance(value, _Level) or isinstance(known, _Level) else {**known, **value}
-        by_owner[prefix + owner, right] = merged
+        if known and (isinstance(value, _Level) or isinstance(known, _Level)):
+            raise ValueError(f"{prefix}{owner} has two levels of '{right}'")
+        by_owner[prefix + owner, right] = value if isinstance(value, _Level) else {**known, **value}
     return by_owner
 
 

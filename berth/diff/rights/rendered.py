@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Final, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.diff.kinds import ChangeKind
 from berth.diff.objects import ClusterObjects, Manifest
@@ -71,7 +72,8 @@ def rendered_rights(
     yield from programs_of_charts(old, new)
     workers = {worker.name: worker.plan for worker in new.workers}
     old_workers = {worker.name: worker.plan for worker in old.workers}
-    for cluster in clusters:
+    of_fleet: set[RightChange] = set()
+    for cluster in clusters:  # the fleet's own is the first
         prefix = f"{cluster.worker}{IN_WORKER}" if cluster.worker is not None else ""
         plans = (old_workers.get(cluster.worker or ""), workers.get(cluster.worker or ""))
         before, after = (old, new) if cluster.worker is None else plans
@@ -79,8 +81,11 @@ def rendered_rights(
             continue  # the cluster of a new worker is named as a whole
         yield from programs_of_objects(cluster, prefix)
         yield from _policies(cluster, prefix)
-        if cluster.worker is None:
-            yield from _permissions(cluster, (before, after), named, renamed)
+        found = list(_permissions(cluster, (before, after), named, renamed))
+        of_fleet |= set(found) if cluster.worker is None else set()
+        yield from (
+            replace(each, owner=f"{prefix}{each.owner}") for each in found if not prefix or each not in of_fleet
+        )
 
 
 # --- policies ---------------------------------------------------------------------------------------------------------

@@ -151,6 +151,18 @@ def keys(holder: str, field: str) -> str:
     return f"(has({holder}.metadata) && has({holder}.metadata.{field}) ? {holder}.metadata.{field} : {{}})"
 
 
+_MOST_QUEUES: Final = 64
+"""Queues that a condition names; the rules themselves look at the namespace, which has only its own."""
+
+
+def is_in_queue(queues: Sequence[str]) -> str | None:
+    """Return an expression for whether a request's object is in one of these local queues; None if they are many."""
+    if len(queues) > _MOST_QUEUES:
+        return None
+    labels, label = keys("object", "labels"), "kueue.x-k8s.io/queue-name"
+    return f"'{label}' in {labels} && {labels}['{label}'] in {list(queues)}"
+
+
 def requests_accelerators(template: str, accelerators: Sequence[str]) -> str:
     """Return an expression for whether a pod template requests accelerators, or devices by claims."""
     names = "[" + ", ".join(f"'{each}'" for each in accelerators) + "]"

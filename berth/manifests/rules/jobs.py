@@ -59,6 +59,26 @@ JOB_RULES: Final[list[Rule]] = [
 
 JOB_CONCERN: Final = "request.operation != 'CREATE' || has(object.metadata.ownerReferences)"
 
+
+def _job_concern() -> str:
+    """Return an expression for whether a Job's template has a field that a rule of pods may refuse in it."""
+    fields = ("hostPID", "hostIPC", "hostNetwork", "nodeName", "priorityClassName", "runtimeClassName", "tolerations")
+    contexts = ("appArmorProfile", "seLinuxOptions", "seccompProfile", "sysctls", "windowsOptions")
+    handlers = ("lifecycle", "livenessProbe", "ports", "readinessProbe", "securityContext", "startupProbe")
+    containers = f"s.containers + {list_field('s', 'initContainers')} + {list_field('s', 'ephemeralContainers')}"
+    any_of = [
+        *(f"has(s.{each})" for each in fields),
+        # The API server writes an empty one.
+        f"(has(s.securityContext) && ({' || '.join(f'has(s.securityContext.{each})' for each in contexts)}))",
+        f"{list_field('s', 'volumes')}.exists(v, has(v.hostPath))",
+        f"({containers}).exists(c, {' || '.join(f'has(c.{each})' for each in handlers)})",
+    ]
+    return f"[dyn(object).spec.template.spec].exists(s, {' || '.join(any_of)})"
+
+
+POD_CONCERN: Final = f"request.resource.resource != 'jobs' || {_job_concern()}"
+"""Whether a rule of pods may refuse a request: of Jobs, only those with one of these fields in their template."""
+
 # --- services ---------------------------------------------------------------------------------------------------------
 
 SERVICE_VARIABLES: Final[list[Variable]] = [("allowed", annotation(policies.SERVICE_TYPES))]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.manifests.policy_rules import annotation, list_field
-from berth.manifests.rules.admission import EVERYONE, SERVICES, AdmissionPolicy, keys, requests_of
+from berth.manifests.rules.admission import EVERYONE, SERVICES, AdmissionPolicy, is_in_queue, keys, requests_of
 from berth.plan.policies import QUEUE_CEILINGS, QUEUE_PRIORITIES
 
 _QUEUE: Final = "kueue.x-k8s.io/queue-name"
@@ -38,8 +38,8 @@ def _too_many(spec: str, replicas: str) -> str:
     )
 
 
-def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
-    """Return the policy for the kinds that Kueue queues."""
+def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequence[str]) -> AdmissionPolicy:
+    """Return the policy for the kinds that Kueue queues; `ordered` are the local queues with ceilings."""
     groups = {*SERVICES, *job_kinds}
     kinds = {group: tuple({*SERVICES.get(group, ()), *job_kinds.get(group, ())}) for group in groups}
     jobs = "(request.resource.resource == 'jobs' && {})"
@@ -80,6 +80,8 @@ def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPoli
             ),
         ),
         in_shared=False,
+        concern=(in_ordered := is_in_queue(ordered))
+        and f"'{_PRIORITY}' in {keys('object', 'labels')} || ({in_ordered})",
         condition=(
             f"request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec || "
             f"{keys('object', 'labels')} != {keys('oldObject', 'labels')}"

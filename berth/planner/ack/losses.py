@@ -61,7 +61,7 @@ def _mixed_flavor_losses(spec: AckFleetSpec) -> Iterator[UnsupportedSetting]:
 
 
 def _preemption_losses(path: FieldPath, spec: PreemptionSpec) -> Iterator[UnsupportedSetting]:
-    if spec.within_cluster_queue != "LowerPriority":
+    if spec.within_cluster_queue in ("Never", "LowerOrNewerEqualPriority"):
         yield UnsupportedSetting("preemption", (*path, "withinClusterQueue"), spec.within_cluster_queue)
     if spec.reclaim_within_cohort in ("Never", "LowerPriority"):
         yield UnsupportedSetting("reclaim", (*path, "reclaimWithinCohort"), spec.reclaim_within_cohort)

@@ -72,6 +72,7 @@ def pool_plan(
         made_by=pool.made_by,
         grouped=pool.made_by_gke and pool.spec.compact_placement,
         zones=pool.zones,
+        max_pods=pool.max_pods,
         flavor=flavor,
         node_labels=all_node_labels(pool),
         taints=(*accelerator_taints(pool), *node_taints(pool)),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from berth import catalog
 from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, format_value
 from berth.names import CAPACITY_MARK
@@ -51,6 +52,8 @@ class PlannedPool(Struct, frozen=True):
     reservation: str | None
     request: PoolRequest
     compute_class: PlannedClass | None
+    max_pods: int | None = None
+    """Pods of a node; None where GKE, another tool or an existing cluster chooses them."""
 
     @property
     def key(self) -> str:
@@ -158,8 +161,24 @@ def _pool(
     ):
         return None
     return PlannedPool(
-        name, spec, pool_machines, zones, made_by, reservation_name(context, key) if key else None, request, None
+        name,
+        spec,
+        pool_machines,
+        zones,
+        made_by,
+        reservation_name(context, key) if key else None,
+        request,
+        None,
+        spec.max_pods_per_node or _default_max_pods(context, adopted=spec.adopted),
     )
+
+
+def _default_max_pods(context: PlanningContext, *, adopted: bool = False) -> int | None:
+    """Return the pods of a node without a number of its own; None where nobody says it."""
+    existing = context.spec.cluster.existing
+    if context.cluster_exists or adopted or context.spec.cluster.mode == AUTOPILOT:
+        return existing.max_pods_per_node if existing else None
+    return catalog.DEFAULT_MAX_PODS
 
 
 def _check_node_pools(context: PlanningContext, name: str, spec: PoolSpec, hardware: Hardware, made_by: str) -> bool:
@@ -221,7 +240,7 @@ def _class_pool(
         context.reject(*path, "gke-minimum", (*path, request.size_key), message)
     if path in context.set_aside:
         return None
-    return PlannedPool(name, spec, machines, (), GKE, None, request, compute_class)
+    return PlannedPool(name, spec, machines, (), GKE, None, request, compute_class, _default_max_pods(context))
 
 
 def _accelerator_text(machine: Machine, shape: SliceShape | None) -> str:

@@ -14,7 +14,7 @@ from berth.planner.cluster_fleet import ClusterMachines, plan_machines
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.multikueue.quota_shares import WorkerCapacity
-from berth.planner.queueing.flavors import FlavorGroup
+from berth.planner.queueing.flavors import FlavorGroup, with_counted_pods
 from berth.rules.gke.gpu import gpu_labels
 from berth.spec.workers import WorkerSpec
 
@@ -178,10 +178,12 @@ def common_flavors(
     for worker_context in contexts:
         for flavor in worker_context.machines.flavors.values():
             flavors_by_name.setdefault(flavor.name, []).append((worker_context, flavor))
-    merged = {
-        name: _merge_flavors(context, worker_flavors, known_pools)
-        for name, worker_flavors in sorted(flavors_by_name.items())
-    }
+    merged = with_counted_pods(
+        {
+            name: _merge_flavors(context, worker_flavors, known_pools)
+            for name, worker_flavors in sorted(flavors_by_name.items())
+        }
+    )
     for name in sorted(context.spec.flavors):
         context.resolve("flavors", name, merged, ("flavors", name))
     return merged
@@ -204,6 +206,7 @@ def _merge_flavors(
             )
             context.set_aside.add(("flavors", flavor.name))
     all_flavors = [worker_flavor for _, worker_flavor in worker_flavors]
+    pods = [each.pods_per_accelerator for each in all_flavors if each.pods_per_accelerator is not None]
     names = dict.fromkeys(pool.name for f in all_flavors for pool in f.pools)
     tolerations = dict.fromkeys(toleration for f in all_flavors for toleration in f.tolerations)
     return replace(
@@ -216,6 +219,7 @@ def _merge_flavors(
         capacity=Bounds(min=sum(f.capacity.min for f in all_flavors), max=sum(f.capacity.max for f in all_flavors)),
         cpu_per_accelerator=max(f.cpu_per_accelerator for f in all_flavors),
         memory_per_accelerator=max(f.memory_per_accelerator for f in all_flavors),
+        pods_per_accelerator=min(pods) if len(pods) == len(all_flavors) else None,
     )
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from berth.diagnostics import FieldPath, join_words
-from berth.plan.kueue import CPU, MILLI, QuotaLimits, QuotaPlan
+from berth.plan.kueue import CPU, MILLI, PODS, QuotaLimits, QuotaPlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import FlavorGroup
 from berth.spec.amounts import Amount
@@ -79,13 +79,16 @@ def resource_quotas(
     """Return one quota per covered resource, derived from `limits` in accelerators, or in cores.
 
     `cpu` (milli) and `memory` (bytes) per accelerator override the machines' rates; of a flavor that counts cores only
-    `memory` does. Network devices come with the accelerators of their node. Another covered resource has a quota of 0.
+    `memory` does. Network devices and pods come with the accelerators of their node. Another covered resource has a
+    quota of 0.
     """
     rates: dict[str, int | Fraction] = {
         flavor.resource: 1,
         CPU: MILLI if flavor.resource == CPU else flavor.cpu_per_accelerator if cpu is None else cpu,
         MEMORY: flavor.memory_per_accelerator if memory is None else memory,
     }
+    if flavor.pods_per_accelerator is not None:
+        rates[PODS] = flavor.pods_per_accelerator
     if (devices := flavor.devices) is not None:
         rates[devices.resource] = Fraction(devices.per_node, devices.accelerators)
     resource_rates = tuple([(name, *rates.get(name, 0).as_integer_ratio()) for name in resources])
@@ -94,14 +97,17 @@ def resource_quotas(
 
 @lru_cache(maxsize=1 << 14)  # many teams have equal quotas
 def _cached_quotas(rates: tuple[tuple[str, int, int], ...], limits: QuotaLimits) -> tuple[QuotaPlan, ...]:
-    """Return one quota for each resource; its rate is a fraction of two integers."""
+    """Return one quota for each resource; its rate is a fraction of two integers.
+
+    Pods are rounded down, so that those of all queues fit on the machines, and everything else up.
+    """
     borrowing, lending = limits.borrowing_limit, limits.lending_limit
-    return tuple(
-        QuotaPlan(
-            resource=resource,
-            nominal=-(-limits.nominal * numerator // denominator),
-            borrowing_limit=None if borrowing is None else -(-borrowing * numerator // denominator),
-            lending_limit=None if lending is None else -(-lending * numerator // denominator),
+    result: list[QuotaPlan] = []
+    for resource, numerator, denominator in rates:
+        sign = 1 if resource == PODS else -1
+        nominal, borrowed, lent = (
+            None if each is None else sign * (sign * each * numerator // denominator)
+            for each in (limits.nominal, borrowing, lending)
         )
-        for resource, numerator, denominator in rates
-    )
+        result.append(QuotaPlan(resource=resource, nominal=nominal or 0, borrowing_limit=borrowed, lending_limit=lent))
+    return tuple(result)

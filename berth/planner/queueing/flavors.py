@@ -13,6 +13,7 @@ from itertools import permutations
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth import catalog
 from berth.diagnostics import FieldPath, join_quoted
 from berth.plan.kueue import FlavorPlan, NetworkDevicesPlan, TopologyPlan
 from berth.plan.nodes import Bounds, Toleration
@@ -51,6 +52,8 @@ class FlavorGroup(Struct, frozen=True):
     """Milli-CPU per accelerator: the maximum over its machines."""
     memory_per_accelerator: Fraction
     """Bytes of memory per accelerator: the maximum over its machines; per core the minimum, which all of them have."""
+    pods_per_accelerator: Fraction | None = None
+    """Pods of jobs for which its machines have room: the minimum over them. None if the fleet does not count pods."""
     devices: NetworkDevicesPlan | None = None
     """The network devices that its pods claim."""
 
@@ -91,7 +94,7 @@ def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dic
         () if context.spec.workers else sorted(context.spec.flavors)
     ):  # a manager has the flavors of its workers
         context.resolve("flavors", name, by_name, ("flavors", name))
-    distinct = _make_distinct(context, by_name)
+    distinct = with_counted_pods(_make_distinct(context, by_name))
     for flavor in distinct.values():
         _check_kueue_limits(context, flavor)
     return distinct
@@ -162,6 +165,7 @@ def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> Fl
     is_selected = first.hardware.is_cpu and len(machine_types) == 1
     shared_machine_type = {INSTANCE_TYPE: machine_types.pop()} if is_selected else {}
     counts = [p.hardware.accelerators for p in group]
+    pods = [Fraction(catalog.pods_of_jobs(p.max_pods), p.hardware.per_node) for p in group if p.max_pods is not None]
     return FlavorGroup(
         name=name,
         pools=tuple(group),
@@ -169,10 +173,18 @@ def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> Fl
         tolerations=flavor_tolerations(group),
         capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
         unit=max(p.hardware.unit for p in group),
+        pods_per_accelerator=min(pods) if len(pods) == len(group) else None,
         devices=flavor_devices(context, group),
         cpu_per_accelerator=max(cpu_rate(p.hardware) for p in group),
         memory_per_accelerator=(min if first.hardware.is_cpu else max)(memory_rate(p.hardware) for p in group),
     )
+
+
+def with_counted_pods(by_name: dict[str, FlavorGroup]) -> dict[str, FlavorGroup]:
+    """Return flavors that count pods only if all do: queues that count them cannot borrow pods from others."""
+    if all(flavor.pods_per_accelerator is not None for flavor in by_name.values()):
+        return by_name
+    return {name: replace(flavor, pods_per_accelerator=None) for name, flavor in by_name.items()}
 
 
 # --- telling flavors apart --------------------------------------------------------------------------------------------
@@ -254,6 +266,7 @@ def flavor_plan(context: PlanningContext, flavor: FlavorGroup, guaranteed: int) 
         pools=tuple(p.name for p in flavor.pools),
         topology=flavor.topology.name if flavor.topology else None,
         devices=flavor.devices,
+        pods=None if (rate := flavor.pods_per_accelerator) is None else int(flavor.capacity.max * rate),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -153,7 +153,7 @@ def _cluster_queue(context: PlanningContext, request: QueueRequest, index: Flavo
         namespaces=None if spec.namespaces == "all" else tuple(sorted(namespaces)),
         covered_resources=resources,
         flavors=tuple(flavor_quotas(context, owner, entry, resources, entry.limits) for entry in quota_requests),
-        preemption=_preemption_plan(context, request),
+        preemption=_preemption_plan(context, request, [choice.flavor for choice in quota_requests]),
         when_can_borrow=fungibility.when_can_borrow if fungibility else None,
         when_can_preempt=fungibility.when_can_preempt if fungibility else None,
         priority=spec.priority,
@@ -188,7 +188,9 @@ def queue_checks(planned_flavors: Iterable[FlavorGroup]) -> tuple[QueueCheckPlan
 # --- rules between fields ---------------------------------------------------------------------------------------------
 
 
-def _preemption_plan(context: PlanningContext, request: QueueRequest) -> PreemptionPlan:
+def _preemption_plan(
+    context: PlanningContext, request: QueueRequest, flavors: Collection[FlavorGroup]
+) -> PreemptionPlan:
     spec = request.spec.preemption
     reclaim_policy = spec.reclaim_within_cohort or ("Any" if request.cohort else "Never")
     borrow_policy = spec.borrow_within_cohort
@@ -197,8 +199,23 @@ def _preemption_plan(context: PlanningContext, request: QueueRequest) -> Preempt
         message = f"'{borrow_policy.policy}' needs reclaiming; write reclaimWithinCohort: LowerPriority or Any"
         context.problems.fault("bad-preemption", path, message)
     return PreemptionPlan(
-        within_cluster_queue=spec.within_cluster_queue,
+        within_cluster_queue=spec.within_cluster_queue or _default_within(context, request, flavors),
         reclaim_within_cohort=reclaim_policy,
         borrow_within_cohort=borrow_policy.policy if borrow_policy else None,
         max_priority_threshold=borrow_policy.max_priority_threshold if borrow_policy else None,
     )
+
+
+def _default_within(context: PlanningContext, request: QueueRequest, flavors: Collection[FlavorGroup]) -> str:
+    """Return whether jobs preempt others of their queue where nobody wrote it: not if machines come after a wait."""
+    if not all(map(admission_check_name, flavors)):
+        return "LowerPriority"
+    if not context.spec.priorities:
+        return "Never"
+    message = (
+        "all machines of this queue are queued: a job of higher priority preempts one that has waited for its "
+        "machines, which then waits for new ones; write withinClusterQueue: Never to let it finish, or LowerPriority "
+        "to accept it"
+    )
+    context.problems.warning("preempts-after-wait", (*request.path, "preemption"), message)
+    return "LowerPriority"

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from berth.diagnostics import FieldPath
 from berth.manifests.quantities import MAXIMUM
-from berth.plan.kueue import FlavorQuotasPlan, QuotaLimits
+from berth.plan.kueue import PODS, FlavorQuotasPlan, QuotaLimits
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.queueing.amounts import CPU, MEMORY, resource_quotas, to_accelerators
@@ -83,7 +83,8 @@ def covered_resources(requests: Iterable[FlavorQuotaRequest]) -> tuple[str, ...]
     """Return the resources with quotas, in the order that Kueue requires to be the same everywhere."""
     flavors = [request.flavor for request in requests]
     counted = {each.resource for each in flavors} | {each.devices.resource for each in flavors if each.devices}
-    return (CPU, MEMORY, *sorted(counted - {CPU}))
+    pods = (PODS,) if all(each.pods_per_accelerator is not None for each in flavors) else ()
+    return (CPU, MEMORY, *sorted(counted - {CPU}), *pods)
 
 
 def _flavor_request(

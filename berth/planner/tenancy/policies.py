@@ -29,8 +29,11 @@ def plan_policies(
         serving=tuple(sorted(each.name for each in namespaces if each.serving)),
         elastic=kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True),
         has_shared_queues=any(each.owned and each.shared_queues for each in namespaces),
+        ordered_queues=tuple(
+            sorted({queue.name for each in namespaces if each.owned for queue in each.shared_queues if queue.ceilings})
+        ),
         audited={name: each.until for name, each in sorted(platform.policies.items()) if each.until is not None},
-        limits_runs=any(each.run_limits for each in namespaces),
+        limited_queues=tuple(sorted({queue for each in namespaces for queue in each.run_limits})),
         shared_run_limits=_shared_run_limits(each for each in namespaces if not each.owned),
     )
 

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from msgspec import Struct, field
 
+from berth.plan.kueue import PODS
 from berth.simulator.scheduler.model import (
     ANY,
     LOWER_OR_NEWER_EQUAL,
@@ -157,6 +158,8 @@ class QueueState:
         covered = {resource for group in self.queue.resource_groups for resource in group.resources}
         for pod_set in job.pod_sets:
             totals = {resource: amount * pod_set.count for resource, amount in pod_set.requests.items()}
+            if PODS in covered:
+                totals[PODS] = pod_set.count
             requests.append(tuple(self._group_requests(totals)))
             missing = [resource for resource, amount in totals.items() if amount and resource not in covered]
             if missing:

@@ -105,7 +105,7 @@ def test_an_unknown_stack_is_reported_with_the_existing_ones(folder: pathlib.Pat
 
 # --- every code has a case --------------------------------------------------------------------------------------------
 
-SOURCES = ("loader", "spec", "planner", "validation")
+SOURCES = ("loader", "spec", "planner", "validation", "worker_stacks.py")
 _REPORTING = {
     "fault": 0, "warning": 0, "unknown": 0, "_fault": 0, "_fault_at_path": 0,
     "Problem": 1, "reject": 2, "HardwareError": 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,7 +29,11 @@ def namespace(name: str) -> Manifest:
     return item
 
 
-@pytest.mark.parametrize("attempt", _BY_POLICIES, ids=lambda attempt: attempt.title)
+def _title(attempt: Attempt) -> str:
+    return attempt.title
+
+
+@pytest.mark.parametrize("attempt", _BY_POLICIES, ids=_title)
 def test_the_policies_answer_as_the_table_says(attempt: Attempt) -> None:
     messages = refusals(rendered(), _request(attempt))
     if not attempt.refused:
@@ -50,7 +55,21 @@ def test_few_policies_concern_an_ordinary_job() -> None:
         for policy in rendered()
         if policy["kind"] == "ValidatingAdmissionPolicy" and is_asked(policy["spec"], _request(attempt))
     }
-    assert concerned == {"berth-pods", "berth-queues", "berth-runs"}
+    assert concerned == set()
+
+
+@pytest.mark.parametrize("attempt", [each for each in _BY_POLICIES if each.resource == ("", "pods")], ids=_title)
+def test_a_job_with_the_template_of_a_refused_pod_concerns_the_policy_of_pods(attempt: Attempt) -> None:
+    """Rules that refuse the pod as a part of a Job are asked about the Job, whatever field they read."""
+    if attempt.after is None:
+        return
+    (made,) = (each for each in ATTEMPTS if each.title.endswith("member: a job on one GPU"))
+    request = _request(made)
+    assert request.after is not None
+    job = deepcopy(request.after)
+    job["spec"]["template"]["spec"] = {"restartPolicy": "Never", **attempt.after["spec"]}
+    as_job = replace(request, after=job, everywhere=attempt.identity.everywhere)
+    assert refusals(rendered(), as_job) == refusals(_asked_always(), as_job)
 
 
 def _request(attempt: Attempt) -> Request:

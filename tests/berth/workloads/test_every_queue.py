@@ -229,7 +229,7 @@ def test_cpu_and_memory_have_the_unit_of_the_quota(stack: str, team: str, queue:
         request = total(job_set, resource)
         entry = max(behind.flavors, key=lambda each: max(quota.nominal for quota in each.quotas))
         quotas = {quota.resource: quota.nominal for quota in entry.quotas}
-        accelerator = next((each for each in quotas if each not in ("cpu", "memory") and quotas[each]), "cpu")
+        accelerator = next((each for each in quotas if each not in ("cpu", "memory", "pods") and quotas[each]), "cpu")
         if accelerator == "cpu":  # pods fit on the nodes of each flavor, so they have the least memory per core
             quotas = min(
                 ({quota.resource: quota.nominal for quota in each.quotas} for each in behind.flavors),

@@ -233,7 +233,8 @@ def test_a_quota_in_slices_is_that_many_times_the_chips_of_one(of: Slices, wante
     kind, slices = of
     fleet_plan = run_planner(of_slices(kind, slices, [{"guaranteed": f"{wanted} slices"}])).plan
     (entry,) = queue(fleet_plan, "a-q0").flavors
-    assert entry.quotas[-1].nominal == wanted * fleet_plan.flavors[0].unit
+    (chips,) = [each.nominal for each in entry.quotas if each.resource == fleet_plan.flavors[0].resource]
+    assert chips == wanted * fleet_plan.flavors[0].unit
     assert fleet_plan.flavors[0].unit * slices == fleet_plan.flavors[0].capacity.max
 
 

@@ -215,11 +215,11 @@ def test_the_lending_limit_of_a_cohort_bounds_other_ceilings() -> None:
 
 
 def test_the_guarantee_of_a_cohort_beyond_its_queues_is_its_own_quota() -> None:
-    """Shared by all below, and no team's guarantee; cpu and memory come with it."""
+    """Shared by all below, and no team's guarantee; cpu, memory and pods come with it."""
     plan = run_planner(company(research=limited("company", guaranteed=12, borrow=0, lend=0))).plan
     (value,) = [c for c in plan.cohorts if c.name == "research"]
     ((entry,),) = [group.flavors for group in value.resource_groups]
-    assert [(q.resource, q.nominal) for q in entry.quotas][-1] == (GPU, 4)
+    assert [(q.resource, q.nominal) for q in entry.quotas][-2:] == [(GPU, 4), ("pods", 180)]
     assert all(q.nominal > 0 for q in entry.quotas)
     assert ceilings_of(company(research=limited("company", guaranteed=12, lend=0))) == {"vision": 12, "speech": 4}
     assert {f.name: f.promised for f in plan.flavors} == {"l4": 16}

@@ -88,7 +88,7 @@ def test_cpu_and_memory_go_with_the_accelerators() -> None:
     """Half of 4 machines of 24 vCPU, 96 GB and 2 L4: what a job on them can ask for, to the last core."""
     fleet_plan = plan(fleet_with())
     (entry,) = queue(fleet_plan, "vision-urgent").flavors
-    assert [(q.resource, q.nominal) for q in entry.quotas] == [("cpu", 48_000), ("memory", 192 * GI), (GPU, 4)]
+    assert [(q.resource, q.nominal) for q in entry.quotas][:3] == [("cpu", 48_000), ("memory", 192 * GI), (GPU, 4)]
 
 
 machine_names = sorted(n for n, m in catalog.machines().items() if m.kind == "gpu" and m.status == "current")
@@ -121,7 +121,7 @@ def test_cpu_and_memory_can_be_set_per_queue_and_per_flavor() -> None:
         (q.nominal, q.resource)
         for e in queue(fleet_plan, "vision-train").flavors
         for q in e.quotas
-        if q.resource != GPU
+        if q.resource not in (GPU, "pods")
     ]
     assert amounts == [
         (3000, "cpu"), (10 * GI, "memory"), (0, TPU), (8000, "cpu"), (40 * GI, "memory"), (8, TPU)
@@ -138,11 +138,56 @@ def test_borrowing_and_lending_bring_cpu_and_memory_along() -> None:
         )  # fmt: skip
 
 
+# --- pods -------------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.sampled_from(machine_names),
+    st.integers(1, 7),
+    st.sampled_from([None, 8, 15, 32, 64, 110, 256]),
+    st.lists(st.integers(0, 9), min_size=1, max_size=5),
+)
+def test_all_queues_together_count_no_more_pods_than_the_nodes_have(
+    name: str, nodes: int, most: int | None, wanted: list[int]
+) -> None:
+    """A node keeps 20 of its pods for the system, or half of them; a pod too many would stay pending with quota."""
+    per_node = catalog.machines()[name].accelerators
+    rest = nodes * per_node
+    queues: dict[str, Any] = {}
+    for number, count in enumerate(wanted):
+        queues[f"q{number}"] = {"flavors": [{"flavor": "f", "guaranteed": min(count, rest)}]}
+        rest -= min(count, rest)
+    pool = {"machineType": name, "nodes": nodes, "zone": ZONE, "flavor": "f"}
+    pool |= {"maxPodsPerNode": most} if most else {}
+    fleet_plan = run_planner(fleet_with({"pools": {"p": pool}, "teams": {"vision": {"queues": queues}}})).plan
+    of_node = {8: 4, 15: 8, 32: 16, 64: 44, 256: 236}.get(most or 0, 90)
+    total = sum(quota(fleet_plan, each.name, "f", "pods").nominal for each in fleet_plan.cluster_queues)
+    guaranteed = nodes * per_node - rest
+    assert of_node * guaranteed / per_node - len(queues) < total <= of_node * nodes
+    assert fleet_plan.flavors[0].pods == of_node * nodes
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cluster": {"existing": {"name": "mine", "location": "us-central1", "serviceCidrBlock": "10.0.0.0/20"}}},
+        {"cluster.mode": "autopilot"},
+        {"pools.l4.adopted": True, "pools.l4.nodePoolName": "old"},
+    ],
+)
+def test_pods_are_not_counted_where_one_pool_has_an_unknown_number_of_pods_per_node(changes: dict[str, Any]) -> None:
+    """A queue that counts pods could not borrow them from one that does not."""
+    fleet_plan = run_planner(fleet_with(changes)).plan
+    assert {"pods" in each.covered_resources for each in fleet_plan.cluster_queues} == {False}
+    assert {each.pods for each in fleet_plan.flavors} == {None}
+
+
 def test_a_queue_of_two_resources_has_a_quota_of_0_on_the_other_flavor() -> None:
     """Kueue wants every covered resource on every flavor, in the same order."""
     both = [{"pool": "v5e", "guaranteed": "1 slice"}, {"pool": "l4", "guaranteed": 4}]
     fleet_plan = queue(run_planner(fleet_with({f"{TRAIN}.flavors": both})).plan, "vision-train")
-    assert fleet_plan.covered_resources == ("cpu", "memory", TPU, GPU)
+    assert fleet_plan.covered_resources == ("cpu", "memory", TPU, GPU, "pods")
     assert [[q.resource for q in entry.quotas] for entry in fleet_plan.flavors] == [[*fleet_plan.covered_resources]] * 2
     none = {(e.flavor, q.resource) for e in fleet_plan.flavors for q in e.quotas if q.nominal == 0}
     assert none == {("v5e", GPU), ("l4", TPU)}

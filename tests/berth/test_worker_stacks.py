@@ -1,0 +1,157 @@
+"""Workers that are stacks of the repository: their machines are proved, shared and missed by name."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+from tests.stack_files import ROOT
+
+FAR = """\
+config:
+  berth:fleet:
+    project: acme-ml-dev
+    region: us-central1
+    cluster: {controlPlane: {authorizedNetworks: [{name: office, cidrBlock: 34.1.224.0/24}]}}
+    pools: {l4: {machineType: g2-standard-24, nodes: {max: 16}, zones: [us-central1-a]}}
+    teams: {own: {queues: {q: {flavors: [{pool: l4, guaranteed: OWN}]}}}}
+"""
+HUB = """\
+config:
+  berth:fleet:
+    project: acme-ml-dev
+    region: us-central1
+    cluster: {controlPlane: {authorizedNetworks: [{name: office, cidrBlock: 34.1.224.0/24}]}}
+    workers:
+      far: {stack: acme/berth/far, pools: {l4: {machineType: g2-standard-24, nodes: {max: NODES}}}}
+      farther: {cluster: {}, pools: {l4: {machineType: g2-standard-24, nodes: {max: 1}}}}
+    teams: {vision: {queues: {q: {flavors: [{pool: l4, guaranteed: all}]}}}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    (tmp_path / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: pathlib.Path, stack: str, text: str) -> None:
+    (folder / f"Pulumi.{stack}.yaml").write_text(text, encoding="utf-8")
+
+
+def far(own: int) -> str:
+    return FAR.replace("OWN", str(own))
+
+
+def hub(nodes: int) -> str:
+    return HUB.replace("NODES", str(nodes))
+
+
+def run(*words: str) -> str:
+    return CliRunner().invoke(app, [*words]).stdout
+
+
+def errors(stack: str) -> list[str]:
+    return [line.partition(": error: ")[2] for line in run("check", stack).splitlines() if ": error: " in line]
+
+
+@pytest.mark.parametrize("own", range(0, 33, 4))
+@pytest.mark.parametrize("nodes", (1, 4, 8, 16))
+def test_a_worker_has_at_most_what_its_stack_does_not_guarantee(folder: pathlib.Path, own: int, nodes: int) -> None:
+    write(folder, "far", far(own))
+    write(folder, "hub", hub(nodes))
+    left = 16 * 2 - own  # two L4 a node
+    remedy = f"describe at most {left}" if left else "remove the pool"
+    itself = f" and guarantees {own} of them itself" if own else ""
+    message = f"workers.far.pools.l4: describes {2 * nodes} L4, but stack 'far' has 32{itself}; {remedy}, or guarantee "
+    assert errors("hub") == ([f"{message}less in stack 'far' [worker-stack]"] if 2 * nodes > left else [])
+
+
+def test_two_managers_share_what_is_left(folder: pathlib.Path) -> None:
+    write(folder, "far", far(16))
+    write(folder, "hub", hub(4))
+    write(folder, "hubs", hub(4))
+    assert errors("hub") == errors("hubs") == []
+    write(folder, "hubs", hub(6))
+    told = "stack 'far' has 32, guarantees 16 of them itself and manager"
+    assert errors("hub") == [
+        f"workers.far.pools.l4: describes 8 L4, but {told} 'hubs' describes 12; describe at most 4, or guarantee "
+        "less in stack 'far' [worker-stack]"
+    ]
+    assert f"describes 12 L4, but {told} 'hub' describes 8; describe at most 8" in errors("hubs")[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "region: us-central1\n    cluster",
+            "region: us-east1\n    cluster",
+            "workers.far.region: us-central1 contradicts stack 'far', which has us-east1; write region: us-east1",
+        ),
+        (
+            "project: acme-ml-dev",
+            "project: acme-ml-far",
+            "workers.far.project: acme-ml-dev contradicts stack 'far', which has acme-ml-far; write project: "
+            "acme-ml-far",
+        ),
+        (
+            "nodes: {max: 16}",
+            "nodes: {max: some}",
+            "workers.far.stack: 'acme/berth/far' has faults, or is no fleet on Google Cloud; run berth check far",
+        ),
+        (
+            "g2-standard-24",
+            "a2-highgpu-1g",
+            "workers.far.pools.l4: describes 2 L4, but stack 'far' has 0; remove the pool, or guarantee less in stack "
+            "'far'",
+        ),
+    ],
+)
+def test_a_description_that_contradicts_its_stack_is_a_fault(
+    folder: pathlib.Path, old: str, new: str, message: str
+) -> None:
+    text = far(0)
+    assert old in text
+    write(
+        folder,
+        "far",
+        text.replace(old, new).replace("[us-central1-a]", "[us-east1-b]" if "east1" in new else "[us-central1-a]"),
+    )
+    write(folder, "hub", hub(1))
+    assert [line.rpartition(" [")[0] for line in errors("hub")] == [message]
+
+
+def test_two_stacks_that_are_workers_of_each_other_are_read_once(folder: pathlib.Path) -> None:
+    write(folder, "hub", hub(1))
+    write(folder, "far", hub(1).replace("berth/far", "berth/hub"))
+    assert "but stack 'far' has 0; remove the pool" in errors("hub")[0]
+
+
+@pytest.mark.parametrize("reference", ["acme/berth/far", "acme/clusters/hub"])
+def test_what_is_not_in_the_repository_is_not_proved(folder: pathlib.Path, reference: str) -> None:
+    write(folder, "hub", hub(8).replace("acme/berth/far", reference))
+    note = f"workers.far: its machines are as described, not proved: stack '{reference}' is not in this repository"
+    assert note in run("plan", "hub")
+    run("report", "hub", "-o", "report.html")
+    assert "as described, not proved" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_diff_names_the_managers_and_what_they_lose(folder: pathlib.Path) -> None:
+    write(folder, "far", far(16))
+    write(folder, "hub", hub(8))
+    write(folder, "other", hub(8).replace("acme/berth/far", "acme/berth/farm"))
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@a", "commit", "-qm", "a"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    write(folder, "far", far(24))
+    lines = run("diff", "far", "--since", "HEAD").splitlines()
+    lost = "worker far of stack hub can use 16 → 8 L4, but describes 16"
+    assert lines[0].startswith(f"far: {lost}; own gains 8")
+    assert lines[lines.index("Stacks that use this cluster") + 1] == f"  {lost}"
+    write(folder, "far", far(16).replace("cluster: {", "cluster: {name: moved, "))
+    assert "worker far of stack hub can use 16 L4 of another cluster" in run("diff", "far", "--since", "HEAD")
