@@ -15,7 +15,14 @@ from berth.jobs.pod_set import FieldSteps
 from berth.nodes.model import HOSTNAME, PODS
 from berth.placement.arrangement import arrange
 from berth.placement.node_classes import NodeClass
-from berth.placement.obstacles import AssignedPods, Reason, eligible_nodes, place_of, unknowable_reasons
+from berth.placement.obstacles import (
+    AssignedPods,
+    Reason,
+    eligible_nodes,
+    place_of,
+    unknowable_reasons,
+    unknown_domains,
+)
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rules_of
 from berth.placement.topology import Leaf
@@ -41,6 +48,7 @@ def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[Node
         reasons += unknowable_reasons(index, each.pod_set)
         open_to, found = eligible_nodes(index, each, classes)
         reasons += found
+        reasons += unknown_domains(index, each, open_to.classes)
         demands.append(open_to)
     if any(not each.is_unknown for each in reasons) or not demands:
         return [each for each in reasons if not each.is_unknown] or reasons
