@@ -26,6 +26,8 @@ from berth.plan.fleet import FleetPlan
 from berth.resource import FleetResource, ResourceKind
 
 _EFFECT_NOTES = {UpdateEffect.REPLACE: " (REPLACES it)", UpdateEffect.RECREATE: " (its nodes are recreated)"}
+_ALSO_KEPT = ("nodeConfig.guestAccelerators", "placementPolicy")
+"""Inputs that an adopted node pool may keep besides those of its creation."""
 _MAX_NAMES = 5
 """Names of one kind that are listed."""
 _SERVER_SET = {"status", "metadata"}
@@ -105,7 +107,7 @@ def disturbed_pools(inventory: ClusterInventory, plan: FleetPlan) -> frozenset[s
         and change.pool is not None
         and change.pool not in adopted
         and change.effect.does.severity >= UpdateEffect.RECREATE.severity
-        and is_within(without_indexes(change.effect.input), (*CREATION_FIELDS, "nodeConfig.guestAccelerators"))
+        and is_within(without_indexes(change.effect.input), (*CREATION_FIELDS, *_ALSO_KEPT))
     )
 
 

@@ -103,7 +103,9 @@ def _ignore_changes(plan: NodePoolPlan) -> tuple[str, ...]:
     if plan.adopted:
         affinity = () if plan.reservation is not None else ("nodeConfig.reservationAffinity",)
         drivers = ("nodeConfig.guestAccelerators",) if plan.gpu is not None else ()
-        ignored += (*CREATION_FIELDS, *affinity, *drivers)
+        # A pool of slices of one host may have a topology, which taking away would replace it.
+        placement = ("placementPolicy",) if plan.placement is None and plan.slice_topology is None else ()
+        ignored += (*CREATION_FIELDS, *affinity, *drivers, *placement)
     return ignored
 
 
