@@ -151,19 +151,16 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
     planned = planner.plan_stack(file, load_problems, root)
     problems = planned.problems + placeholder_warning(file.fleet if file.written is None else file.written, file.file)
     problems += tuple(team_reach_problems(cast("Mapping[str, object]", file.written or {}), file.source_map.team_files))
+    # A fault of the teams' defaults is there once and not for each team.
+    placed = dict.fromkeys(_with_place(problem, file.source_map) for problem in problems)
     return Evaluation(
         file.stack,
         file,
         planned.plan,
-        tuple(sort_by_place([*load_problems, *_with_places(problems, file.source_map)])),
+        tuple(sort_by_place([*load_problems, *placed])),
         planned.platform_evaluation,
         planned.left_out,
     )
-
-
-def _with_places(problems: tuple[Problem, ...], places: SourceMap) -> list[Problem]:
-    """Return the problems where their values are written: a fault of the teams' defaults once and not for each team."""
-    return list(dict.fromkeys(_with_place(problem, places) for problem in problems))
 
 
 def _with_place(problem: Problem, places: SourceMap) -> Problem:

@@ -145,7 +145,9 @@ class _TeamStackBuilder:
             self.problems.entries += [_in_stack_file(each, path) for each in derived.problems]
             if derived.workload is None:
                 continue
-            plan = replace(derived.workload, pod=_pod_with_files(derived.workload, spec))
+            plan = replace(
+                derived.workload, pod=replace(derived.workload.pod, configs=spec.config, secrets=spec.secrets)
+            )
             plans[key] = plan
             self._lint(path, plan)
             for name in (f"{m['kind']} '{_metadata(m)['name']}'" for m in manifests.workload_manifests(plan)):
@@ -197,10 +199,6 @@ class _TeamStackBuilder:
         return [
             ManifestDocument("", {"kind": "SecretProviderClass", "metadata": {"name": name, **place}}) for name in names
         ]
-
-
-def _pod_with_files(plan: WorkloadPlan, spec: WorkloadSpec) -> Any:
-    return replace(plan.pod, configs=spec.config, secrets=spec.secrets)
 
 
 def _in_stack_file(problem: Problem, path: FieldPath) -> Problem:

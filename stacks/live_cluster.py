@@ -59,10 +59,12 @@ def _live_cluster(result: gcp.container.GetClusterResult) -> LiveCluster:
     secrets, monitoring = _first(result.secret_manager_configs), _first(result.monitoring_configs)
     prometheus = _first(monitoring.managed_prometheuses) if monitoring else None
     dns = _dns_endpoint(result)
+    # The provider leaves out the zone of a zonal cluster.
+    own = {result.location} if result.location and result.location.count("-") > 1 else set[str]()
     return LiveCluster(
         mode="autopilot" if result.enable_autopilot else "standard",
         datapath="advanced" if result.datapath_provider == "ADVANCED_DATAPATH" else "legacy",
-        zones=_zones(result),
+        zones=tuple(sorted({*result.node_locations, *own})),
         release_channel=channel.channel if channel else "UNSPECIFIED",
         version=result.master_version,
         workload_pool=(identity.workload_pool or None) if identity else None,
@@ -85,12 +87,6 @@ def _live_cluster(result: gcp.container.GetClusterResult) -> LiveCluster:
 def _first(blocks: Sequence[T] | None) -> T | None:
     """Return the only block of a list, which the provider returns for an optional block."""
     return blocks[0] if blocks else None
-
-
-def _zones(result: gcp.container.GetClusterResult) -> tuple[str, ...]:
-    """Return the zones of the nodes; the provider leaves out that of a zonal cluster."""
-    own = {result.location} if result.location and result.location.count("-") > 1 else set[str]()
-    return tuple(sorted({*result.node_locations, *own}))
 
 
 def _limits(

@@ -141,7 +141,18 @@ def _create_node_pools(
     would move onto the GPU nodes otherwise (GKE docs: GPUs in Standard node pools, quoted in
     docs/samples/accelerators of KFServing).
     """
-    reservation_names = _reservations(plan, prefix, opts, enabled)
+    # Reservations of the fleet's own, now and later: by name and zone, the name that pools take.
+    current = {
+        (r.name, (r.zone,)): Reservation(f"{prefix}{r.key}", r, opts=opts, depends_on=enabled)
+        for r in plan.reservations
+    }
+    future = {
+        (r.reservation_name, (r.zone,)): FutureReservation(f"{prefix}{r.key}", r, opts=opts, depends_on=enabled)
+        for r in plan.future_reservations
+    }
+    reservation_names: dict[tuple[str | None, tuple[str, ...]], pulumi.Output[str]] = {
+        place: made.reservation_name for place, made in (current | future).items()
+    }
     policies = {
         p.name: WorkloadPolicy(f"{prefix}{p.key}", p, opts=opts, depends_on=enabled) for p in plan.workload_policies
     }
@@ -166,18 +177,3 @@ def _create_node_pools(
     for each in (p for pool in plan.own_pools for p in pool.node_pools):
         create_node_pool(each, [system_pool] if system_pool and each.gpu else [])
     return system_pool
-
-
-def _reservations(
-    plan: FleetPlan, prefix: str, opts: pulumi.ResourceOptions, enabled: Sequence[pulumi.Resource]
-) -> dict[tuple[str | None, tuple[str, ...]], pulumi.Output[str]]:
-    """Reservations of the fleet's own, now and later: by name and zone, the name that pools take."""
-    current = {
-        (r.name, (r.zone,)): Reservation(f"{prefix}{r.key}", r, opts=opts, depends_on=enabled)
-        for r in plan.reservations
-    }
-    future = {
-        (r.reservation_name, (r.zone,)): FutureReservation(f"{prefix}{r.key}", r, opts=opts, depends_on=enabled)
-        for r in plan.future_reservations
-    }
-    return {place: made.reservation_name for place, made in (current | future).items()}

@@ -13,7 +13,7 @@ from berth.catalog.allocatable import (
     node_allocatable,
     pods_of_jobs,
 )
-from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus
+from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus, gpu_machine_of_size
 from berth.catalog.cpu_machines import (
     CORES,
     CPU,
@@ -26,7 +26,7 @@ from berth.catalog.cpu_machines import (
     memory_per_core,
 )
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
-from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, series_quotas
+from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, accelerator_quotas, quota_table, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
     DEFAULT_BOOT_DISK,
@@ -89,6 +89,7 @@ __all__ = [
     "Releases",
     "SliceShape",
     "VersionOrder",
+    "accelerator_quotas",
     "allocatable",
     "attach_gpus",
     "attachable_gpus",
@@ -105,6 +106,7 @@ __all__ = [
     "fact_tables",
     "generations",
     "gke_minor",
+    "gpu_machine_of_size",
     "gpudirect",
     "host_without_gpus",
     "labels",

@@ -42,6 +42,22 @@ def attach_gpus(machine_type: str, accelerator: str, count: int) -> Machine:
     )
 
 
+def gpu_machine_of_size(machine_type: str, accelerator: str, count: int, vcpu: int, memory_gb: float) -> Machine:
+    """Return a GPU machine that the table does not have, as a stack file states it."""
+    known = next((each.noun for each in machines().values() if each.accelerator == accelerator), accelerator)
+    return Machine(
+        name=machine_type,
+        kind="gpu",
+        accelerator=accelerator,
+        resource=extended_resource("gpu"),
+        noun=known,
+        accelerators=count,
+        vcpu=vcpu,
+        memory_gb=memory_gb,
+        known="nothing",
+    )
+
+
 def _max_vcpus(accelerator: str, count: int) -> int:
     gpus = attachable_gpus().gpus
     if accelerator not in gpus:

@@ -11,7 +11,7 @@ from typing import Literal
 VersionParts = tuple[int, ...]
 """The numbers that a version names: major, minor, patch, GKE's own; two to four of them."""
 
-_VERSION = re.compile(r"([0-9]+)\.([0-9]+)(?:\.([0-9]+)(?:-gke\.([0-9]+))?)?")
+_VERSION = re.compile(r"([1-9][0-9]*)\.(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*)(?:-gke\.([0-9]+))?)?")
 
 VersionOrder = Literal["older", "newer", "unknown"]
 """A version before another · that one or after it · one that does not name enough to tell."""

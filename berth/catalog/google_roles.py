@@ -13,7 +13,7 @@ from berth.yaml_loader import load_table
 _TABLE = Path(__file__).with_name("google_roles.yaml")
 
 
-UNKNOWN_EFFECT = "applies to the whole project, including other teams' resources"
+UNKNOWN_EFFECT = "gives in the whole project what Berth's table of IAM roles does not have"
 """The text for a role that the table does not have."""
 
 AGENT_EFFECT = "is for Google's own agents, and gives access to many resources of the project"

@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from berth.catalog.tables import fact_tables
 from berth.yaml_loader import load_table
 
 QuotaScope = Literal["region", "global", "cluster"]
@@ -111,8 +112,17 @@ def series_quotas(machine_type: str) -> SeriesQuotas:
     series = series_of(machine_type)
     if (row := quota_table().series.get(series)) is not None:
         return row
-    cpus = QuotaMetric(metric="CPUS", unit="vCPUs", doubt=f"the table has no row for {series} machines")
-    return SeriesQuotas(cpus=cpus)
+    doubt = fact_tables()["quotas"].unknown(f"the quota of {series} machines", "this one is")
+    return SeriesQuotas(cpus=QuotaMetric(metric="CPUS", unit="vCPUs", doubt=doubt))
+
+
+def accelerator_quotas(label: str) -> AcceleratorQuotas:
+    """The quotas of an accelerator; of one that the table does not have, a doubtful quota of its family."""
+    if (row := quota_table().accelerators.get(label)) is not None:
+        return row
+    doubt = fact_tables()["quotas"].unknown(f"the quota of {label}", "this one is")
+    metric = QuotaMetric(metric="GPUS_PER_GPU_FAMILY", unit="GPUs", doubt=doubt)
+    return AcceleratorQuotas(standard=metric, preemptible=metric)
 
 
 def series_of(machine_type: str) -> str:

@@ -135,7 +135,7 @@ def _evidence(evaluation: Evaluation, jobs: Iterable[str] | None) -> tuple[Evide
 
     assert evaluation.fleet_plan is not None
     root = project_root()
-    names = list(jobs or _folders(root / _JOBS))
+    names = list(jobs or sorted({str(file.parent) for file in (root / _JOBS).rglob("*.yaml")}))
     manifests = read_files(names, root)
     if jobs and any(problem.severity == "fault" for problem in manifests.problems):
         exit_with_problems(manifests.problems)
@@ -144,11 +144,6 @@ def _evidence(evaluation: Evaluation, jobs: Iterable[str] | None) -> tuple[Evide
     objects, others = objects_of(manifests.documents, evaluation.fleet_plan)
     source = ", ".join(jobs) if jobs else str(_JOBS) if names else ""
     return Evidence(evaluation.fleet_plan, None, objects, source), others
-
-
-def _folders(folder: pathlib.Path) -> list[str]:
-    """Return a folder and those in it that have manifests."""
-    return sorted({str(file.parent) for file in folder.rglob("*.yaml")})
 
 
 def _upgrade(evaluation: Evaluation, moves: tuple[Move, ...], evidence: tuple[Evidence, int]) -> Upgrade:

@@ -38,7 +38,8 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object], prefix: s
     for key in dict.fromkeys((*old, *new)):
         before, after = old.get(key), new.get(key)
         path = f"{prefix}{key}"
-        if _is_equal(before, after):
+        # As text: in YAML, 1 equals neither true nor 1.0.
+        if len({json.dumps(each, sort_keys=True, default=str) for each in (before, after)}) == 1:
             continue
         if key in _KEYS or _is_encrypted(before) or _is_encrypted(after):
             yield SettingChange(path, before and ENCRYPTED, after and ENCRYPTED)
@@ -47,12 +48,6 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object], prefix: s
         else:
             changes = compare_fields(cast("object", before), cast("object", after), path)
             yield from (SettingChange(each.path, each.before, each.after) for each in changes)
-
-
-def _is_equal(before: object, after: object) -> bool:
-    """Return whether two values are equal in YAML: 1 equals neither true nor 1.0."""
-    one, other = (json.dumps(each, sort_keys=True, default=str) for each in (before, after))
-    return one == other
 
 
 def _is_encrypted(value: object) -> bool:

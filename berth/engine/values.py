@@ -40,7 +40,8 @@ def value_to_python(value: struct_pb2.Value) -> object:
     if kind == "list_value":
         return [value_to_python(item) for item in value.list_value.values]
     if kind == "number_value":
-        return _number(value.number_value)
+        # JSON and the wire know only floats.
+        return int(value.number_value) if value.number_value.is_integer() else value.number_value
     return value.bool_value if kind == "bool_value" else None
 
 
@@ -66,11 +67,6 @@ def fill(struct: struct_pb2.Struct, extra: Mapping[str, Any]) -> None:
             struct.update({key: value})
         elif isinstance(value, Mapping) and current.HasField("struct_value") and not _signature(current.struct_value):
             fill(current.struct_value, cast(Mapping[str, Any], value))
-
-
-def _number(value: float) -> int | float:
-    """Return a whole float as an int: JSON and the wire know only floats."""
-    return int(value) if value.is_integer() else value
 
 
 def _signature(struct: struct_pb2.Struct) -> str:

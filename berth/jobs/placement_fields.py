@@ -100,14 +100,10 @@ def _requirement(source: SourceValue, operators: tuple[str, ...]) -> NodeSelecto
     elif not listed:
         source.fault("missing-key", f"'values' is missing; {operator} needs it")
         return None
-    elif operator in _ONE_VALUE and (len(listed) > 1 or not _is_whole(listed[0])):
+    elif operator in _ONE_VALUE and (len(listed) > 1 or not listed[0].removeprefix("-").isdecimal()):
         fields["values"].fault("bad-value", f"{operator} compares whole numbers; write one in quotes, such as ['4']")
         return None
     return NodeSelectorRequirement(key, operator, tuple(listed))
-
-
-def _is_whole(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()
 
 
 def _node_field(source: SourceValue) -> NodeSelectorRequirement | None:

@@ -36,7 +36,7 @@ _MANIFEST_CODES = {"missing-key", "bad-value", "bad-quantity", "unknown-key", "n
 
 _NO_KIND = "object"
 
-_UNKNOWN_CODES = {"not-checked", "held", "no-queue", "pod-group"}
+_UNKNOWN_CODES = {"not-checked", "kind-unknown", "held", "no-queue", "pod-group"}
 """Codes of warnings that leave open whether a job runs: pods not read or missing, a held queue, no queue."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from berth.catalog import fact_tables
 from berth.diagnostics import did_you_mean, join_quoted, join_words
 from berth.jobs.job_manifests import PRIORITY_CLASS, QUEUE_NAME, JobManifest
 from berth.jobs.pod_templates import iterate_containers
@@ -187,6 +188,12 @@ def warn_if_unread(job: SubmittedJob) -> None:
     """Add a warning about the parts of the job that are not checked."""
     if job.job.unread:
         checked = "queue, priority and requests" if job.job.pod_sets else "namespace, queue and priority"
+        if job.job.row is None:
+            unknown = fact_tables()["job-kinds"].unknown(f"kind {job.job.kind}", "its pods are")
+            job.job.source.problems.unknown(
+                "kind-unknown", job.job.source.path, f"{unknown}; its {checked} are checked"
+            )
+            return
         message = f"its {checked} are checked; not checked: {job.job.unread}"
         job.job.source.problems.warning("not-checked", job.job.source.path, message)
 

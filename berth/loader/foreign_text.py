@@ -47,7 +47,8 @@ def foreign_lines(text: str, display_path: str) -> list[Problem]:
     """
     lines = text.split("\n")
     plain = [*_plain_lines(lines)]
-    removed = _whole_diff(lines)
+    # A diff has an added line; no line of YAML begins so.
+    removed = any(line[:1] == "+" for line in lines)
     faults: list[tuple[int, int, str, str]] = []  # first line, last line, kind, message
     for number, (line, content) in enumerate(zip(lines, plain, strict=True), 1):
         found = next(
@@ -89,11 +90,6 @@ def _whole_blocks(faults: list[tuple[int, int, str, str]], plain: list[str]) -> 
             message = message.replace("LINES", _span(first, last))
             last = first
         yield first, last, kind, message
-
-
-def _whole_diff(lines: list[str]) -> bool:
-    """Return whether lines begin with the signs of a diff: one of them added, where no line of YAML begins so."""
-    return any(line[:1] == "+" for line in lines)
 
 
 _DIFF_LINE = {
@@ -138,10 +134,6 @@ def _header(line: str, content: str) -> str:
     return "this is a line of a diff, not of the file; remove it" if _DIFF_HEADER.match(line) else ""
 
 
-def _fence(line: str, content: str) -> str:
-    return "this is the fence of a code block in Markdown; remove the line" if re.match(r"\s*(```|~~~)", line) else ""
-
-
 def _ellipsis(line: str, content: str) -> str:
     return (
         f"'{line.strip()}' stands for lines that were left out; write them, or remove it"
@@ -181,7 +173,9 @@ def _assignment(line: str, content: str) -> str:
 
 _CHECKS: dict[str, Callable[[str, str], str]] = {
     "header": _header,
-    "fence": _fence,
+    "fence": lambda line, _: (
+        "this is the fence of a code block in Markdown; remove the line" if re.match(r"\s*(```|~~~)", line) else ""
+    ),
     "template": _template,
     "block": _block,
     "assignment": _assignment,

@@ -60,7 +60,7 @@ def written_path(fleet: object, path: FieldPath) -> FieldPath:
     if len(path) < 3 or path[0] != "teams" or not isinstance(fleet, dict):
         return path
     sections = cast("dict[str, object]", fleet)
-    teams = cast("dict[object, object]", sections.get("teams") or {}) if _is_mapping(sections.get("teams")) else {}
+    teams = cast("dict[object, object]", sections.get("teams") or {}) if isinstance(sections.get("teams"), dict) else {}
     own, is_replaced = _depth(teams.get(path[1]), path[2:])
     default, _ = _depth(sections.get(KEY), path[2:])
     return path if is_replaced or own >= default else (KEY, *path[2:])
@@ -78,7 +78,3 @@ def _depth(value: object, path: FieldPath) -> tuple[int, bool]:
             return depth, False
         value = entries[step]
     return len(path), False
-
-
-def _is_mapping(value: object) -> bool:
-    return isinstance(value, dict)

@@ -46,19 +46,15 @@ def team_reach_problems(fleet: Mapping[str, object], team_files: Iterable[str]) 
                 )
                 yield Problem(Severity.WARNING, "team-reach", reach.path, message)
     for team, entries in allowed.items():
-        known = {reach.name for reach in reaches.get(team, ())} | _of_defaults(fleet)
+        # What `teamDefaults` give to every team, the stack file has decided by that.
+        defaults = _mapping(fleet.get("teamDefaults"))
+        known = {reach.name for reach in reaches.get(team, ())} | {reach.name for reach in _reaches("", defaults)}
         for name in _mapping(entries):
             if name not in known:
                 best = closest_match(name, sorted(known))
                 remedy = f"did you mean '{best}'?" if best else "remove it"
                 message = f"'{format_value(name)}' is nothing that team '{format_value(team)}' has; {remedy}"
                 yield Problem(Severity.FAULT, "unknown-reference", (KEY, team, name), message)
-
-
-def _of_defaults(fleet: Mapping[str, object]) -> set[str]:
-    """Return the names of what `teamDefaults` give to every team, which the stack file has decided by that."""
-    defaults = _mapping(fleet.get("teamDefaults"))
-    return {reach.name for reach in _reaches("", defaults)}
 
 
 def _reaches(team: str, entry: Mapping[str, object]) -> Iterator[Reach]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from berth.names import berth_labels
@@ -51,16 +50,9 @@ def compute_class(plan: ComputeClassPlan) -> Manifest:
     spec |= _set_fields(
         activeMigration=None if plan.migrate_up is None else {"optimizeRulePriority": plan.migrate_up},
         autoscalingPolicy=_set_fields(consolidationDelayMinutes=plan.consolidation_minutes),
-        nodePoolConfig=_node_pools(plan),
+        nodePoolConfig=_set_fields(serviceAccount=plan.service_account, imageStreaming=_switch(plan.image_streaming)),
     )
     return _object(COMPUTE_CLASS_API, "ComputeClass", plan.name) | {"spec": spec}
-
-
-def _node_pools(plan: ComputeClassPlan) -> Manifest:
-    return _set_fields(
-        serviceAccount=plan.service_account,
-        imageStreaming=_switch(plan.image_streaming),
-    )
 
 
 def _priority(plan: ClassPriorityPlan) -> Manifest:
@@ -103,8 +95,4 @@ def _switch(on: bool | None) -> Manifest:
 
 def _set_fields(**fields: object) -> Manifest:
     """Return the fields that are set, without None, empty lists and empty mappings, which GKE defaults."""
-    return {key: value for key, value in fields.items() if not _is_unset(value)}
-
-
-def _is_unset(value: object) -> bool:
-    return value is None or (isinstance(value, Mapping | list) and not value)
+    return {key: value for key, value in fields.items() if value not in (None, [], {})}

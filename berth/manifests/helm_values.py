@@ -56,6 +56,10 @@ def chart_values(plan: ConfigurationPlan, *, cluster_queues: int, nodes: int = 0
 
 def configuration(plan: ConfigurationPlan) -> Values:
     """Return Kueue's Configuration: the chart's default, overridden by the plan. Unordered lists are sorted."""
+    retention = _without_none(
+        afterFinished=_seconds(plan.retain_finished_seconds),
+        afterDeactivatedByKueue=_seconds(plan.retain_deactivated_seconds),
+    )
     fields: Values = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -68,11 +72,15 @@ def configuration(plan: ConfigurationPlan) -> Values:
         "waitForPodsReady": _pods_ready(plan.pods_ready),
         "manageJobsWithoutQueueName": plan.manage_jobs_without_queue_name,
         "managedJobsNamespaceSelector": _selector(plan.managed_namespaces),
-        "integrations": _integrations(plan),
+        "integrations": _without_none(
+            frameworks=sorted(plan.frameworks),
+            externalFrameworks=sorted(plan.external_frameworks) or None,
+            labelKeysToCopy=sorted(plan.label_keys_to_copy) or None,
+        ),
         "fairSharing": {"preemptionStrategies": list(plan.fair_sharing)} if plan.fair_sharing is not None else None,
         "admissionFairSharing": _admission_fair_sharing(plan.admission_fair_sharing),
         "resources": _resources(plan) or None,
-        "objectRetentionPolicies": _retention(plan),
+        "objectRetentionPolicies": {"workloads": retention} if retention else None,
         "multiKueue": _multikueue(plan.multikueue),
         "featureGates": dict(sorted(plan.feature_gates.items())) or None,
     }
@@ -91,14 +99,6 @@ def _pods_ready(plan: PodsReadyPlan) -> Values:
         recoveryTimeout=_seconds(plan.recovery_seconds),
         blockAdmission=plan.block_admission or None,
         requeuingStrategy=requeuing or None,
-    )
-
-
-def _integrations(plan: ConfigurationPlan) -> Values:
-    return _without_none(
-        frameworks=sorted(plan.frameworks),
-        externalFrameworks=sorted(plan.external_frameworks) or None,
-        labelKeysToCopy=sorted(plan.label_keys_to_copy) or None,
     )
 
 
@@ -131,14 +131,6 @@ def _transformation(plan: TransformationPlan) -> Values:
         "outputs": outputs or None,
     }
     return _without_none(**fields)
-
-
-def _retention(plan: ConfigurationPlan) -> Values | None:
-    retention = _without_none(
-        afterFinished=_seconds(plan.retain_finished_seconds),
-        afterDeactivatedByKueue=_seconds(plan.retain_deactivated_seconds),
-    )
-    return {"workloads": retention} if retention else None
 
 
 def _metrics(plan: MetricsPlan) -> Values:

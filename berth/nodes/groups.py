@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from berth import catalog
 from berth.nodes.cluster import device_classes_of, runtime_classes, storage_drivers
 from berth.nodes.facts import node_facts
-from berth.nodes.labels import node_labels
+from berth.nodes.labels import predicted_labels
 from berth.nodes.model import FleetNodes, NodeGroup
 from berth.nodes.resources import node_resources
 from berth.nodes.sources import NodeSource, node_sources
@@ -60,7 +60,8 @@ def pool_nodes(plan: FleetPlan, pool: PoolPlan) -> tuple[NodeGroup, ...]:
 def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
     for source in node_sources(plan, pool):
         facts = node_facts(plan, source)
-        labels = node_labels(facts, _written_labels(source), described=source.maker == "described")
+        written = {**source.pool.node_labels, **(source.node_pool.labels if source.node_pool else {})}
+        labels = predicted_labels(facts, written, described=source.maker == "described")
         resources = node_resources(source, image_streaming=facts["image_streaming"] == "true")
         yield NodeGroup(
             pool=pool.name,
@@ -95,11 +96,6 @@ def _stated_levels(plan: FleetPlan, source: NodeSource, known: Mapping[str, str]
     topology = next((flavor.topology for flavor in plan.flavors if flavor.name == source.pool.flavor), None)
     levels = next((each.levels for each in plan.topologies if each.name == topology), ())
     return {level: _STATED for level in levels if level not in known}
-
-
-def _written_labels(source: NodeSource) -> dict[str, str]:
-    """Return the labels that the plan gives the nodes."""
-    return {**source.pool.node_labels, **(source.node_pool.labels if source.node_pool else {})}
 
 
 def _taints(source: NodeSource) -> tuple[Taint, ...]:

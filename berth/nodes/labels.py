@@ -69,7 +69,7 @@ def label_table() -> LabelTable:
     return convert(load_table(Path(__file__).with_name("labels.yaml")), LabelTable)
 
 
-def node_labels(facts: Mapping[str, Fact], written: Mapping[str, str], *, described: bool) -> NodeLabels:
+def predicted_labels(facts: Mapping[str, Fact], written: Mapping[str, str], *, described: bool) -> NodeLabels:
     """Return the labels of nodes with these facts.
 
     `written` are labels that the plan has, which win over the table. Of `described` nodes, which need not be GKE's,

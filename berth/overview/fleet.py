@@ -43,7 +43,12 @@ def _plan_blocks(plan: FleetPlan) -> Iterator[Block]:
     yield Heading(f"{plan.stack} · {cluster_summary(plan)}, {', '.join(counts)}")
     yield _capacity_table(plan)
     yield pool_table(plan)
-    yield _compute_class_table(plan)
+    rows = [
+        [each.name, str(number), provisioning_model(priority), priority_machine(priority)]
+        for each in plan.compute_classes
+        for number, priority in enumerate(each.priorities, 1)
+    ]
+    yield Table("Compute classes", ("class", "", "from", "machine"), rows, numbers=(1,), once=(0,))
     yield later_table(plan)
     yield from _quota_note(plan)
     yield worker_table(plan)
@@ -105,15 +110,6 @@ def pool_table(plan: FleetPlan) -> Table:
 def _name_with_former(entry: PoolPlan | TeamPlan) -> str:
     """Return the name, with the former one that its objects in the cluster still have."""
     return f"{entry.name} (formerly {entry.formerly})" if entry.formerly else entry.name
-
-
-def _compute_class_table(plan: FleetPlan) -> Table:
-    rows = [
-        [each.name, str(number), provisioning_model(priority), priority_machine(priority)]
-        for each in plan.compute_classes
-        for number, priority in enumerate(each.priorities, 1)
-    ]
-    return Table("Compute classes", ("class", "", "from", "machine"), rows, numbers=(1,), once=(0,))
 
 
 def priority_machine(priority: ClassPriorityPlan) -> str:

@@ -26,14 +26,10 @@ def arrange(demands: Sequence[Demand], rules: frozenset[PodRule] = ALL_RULES) ->
     pods = sum(each.pod_set.count for each in demands)
     classes = list(dict.fromkeys(node for each in demands for node in each.classes))
     bins = sum(min(each.count, pods + 1) for each in classes)
-    is_plain = len(demands) == 1 and not _has_rules(demands[0].pod_set, rules)
+    is_plain = len(demands) == 1 and rules.isdisjoint(rules_of(demands[0].pod_set))
     if is_plain or pods * max(bins, pods) > _MOST_STEPS:
         return [min(each.pod_set.count, most_pods(each, rules)) for each in demands]
     return _Arranger(demands, classes, rules, pods).place_all()
-
-
-def _has_rules(pod_set: PodSet, rules: frozenset[PodRule]) -> bool:
-    return any(each in rules for each in rules_of(pod_set))
 
 
 _Test = Callable[["Bin"], bool]

@@ -65,23 +65,19 @@ def cluster_machines(plan: FleetPlan) -> Iterator[Machines]:
         if future.machine_type is not None:
             yield replace(_reserved_machines(future, future.count), doubt=_FUTURE_DOUBT)
     if plan.system_pool is not None:
-        yield _system_machines(plan.system_pool)
+        machine_type = plan.system_pool.machine_type
+        machines = Machines(
+            source="cluster.systemPool",
+            pool="cluster.systemPool",
+            capacity=ON_DEMAND,
+            machine_type=machine_type,
+            nodes=node_bounds(plan.system_pool),
+            vcpus=_vcpus(machine_type),
+        )
+        yield _with_node_pool(machines, plan.system_pool)
 
 
 # --- pools ------------------------------------------------------------------------------------------------------------
-
-
-def _system_machines(node_pool: NodePoolPlan) -> Machines:
-    machine_type = node_pool.machine_type
-    machines = Machines(
-        source="cluster.systemPool",
-        pool="cluster.systemPool",
-        capacity=ON_DEMAND,
-        machine_type=machine_type,
-        nodes=node_bounds(node_pool),
-        vcpus=_vcpus(machine_type),
-    )
-    return _with_node_pool(machines, node_pool)
 
 
 def _pool_machines(plan: FleetPlan, pool: PoolPlan) -> Iterator[Machines]:

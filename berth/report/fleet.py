@@ -31,9 +31,11 @@ _TEAMS_IN_ONE_TABLE = 12
 def fleet_body(plan: FleetPlan) -> ReportBody:
     """Return bars, the quota tree, the preemption matrix, and pools."""
     tree_boxes = quota_tree_boxes(plan)
+    capacities = join_words(sorted({pool.capacity for pool in plan.pools}))
+    pools = KeyFigure(str(len(plan.pools)), "pool" if len(plan.pools) == 1 else "pools", capacities)
     return ReportBody(
         subtitle=cluster_summary(plan),
-        figures=[*accelerator_figures(plan), queueing_figure(plan, "cluster queue"), _pool_figure(plan)],
+        figures=[*accelerator_figures(plan), queueing_figure(plan, "cluster queue"), pools],
         charts=flavor_charts(plan, plan.workers),
         teams=team_tables(plan),
         picture=tree_picture(tree_boxes, plan.stack),
@@ -71,11 +73,6 @@ def queueing_figure(plan: QueueingPlan, noun: str) -> KeyFigure:
     """Return the number of teams and their queues, which are called `noun`."""
     queues = pluralize(len(plan.cluster_queues), noun)
     return KeyFigure(str(len(plan.teams)), "team" if len(plan.teams) == 1 else "teams", f"in {queues}")
-
-
-def _pool_figure(plan: FleetPlan) -> KeyFigure:
-    models = join_words(sorted({pool.capacity for pool in plan.pools}))
-    return KeyFigure(str(len(plan.pools)), "pool" if len(plan.pools) == 1 else "pools", models)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def _is_left_out(job: JobManifest, fleet: SimulatedFleet) -> bool:
             f"{job.unread} are not known, so {job.kind} '{job.name}' is not simulated; "
             "write the job's pods and requests in a scenario file"
         )
-        job.source.problems.warning("unknown-kind", job.source.path, message)
+        job.source.problems.unknown("kind-unknown", job.source.path, message)
         return True
     return False
 

@@ -212,9 +212,19 @@ Region = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+", "a region such as us-centra
 Zone = Annotated[str, Text(r"[a-z]+-[a-z]+[0-9]+-([a-z]|ai[0-9]+[a-z])", "a zone such as us-central1-a")]
 Zones = Annotated[Sequence[Zone], AfterValidator(unique_items)]
 GkeVersion = Annotated[
-    str, Text(r"[0-9]+\.[0-9]+(\.[0-9]+(-gke\.[0-9]+)?)?", 'a GKE version such as "1.34" or "1.34.1-gke.1829001"')
+    str,
+    Text(
+        r"[1-9][0-9]*\.(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)(-gke\.[0-9]+)?)?",
+        'a GKE version such as "1.34" or "1.34.1-gke.1829001"',
+    ),
 ]
-SemVer = Annotated[str, Text(r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?", 'a release such as "0.19.2" (without a v)')]
+SemVer = Annotated[
+    str,
+    Text(
+        r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?",
+        'a release such as "0.19.2" (without a v)',
+    ),
+]
 ConfidentialType = Literal["SEV", "SEV_SNP", "TDX"]
 """Technology that encrypts the memory of confidential nodes."""
 

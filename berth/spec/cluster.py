@@ -141,7 +141,7 @@ class AutoProvisioningSpec(Model):
     zones: Zones = ()
     """Zones of auto-provisioned nodes."""
     disk_type: NonEmptyText = "pd-balanced"
-    """Type of the boot disk of these nodes. On machines whose series does not take it, GKE uses the series' own."""
+    """Type of the boot disk of these nodes. No source says which one GKE gives machines that do not take it."""
     disk_size_gb: int | None = Field(default=None, ge=10, le=65536)
     """Size of the boot disk of these nodes in GB."""
     auto_repair: bool | None = None

@@ -37,10 +37,6 @@ def condition_names() -> frozenset[str]:
 # --- what the stack configures ----------------------------------------------------------------------------------------
 
 
-def _moot(reason: str, evidence: Evidence) -> Judgement:
-    return is_not(reason) if evidence.plan.kueue is not None else is_open(EXISTING)
-
-
 def _own_build(_: bool, evidence: Evidence) -> Judgement:
     chart = next((each.chart for each in evidence.plan.charts if each.name == "kueue"), None)
     if chart is None:
@@ -163,7 +159,7 @@ def _has_cgroup_v1(pool: NodePoolPlan) -> bool:
 
 
 _CHECKS: Final[Mapping[str, Check]] = {
-    "moot": _moot,
+    "moot": lambda reason, evidence: is_not(reason) if evidence.plan.kueue is not None else is_open(EXISTING),
     "own_build": _own_build,
     "namespaces": _namespaces,
     "gate_off": _gate_off,

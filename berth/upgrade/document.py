@@ -10,7 +10,7 @@ from berth.document import Block, Heading, Line, Lines, Note, ProblemList
 from berth.text import pluralize
 from berth.upgrade.findings import GateTurn, Upgrade, UpgradeAction
 from berth.upgrade.judgement import Applicability
-from berth.upgrade.steps import Step, steps_of
+from berth.upgrade.steps import steps_of
 from berth.versions.fields import ABSENT, CrdChange
 from berth.versions.standing import Standing, describe_standing, standing
 
@@ -48,7 +48,12 @@ _COUNTED = {Applicability.APPLIES: "apply", Applicability.UNKNOWN: "may apply", 
 def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     """Yield the headline, what breaks, what applies or may apply, jobs, what turns, holes, steps, and the rest."""
     yield Heading(f"{upgrade.stack}: {upgrade_headline(upgrade)}")
-    yield Note([each for move in upgrade.moves if (each := _standing(move.key, move.after))])
+    unproven = [
+        (each.key, each.after)
+        for each in upgrade.moves
+        if each.key != "gke" and standing(each.key, each.after) != Standing.RAN
+    ]
+    yield Note([describe_standing(*each) for each in unproven])
     yield Lines("Unknown", list(upgrade.unlisted), whole=True)
     yield Lines("Breaks what runs", [_line(each) for each in upgrade.breaking], whole=True)
     yield ProblemList("Faults of the stack with the new versions", upgrade.faults, everything=True)
@@ -63,7 +68,9 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     yield Lines("Known holes", _hole_lines(upgrade))
     yield ProblemList("New warnings", upgrade.warnings, everything=True)
     steps = steps_of(upgrade)
-    yield Lines("Steps", [_step_line(number, step) for number, step in enumerate(steps, 1)], whole=True)
+    yield Lines(
+        "Steps", [(f"{number}. {step.says}", *step.commands) for number, step in enumerate(steps, 1)], whole=True
+    )
     yield Lines("Does not apply", [_line(each) for each in upgrade.of(Applicability.NOT)], folded=False)
     if upgrade.source:
         others = f"; {pluralize(upgrade.others, 'object')} of other namespaces left out" if upgrade.others else ""
@@ -84,12 +91,6 @@ def changed_versions(upgrade: Upgrade) -> Iterator[Block]:
         line for each, line in zip(upgrade.holes, _hole_lines(upgrade), strict=True) if each.usable != Applicability.NOT
     ]
     yield Lines("Versions: known holes", usable)
-
-
-def _standing(key: str, version: str) -> str:
-    if key == "gke" or standing(key, version) == Standing.RAN:
-        return ""
-    return describe_standing(key, version)
 
 
 def _line(finding: UpgradeAction) -> Line:
@@ -163,10 +164,6 @@ _USABLE = {
     Applicability.UNKNOWN: "may be able to use it",
     Applicability.NOT: "cannot use it",
 }
-
-
-def _step_line(number: int, step: Step) -> Line:
-    return f"{number}. {step.says}", *step.commands
 
 
 def upgrade_as_json(upgrade: Upgrade) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Key, Move, moves_between
 from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
 from berth.versions.fields import CrdChange, field_changes
-from berth.versions.gates import Gates, kueue_gates
+from berth.versions.gates import kueue_gates
 from berth.versions.numbers import Version, minor_of, parse_release
 
 
@@ -218,13 +218,9 @@ def _turns(move: Move, plan: FleetPlan) -> Iterator[GateTurn]:
         return
     written: Mapping[str, Any] = plan.kueue.feature_gates if plan.kueue else {}
     for gate in sorted({*before.states, *after.states} - set(written)):
-        old, new = (_default(each, gate) for each in (before, after))
+        old, new = before.default(gate), after.default(gate)
         if old != new and (old, new) not in ((None, False), (False, None)):
             yield GateTurn(gate, old, new)
-
-
-def _default(gates: Gates, gate: str) -> bool | None:
-    return gates.default(gate)
 
 
 def _fields(move: Move) -> tuple[CrdChange, ...]:

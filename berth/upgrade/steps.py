@@ -85,7 +85,10 @@ def _better_release(upgrade: Upgrade, move: Move) -> Iterator[Step]:
 def _of_move(move: Move) -> Iterator[Step]:
     match move.key:
         case "gke":
-            minors = [f"{move.numbers[0][0]}.{minor}" for minor in _range(move.numbers[0][1], move.numbers[1][1])]
+            (major, before), (_, after) = (numbers[:2] for numbers in move.numbers)
+            # The minors after `before` up to `after`, or down to it.
+            between = range(before + 1, after + 1) if after >= before else range(before - 1, after - 1, -1)
+            minors = [f"{major}.{minor}" for minor in between]
             if len(minors) > 1:
                 yield Step(
                     f"Upgrade the control plane one minor at a time ({', then '.join(minors)}), each in an update of "
@@ -100,11 +103,6 @@ def _of_move(move: Move) -> Iterator[Step]:
             )
         case "jobset":
             pass  # a finding of its own has the CRDs
-
-
-def _range(before: int, after: int) -> range:
-    """Return the minors after `before` up to `after`, or down to it."""
-    return range(before + 1, after + 1) if after >= before else range(before - 1, after - 1, -1)
 
 
 def _written(move: Move) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 Version = tuple[int, ...]
 """The numbers of a release: major, minor and patch."""
 
-_RELEASE = re.compile(r"(\d+)\.(\d+)\.(\d+)(-[0-9A-Za-z.-]+)?")
+_RELEASE = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
 
 
 class InvalidReleaseError(ValueError):

@@ -25,7 +25,7 @@ class NodePoolArgs(ComponentArguments):
     machine_type: str
     """Machine type, such as `ct5lp-hightpu-4t` (docs/hardware.md)."""
     accelerator: Mapping[str, Any] | None = None
-    """GPUs attached to each N1 machine of the pool."""
+    """GPUs attached to each N1 machine of the pool, or those of a machine that Berth's table does not have."""
     accept_topology: bool | None = None
     """Accept a topology that is not in Berth's table but divides into whole hosts. Default: `false`."""
     accept_zone: bool | None = None
@@ -47,7 +47,7 @@ class NodePoolArgs(ComponentArguments):
     confidential_nodes: Literal["SEV", "SEV_SNP", "TDX"] | None = None
     """Technology that encrypts the memory of the nodes. By default the cluster's."""
     cpu: int | None = None
-    """Number of vCPUs of a machine without accelerators. By default the table's, if Berth's table has the machine."""
+    """Number of vCPUs of a machine that Berth's tables do not have. By default the table's."""
     disk_size_gb: int | None = None
     """Size of the boot disk in GB. Default: `100`."""
     disk_type: str | None = None
@@ -72,8 +72,7 @@ class NodePoolArgs(ComponentArguments):
     """Maximum number of pods of a node; a node uses a block of the pod range for twice as many. By default GKE's
     110."""
     memory: str | None = None
-    """Memory of a machine without accelerators, such as `720Gi`. By default the table's, if Berth's table has the
-    machine."""
+    """Memory of a machine that Berth's tables do not have, such as `720Gi`. By default the table's."""
     name: str | None = None
     """Name of the pool. By default the component's name."""
     networking: Literal["gpudirect", "dranet"] | None = None

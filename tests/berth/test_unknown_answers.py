@@ -1,4 +1,7 @@
-"""What no table knows is said by every verb as unknown: neither a refusal nor a pass."""
+"""What no table knows is said by every verb as unknown: neither a refusal nor a pass.
+
+What the guard does not know is in tests/berth/diff/answers/test_guard_answers.py.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,22 @@ from tests.stack_files import ROOT
 
 L4 = {"machineType": "g2-standard-24", "nodes": {"max": 4}}
 SLICES = {"machineType": "ct5lp-hightpu-4t", "slices": {"max": 1}, "zone": "us-central1-a"}
+V5E = {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 3}
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a, namespace: vision, labels: {kueue.x-k8s.io/queue-name: urgent}}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - {name: m, image: python:3.12, resources: {limits: {cpu: 1, memory: 1Gi, nvidia.com/gpu: 1}}}
+"""
+B300 = {"machineType": "a5-highgpu-8g", "accelerator": {"type": "nvidia-b300", "count": 8}}
+NEW_REGION = {"region": "mars-north1", "acceptRegion": True}
+_CLAIM = "{volumeClaimTemplate: {spec: {storageClassName: nope}}}"
 SIZE = {"cpu": 192, "memory": "768Gi"}
 ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a series": ("cpu-machines", "machine-unknown", {"pools.l4": {**L4, "machineType": "h5x-standard-192", **SIZE}}),
@@ -44,9 +63,116 @@ ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"pools.odd": {**SLICES, "topology": "2x6", "acceptTopology": True}},
     ),
     "a minor version of GKE": ("gke-releases", "version-unknown", {"cluster.version": "1.45"}),
-    "a release of Kueue": ("kueue-releases", "version-unknown", {"kueue": {"version": "9.9.9"}}),
+    "a release of Kueue": ("component-releases", "version-unknown", {"kueue": {"version": "9.9.9"}}),
+    "a release of JobSet": ("component-releases", "version-unknown", {"jobset": {"version": "0.14.0"}}),
+    "a feature gate": (
+        *("kueue-gates", "gate-unknown"),
+        {"kueue": {"version": "0.20.0", "featureGates": {"Nonsense": True}}},
+    ),
+    "a machine with GPUs": (
+        *("accelerators", "machine-unknown"),
+        {
+            "pools.b300": {
+                **L4,
+                "machineType": "a5-highgpu-8g",
+                "accelerator": {"type": "nvidia-b300", "count": 8},
+                **SIZE,
+            }
+        },
+    ),
+    "a reserved machine with GPUs": (
+        *("accelerators", "machine-unknown"),
+        {
+            "reservations.r": {
+                **B300,
+                "zone": "us-central1-a",
+                "count": 1,
+            }
+        },
+    ),
+    "an accelerator of auto-provisioning": (
+        *("accelerators", "accelerator-unknown"),
+        {
+            "cluster.nodeAutoProvisioning": {
+                "cpu": {"max": 2000},
+                "memory": {"max": 20000},
+                "accelerators": {"nvidia-b300": 8},
+            }
+        },
+    ),
+    "a role": (
+        *("google-roles", "role-unknown"),
+        {"teams.vision.identity": {"impersonate": "vision", "roles": ["roles/nonsense.viewer"]}},
+    ),
+    "a region": (
+        *("zones", "region-unknown"),
+        {
+            **NEW_REGION,
+            "protect": False,
+            "pools.v5e": {**V5E, "zone": "mars-north1-a", "acceptZone": True},
+            "pools.l4": {**L4, "nodes": 4, "zone": "mars-north1-a", "acceptZone": True},
+        },
+    ),
 }
-"""What a table is asked → the table, the code of the answer, and the edit of a sound fleet."""
+"""What a table is asked by a stack file → the table, the code of the answer, and the edit of a sound fleet."""
+
+JOBS: dict[str, tuple[str, str, str, str]] = {
+    "a kind of job": (
+        "job-kinds",
+        "kind-unknown",
+        "apiVersion: batch/v1\nkind: Job",
+        "apiVersion: flux.io/v1\nkind: FluxJob",
+    ),
+    "a project of images": (
+        "surroundings",
+        "image-unknown",
+        "python:3.12",
+        "europe-docker.pkg.dev/other-project/a/b:1",
+    ),
+    "a storage class": (
+        *("surroundings", "driver-unknown", "restartPolicy: Never"),
+        f"restartPolicy: Never\n      volumes: [{{name: v, ephemeral: {_CLAIM}}}]",
+    ),
+}
+"""What a table is asked by a job → the table, the code of the answer, and the edit of a sound job."""
+
+COMMANDS: dict[str, tuple[str, dict[str, Any], tuple[str, ...], str]] = {
+    "the quota of a GPU": (
+        *("quotas", ASKED["a machine with GPUs"][2], ("quota", "new")),
+        "the quota of nvidia-b300 is unknown: it is not in Berth's table of quotas of",
+    ),
+    "the quota of a series": (
+        *("quotas", ASKED["a series"][2], ("quota", "new")),
+        "the quota of h5x machines is unknown: it is not in Berth's table of quotas of",
+    ),
+    "what a release of Kueue asks": (
+        *("kueue-changelogs", {}, ("upgrade", "new", "--kueue", "0.19.2..0.25.0")),
+        "no table has Kueue 0.25.0: what it changes and asks for is unknown",
+    ),
+    "holes of a release of Kueue": (
+        *("kueue-holes", {}, ("upgrade", "new", "--kueue", "0.19.2..0.25.0")),
+        "defaults and known holes are not checked",
+    ),
+    "what a minor of GKE changes": (
+        *("gke-changes", {}, ("upgrade", "new", "--gke", "1.36..1.45")),
+        "no table has GKE 1.45: what it changes and asks for is unknown",
+    ),
+    "fields of a release of JobSet": (
+        *("crds", {}, ("upgrade", "new", "--jobset", "0.12.0..0.13.0")),
+        "the table of CRDs lacks JobSet 0.12.0 or 0.13.0: which fields change is unknown",
+    ),
+}
+"""What a table is asked by a command of its own → the table, the edit of the fleet, the command, and its words."""
+
+NEVER_ASKED = {
+    "node-labels": "GKE's list of its labels is whole; keys of other domains are unknown (tests/berth/placement)",
+    "gke-versions": "every feature that code asks for has a row (tests/berth/rules/gke/test_versions.py)",
+    "metrics": "dashboards and alerts are Berth's own, and name no metric without a row (tests/berth/monitoring)",
+    "cluster-contents": "what it does not have of an existing cluster is unknown (tests/berth/lint/around)",
+    "object-defaults": "berth verify asks it, and reports a field without a row as a difference (tests/berth/verify)",
+    "reserved-keys": "admission policies are rendered from it; nothing is looked up in it",
+}
+"""Tables that no value of a person is looked up in, and why."""
 
 
 @pytest.fixture
@@ -78,10 +204,11 @@ def said(words: list[str]) -> str:
 def test_every_verb_says_that_a_value_is_unknown(asked: str, stacks: Path) -> None:
     """check, plan, preview, diff and lint exit 0, and name the table with its day."""
     key, code, edit = ASKED[asked]
+    write(stacks, "old", fleet_with({name: value for name, value in edit.items() if name == "protect"}))
     write(stacks, "new", fleet_with(edit))
     problems = [p for p in evaluate_stack("new", stacks).problems if p.is_unknown and p.code == code]
     assert problems, [p.line() for p in evaluate_stack("new", stacks).problems]
-    table = next((t for name, t in fact_tables().items() if name == key), None)
+    table = fact_tables()[key]
     job = CliRunner().invoke(app, ["workload", "new", "vision", "train"])
     assert job.exit_code == 0, job.output
     (stacks / "job.yaml").write_text(job.stdout, encoding="utf-8")
@@ -90,7 +217,7 @@ def test_every_verb_says_that_a_value_is_unknown(asked: str, stacks: Path) -> No
         output = said(words)
         assert "is unknown: it is not in Berth's table" in output, words
         assert f"[{code}]" in output, words
-        assert table is None or table.dated_name in output, words
+        assert table.dated_name in output, words
         assert " not checked" in output, words
 
 
@@ -99,3 +226,31 @@ def test_a_diff_has_the_unknown_in_its_headline(stacks: Path) -> None:
     first = CliRunner().invoke(app, ["diff", "old", "new"]).stdout.splitlines()[0]
     assert first.endswith("3 values are unknown to Berth")
     assert "unknown" not in CliRunner().invoke(app, ["diff", "old", "old"]).stdout
+
+
+@pytest.mark.parametrize("asked", JOBS)
+def test_lint_and_admit_say_that_what_a_job_asks_for_is_unknown(asked: str, stacks: Path) -> None:
+    """Both exit 0, name the table with its day, and leave the verdict open."""
+    key, code, old, new = JOBS[asked]
+    assert JOB.count(old) == 1
+    (stacks / "job.yaml").write_text(JOB.replace(old, new), encoding="utf-8")
+    for verb in ("lint", "admit"):
+        output = said([verb, "old", "job.yaml"])
+        assert f"[{code}]" in output
+        assert f"it is not in {fact_tables()[key].dated_name}" in output
+    result = CliRunner().invoke(app, ["lint", "old", "job.yaml", "--json"])
+    assert '"verdict": "unknown"' in result.stdout
+
+
+@pytest.mark.parametrize("asked", COMMANDS)
+def test_a_command_says_what_its_table_does_not_have(asked: str, stacks: Path) -> None:
+    _, edit, words, says = COMMANDS[asked]
+    write(stacks, "new", fleet_with(edit))
+    assert says in said([*words])
+
+
+def test_every_table_is_asked_what_it_cannot_know() -> None:
+    """A new table needs a question here, or the reason why nothing is looked up in it."""
+    asked = {row[0] for row in (*ASKED.values(), *JOBS.values(), *COMMANDS.values())}
+    assert asked | NEVER_ASKED.keys() == fact_tables().keys()
+    assert not asked & NEVER_ASKED.keys()

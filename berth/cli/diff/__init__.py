@@ -81,7 +81,8 @@ def diff_command(
     """Show what a change does, and to which teams.
 
     Shows who gains and loses quota, which machines are replaced or deleted and why, and which objects change. Exits 3
-    if the change would delete or replace something protected, without `allowDeletion` or `allowReplacement` for it.
+    if the change would delete or replace something protected, without `allowDeletion` or `allowReplacement` for it, or
+    if a changed version breaks what runs.
     """
     if (new is None) == (revision is None):
         raise typer.BadParameter("write OLD NEW, or STACK --since REV")
@@ -143,7 +144,8 @@ def _print_changes(
             from berth.document.markdown import render_markdown
 
             typer.echo(render_markdown(document), nl=False)
-    raise typer.Exit(EXIT_BLOCKED if changes.blocked else EXIT_OK)
+    breaks = changes.upgrade is not None and changes.upgrade.breaks
+    raise typer.Exit(EXIT_BLOCKED if changes.blocked or breaks else EXIT_OK)
 
 
 def _affected_flavors(

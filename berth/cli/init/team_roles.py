@@ -11,7 +11,6 @@ from berth.cli.init.first_teams import TeamShare, cohort_lines, flavor_share
 from berth.diagnostics import FieldPath
 from berth.evaluate import Evaluation
 from berth.loader.team_defaults import KEY
-from berth.plan.fleet import FleetPlan
 from berth.rotate.yaml_editor import YamlEditor
 
 COHORT = "all"
@@ -109,9 +108,5 @@ def _guaranteed(evaluation: Evaluation, path: FieldPath, flavor: str) -> int:
         for entry in queue.flavors
         if entry.flavor == flavor
         for quota in entry.quotas
-        if quota.resource == _resource(evaluation.fleet_plan, flavor)
+        if quota.resource == next(each.resource for each in evaluation.fleet_plan.flavors if each.name == flavor)
     )
-
-
-def _resource(plan: FleetPlan, flavor: str) -> str:
-    return next(each.resource for each in plan.flavors if each.name == flavor)

@@ -39,7 +39,8 @@ def simulated_nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
 
 def _node(pool: str, group: NodeGroup, number: int) -> dict[str, object]:
     name = f"{pool}-{number + 1}"
-    stand_ins = _stand_in_labels(pool, group)
+    # All nodes of a pool are in one place.
+    stand_ins = {key: pool for key in group.unknown_labels if key.startswith(_TOPOLOGY)}
     labels = {
         **group.labels,
         NODE_POOL: _node_pool(pool, group, number),
@@ -65,11 +66,6 @@ def _node(pool: str, group: NodeGroup, number: int) -> dict[str, object]:
         "spec": {"taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in group.taints]},
         "status": {"allocatable": resources, "capacity": dict(resources), "phase": "Running"},
     }
-
-
-def _stand_in_labels(pool: str, group: NodeGroup) -> dict[str, str]:
-    """Return stand-ins for the place of a node: all nodes of a pool are in one place."""
-    return {key: pool for key in group.unknown_labels if key.startswith(_TOPOLOGY)}
 
 
 def _node_pool(pool: str, group: NodeGroup, number: int) -> str:

@@ -138,10 +138,6 @@ def _is_reordered(difference: Difference) -> bool:
     return len(sides) == 2 and sorted(map(repr, sides[0])) == sorted(map(repr, sides[1]))
 
 
-def _is_empty_entry(difference: Difference) -> bool:
-    return difference.before is None and (number(difference.after) == 0 or difference.path.endswith(".name"))
-
-
 def _differs_in_version(difference: Difference) -> bool:
     before, after = difference.before, difference.after
     if not (isinstance(before, str) and isinstance(after, str)):
@@ -158,7 +154,9 @@ _WHEN: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "added": lambda each: _is_update(each) and (each.before is None or _gains_only(each)),
     "more entries": lambda each: _is_update(each) and bool(each.before) and _gains_only(each),
     "order": lambda each: _is_update(each) and _is_reordered(each),
-    "empty": lambda each: _is_update(each) and _is_empty_entry(each),
+    "empty": lambda each: (
+        _is_update(each) and each.before is None and (number(each.after) == 0 or each.path.endswith(".name"))
+    ),
     "versions": lambda each: _is_update(each) and _differs_in_version(each),
     "created": lambda each: not each.path and each.what == ChangeKind.CREATED,
     "updated": lambda each: not each.path and each.what == ChangeKind.UPDATED,

@@ -80,7 +80,7 @@ class Told:
         self._guarded_inputs = {
             (each.kind, field.input)
             for each in changes.losses
-            if each.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE)
+            if each.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE, GuardedAction.REDIRECT)
             for field in each.because
         }
         self._new_secrets = {
@@ -98,7 +98,9 @@ class Told:
             "ClusterQueue": self._has_queue,
             "LocalQueue": self._has_local_queue,
             "ResourceQuota": self._has_limits,
-            "Cohort": self._has_cohort,
+            "Cohort": lambda each, _: (
+                each.path.startswith("spec.resourceGroups") and bool(changes.entitlements.cohorts)
+            ),
             "ResourceFlavor": self._has_flavor,
             "PriorityClass": self._has_priority,
             "WorkloadPriorityClass": self._has_priority,
@@ -111,9 +113,14 @@ class Told:
             "MutatingWebhookConfigurationPatch": lambda _, __: SERVING in self._named_rights,
             "ValidatingWebhookConfigurationPatch": lambda _, __: SERVING in self._named_rights,
             "ValidatingAdmissionPolicyBinding": self._has_binding,
-            "Secret": self._has_secret,
+            # The token of a manager is rotated, or goes with its worker.
+            "Secret": lambda each, _: bool(self._workers) or (not each.path and each.worker in self._new_secrets),
             "ValidatingAdmissionPolicy": self._has_policy,
-            **dict.fromkeys(("DaemonSet", "Deployment", "StatefulSet", "Job", "CronJob"), self._has_program),
+            **dict.fromkeys(
+                # A right says what pods of the fleet's own run.
+                ("DaemonSet", "Deployment", "StatefulSet", "Job", "CronJob"),
+                lambda each, _: f"{each.of} {each.key} of {each.namespace}" in self._owners,
+            ),
         }
 
     def has(self, difference: Difference) -> bool:
@@ -129,7 +136,8 @@ class Told:
         teams = self._teams_of(difference)
         if teams and teams <= self._changed_teams:
             return True
-        return self._judges.get(difference.of, self._has_other)(difference, teams)
+        judge = self._judges.get(difference.of)
+        return self._is_in_deleted_namespace(difference) if judge is None else judge(difference, teams)
 
     def _is_unprotected(self, difference: Difference) -> bool:
         """Return whether protection ends as part of something that a phrase has: for all, or of a queue that stops."""
@@ -219,9 +227,6 @@ class Told:
         is_request = difference.path.startswith("spec.hard.requests.") or difference.path == "spec.hard.pods"
         return self._is_in_deleted_namespace(difference) or (is_request and bool(teams & named))
 
-    def _has_cohort(self, difference: Difference, teams: set[str]) -> bool:
-        return difference.path.startswith("spec.resourceGroups") and bool(self._changes.entitlements.cohorts)
-
     def _has_flavor(self, difference: Difference, teams: set[str]) -> bool:
         """Return whether a flavor follows from its pools: they come, go, or are created again, and a phrase says so."""
         pools = self._subjects.pools.get(difference.key, ())
@@ -262,28 +267,16 @@ class Told:
             return any(each.lent.delta for each in self._changes.entitlements.quota_tree)
         return bool(self._quotas)
 
-    def _has_secret(self, difference: Difference, teams: set[str]) -> bool:
-        """Return whether the token of a manager is rotated, or goes with its worker."""
-        is_rotated = difference.worker in self._new_secrets
-        return bool(self._workers) or (not difference.path and is_rotated)
-
     def _has_binding(self, difference: Difference, teams: set[str]) -> bool:
         """Return whether a binding comes or goes with its policy, which has the same name."""
         policy = "ValidatingAdmissionPolicy", difference.worker, "", difference.key
         return not difference.path and self._whole.get(policy) == difference.what
-
-    def _has_program(self, difference: Difference, teams: set[str]) -> bool:
-        """Return whether a right says what pods of the fleet's own run."""
-        return f"{difference.of} {difference.key} of {difference.namespace}" in self._owners
 
     def _has_policy(self, difference: Difference, teams: set[str]) -> bool:
         is_ended = difference.path.startswith(
             ("spec.matchConstraints", "spec.matchResources", "spec.validationActions")
         )
         return (is_ended or not difference.path) and f"policy {difference.key}" in self._owners
-
-    def _has_other(self, difference: Difference, teams: set[str]) -> bool:
-        return self._is_in_deleted_namespace(difference)
 
     def _is_in_deleted_namespace(self, difference: Difference) -> bool:
         """Return whether an object goes with its namespace, or comes with it."""

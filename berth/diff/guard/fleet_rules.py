@@ -15,7 +15,6 @@ from berth.diff.guard.preview_steps import PreviewStep
 from berth.diff.guard.updates import guarded_updates, updated_resources, worker_allowances
 from berth.google.fleet import google_resources
 from berth.manifests.fleet import all_manifests
-from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan
 
 
@@ -30,7 +29,7 @@ def fleet_rules(plan: FleetPlan) -> PreviewRules:
         1 + len(registrations) + sum(1 for _ in all_manifests(plan)),
         partial(lost_resource, plan=plan),
         partial(_losses, plan),
-        partial(_allowances, plan),
+        lambda worker: (plan if worker is None else plan_of_worker(plan, worker)).allowances,
         frozenset(worker.name for worker in plan.workers),
         partial(all_manifests, plan),
         lambda: registrations,
@@ -45,7 +44,3 @@ def _losses(plan: FleetPlan, steps: Sequence[PreviewStep]) -> Iterator[GuardedCh
     resources = {flavor.name: flavor.resource for flavor in plan.flavors}
     drained = {queue.name for queue in plan.cluster_queues if queue.stop_policy == "HoldAndDrain"}
     yield from guarantees_lost_in_preview(steps, resources, plan.allowances, drained)
-
-
-def _allowances(plan: FleetPlan, worker: str | None) -> AllowancesPlan:
-    return plan.allowances if worker is None else plan_of_worker(plan, worker).allowances

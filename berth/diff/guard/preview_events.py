@@ -49,7 +49,11 @@ def preview_of_events(events: Sequence[Record], doubts: list[str]) -> EnginePrev
     doubts += unknown_severities(diagnostics)
     errors, printed = (messages(diagnostics, severity) for severity in ("error", "info#err"))
     errors += [str(each.get("error", "")) for each in _payloads(events, "errorEvent")]
-    errors += [f"{each.get('policyName')}: {each.get('message')}" for each in _refusing_policies(events)]
+    errors += [
+        f"{each.get('policyName')}: {each.get('message')}"
+        for each in _payloads(events, "policyEvent")
+        if each.get("enforcementLevel") == "mandatory"
+    ]
     if summary.get("result") == "failed" and not errors:
         errors += printed or ["it failed"]
     elif summary.get("result") not in (None, "succeeded", "failed"):
@@ -70,11 +74,6 @@ def _payloads(events: Sequence[Record], name: str) -> list[Record]:
     if not all(isinstance(each, dict) for each in payloads):
         raise PreviewFormatError(f"a {name} is not an object")
     return cast("list[Record]", payloads)
-
-
-def _refusing_policies(events: Sequence[Record]) -> list[Record]:
-    """Return the violations of policies that refuse the update."""
-    return [each for each in _payloads(events, "policyEvent") if each.get("enforcementLevel") == "mandatory"]
 
 
 def _doubts_of_order(events: Sequence[Record]) -> Iterator[str]:

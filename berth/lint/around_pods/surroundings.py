@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from berth.catalog import fact_tables
 from berth.diagnostics import did_you_mean, join_quoted
 from berth.jobs.pod_set import ObjectReference, PodVolume
 from berth.jobs.values import SourceValue, get_nested
@@ -139,8 +140,11 @@ def _check_volumes(pods: JobPods, team: TeamPlan) -> _Findings:
             if driver is not None:
                 yield from _check_driver(pods, source, driver, f", which StorageClass '{volume.target}' needs,")
             else:
-                message = f"not checked: whether the cluster has StorageClass '{volume.target}', which is not GKE's"
-                yield "driver-unknown", source, message
+                value = f"StorageClass '{volume.target}'"
+                yield (
+                    *("driver-unknown", source),
+                    fact_tables()["surroundings"].unknown(value, "whether the cluster has it is"),
+                )
 
 
 def _check_driver(pods: JobPods, source: SourceValue, driver: str, of_class: str = "") -> _Findings:
@@ -153,7 +157,7 @@ def _check_driver(pods: JobPods, source: SourceValue, driver: str, of_class: str
         yield (
             "driver-unknown",
             source,
-            f"not checked: whether the cluster has the storage driver '{driver}', which is not GKE's",
+            fact_tables()["surroundings"].unknown(f"storage driver '{driver}'", "whether the cluster has it is"),
         )
     elif nodes.open_reason is not None:
         yield "driver-unknown", source, f"not checked: whether the cluster has '{driver}': {nodes.open_reason}"
@@ -269,7 +273,9 @@ def _check_images(pods: JobPods, team: TeamPlan) -> _Findings:
         project = match.group(1).replace("/", ":") if match else plan.project
         if project == plan.project or pulls or project in _table()["public_projects"]:
             continue
-        message = f"not checked: whether the nodes may pull from project '{project}'"
+        message = fact_tables()["surroundings"].unknown(
+            f"project '{project}'", "whether the nodes may pull its images is"
+        )
         remedy = f"grant their service account roles/artifactregistry.reader there, or use an image of '{plan.project}'"
         yield "image-unknown", source, f"{message}; {remedy}"
 

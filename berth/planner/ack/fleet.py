@@ -126,7 +126,9 @@ def _plan(context: PlanningContext, spec: AckFleetSpec, planned_members: members
         team_plans = without_limits(team_plans, planned_flavors)
     _check_leaf_namespaces(context, queue_plans)
     _check_tree_names(context, queue_plans, cohort_plans)
-    _check_serving(context)
+    for path in serving_paths(context):
+        message = "'true' is not possible on ACK, which queues only jobs; remove serving"
+        context.problems.fault("not-expressible", path, message)
     _note_missing_isolation(context, spec, team_plans)
     return AckFleetPlan(
         stack=context.stack,
@@ -239,13 +241,6 @@ def _check_tree_names(
                 "in ACK's quota tree, where every name must be unique; write another name"
             )
             context.problems.fault("duplicate-name", path, message)
-
-
-def _check_serving(context: PlanningContext) -> None:
-    """Report serving, because kube-queue queues jobs only."""
-    for path in serving_paths(context):
-        message = "'true' is not possible on ACK, which queues only jobs; remove serving"
-        context.problems.fault("not-expressible", path, message)
 
 
 def _note_missing_isolation(context: PlanningContext, spec: AckFleetSpec, team_plans: tuple[TeamPlan, ...]) -> None:

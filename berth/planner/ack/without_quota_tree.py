@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from berth.diagnostics import FieldPath
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import FlavorGroup
@@ -31,7 +30,13 @@ def without_limits(teams: tuple[TeamPlan, ...], planned_flavors: Mapping[str, Fl
 
 def report_quotas(context: PlanningContext, spec: AckFleetSpec) -> None:
     """Report cohorts and queues, and jobs that would wait for a quota that does not exist."""
-    for path in _quota_paths(spec):
+    sections = {"cohorts": spec.cohorts, "clusterQueues": spec.cluster_queues}
+    teams = sorted(spec.teams.items())
+    for path in [
+        *((section,) for section, entries in sections.items() if entries),
+        *(("teams", name, "cohort") for name, team in teams if team.cohort is not None),
+        *(("teams", name, "queues") for name, team in teams if team.queues),
+    ]:
         key = path[-1]
         message = f"'{key}' needs a quota tree, but quotaTree is false in ack.fleet; remove {key}, or quotaTree"
         context.problems.fault("contradiction", path, message)
@@ -41,13 +46,3 @@ def report_quotas(context: PlanningContext, spec: AckFleetSpec) -> None:
             "suspension, or quotaTree"
         )
         context.problems.fault("contradiction", ("ack", "fleet", "propagation", "suspension"), message)
-
-
-def _quota_paths(spec: AckFleetSpec) -> list[FieldPath]:
-    sections = {"cohorts": spec.cohorts, "clusterQueues": spec.cluster_queues}
-    teams = sorted(spec.teams.items())
-    return [
-        *((section,) for section, entries in sections.items() if entries),
-        *(("teams", name, "cohort") for name, team in teams if team.cohort is not None),
-        *(("teams", name, "queues") for name, team in teams if team.queues),
-    ]

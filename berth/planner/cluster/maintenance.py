@@ -11,8 +11,8 @@ from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import accelerator_types
 from berth.rules.dates import past
 from berth.rules.gke.capacity import can_auto_repair
-from berth.rules.gke.disks import boot_disk_type_violation
-from berth.rules.gke.maintenance import is_too_narrow
+from berth.rules.gke.disks import boot_disk_type_violation, shared_boot_disk_violation
+from berth.rules.gke.maintenance import is_too_narrow, long_exclusion
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.cluster import END_OF_SUPPORT, AutoProvisioningSpec, MaintenanceWindowSpec
 
@@ -25,7 +25,12 @@ def auto_provisioning_plan(
         return None
     path: FieldPath = ("cluster", "nodeAutoProvisioning")
     context.check_zones((*path, "zones"), spec.zones)
-    if violation := boot_disk_type_violation(spec.disk_type):
+    created = (
+        [pool.machine for pool in pools.values() if pool.auto_provisioned]
+        if "disk_type" in spec.model_fields_set
+        else []
+    )
+    if violation := boot_disk_type_violation(spec.disk_type) or shared_boot_disk_violation(spec.disk_type, created):
         context.problems.add(violation.severity, violation.code, (*path, "diskType"), violation.message)
     part = ("cluster", "nodeAutoProvisioning")
     limit_specs = {"cpu": spec.cpu, "memory": spec.memory, **dict(sorted(spec.accelerators.items()))}
@@ -34,7 +39,7 @@ def auto_provisioning_plan(
         if limit.max == 0:
             context.reject(*part, "bad-size", limit_path, "'0' allows no nodes; write at least 1")
         elif key in spec.accelerators and key not in accelerator_types():
-            context.reject(*part, "bad-accelerator", limit_path, _unknown_accelerator(key))
+            _report_accelerator(context, limit_path, key)
     return AutoProvisioningPlan(
         profile=spec.profile,
         limits=tuple(
@@ -53,12 +58,19 @@ def auto_provisioning_plan(
     )
 
 
-def _unknown_accelerator(key: str) -> str:
-    shown = format_value(key)
+def _report_accelerator(context: PlanningContext, path: FieldPath, key: str) -> None:
+    """Report an accelerator that no machine has: one that may be newer than the table is unknown, else a fault."""
+    shown, hint = format_value(key), did_you_mean(key, accelerator_types())
+    if key.startswith(("nvidia-", "tpu")) and not any(each.startswith(key) for each in accelerator_types()):
+        table = catalog.fact_tables()["accelerators"]
+        unknown = table.unknown(f"'{shown}'", "whether GKE has it, and its machines, are")
+        context.problems.unknown("accelerator-unknown", path, f"{unknown}{hint}")
+        return
+    hint = hint or "; write the value of GKE's accelerator label, such as nvidia-l4"
+    message = f"no accelerator '{shown}'{hint}"
     if machine := catalog.machines().get(key):
-        return f"'{shown}' is a machine type, not an accelerator; write {machine.accelerator}"
-    hint = did_you_mean(key, accelerator_types()) or "; write the value of GKE's accelerator label, such as nvidia-l4"
-    return f"no accelerator '{shown}'{hint}"
+        message = f"'{shown}' is a machine type, not an accelerator; write {machine.accelerator}"
+    context.reject("cluster", "nodeAutoProvisioning", "bad-accelerator", path, message)
 
 
 def _auto_repair(context: PlanningContext, written: bool | None, pools: Mapping[str, PoolRequest]) -> bool:
@@ -86,7 +98,10 @@ def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
         context.problems.fault("bad-value", (*path, "dailyStart"), message)
     for index, exclusion in enumerate(spec.exclusions):
         if exclusion.end != END_OF_SUPPORT:
-            _check_end_after_start(context, exclusion.start, exclusion.end, (*path, "exclusions", index))
+            if _check_end_after_start(context, exclusion.start, exclusion.end, (*path, "exclusions", index)) and (
+                too_long := long_exclusion(exclusion.start, exclusion.end, exclusion.scope)
+            ):
+                context.problems.warning("exclusion-long", (*path, "exclusions", index, "end"), too_long)
         elif exclusion.scope == "NO_UPGRADES":
             message = (
                 f"'{END_OF_SUPPORT}' is not possible with scope: NO_UPGRADES, which GKE limits in time; write a time "

@@ -48,7 +48,7 @@ def check_versions(context: PlanningContext, planned_pools: Mapping[str, Planned
 def _check_cluster_version(context: PlanningContext, version: str) -> None:
     """Report a version that GKE may refuse, or that lacks features that Berth itself enables."""
     cluster, path = context.spec.cluster, ("cluster", "version")
-    if violation := release_violation(version, cluster.release_channel):
+    if violation := release_violation(version, cluster.release_channel, exists=context.cluster_exists):
         context.problems.warning(violation.code, path, violation.message)
     if context.cluster_exists:
         return

@@ -71,15 +71,10 @@ def _has_room(context: PlanningContext, base: IPv4Network) -> bool:
 
 def _network_set(context: PlanningContext, key: str, pool: PlannedPool, base: IPv4Network) -> AcceleratorNetworksPlan:
     needs = network_needs(pool.request)
-    ranges = _subnet_ranges(base, key)
+    block = next(islice(base.subnets(prefixlen_diff=_SET_BITS), _set_index(key), None))
+    ranges = map(str, block.subnets(prefixlen_diff=_SUBNET_BITS))
     vpcs = _rdma_vpcs(context, pool, needs, ranges) if needs.rdma_subnetworks else _tcp_vpcs(context, needs, ranges)
     return AcceleratorNetworksPlan(key=key, region=context.region, vpcs=tuple(vpcs))
-
-
-def _subnet_ranges(base: IPv4Network, key: str) -> Iterator[str]:
-    """Yield the ranges of a set's subnets, in order."""
-    block = next(islice(base.subnets(prefixlen_diff=_SET_BITS), _set_index(key), None))
-    return map(str, block.subnets(prefixlen_diff=_SUBNET_BITS))
 
 
 def _set_index(key: str) -> int:

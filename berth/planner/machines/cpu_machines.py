@@ -19,6 +19,9 @@ _SIMILAR = 0.8
 """Similarity of two classes (standart, standard) from which a machine type counts as misspelt."""
 
 
+_COMPARE = "; compare it with the documentation of Google"
+
+
 class MachineSize(Struct, frozen=True):
     """The size of a machine as the stack file states it: vCPUs, and bytes of memory."""
 
@@ -56,17 +59,38 @@ def find_cpu_machine(machine_type: str, size: MachineSize | None) -> Machine | N
     return _usable(catalog.cpu_machine_of_size(machine_type, size.cpu, size.memory / 2**30))
 
 
+def is_accelerator_family(machine_type: str) -> bool:
+    """Return whether a machine type has the form of one with accelerators: of no family of Google's without them."""
+    return bool(_MACHINE_TYPE.fullmatch(machine_type)) and not _NO_ACCELERATORS.match(machine_type)
+
+
+def stated_size(machine_type: str, size: MachineSize | None) -> tuple[int, float]:
+    """Return the vCPUs and GB of a GPU machine that no table has; 0 where the entry has no keys for them.
+
+    Raises HardwareError for a pool without its whole size.
+    """
+    if size is None:
+        return 0, 0
+    if size.cpu is None or size.memory is None:
+        raise HardwareError(_missing_size(machine_type, size, "accelerators"))
+    return size.cpu, size.memory / 2**30
+
+
 def unknown_machine(machine: Machine) -> str:
-    """Return the warning for a machine that Berth's table does not have; empty for any other."""
+    """Return the warning for a machine that Berth's tables do not have; empty for any other."""
     if machine.known == "type":
         return ""
+    if machine.kind == "gpu":
+        unchecked = "its GPUs, boot disk, local SSDs, networks, placement and provisioning are"
+        message = catalog.fact_tables()["accelerators"].unknown(f"'{format_value(machine.name)}'", unchecked)
+        return f"{message}{did_you_mean(machine.name, catalog.machines()) or _COMPARE}"
     unchecked = {
         "series": "whether GKE offers this size, and its local SSDs, are",
         "nothing": "its boot disk, local SSDs, placement, provisioning, confidential types and architecture are",
     }[machine.known]
     table = catalog.fact_tables()["cpu-machines"]
     message = table.unknown(f"'{format_value(machine.name)}'", unchecked)
-    return f"{message}{_proposals(machine.name) or '; compare it with the documentation of Google'}"
+    return f"{message}{_proposals(machine.name) or _COMPARE}"
 
 
 def check_size(machine: Machine, size: MachineSize | None) -> None:
@@ -142,12 +166,12 @@ def _proposals(machine_type: str) -> str:
     return did_you_mean(machine_type, of_series or [name for name in names if name.partition("-")[2] == rest])
 
 
-def _missing_size(machine_type: str, size: MachineSize) -> HardwareFault:
-    """Return the fault of a machine type that the table does not have, without its whole size."""
+def _missing_size(machine_type: str, size: MachineSize, table: str = "cpu-machines") -> HardwareFault:
+    """Return the fault of a machine type that a table of machines does not have, without its whole size."""
     quoted, proposals = format_value(machine_type), _proposals(machine_type).removesuffix("?")
     missing = [key for key in ("cpu", "memory") if key not in size.keys]
     example = {"cpu": "cpu: 64", "memory": "memory: 256Gi"}
     written = " and ".join(example[key] for key in missing)
-    dated = catalog.fact_tables()["cpu-machines"].dated_name
+    dated = catalog.fact_tables()[table].dated_name
     message = f"is missing: '{quoted}' is unknown: it is not in {dated}{proposals}; write its size, such as {written}"
     return "missing-key", missing[0], message

@@ -12,8 +12,17 @@ from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, did_you_mean, format_value
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
-from berth.planner.machines.cpu_machines import MachineSize, check_size, find_cpu_machine, n1_remedy, unknown_machine
+from berth.planner.machines.cpu_machines import (
+    MachineSize,
+    check_size,
+    find_cpu_machine,
+    is_accelerator_family,
+    n1_remedy,
+    stated_size,
+    unknown_machine,
+)
 from berth.planner.machines.hardware_error import HardwareError, HardwareFault
+from berth.planner.machines.unlisted import is_misspelt, unlisted_machine
 from berth.spec.amounts import Range
 from berth.spec.machines.compute_classes import ClassPrioritySpec
 from berth.spec.machines.pools import PoolSpec
@@ -135,10 +144,10 @@ def known_machine(spec: ReservationSpec) -> Machine | None:
 def find_machine(machine_type: str, accelerator: AcceleratorSpec | None, size: MachineSize | None = None) -> Machine:
     """Return the row of a machine type, with attached GPUs; raise HardwareError if it cannot be used.
 
-    `size` is that of a machine without accelerators that Berth's table does not have.
+    `size` is that of a machine that Berth's tables do not have.
     """
     if accelerator:
-        machine = _machine_with_gpus(machine_type, accelerator)
+        machine = _machine_with_gpus(machine_type, accelerator, size)
         check_size(machine, size)
         return machine
     if (cpu_machine := find_cpu_machine(machine_type, size)) is not None:
@@ -150,7 +159,7 @@ def find_machine(machine_type: str, accelerator: AcceleratorSpec | None, size: M
         raise HardwareError(("missing-key", "accelerator", message))
     known_machines = catalog.machines()
     if machine_type not in known_machines:
-        raise HardwareError(("unknown-machine", "machineType", _unknown_machine_message(machine_type)))
+        raise HardwareError(unlisted_machine(machine_type, is_pool=size is not None))
     machine = known_machines[machine_type]
     if machine.status == "unsupported":
         message = f"'{machine_type}' is not supported: {machine.note.rstrip('.')}"
@@ -159,17 +168,19 @@ def find_machine(machine_type: str, accelerator: AcceleratorSpec | None, size: M
     return machine
 
 
-def _unknown_machine_message(machine_type: str) -> str:
-    quoted_type = format_value(machine_type)
-    hint = did_you_mean(machine_type, catalog.machines()) or "; the table of machines is in docs/hardware.md"
-    return f"no accelerator machine type '{quoted_type}'{hint}"
-
-
-def _machine_with_gpus(machine_type: str, accelerator: AcceleratorSpec) -> Machine:
+def _machine_with_gpus(machine_type: str, accelerator: AcceleratorSpec, size: MachineSize | None) -> Machine:
     if machine_type in catalog.machines():
         message = f"'{machine_type}' includes its accelerators; remove accelerator"
         raise HardwareError(("bad-accelerator", "accelerator", message))
     hosts = catalog.attachable_gpus().hosts
+    if machine_type not in hosts and is_accelerator_family(machine_type) and not is_misspelt(machine_type):
+        if accelerator.type.startswith("tpu"):
+            message = (
+                f"'{format_value(accelerator.type)}' is of TPUs, whose slices Berth plans from its table; update Berth"
+            )
+            raise HardwareError(("bad-accelerator", "accelerator", message))
+        cpu, memory = stated_size(machine_type, size)
+        return catalog.gpu_machine_of_size(machine_type, accelerator.type, accelerator.count, cpu, memory)
     if machine_type not in hosts:
         hint = did_you_mean(machine_type, hosts) or "; write an n1 machine such as n1-standard-4"
         message = f"'{format_value(machine_type)}' does not support attached GPUs{hint}"

@@ -149,7 +149,8 @@ def _node_pool(
                     **pool.spec.labels,
                     **pool.own_labels,
                     **dict(pool_settings.labels),
-                    **_network_labels(network),
+                    # GKE runs its DRANET driver on nodes with this label.
+                    **({catalog.labels().dra_driver: "true"} if network.accelerator_profile is not None else {}),
                 }.items()
             )
         ),
@@ -176,11 +177,6 @@ def _node_settings(context: PlanningContext, pool: PlannedPool) -> NodeSettings:
             "disk_type": pool.spec.disk_type or pool.hardware.machine.default_boot_disk,
         }
     )
-
-
-def _network_labels(network: NodeNetworkPlan) -> dict[str, str]:
-    """Return the label that makes GKE run its DRANET driver on the nodes, if the network needs it."""
-    return {catalog.labels().dra_driver: "true"} if network.accelerator_profile is not None else {}
 
 
 # --- placement --------------------------------------------------------------------------------------------------------

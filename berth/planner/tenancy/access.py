@@ -29,7 +29,11 @@ def access(context: PlanningContext, kueue: ConfigurationPlan | None) -> AccessP
 def security_group(context: PlanningContext) -> str | None:
     """Return the group that contains all groups with access to the cluster; None without groups."""
     path_by_domain: dict[str, FieldPath] = {}
-    for path, groups in _group_lists(context):
+    teams = sorted(context.spec.teams.items())
+    for path, groups in [
+        (("platform", "owners"), context.spec.platform.owners),
+        *((("teams", name, "groups"), spec.groups) for name, spec in teams),
+    ]:
         for index, group in enumerate(groups):
             path_by_domain.setdefault(group.partition("@")[2], (*path, index))
     domain = context.spec.platform.domain
@@ -42,14 +46,6 @@ def security_group(context: PlanningContext) -> str | None:
     if not path_by_domain:
         return None
     return f"{_SECURITY_GROUP}@{domain or next(iter(path_by_domain))}"
-
-
-def _group_lists(context: PlanningContext) -> list[tuple[FieldPath, tuple[str, ...]]]:
-    teams = sorted(context.spec.teams.items())
-    return [
-        (("platform", "owners"), context.spec.platform.owners),
-        *((("teams", name, "groups"), spec.groups) for name, spec in teams),
-    ]
 
 
 def queued_frameworks(kueue: ConfigurationPlan | None) -> tuple[str, ...]:

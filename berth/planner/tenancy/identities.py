@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from berth.catalog.google_roles import UNKNOWN_EFFECT, google_roles
-from berth.diagnostics import FieldPath
+from berth.catalog import fact_tables
+from berth.catalog.google_roles import google_roles
+from berth.diagnostics import FieldPath, format_value
 from berth.names import MAX_ACCOUNT_ID, shorten
 from berth.plan.gke import ServiceAccountPlan
 from berth.plan.teams import IdentityPlan, SecretPlan
@@ -112,8 +113,8 @@ def _check_role(context: PlanningContext, path: FieldPath, role: str) -> None:
     elif (broad := roles.broad.get(role)) is not None:
         context.problems.warning("broad-role", path, f"'{role}' {broad.effect}; write {broad.instead}")
     elif role not in roles.workload:
-        message = (
-            f"'{role}' {UNKNOWN_EFFECT}; write buckets and secrets instead, "
-            f"or accept it with identity.acceptRoles: {{{role}: <why>}}"
+        unknown = fact_tables()["google-roles"].unknown(
+            f"'{format_value(role)}'", "what it gives in the whole project, also of other teams, is"
         )
-        context.problems.warning("broad-role", path, message)
+        remedy = f"write buckets and secrets instead, or accept it with identity.acceptRoles: {{{role}: <why>}}"
+        context.problems.unknown("role-unknown", path, f"{unknown}; {remedy}")

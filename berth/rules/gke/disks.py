@@ -6,6 +6,7 @@ Source: the tables of machines, which have GKE's autoscaler's lists.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 
 from berth import catalog
 from berth.catalog import Machine
@@ -42,6 +43,28 @@ def boot_disk_type_violation(disk: str) -> GkeViolation | None:
         return gke_fault("boot-disk", "diskType", f"{value} is not a type of disk; write {close[0]}")
     unknown = catalog.fact_tables()["cpu-machines"].unknown(value, "whether nodes can boot from it is")
     return gke_warning("disk-unknown", "diskType", f"{unknown}; the table has {', '.join(types)}")
+
+
+def shared_boot_disk_violation(disk: str, machines: Sequence[Machine]) -> GkeViolation | None:
+    """Return what is wrong with one type of boot disk for all machines that GKE creates; None if all take it.
+
+    A fault if none of them takes it, and a warning if some do: no source says which disk GKE gives the others.
+    """
+    listed = {machine.name: machine.boot_disk_types for machine in machines if machine.boot_disk_types}
+    refusing = [name for name, types in listed.items() if disk not in types]
+    if not refusing:
+        return None
+    message = f"'{disk}' is not a boot disk of {join_or(refusing)}"
+    if len(refusing) == len(listed):
+        common = [each for each in boot_disk_types() if all(each in types for types in listed.values())]
+        return gke_fault(
+            "boot-disk", "diskType", f"{message}; {f'write {join_or(common)}, or ' if common else ''}remove diskType"
+        )
+    dated = catalog.fact_tables()["cpu-machines"].dated_name
+    others = f"no source says which disk GKE gives them, so theirs is unknown and not checked ({dated})"
+    return gke_warning(
+        "disk-unknown", "diskType", f"{message}, and {others}; create pools of them without autoProvisioned"
+    )
 
 
 def boot_disk_violations(request: PoolRequest) -> Violations:

@@ -60,3 +60,18 @@ def _recurs(rule: dict[str, str], first: date, days: int) -> bool:
         weeks = (days + first.weekday()) // 7
         return weeks % interval == 0 and weekday in rule.get("BYDAY", _DAYS[first.weekday()]).split(",")
     return days % interval == 0 and weekday in rule.get("BYDAY", weekday).split(",")
+
+
+_MOST_DAYS: Final = {"NO_UPGRADES": 30, "NO_MINOR_UPGRADES": 180, "NO_MINOR_OR_NODE_UPGRADES": 180}
+"""Scope of an exclusion → the days that GKE's page on maintenance allowed, as recalled: newer copies may allow more."""
+
+
+def long_exclusion(start: str, end: str, scope: str) -> str:
+    """Return the warning for an exclusion that is longer than GKE may allow; empty for any other."""
+    days, most = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).days, _MOST_DAYS[scope]
+    if days <= most:
+        return ""
+    return (
+        f"'{end}' is {days} days after the start, and GKE may refuse more than {most} with scope: {scope}; write an "
+        "earlier end, or compare it with GKE's page on maintenance exclusions"
+    )

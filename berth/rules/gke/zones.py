@@ -40,7 +40,8 @@ def zone_violation(
     """
     listed = catalog.listed_zones(machine)
     if listed is None:
-        return None if machine.kind == catalog.CPU else _no_row(machine, zones or (region,))
+        message = zones_without_source((display_name(machine),), zones or (region,))
+        return None if machine.kind == catalog.CPU else gke_warning("zone-unknown", "zones", message)
     if missing := _missing(listed, zones, region, one_is_enough=one_is_enough):
         uncertain = [place for place in missing if _region_of(place) in listed.unlettered]
         return _unlettered(machine, listed, uncertain) if uncertain else _not_listed(machine, listed, missing)
@@ -90,11 +91,6 @@ def _unlettered(machine: Machine, listed: ListedZones, places: Sequence[str]) ->
     value = f"which zone of {region} has {display_name(machine)}"
     unknown = table.unknown(value, f"whether {_quoted(places)} has it is")
     return gke_warning("zone-unknown", "zones", f"{unknown}; {_alternatives(listed, region)}")
-
-
-def _no_row(machine: Machine, places: Sequence[str]) -> GkeViolation:
-    message = zones_without_source((display_name(machine),), places)
-    return gke_warning("zone-unknown", "zones", message)
 
 
 def _no_flex_start(machine: Machine, listed: ListedZones, missing: Sequence[str]) -> GkeViolation:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from berth.simulator.scheduler.model import HOLD, ClusterQueue, Cohort, SchedulerSetup
+from berth.simulator.scheduler.model import HOLD, Cohort, SchedulerSetup
 from berth.simulator.scheduler.quota import QuotaTreeNode, compute_quotas
 from berth.simulator.scheduler.state import QueueState
 from berth.simulator.scheduler.tree import CohortTree
@@ -23,7 +23,12 @@ def build_queues(
     nodes = _build_cohorts(setup)
     queue_states: dict[str, QueueState] = {}
     members_by_root: dict[QuotaTreeNode, list[QueueState]] = {}
-    kept_queues = _removed_in_use(removed)
+    # Removed queues that still have jobs; without quota once no job holds any.
+    kept_queues = [
+        replace(line.queue, stop_policy=HOLD, quotas=line.queue.quotas if line.quota_holders else {})
+        for line in removed
+        if line.quota_holders or line.ready or line.inadmissible
+    ]
     for queue in (*setup.queues, *kept_queues):
         parent = None if queue.cohort is None else nodes.setdefault(queue.cohort, QuotaTreeNode(queue.cohort, None, {}))
         queue_state = QueueState(
@@ -54,12 +59,3 @@ def _build_cohorts(setup: SchedulerSetup) -> dict[str, QuotaTreeNode]:
     for name in known:
         node_of(name)
     return nodes
-
-
-def _removed_in_use(removed: Iterable[QueueState]) -> list[ClusterQueue]:
-    """Return removed queues that still have jobs; without quota once no job holds any."""
-    return [
-        replace(line.queue, stop_policy=HOLD, quotas=line.queue.quotas if line.quota_holders else {})
-        for line in removed
-        if line.quota_holders or line.ready or line.inadmissible
-    ]

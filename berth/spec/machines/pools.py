@@ -139,16 +139,15 @@ class PoolMachines(Model):
     settings, GPU driver, and their affinity to reservations unless `capacity` names one. Node pools that are created
     later have Berth's settings."""
     cpu: int | None = Field(default=None, ge=1, le=1024)
-    """Number of vCPUs of a machine without accelerators. By default the table's, if Berth's table has the machine."""
+    """Number of vCPUs of a machine that Berth's tables do not have. By default the table's."""
     memory: Bytes | None = None
-    """Memory of a machine without accelerators, such as `720Gi`. By default the table's, if Berth's table has the
-    machine."""
+    """Memory of a machine that Berth's tables do not have, such as `720Gi`. By default the table's."""
     topology: Topology | None = None
     """Topology of a TPU slice, such as `2x4`. Each slice of several hosts is a node pool."""
     accept_topology: bool = False
     """Accept a topology that is not in Berth's table but divides into whole hosts."""
     accelerator: AcceleratorSpec | None = None
-    """GPUs attached to each N1 machine of the pool."""
+    """GPUs attached to each N1 machine of the pool, or those of a machine that Berth's table does not have."""
     slices: SlicesField | None = None
     """Number of TPU slices: a fixed one, or a range to scale in. A list has the numbers of slices of several hosts
     (`[1, 3]`, after slice 2 was removed) or the names of their node pools; `{min: 0, of: [1, 3]}` scales."""

@@ -22,7 +22,7 @@ ReservationName = Annotated[
 
 
 class AcceleratorSpec(Model):
-    """GPUs attached to a machine that has none of its own (N1)."""
+    """GPUs attached to a machine without its own (N1), or those of a machine that Berth's table does not have."""
 
     type: str
     """Type of the GPU, such as `nvidia-tesla-t4`."""

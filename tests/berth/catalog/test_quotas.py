@@ -90,5 +90,7 @@ def test_values_without_a_clear_source_are_marked_doubtful() -> None:
     )
     assert series_quotas("ct6e-standard-4t").cpus is None
     assert series_quotas("z9-standard-4").cpus == QuotaMetric(
-        metric="CPUS", unit="vCPUs", doubt="the table has no row for z9 machines"
+        metric="CPUS",
+        unit="vCPUs",
+        doubt=catalog.fact_tables()["quotas"].unknown("the quota of z9 machines", "this one is"),
     )

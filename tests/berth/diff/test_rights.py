@@ -123,8 +123,8 @@ def test_services_that_lose_their_queue_are_in_the_headline() -> None:
         ("roles/logging.logWriter", ""),
         ("roles/storage.objectViewer", " (may read every bucket of the project)"),
         ("roles/cloudbuild.builds.editor", " (runs builds as the service account of Cloud Build)"),
-        ("roles/nobody.knows", " (applies to the whole project, including other teams' resources)"),
-        ("organizations/1/roles/ours", " (applies to the whole project, including other teams' resources)"),
+        ("roles/nobody.knows", " (gives in the whole project what Berth's table of IAM roles does not have)"),
+        ("organizations/1/roles/ours", " (gives in the whole project what Berth's table of IAM roles does not have)"),
     ],
 )
 def test_a_role_outside_the_allow_list_has_its_effect_in_the_fault(role: str, gives: str) -> None:

@@ -35,8 +35,8 @@ SOUND = {
     "mpijob": ["mpijob.yaml:1: MPIJob/mpijob: vision/gpu can admit it, 4 L4 of l4"],
     "paddlejob": ["paddlejob.yaml:1: PaddleJob/paddlejob: vision/gpu can admit it, 4 L4 of l4"],
     "pipelinerun": [
-        "pipelinerun.yaml:1: warning: PipelineRun/pipelinerun: its namespace, queue and priority are checked; "
-        "not checked: the pods of a PipelineRun",
+        "pipelinerun.yaml:1: warning: PipelineRun/pipelinerun: kind PipelineRun is unknown: it is not in Berth's table "
+        "of job kinds of 2026-11-22, so its pods are not checked; its namespace, queue and priority are checked",
     ],
     "podgroup": [
         "podgroup.yaml:1: Pod/first: vision/gpu can admit it, 4 L4 of l4",

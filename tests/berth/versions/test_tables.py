@@ -105,7 +105,7 @@ def test_a_change_of_one_minor_holds_in_no_older_one() -> None:
     assert has_change(parse_release("0.19.6"), ["0.19.6", "0.20.0"])
 
 
-@pytest.mark.parametrize("text", ["", "0.19", "v0.19.2", "0.19.2.1", "0.१९.2", "latest"])
+@pytest.mark.parametrize("text", ["", "0.19", "0.19.02", "00.19.2", "v0.19.2", "0.19.2.1", "0.१९.2", "latest"])
 def test_text_that_is_not_a_release_is_refused(text: str) -> None:
     with pytest.raises(InvalidReleaseError, match="is not a release such as"):
         parse_release(text)

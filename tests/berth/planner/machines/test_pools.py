@@ -192,7 +192,7 @@ def test_a_reservation_has_its_name_in_google_cloud() -> None:
         ({"pools.p.zones": [ZONE, "us-central1-b"]}, "reservation-mismatch pools.p.zones"),
         ({"pools.p.capacity": {"reservation": "l5"}}, "unknown-reference pools.p.capacity.reservation"),
         ({"reservations.l4.zone": "us-east4-a", "pools.p.zone": "us-east4-a"}, "bad-zone pools.p.zone"),
-        ({"reservations.l4.machineType": "g2-standard-25"}, "unknown-machine reservations.l4.machineType"),
+        ({"reservations.l4.machineType": "g2-standard-25"}, "missing-key reservations.l4.accelerator"),
     ],
 )
 def test_a_pool_and_its_reservation_agree(change: dict[str, Any], expected: str) -> None:
