@@ -84,24 +84,6 @@ def unknowable_reasons(index: int, pod_set: PodSet) -> Iterator[Reason]:
                 )
 
 
-def unknown_domains(index: int, each: AssignedPods, classes: Sequence[NodeClass]) -> Iterator[Reason]:
-    """Yield topology keys of rules that need a label of which nobody knows whether the nodes have it."""
-    pod_set = each.pod_set
-    keys = [("topologySpreadConstraints", other.topology_key) for other in pod_set.spread]
-    keys += [("affinity", term.topology_key) for term in pod_set.pod_affinity]
-    for field, key in dict.fromkeys(keys):
-        answers = [node.label(key) for node in classes]
-        if answers and key != HOSTNAME and all(answer.present is None for answer in answers):
-            message = f"whether nodes of {place_of(each)} have the label {key}, which its {field} needs, is not known"
-            yield Reason(
-                pod_set=index,
-                path=("spec", field),
-                code="placement-unknown",
-                message=f"{message}: {answers[0].why}",
-                is_unknown=True,
-            )
-
-
 class _Obstacle(Struct, frozen=True):
     """What keeps a pod off nodes: the field, its kind with a key, and whether that is only possible."""
 
