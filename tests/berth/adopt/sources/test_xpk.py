@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from berth.adopt.sources.source_fleet import UnusableSource
 from berth.adopt.sources.xpk_types import xpk_types
 from berth.cli.adopt.described import DescribedResult, describe_source
 from berth.yaml_loader import load_table
+from tests.berth.adopt.sources.lost_table import assert_table, lost_cell
 from tests.berth.adopt.sources.pool_rows import pool_rows
 
 PUBLISHED: list[dict[str, Any]] = load_table(Path(__file__).with_name("xpk.yaml"))
@@ -19,6 +21,7 @@ VALUES = {"zone": "us-east5-a", "project": "acme-ml"}
 COMMAND = "xpk cluster create --cluster=demo --project=acme-ml --zone=us-east5-b --tpu-type=v6e-16 --spot"
 
 
+@cache
 def described(text: str, **values: str) -> DescribedResult:
     """Return what Berth makes of a text with a command."""
     return describe_source(read_source({"create.sh": text}, values), "demo")
@@ -43,6 +46,20 @@ def test_node_pools_are_those_of_xpk(entry: dict[str, Any]) -> None:
     plan = result.evaluation.fleet_plan
     assert plan is not None
     assert pool_rows(plan) == entry["pools"]
+
+
+def test_golden_table_of_commands() -> None:
+    lines: list[str] = []
+    for entry in PUBLISHED:
+        places = entry["places"]
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        if "refused" in entry:
+            lines.append(f"| {places[0]}{more} | 0 | refused | {entry['refused'].partition(';')[0]} |")
+            continue
+        result = described(f"xpk cluster {entry['command']}", **VALUES)
+        faults = ", ".join(f"`{each}`" for each in entry.get("faults", []))
+        lines.append(f"| {places[0]}{more} | {len(entry['pools'])} | {faults or '–'} | {lost_cell(result)} |")
+    assert_table("commands", "| command | node pools | faults to decide | no key, assumed, or another value |", lines)
 
 
 def test_every_published_command_is_counted() -> None:
