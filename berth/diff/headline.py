@@ -130,6 +130,8 @@ def _guarded_update_parts(guarded: Sequence[GuardedChange]) -> Iterable[str]:
             )
         elif change.action == GuardedAction.SHRINK:
             yield f"{name} stays without any guarantee"
+        elif change.action == GuardedAction.REDIRECT:
+            yield f"{name} may be another cluster"
         elif change.action == GuardedAction.REFUSE:
             yield f"the update of {name} will fail"
         elif change.kind in (ResourceKind.NODE_IDENTITY, ResourceKind.TEAM_IDENTITY):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -18,8 +18,10 @@ from berth.diff.entitlements import QuotaChanges, compare_quotas
 from berth.diff.guard.allowances import unused_allowances
 from berth.diff.guard.guarantees import guarantees_lost
 from berth.diff.guard.updates import guarded_updates
+from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange
 from berth.diff.lost_objects import lost_objects_of
 from berth.diff.objects import Manifest, ObjectChange, ObjectKey, compare_manifests, keyed_manifests, moved_objects
+from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.diff.resource_changes import compare_registered
 from berth.diff.rights.compare import compare_team_rights
 from berth.manifests.ack import ack_manifests
@@ -30,7 +32,7 @@ from berth.resource import ResourceKind
 
 def compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
     """Compare two plans of a fleet on Alibaba Cloud, both without faults."""
-    changed = compare_registered(alibaba_resources(old), alibaba_resources(new))
+    changed = (*compare_registered(alibaba_resources(old), alibaba_resources(new)), *_other_connection(old, new))
     allowances = old.allowances, new.allowances
     guarded = (
         *guarded_updates(old.allowances.protect, new.allowances, changed),
@@ -50,6 +52,22 @@ def compare_ack_fleets(old: AckFleetPlan, new: AckFleetPlan) -> Changes:
         idle=tuple(unused_allowances("", *allowances, {(loss.action, loss.key) for loss in guarded})),
     )
     return replace(changes, loud=loud_differences(changes, old, new))
+
+
+def _other_connection(old: AckFleetPlan, new: AckFleetPlan) -> Iterator[ResourceChange]:
+    """Yield another kubeconfig of an existing fleet, of which nothing is registered."""
+    before, after = old.fleet, new.fleet
+    if before.existing is not None and after.existing is not None:
+        fields = tuple(
+            FieldEffect(name, name, old_value, new_value, UpdateEffect.UPDATE)
+            for name, old_value, new_value in (
+                ("kubeconfig", before.kubeconfig, after.kubeconfig),
+                ("existing", before.existing, after.existing),
+            )
+            if old_value != new_value
+        )
+        if fields:
+            yield ResourceChange(ResourceKind.FLEET, ResourceKind.FLEET, None, ChangeKind.UPDATED, fields)
 
 
 def _compare_quotas(old: AckFleetPlan, new: AckFleetPlan) -> QuotaChanges:

@@ -80,7 +80,7 @@ class Told:
         self._guarded_inputs = {
             (each.kind, field.input)
             for each in changes.losses
-            if each.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE)
+            if each.action in (GuardedAction.UNPROTECT, GuardedAction.REFUSE, GuardedAction.REDIRECT)
             for field in each.because
         }
         self._new_secrets = {

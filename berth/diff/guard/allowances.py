@@ -27,6 +27,8 @@ class GuardedAction(StrEnum):
     """An update in place takes away machines, or all that a queue is guaranteed."""
     WEAKEN = "weaken"
     """An update in place takes a safeguard away."""
+    REDIRECT = "redirect"
+    """An update in place connects the stack in another way, which may be another cluster."""
 
 
 ALLOWANCE_SECTION = {
@@ -36,8 +38,9 @@ ALLOWANCE_SECTION = {
     GuardedAction.REFUSE: "allowChange",
     GuardedAction.SHRINK: "allowChange",
     GuardedAction.WEAKEN: "allowChange",
+    GuardedAction.REDIRECT: "allowChange",
 }
-IN_PLACE: Final = (GuardedAction.UNPROTECT, GuardedAction.REFUSE, GuardedAction.SHRINK, GuardedAction.WEAKEN)
+IN_PLACE: Final = tuple(action for action, section in ALLOWANCE_SECTION.items() if section == "allowChange")
 """Actions that are updates, which `allowChange` allows."""
 CLUSTER_KEY: Final = "cluster"
 """The key of the cluster's allowance, and the path of the cluster among the reasons of a change."""

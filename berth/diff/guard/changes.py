@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from berth.diff.guard.allowances import (
     CLUSTER_KEY,
     PROTECTED_ON_GKE,
+    UNPROTECTED,
     GuardedAction,
     IdleAllowance,
     ProtectedKind,
@@ -74,7 +75,7 @@ def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceCh
                 key = f"clusterQueues.{guarded.name}"
                 yield replace(guarded, key=key, allowed=allowance_reason(GuardedAction.REPLACE, key, old.allowances))
     for worker in old.workers:
-        for guarded in _in_one_worker(worker, new, changed):
+        for guarded in (*_in_one_worker(worker, new, changed), *_redirected(worker.name, old, new)):
             yield replace(guarded, name=f"{worker.name}{IN_WORKER}{guarded.name}", worker=worker.name)
 
 
@@ -96,6 +97,27 @@ def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[Resourc
         reason = allowance_reason(GuardedAction.DELETE, CLUSTER_KEY, old.allowances)
         for guarded in removed_queues(old, None):
             yield replace(guarded, key=CLUSTER_KEY, allowed=reason or guarded.allowed)
+
+
+def _redirected(worker: str, old: FleetPlan, new: FleetPlan) -> Iterator[GuardedChange]:
+    """Yield that a described worker is in another place, or known by another profile: it may be another cluster."""
+    both = [each for plan in (old, new) for each in plan.workers if each.name == worker and not each.made_here]
+    if len(both) < 2 or both[0].way != both[1].way:
+        return
+    profiles = [{each.name: each.profile for each in plan.multikueue_clusters} for plan in (old, new)]
+    sides = [
+        {"project": each.plan.project, "region": each.plan.region, "clusterProfile": known.get(worker)}
+        for each, known in zip(both, profiles, strict=True)
+    ]
+    fields = tuple(
+        FieldEffect(key, key, before, sides[1][key], UpdateEffect.UPDATE)
+        for key, before in sides[0].items()
+        if before != sides[1][key]
+    )
+    if fields:
+        kind, action, allowances = ResourceKind.CONNECTION, GuardedAction.REDIRECT, both[1].plan.allowances
+        allowed = UNPROTECTED if not allowances.protect else allowances.change.get(CLUSTER_KEY)
+        yield GuardedChange(kind, CLUSTER_KEY, CLUSTER_KEY, action, fields, allowed=allowed)
 
 
 def worker_plan(plan: FleetPlan, worker: str) -> FleetPlan | None:

@@ -67,6 +67,8 @@ def _describe_guarded_update(change: GuardedChange) -> str:
     if change.action == GuardedAction.UNPROTECT:
         return f"the deletion protection of {name} would be switched off (deletionProtection: false)"
     fields = join_words([f"{to_camel(f.path)} {format_change(f.before, f.after)}" for f in change.because])
+    if change.action == GuardedAction.REDIRECT:
+        return f"{name} would change, which may be another cluster ({fields})"
     return f"{name}: this update will fail, because Google Cloud refuses to change {fields} in place"
 
 

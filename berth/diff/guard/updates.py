@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
+from berth.diff.guard.allowances import CLUSTER_KEY, UNPROTECTED, GuardedAction
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.preview_steps import PreviewStep
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
@@ -23,6 +23,9 @@ _PROTECT: Final = "protect"
 _CLUSTER_TYPE: Final = "gcp:container/cluster:Cluster"
 _SUBNET_TYPE: Final = "gcp:compute/subnetwork:Subnetwork"
 _RANGES: Final = "secondaryIpRanges"
+_PROVIDER_TYPE: Final = "pulumi:providers:kubernetes"
+_CONNECTION: Final = ("kubeconfig", "context", "existing")
+"""Inputs that say which cluster a stack's objects are in, beside the cluster's identifier."""
 
 
 def guarded_updates(
@@ -59,6 +62,11 @@ def _guarded_fields(change: ResourceChange, allowances: AllowancesPlan) -> Itera
         name = (change.pool if is_pool else change.key) or change.key
         kind = ResourceKind.POOL if is_pool else change.kind
         yield GuardedChange(kind, name, name, GuardedAction.REFUSE, refused, allowed=allowances.change.get(name))
+    redirected = tuple(field for field in change.fields if field.input in _CONNECTION)
+    # The first kubeconfig of a fleet is the second step of its creation.
+    if redirected and (change.kind == ResourceKind.CONNECTION or any(each.before for each in redirected)):
+        allowed = UNPROTECTED if not allowances.protect else allowances.change.get(CLUSTER_KEY)
+        yield GuardedChange(change.kind, change.key, CLUSTER_KEY, GuardedAction.REDIRECT, redirected, allowed=allowed)
     for field in change.fields:
         if change.kind == ResourceKind.CLUSTER and field.input == _DELETION_PROTECTION and not field.after:
             allowed, key = allowances.change.get(CLUSTER_KEY), CLUSTER_KEY
@@ -79,10 +87,21 @@ def updated_resources(steps: Iterable[PreviewStep]) -> Iterator[ResourceChange]:
             field = FieldEffect(_DELETION_PROTECTION, _DELETION_PROTECTION, *protection, UpdateEffect.UPDATE)
             key = step.name.removesuffix("-cluster")
             yield ResourceChange(ResourceKind.CLUSTER, key, None, ChangeKind.UPDATED, (field,))
+        if step.op == "update" and step.type == _PROVIDER_TYPE and (fields := tuple(_redirected(before, after))):
+            yield ResourceChange(ResourceKind.CONNECTION, "cluster", None, ChangeKind.UPDATED, fields)
         key = step.name.removesuffix("-subnet")
         if step.op == "update" and step.type == _SUBNET_TYPE and key.rpartition(IN_WORKER)[2] == network:
             ranges = tuple(_refused_ranges(before, after))
             yield ResourceChange(ResourceKind.NETWORK, key, None, ChangeKind.UPDATED, ranges)
+
+
+def _redirected(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[FieldEffect]:
+    """Yield what connects to an existing cluster in another way; the text of a kubeconfig has a token that changes."""
+    for name in _CONNECTION:
+        values = before.get(name), after.get(name)
+        is_text = any(isinstance(value, str) and ("\n" in value or "{" in value) for value in values)
+        if values[0] != values[1] and all(isinstance(value, str | None) for value in values) and not is_text:
+            yield FieldEffect(name, name, *values, UpdateEffect.UPDATE)
 
 
 def _refused_ranges(old_inputs: Mapping[str, Any], new_inputs: Mapping[str, Any]) -> Iterator[FieldEffect]:

@@ -115,6 +115,9 @@ def _unsupported_allowances(fleet: FleetSpec) -> _UnsupportedKeys:
     for key, names in sections.items():
         for name in sorted(names):
             in_cluster = ("clusterQueues.", *(OBJECT_PREFIXES if key == "allowDeletion" else ("policies.",)))
-            if not name.startswith(in_cluster) and (key, name) != ("allowChange", "protect"):
+            if not name.startswith(in_cluster) and (key, name) not in (
+                ("allowChange", "protect"),
+                ("allowChange", "cluster"),
+            ):
                 shown = format_value(name)
                 yield (key, name), f"Berth does not create '{shown}'", f"remove {key}.{shown}"

@@ -1,0 +1,104 @@
+"""Another way to an existing cluster may lead to another one: blocked, and a reason in the file is the way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+
+from berth.backends.interface import check_preview, compare
+from berth.backends.table import StackPlan
+from berth.diff.guard.preview_file import parse_preview
+from berth.diff.guard.text import describe_guarded_change, describe_remedy
+from berth.evaluate import evaluate_values
+from tests.small_fleets import fleet_with
+from tests.stack_files import fleet_values
+
+POOLS: Final = {"l4": {"machineType": "g2-standard-24", "nodes": {"max": 2}}}
+TEAMS: Final = {"a": {"queues": {"q": {"flavors": [{"pool": "l4", "guaranteed": "all"}]}}}}
+EXISTING: Final = {
+    "cluster": {"existing": {"context": "lab", "kubeconfig": "/etc/lab"}},
+    "pools": {"l4": {**POOLS["l4"], "nodes": 2}},
+    "teams": TEAMS,
+}
+MANAGER: Final = {
+    "project": "acme-ml-dev",
+    "region": "us-central1",
+    "workers": {name: {"kubeconfig": name, "pools": POOLS} for name in ("east", "eastern")}
+    | {"west": {"kubeconfig": "west", "clusterProfile": "west", "pools": POOLS}},
+    "kueue": {"multiKueue": {"clusterProfile": {"accessProviders": [{"name": "google", "command": "/plugin"}]}}},
+    "teams": TEAMS,
+}
+ACK: Final = {key: value for key, value in fleet_values("ack-fleet").items() if key != "teamFiles"}
+WORKER: Final = "connection to the existing cluster of worker"
+
+
+def planned(values: Mapping[str, Any]) -> StackPlan:
+    found = evaluate_values("lab", json.loads(json.dumps(values)))
+    assert [each.line() for each in found.faults] == []
+    assert found.plan is not None
+    return found.plan
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "value", "what", "section"),
+    [
+        (EXISTING, "cluster.existing.context", "other", "connection to the existing cluster", ""),
+        (EXISTING, "cluster.existing.kubeconfig", "/etc/other", "connection to the existing cluster", ""),
+        (MANAGER, "workers.east.region", "us-east1", f"{WORKER} east", "workers.east."),
+        (MANAGER, "workers.eastern.project", "acme-ml-x", f"{WORKER} eastern", "workers.eastern."),
+        (MANAGER, "workers.west.clusterProfile", "other", f"{WORKER} west", "workers.west."),
+        (ACK, "ack.fleet.kubeconfig", "other.kubeconfig", "ACK One fleet", ""),
+        (
+            fleet_with({"ack.fleet.existing": "c0b1d2e3f4a5"}, base=json.loads(json.dumps(ACK))),
+            "ack.fleet.kubeconfig",
+            "other.kubeconfig",
+            "ACK One fleet",
+            "",
+        ),
+    ],
+)
+def test_another_connection_is_blocked_and_a_reason_allows_it(
+    base: Mapping[str, Any], path: str, value: str, what: str, section: str
+) -> None:
+    edited = fleet_with({path: value}, base=json.loads(json.dumps(base)))
+    (loss,) = compare(planned(base), planned(edited)).losses
+    key = path.rpartition(".")[2]
+    assert describe_guarded_change(loss).startswith(f"{what} would change, which may be another cluster ({key} ")
+    assert describe_guarded_change(loss).endswith(f" → {value})")
+    assert describe_remedy(loss) == f'to allow it, add {section}allowChange: {{cluster: "<why>"}}'
+    assert loss.allowed is None
+    allowed = fleet_with({f"{section}allowChange": {"cluster": "the file moved"}}, base=json.loads(json.dumps(edited)))
+    changes = compare(planned(base), planned(allowed))
+    assert [each.allowed for each in changes.losses] == ["the file moved"]
+    assert (changes.blocked, changes.idle) == ((), ())
+
+
+def test_the_first_kubeconfig_of_a_fleet_is_no_other_one() -> None:
+    without = json.loads(json.dumps(ACK))
+    del without["ack"]["fleet"]["kubeconfig"]
+    assert compare(planned(without), planned(ACK)).blocked == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_blocked"),
+    [
+        ({"context": "lab"}, {"context": "other"}, True),
+        ({"kubeconfig": "/etc/lab"}, {"kubeconfig": "/etc/other"}, True),
+        ({"context": "lab"}, {"context": "lab", "kubeconfig": "/etc/other"}, True),
+        ({"kubeconfig": "/etc/lab", "context": "lab"}, {"kubeconfig": "/etc/lab", "context": "lab"}, False),
+        ({"kubeconfig": "apiVersion: v1\nkind: Config\n"}, {"kubeconfig": "apiVersion: v1\nkind: Config\n#"}, False),
+        ({"kubeconfig": '{"kind": "Config"}'}, {"kubeconfig": '{"kind":  "Config"}'}, False),
+    ],
+)
+def test_the_guard_reads_it_from_a_preview(before: dict[str, str], after: dict[str, str], *, is_blocked: bool) -> None:
+    """A kubeconfig's text has a token and a certificate that change; its path and the context do not."""
+    urn = "urn:pulumi:lab::berth::berth:gke:Connection$pulumi:providers:kubernetes::cluster-cluster"
+    step = {"op": "update", "urn": urn, "oldState": {"inputs": before}, "newState": {"inputs": after}}
+    stack = {"op": "same", "urn": "urn:pulumi:lab::berth::pulumi:pulumi:Stack::berth-lab"}
+    text = json.dumps({"steps": [stack, step], "changeSummary": {"same": 60, "update": 1}})
+    judged = check_preview(parse_preview(text), planned(EXISTING))
+    told = [describe_guarded_change(each) for each in judged.blocked]
+    assert any("may be another cluster" in line for line in told) == is_blocked
