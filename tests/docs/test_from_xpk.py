@@ -21,6 +21,7 @@ def test_the_page_begins_with_the_stack_file_of_its_command() -> None:
     (_, text), (_, command) = blocks[:2]
     written = describe_source(read_source({"create-cluster.sh": command}, {}), "demo").stack_file
     fleet, adopted = (yaml.safe_load(each)["config"]["berth:fleet"] for each in (text, written))
+    assert fleet["cluster"].pop("maintenance")
     assert {key: value for key, value in fleet.items() if key not in ("cohorts", "teams")} == adopted
     evaluation = evaluate_drained(text, "demo")
     assert evaluation.faults == ()
