@@ -56,9 +56,10 @@ def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
     """Return why a team's stack cannot be deployed on a platform that exports `exported`; None if it can."""
     platform = f"the platform stack '{plan.platform}'"
     output = _mapping(exported)
-    if (version := output.get("version")) != OUTPUT_VERSION or isinstance(version, bool):
+    version: object = output.get("version")
+    if version != OUTPUT_VERSION:
         is_number = isinstance(version, int | float) and not isinstance(version, bool)
-        shown = f"version {float(version):g} of its outputs for teams" if is_number else "no outputs for teams"
+        shown = f"version {version:g} of its outputs for teams" if is_number else "no outputs for teams"
         return (
             f"{platform} exports {shown}, but this Berth needs version {OUTPUT_VERSION}; "
             "update the platform with the same Berth first"
