@@ -90,6 +90,21 @@ _SMALLEST: dict[str, Manifest] = {
         },
     },
     "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"ports": [{"port": 80}]}},
+    "ingress": {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {},
+        "spec": {"defaultBackend": {"service": {"name": "x", "port": {"number": 80}}}},
+    },
+    "gateway": {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": {},
+        "spec": {
+            "gatewayClassName": "gke-l7-global-external-managed",
+            "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}],
+        },
+    },
     "workload": {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "Workload",
@@ -141,6 +156,8 @@ RESOURCES = {
     "statefulset": ("apps", "statefulsets"),
     "leaderworkerset": ("leaderworkerset.x-k8s.io", "leaderworkersets"),
     "service": ("", "services"),
+    "ingress": ("networking.k8s.io", "ingresses"),
+    "gateway": ("gateway.networking.k8s.io", "gateways"),
     "workload": ("kueue.x-k8s.io", "workloads"),
     "binding": ("", "pods/binding"),
     "oldbinding": ("", "bindings"),

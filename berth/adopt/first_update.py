@@ -5,45 +5,110 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from msgspec import Struct
+
 from berth.adopt import rest_fields
-from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, mapping_at, name_of, namespace_of
+from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, last_segment, mapping_at, name_of, namespace_of
 from berth.adopt.controllers import CONTROLLERS, is_system_object
+from berth.adopt.google.answered_inputs import inputs_before
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.kubernetes.server_defaults import without_defaults
 from berth.diff.fields import compare_fields
-from berth.diff.provider_inputs.changes import InputComparison
-from berth.diff.provider_inputs.effects import UpdateEffect, input_rules
+from berth.diff.kinds import FieldEffect
+from berth.diff.provider_inputs.changes import InputComparison, compare_registrations
+from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, is_within, without_indexes
 from berth.diff.values import format_change, format_on_one_line
 from berth.google.fleet import google_resources
+from berth.google.node_pool import CREATION_FIELDS
 from berth.manifests.fleet import all_manifests
 from berth.manifests.serving.webhooks import PATCH
 from berth.plan.fleet import FleetPlan
 from berth.resource import FleetResource, ResourceKind
 
 _EFFECT_NOTES = {UpdateEffect.REPLACE: " (REPLACES it)", UpdateEffect.RECREATE: " (its nodes are recreated)"}
-_ANSWERED_KINDS = (ResourceKind.CLUSTER, ResourceKind.SYSTEM_POOL, ResourceKind.NODE_POOL)
+_ALSO_KEPT = ("nodeConfig.guestAccelerators", "placementPolicy")
+"""Inputs that an adopted node pool may keep besides those of its creation."""
 _MAX_NAMES = 5
 """Names of one kind that are listed."""
 _SERVER_SET = {"status", "metadata"}
 
 
+class AnsweredChange(Struct, frozen=True):
+    """A change of an existing resource in Google Cloud by the first update; `pool` is the one of a node pool."""
+
+    subject: str
+    effect: FieldEffect
+    pool: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What changes, in one line."""
+        note = _EFFECT_NOTES.get(self.effect.does, "")
+        return f"{self.effect.path} {format_change(self.effect.before, self.effect.after)}{note}"
+
+
 def first_update_changes(inventory: ClusterInventory, plan: FleetPlan) -> list[NotAdopted]:
-    """Return all changes, cluster first; for an existing cluster only those inside it."""
-    made = {(each.kind, each.key): each for each in google_resources(plan) if each.kind in _ANSWERED_KINDS}
-    changes: list[NotAdopted] = []
-    if cluster := made.get((ResourceKind.CLUSTER, "cluster")):
-        what = f"cluster {inventory.cluster['name']}"
-        changes += _cloud_changes(what, rest_fields.CLUSTER, inventory.cluster, cluster)
-    planned = {each.name: each for pool in plan.own_pools for each in pool.node_pools}
-    planned |= {plan.system_pool.name: plan.system_pool} if plan.system_pool else {}
-    for answer in inventory.node_pools:
-        if (pool := planned.get(str(answer["name"]))) is not None:
-            kind = ResourceKind.SYSTEM_POOL if pool is plan.system_pool else ResourceKind.NODE_POOL
-            resource = made[kind, pool.key]
-            changes += _cloud_changes(
-                f"node pool {pool.name}", rest_fields.NODE_POOL, answer, resource, is_adopted=bool(pool.adopted)
-            )
-    return [*changes, *_object_changes(inventory, plan)]
+    """Return all changes, cluster first, and what no key keeps; for an existing cluster only those inside it."""
+    return [
+        *(
+            NotAdopted(each.subject, each.text, Fate.CHANGED) if isinstance(each, AnsweredChange) else each
+            for each in google_changes(inventory, plan)
+        ),
+        *_object_changes(inventory, plan),
+    ]
+
+
+def google_changes(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[AnsweredChange | NotAdopted]:
+    """Yield what the first update changes in Google Cloud, and what an answer has that a stack file cannot express.
+
+    By the comparison of `berth diff`: the registrations of the plan with what the answers hold.
+    """
+    found: dict[tuple[ResourceKind, str], ApiObject] = {(ResourceKind.CLUSTER, "cluster"): inventory.cluster}
+    node_pools = {str(each["name"]): each for each in inventory.node_pools}
+    planned = [each for pool in plan.own_pools for each in pool.node_pools]
+    answered = [(ResourceKind.NODE_POOL, each.key, each.name, node_pools) for each in planned]
+    if plan.system_pool is not None:
+        answered.append((ResourceKind.SYSTEM_POOL, plan.system_pool.key, plan.system_pool.name, node_pools))
+    reservations = {(str(each["name"]), last_segment(str(each.get("zone")))): each for each in inventory.reservations}
+    for kind, key, name, answers in answered:
+        if name in answers:
+            found[kind, key] = answers[name]
+    for each in plan.reservations:
+        if (each.name, each.zone) in reservations:
+            found[ResourceKind.RESERVATION, each.key] = reservations[each.name, each.zone]
+    adopted = {each.key for each in planned if each.adopted}
+    for resource in google_resources(plan):
+        if (answer := found.get((resource.kind, resource.key))) is not None:
+            is_adopted = resource.kind == ResourceKind.NODE_POOL and resource.key in adopted
+            yield from _changes_of(resource, answer, is_adopted=is_adopted)
+
+
+def would_replace(inventory: ClusterInventory, plan: FleetPlan, accepted: Collection[str]) -> Iterator[str]:
+    """Yield a line for each resource of the answers that the first update would replace, unless `accepted` has it."""
+    causes: dict[str, list[str]] = {}
+    for change in google_changes(inventory, plan):
+        is_replaced = isinstance(change, AnsweredChange) and change.effect.does == UpdateEffect.REPLACE
+        if isinstance(change, AnsweredChange) and is_replaced and change.subject not in accepted:
+            causes.setdefault(change.subject, []).append(change.text.removesuffix(_EFFECT_NOTES[UpdateEffect.REPLACE]))
+    for subject, texts in causes.items():
+        yield (
+            f"{subject}: the first `pulumi up` would delete it and create it again, because {'; '.join(texts)}; leave "
+            f"it out of the answers to keep it as it is, or write --accept '{subject}'"
+        )
+
+
+def disturbed_pools(inventory: ClusterInventory, plan: FleetPlan) -> frozenset[str]:
+    """Return the pools with nodes that the first update would replace or recreate, unless they were `adopted`."""
+    adopted = {pool.name for pool in plan.own_pools if any(each.adopted for each in pool.node_pools)}
+    return frozenset(
+        change.pool
+        for change in google_changes(inventory, plan)
+        if isinstance(change, AnsweredChange)
+        and change.pool is not None
+        and change.pool not in adopted
+        and change.effect.does.severity >= UpdateEffect.RECREATE.severity
+        and is_within(without_indexes(change.effect.input), (*CREATION_FIELDS, *_ALSO_KEPT))
+    )
 
 
 def lost_node_pools(inventory: ClusterInventory, plan: FleetPlan, told: Collection[str]) -> Iterator[str]:
@@ -66,9 +131,9 @@ def lost_node_pools(inventory: ClusterInventory, plan: FleetPlan, told: Collecti
 # --- Google Cloud -----------------------------------------------------------------------------------------------------
 
 
-def _cloud_changes(
-    what: str, kind: str, answer: ApiObject, resource: FleetResource, *, is_adopted: bool = False
-) -> Iterator[NotAdopted]:
+def _changes_of(
+    resource: FleetResource, answer: ApiObject, *, is_adopted: bool
+) -> Iterator[AnsweredChange | NotAdopted]:
     """Yield what differs between Google's answer and what the program registers, and what a stack file cannot express.
 
     Left out is what the program asks Pulumi to ignore, and for an adopted node pool every field without a row.
@@ -76,14 +141,30 @@ def _cloud_changes(
     (registration,) = resource.registrations().values()
     rules = InputComparison(registration, input_rules(registration.type))
     inputs = resource.inputs(registration)[0]
-    others = () if is_adopted else rest_fields.other_fields(kind, answer, inputs)
-    for word, change in (*rest_fields.changed_fields(kind, answer, inputs), *others):
+    subject = f"{_NOUNS.get(resource.kind, 'node pool')} {answer['name']}"
+    table = _TABLES.get(resource.kind)
+    others = () if is_adopted or table is None else rest_fields.other_fields(table, answer, inputs)
+    rows = () if table is None else rest_fields.changed_fields(table, answer, inputs)
+    for word, change in (*rows, *others):
         if change.after is None:
-            yield NotAdopted(what, f"{word} is {format_on_one_line(change.before)}, which a stack file cannot express")
+            text = f"{word} is {format_on_one_line(change.before)}, which a stack file cannot express"
+            yield NotAdopted(subject, text)
         elif effects := rules.effects(change):
             strongest = max((each.does for each in effects), key=lambda does: does.severity)
-            text = f"{word} {format_change(change.before, change.after)}{_EFFECT_NOTES.get(strongest, '')}"
-            yield NotAdopted(what, text, Fate.CHANGED)
+            effect = FieldEffect(word, change.path, change.before, change.after, strongest)
+            yield AnsweredChange(subject, effect, resource.pool)
+    before = inputs_before(resource.kind, answer, inputs)
+    for effect in compare_registrations((registration, before), (registration, inputs)):
+        if effect.does.severity:
+            yield AnsweredChange(subject, effect, resource.pool)
+
+
+_TABLES = {
+    ResourceKind.CLUSTER: rest_fields.CLUSTER,
+    ResourceKind.SYSTEM_POOL: rest_fields.NODE_POOL,
+    ResourceKind.NODE_POOL: rest_fields.NODE_POOL,
+}
+_NOUNS = {ResourceKind.CLUSTER: "cluster", ResourceKind.RESERVATION: "reservation"}
 
 
 # --- Kubernetes -------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def read_inventory(
         except InvalidInventory as unusable:
             wrong += unusable.lines
     clusters = _latest_by_link(answers_by_kind["cluster"])
-    if len(clusters) != 1:
+    if len(clusters) > 1 or not (clusters or wrong):
         wrong += list(_cluster_count_error(clusters))
     if wrong:
         raise InvalidInventory(*wrong)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -55,9 +55,12 @@ class AdoptedPool(Struct):
 
 
 def read_pools(
-    inventory: ClusterInventory, stack: str, not_adopted: list[NotAdopted]
+    inventory: ClusterInventory, stack: str, not_adopted: list[NotAdopted], kept: Collection[str] = ()
 ) -> tuple[list[AdoptedPool], ReservationsByKey]:
-    """Return the pools with accelerators, and the reservations that they use; ignored ones are reported in `left`."""
+    """Return the pools with accelerators, and the reservations that they use; ignored ones are reported.
+
+    Pools that are `kept` keep the settings of their creation.
+    """
     reserved = own_reservations(inventory, stack, not_adopted)
     with_machines: list[ApiObject] = []
     for node_pool in inventory.node_pools:
@@ -74,7 +77,8 @@ def read_pools(
         if _is_deleted_default(inventory, node_pool):
             not_adopted.append(NotAdopted(f"node pool {_DEFAULT_POOL}", _DELETED))
     groups = sorted(with_own_keys(_groups(inventory, with_machines)), key=lambda group: group.key)
-    return [_group_pool(inventory, stack, group, reserved, not_adopted) for group in groups], reserved
+    pools = [_group_pool(inventory, stack, group, reserved, not_adopted, group.key in kept) for group in groups]
+    return pools, reserved
 
 
 _DELETED = "the first `pulumi up` would delete it: fix the state after the import (docs/adopt.md, step 3)"
@@ -118,15 +122,16 @@ def _group_pool(
     group: NodePoolGroup,
     reserved: ReservationsByKey,
     not_adopted: list[NotAdopted],
+    adopted: bool,
 ) -> AdoptedPool:
-    """Return the pool of a group; one with settings that Berth would not choose keeps them."""
+    """Return the pool of a group; one with settings that Berth would not choose keeps them, also if it is `adopted`."""
     pool = _adopted_pool(inventory, stack, group, reserved)
     if group.node_pool_name is not None:
         pool.entry["nodePoolName"] = group.node_pool_name
     if inventory.context is not None or inventory.is_described:
         return pool
     accounts = NodeAccounts(inventory, stack, group.members)
-    adopted = accounts.must_be_kept
+    adopted = adopted or accounts.must_be_kept
     for each in group.members:  # do settings that replace a pool or recreate its nodes differ from those of Berth?
         others = rest_fields.other_fields(rest_fields.NODE_POOL, each, _any_pool())
         is_other = any(change.after is not None for _, change in others)
@@ -185,7 +190,7 @@ def _adopted_pool(
         entry["accelerator"] = {"type": gpu["acceleratorType"], "count": int(gpu["acceleratorCount"])}
     entry |= {"topology": topology} if topology else {}
     entry |= {"slices" if topology else "nodes": size}
-    capacity, reservation_entry = _capacity(inventory, stack, node_pool, most, reserved)
+    capacity, reservation_entry = _capacity(inventory, stack, node_pool, machine, entry, most, reserved)
     entry |= {"capacity": capacity} if capacity != "on-demand" else {}
     entry |= _zones(
         inventory,
@@ -252,7 +257,13 @@ def _zones(
 
 
 def _capacity(
-    inventory: ClusterInventory, stack: str, node_pool: ApiObject, most: int, reserved: ReservationsByKey
+    inventory: ClusterInventory,
+    stack: str,
+    node_pool: ApiObject,
+    machine: Machine,
+    entry: StackEntry,
+    most: int,
+    reserved: ReservationsByKey,
 ) -> tuple[object, tuple[str, StackEntry] | None]:
     """Return the capacity of the machines, and their reservation."""
     if value_at(node_pool, QUEUED):
@@ -271,5 +282,9 @@ def _capacity(
     if kind != "SPECIFIC_RESERVATION":
         return "on-demand", None
     zone = str(next(iter(list_at(node_pool, "locations")), ""))
-    key = reservation_key(str(affinity["values"][0]), zone, machine_type(node_pool), most, reserved, inventory, stack)
+    ssds = sum(local_ssds(node_pool, machine).get("localSsd", {}).values())
+    reserved_machine = {key: entry[key] for key in ("machineType", "accelerator") if key in entry}
+    reserved_machine |= {"localSsd": ssds} if ssds else {}
+    path = str(affinity["values"][0])
+    key = reservation_key(path, zone, reserved_machine, most, reserved, inventory, stack)
     return {"reservation": key}, (reserved[key].path, reserved[key].entry)

@@ -9,6 +9,7 @@ from typing import Any
 from berth import catalog
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
+from berth.adopt.labels import select_alike
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
 from berth.plan.kueue import CPU, MILLI, PODS
@@ -30,19 +31,22 @@ def match_flavors(
         for flavor_object in inventory.objects_of_kind("ResourceFlavor")
     ]
     result: dict[str, list[AdoptedPool]] = {}
+    unselected: list[AdoptedPool] = []
     for pool in pools:
         selecting: list[tuple[int, int, str, ApiObject]] = []
         for name, spec in known:
-            labels, tolerated = (
-                mapping_at(spec, "nodeLabels"),
-                {str(t.get("key")) for t in list_at(spec, "tolerations")},
-            )
+            labels = mapping_at(spec, "nodeLabels")
+            tolerated = {str(t.get("key")) for t in list_at(spec, "tolerations")}
             if labels and labels.items() <= pool.labels.items():
                 # Taints that the flavor tolerates and the pool does not have belong to another pool.
                 foreign = tolerated - pool.taints - {pool.machine.resource}
                 selecting.append((len(labels), -len(foreign), name, spec))
         if not selecting:
             not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth creates one"))
+            alike = (each for each in unselected if each.machine.accelerator == pool.machine.accelerator)
+            other = next((each for each in alike if select_alike(each.entry, pool.entry)), None)
+            pool.entry |= {} if other is None else {"flavor": other.key}
+            unselected.append(pool)
             continue
         _, _, name, spec = max(selecting, key=lambda each: each[:3])
         result.setdefault(name, []).append(pool)

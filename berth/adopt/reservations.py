@@ -33,6 +33,11 @@ class FoundReservation(Struct):
     is_assumed: bool = False
     users: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
+    @property
+    def is_unmanaged(self) -> bool:
+        """Whether the answers have it, and Berth only uses it, because it is of chips."""
+        return not self.is_assumed and bool(self.full_entry().get("existing"))
+
     def full_entry(self) -> StackEntry:
         """Return the entry with its size, in chips if machines of several types of a family use it."""
         types = {self.entry["machineType"], *(machine_type for machine_type, _ in self.users)}
@@ -129,12 +134,19 @@ def _why_left(answer: ApiObject) -> str:
 
 
 def reservation_key(
-    path: str, zone: str, kind: str, nodes: int, reserved: ReservationsByKey, inventory: ClusterInventory, stack: str
+    path: str,
+    zone: str,
+    machine: StackEntry,
+    nodes: int,
+    reserved: ReservationsByKey,
+    inventory: ClusterInventory,
+    stack: str,
 ) -> str:
     """Return the key of the reservation at a path that machines use; one without an answer is `existing`.
 
-    `path` is a name, a path or a URL.
+    `path` is a name, a path or a URL; `machine` has the keys of a reservation that say what is reserved.
     """
+    kind = str(machine["machineType"])
     path = reservation_value(path, inventory.project)
     for key, found in reserved.items():
         if found.path == path and found.entry["zone"] == zone:
@@ -149,6 +161,6 @@ def reservation_key(
     path_fields = {"project": "projects", "block": "reservationBlocks", "subBlock": "reservationSubBlocks"}
     entry = {"existing": True, "name": name, **{k: path_ids[v] for k, v in path_fields.items() if v in path_ids}}
     accepted = accepted_zones(catalog.machines().get(kind), [zone], inventory.region)
-    entry |= {"machineType": kind, "zone": zone, **accepted}
+    entry |= {**machine, "zone": zone, **accepted}
     reserved[key] = FoundReservation(path, entry, is_assumed=True, users=[(kind, nodes)])
     return key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 import yaml
@@ -34,10 +34,10 @@ class AdoptedFleet(Struct, frozen=True):
     not_adopted: tuple[NotAdopted, ...]
 
 
-def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
-    """Return the fleet of a cluster, as the stack of that name."""
+def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -> AdoptedFleet:
+    """Return the fleet of a cluster, as the stack of that name; pools that are `kept` are `adopted`."""
     not_adopted: list[NotAdopted] = []
-    adopted_pools, reserved = read_pools(inventory, stack, not_adopted)
+    adopted_pools, reserved = read_pools(inventory, stack, not_adopted, kept)
     known = match_flavors(inventory, adopted_pools, not_adopted)
     made = read_gke_made_pools(inventory, known, not_adopted)
     known |= {str(pool.entry.get("flavor", pool.key)): [pool] for pool in made}
@@ -45,9 +45,13 @@ def adopt(inventory: ClusterInventory, stack: str) -> AdoptedFleet:
     set_queued_options(inventory, known)
 
     def reserve(path: str, zone: str, kind: str, count: int) -> str:
-        return reservation_key(path, zone, kind, count, reserved, inventory, stack)
+        return reservation_key(path, zone, {"machineType": kind}, count, reserved, inventory, stack)
 
     classes = compute_class_section(inventory, made, reserve, not_adopted)
+    for found in reserved.values():
+        if found.is_unmanaged:
+            why = "it holds chips of a family, which Berth cannot create; it stays as it is, and pools use it"
+            not_adopted.append(NotAdopted(f"reservation {found.path}", why))
     sections: dict[str, object] = {
         "cluster": cluster_section(inventory, stack, not_adopted) if inventory.manages_cluster else {},
         "reservations": {key: found.full_entry() for key, found in sorted(reserved.items())},

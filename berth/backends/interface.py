@@ -125,8 +125,18 @@ def compare(old: StackPlan, new: StackPlan) -> Changes:
     return after.compare(old, new)
 
 
-def check_preview(preview: EnginePreview, plan: StackPlan, config: Mapping[str, object] | None = None) -> GuardReport:
-    """Return the losses in a preview of the stack of `plan`, whose stack file has this `config`."""
-    from berth.diff.guard.preview import find_losses
+def check_preview(
+    preview: EnginePreview,
+    plan: StackPlan,
+    config: Mapping[str, object] | None = None,
+    running: Mapping[str, int] | None = None,
+) -> GuardReport:
+    """Return the losses in a preview of the stack of `plan`, whose stack file has this `config`.
 
-    return find_losses(preview, backend_of(plan).preview_rules(plan), config)
+    `running` are the accelerators of each flavor that admitted jobs hold, where that is known.
+    """
+    from berth.diff.guard.preview import find_losses
+    from berth.diff.guard.running import guarding_what_runs
+
+    rules = guarding_what_runs(backend_of(plan).preview_rules(plan), plan, running or {})
+    return find_losses(preview, rules, config)

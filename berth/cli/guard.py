@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, cast
 
 import typer
@@ -44,6 +44,16 @@ def guard_command(
     preview: Annotated[
         str, typer.Argument(metavar="PREVIEW", help="Output of pulumi preview --json --show-sames; - is stdin.")
     ],
+    live: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            "--live",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="From kubectl get workloads -A -o json: machines that admitted jobs hold block, too.",
+        ),
+    ] = None,
     print_json: JsonOption = False,
 ) -> None:
     """Answer whether a Pulumi preview is safe, blocked or unknown.
@@ -56,8 +66,15 @@ def guard_command(
     from berth.diff.guard.preview_steps import STDIN, PreviewFormatError
 
     content = _read(preview, evaluation.stack)
+    running: dict[str, int] = {}
+    if live is not None:
+        from berth.cli.diff.admitted import admitted_amounts, read_workloads
+
+        if evaluation.fleet_plan is None:
+            raise typer.BadParameter("--live is for fleets on GKE")
+        running = admitted_amounts(read_workloads(live, evaluation.fleet_plan), evaluation.fleet_plan)
     try:
-        result = guard_report(content, evaluation, project_name())
+        result = guard_report(content, evaluation, project_name(), running)
     except PreviewFormatError as error:
         exit_with_error(error.line(STDIN if preview == "-" else preview, evaluation.stack))
     report = Note(list(guard_lines(result, evaluation.stack)))
@@ -77,9 +94,12 @@ def _read(preview: str, stack: str) -> bytes:
     return content
 
 
-def guard_report(content: bytes, evaluation: Evaluation, project: str | None) -> GuardReport:
+def guard_report(
+    content: bytes, evaluation: Evaluation, project: str | None, running: Mapping[str, int] | None = None
+) -> GuardReport:
     """Return the answer to what `pulumi preview --json` printed for a stack without faults.
 
+    `running` are the accelerators of each flavor that admitted jobs hold, where that is known.
     Raises PreviewFormatError if the content is not a preview at all.
     """
     from berth.backends.interface import check_preview
@@ -93,7 +113,7 @@ def guard_report(content: bytes, evaluation: Evaluation, project: str | None) ->
         with refusing_odd_shapes():
             preview = parse_preview(content.decode())
             require_stack(preview, evaluation.stack, project)
-            return check_preview(preview, evaluation.plan, config)
+            return check_preview(preview, evaluation.plan, config, running)
     except OtherStackError as error:
         return GuardReport((), (), (str(error),))
     except PreviewFormatError as error:

@@ -19,7 +19,7 @@ _SLICE_FIELDS: Final = ("placementPolicy", "nodeConfig.machineType", "nodeLocati
 """Fields of a slice that are immutable. The provider has no update of a topology: it would show the change forever and
 try to resize the slice, which GKE refuses. The first is one of every pool with a placement."""
 
-_CREATION_FIELDS: Final = (
+CREATION_FIELDS: Final = (
     *("nodeConfig.serviceAccount", "nodeConfig.oauthScopes", "nodeConfig.diskType", "nodeConfig.gvnic"),
     *("nodeConfig.gcfsConfig", "nodeConfig.workloadMetadataConfig", "nodeConfig.shieldedInstanceConfig"),
     *("nodeConfig.confidentialNodes", "nodeConfig.labels", "nodeConfig.taints", "nodeConfig.kubeletConfig"),
@@ -103,7 +103,9 @@ def _ignore_changes(plan: NodePoolPlan) -> tuple[str, ...]:
     if plan.adopted:
         affinity = () if plan.reservation is not None else ("nodeConfig.reservationAffinity",)
         drivers = ("nodeConfig.guestAccelerators",) if plan.gpu is not None else ()
-        ignored += (*_CREATION_FIELDS, *affinity, *drivers)
+        # A pool of slices of one host may have a topology, which taking away would replace it.
+        placement = ("placementPolicy",) if plan.placement is None and plan.slice_topology is None else ()
+        ignored += (*CREATION_FIELDS, *affinity, *drivers, *placement)
     return ignored
 
 

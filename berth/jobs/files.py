@@ -27,6 +27,8 @@ from berth.yaml_loader import LOADER, load_documents
 
 _MAX_LARGE_BYTES = 1 << 25
 """Maximum size of a YAML file that is read without lines: thousands of jobs."""
+_MAX_VALUES = 1_000_000
+"""Maximum number of values in a large file, which then takes some 20 s to read."""
 _MAX_ALIASED = 10_000
 """Maximum number of values that aliases may repeat; in a larger file, one for each byte."""
 
@@ -190,6 +192,8 @@ def check_events(text: str) -> None:
             sizes.close()
         elif isinstance(event, ScalarEvent):
             sizes.count += 1
+            if sizes.count > _MAX_VALUES:
+                raise yaml.YAMLError(f"it has more than {_MAX_VALUES:,} values; split it")
             if event.value == "<<" and event.implicit[0]:
                 raise yaml.YAMLError("the merge key '<<' is not supported; write its keys out")
 

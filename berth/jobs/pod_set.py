@@ -89,6 +89,14 @@ class PodVolume(Struct, frozen=True):
     path: FieldSteps
 
 
+class VolumeNodes(Struct, frozen=True):
+    """The nodes on which a volume can be mounted, by one of `terms`; `name` is its claim, or its StorageClass."""
+
+    name: str
+    terms: tuple[tuple[NodeSelectorRequirement, ...], ...]
+    path: FieldSteps
+
+
 class ObjectReference(Struct, frozen=True):
     """An object of the namespace or the cluster that the pods need by name, and where the template names it."""
 
@@ -125,6 +133,7 @@ class PodSet(Struct, frozen=True, kw_only=True):
     host_ports: tuple[HostPort, ...] = ()
     host_network: bool = False
     volumes: tuple[PodVolume, ...] = ()
+    volume_nodes: tuple[VolumeNodes, ...] = ()
     references: tuple[ObjectReference, ...] = ()
     claims: tuple[ObjectReference, ...] = ()
     images: tuple[str, ...] = ()

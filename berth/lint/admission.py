@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from berth.jobs.pods import read_pod_spec
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.lint.job_rules import job_specs
 from berth.manifests.rules.affinity import EXCLUSIVE_KEYS, EXCLUSIVE_TOPOLOGY
 from berth.manifests.rules.deletion import FINALIZERS
 from berth.manifests.rules.growth import MAX_POD_SETS
@@ -136,7 +137,7 @@ def _is_own(term: object, namespaces: set[str], team: str) -> bool:
 
 
 def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
-    for spec in _job_specs(job):
+    for spec in job_specs(job.job):
         pods, completions = (get_nested(spec.value, key) for key in ("parallelism", "completions"))
         if isinstance(pods, int) and isinstance(completions, int) and pods > completions:
             message = f"'{pods}' is above completions, which Kueue counts; write at most {completions}"
@@ -191,13 +192,6 @@ def _shared_queue(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -
                     f"{asked} {resource} are more than {job.queue_name} can ever admit, and the queue is StrictFIFO"
                 )
                 yield job.job.source, f"{message}: the job would hold up all others; write at most {most}"
-
-
-def _job_specs(job: SubmittedJob) -> Iterator[SourceValue]:
-    if job.job.kind == "Job":
-        yield job.job.source.child("spec", get_nested(job.job.source.value, "spec"))
-    for part in _replicated_jobs(job):
-        yield part.child("template", None).child("spec", get_nested(part.value, "template", "spec"))
 
 
 def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:

@@ -16,13 +16,14 @@ from berth.jobs.known_objects import KnownObjects
 from berth.jobs.namespaces import NamespaceDefaults, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
+from berth.jobs.volume_zones import VolumeZones
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
 from berth.lint.around_pods.claims import check_claims
 from berth.lint.around_pods.rollouts import check_rollout, warn_of_late_volumes
 from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
-from berth.lint.job_rules import check_name, check_pod_group, check_refusals
+from berth.lint.job_rules import check_indices, check_name, check_pod_group, check_refusals
 from berth.lint.likely_queue import LikelyQueue, likely_queue
 from berth.lint.pod_rules import check_limits, check_pod_rules
 from berth.lint.pod_security import check_pod_security
@@ -117,10 +118,9 @@ def lint_documents(
     all_documents = list(documents)
     defaults = namespace_defaults(context.plan, team.namespace if team is not None else "default")
     groups = PodGroups(all_documents, defaults)
-    context.claims, context.objects = (
-        context.claims.with_documents(all_documents),
-        KnownObjects([*all_documents, *beside]),
-    )
+    context.claims = context.claims.with_documents(all_documents)
+    around = [*all_documents, *beside]
+    context.objects, context.volume_zones = KnownObjects(around), VolumeZones(around)
     for document in all_documents:
         for path, value in _objects(document.value):
             if get_nested(value, "kind") == PROVISIONING_REQUEST:
@@ -152,7 +152,7 @@ def _lint_jobs(
     for job in read_jobs(document.root_value(problems), defaults):
         read_problems = list(problems.entries)
         problems.entries.clear()
-        submitted = context.claims.with_devices(groups.join(job))
+        submitted = context.volume_zones.on_job(context.claims.with_devices(groups.join(job)))
         queue_name, trial = _check_job(context, submitted, team)
         job_problems = Problems([*read_problems, *problems.entries])
         problems.entries.clear()
@@ -198,6 +198,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_pod_security(submitted)
     check_admission(submitted)
     check_refusals(submitted)
+    check_indices(submitted)
     if not likely.is_only:
         check_limits(submitted)
         if job.pod_sets:

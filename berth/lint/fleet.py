@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from berth.jobs.claims import Claims
 from berth.jobs.job_manifests import JobManifest
 from berth.jobs.known_objects import KnownObjects
+from berth.jobs.volume_zones import VolumeZones
 from berth.nodes import FleetNodes, fleet_nodes
 from berth.placement.node_classes import NodeClass, installed_daemons, node_classes
 from berth.plan.fleet import FleetPlan
@@ -27,7 +28,7 @@ class LintContext:
 
     def __init__(self, plan: FleetPlan) -> None:
         self.plan = plan
-        self.claims, self.objects = Claims(plan), KnownObjects()
+        self.claims, self.objects, self.volume_zones = Claims(plan), KnownObjects(), VolumeZones()
         self.simulated: SimulatedFleet = build_simulated_fleet(plan)
         self.queues = {queue.name: queue for queue in plan.cluster_queues}
         self._node_shapes: dict[str, list[NodeShape]] = {}
@@ -43,6 +44,11 @@ class LintContext:
     def workers(self) -> WorkerSimulators:
         """Empty simulators of a manager's workers."""
         return WorkerSimulators(self.simulated.setup)
+
+    @cached_property
+    def worker_contexts(self) -> dict[str, LintContext]:
+        """The workers of a manager by name, each a fleet with queues and nodes of its own."""
+        return {each.name: LintContext(each.plan) for each in self.plan.workers}
 
     @cached_property
     def nodes(self) -> FleetNodes:

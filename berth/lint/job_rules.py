@@ -114,6 +114,29 @@ def check_refusals(job: SubmittedJob) -> None:
                 )
 
 
+def check_indices(job: SubmittedJob) -> None:
+    """Report Jobs with indices and no number of completions, which the API server refuses (batch/v1 validation)."""
+    for spec in job_specs(job.job):
+        fields = as_mapping(spec.value)
+        is_open = (
+            fields.get("completions") is None and fields.get("parallelism") is not None
+        )  # without both, both are 1
+        if is_open and fields.get("completionMode") == "Indexed":
+            message = "the API server refuses completionMode Indexed without completions"
+            spec.child("completionMode", "Indexed").fault("refused", f"{message}; write completions")
+
+
+def job_specs(job: JobManifest) -> Iterator[SourceValue]:
+    """Yield the spec of a Job, or those of the Jobs that a JobSet makes."""
+    spec = job.source.child("spec", get_nested(job.source.value, "spec"))
+    if job.kind == "Job":
+        yield spec
+    listed = spec.child("replicatedJobs", get_nested(spec.value, "replicatedJobs"))
+    for index, each in enumerate(as_list(listed.value) if job.kind == "JobSet" else ()):
+        part = listed.child(index, each).child("template", None)
+        yield part.child("spec", get_nested(each, "template", "spec"))
+
+
 def _items(source: SourceValue, row: RefusedSetting) -> Iterator[SourceValue]:
     """Yield what holds the setting: the items of a list, or the object itself."""
     if row.each is None:

@@ -32,6 +32,7 @@ def check_pod_rules(job: SubmittedJob) -> None:
     """Report violations in the pod templates of a job."""
     for template in job.job.templates:
         _check_limits(template)
+        _check_kubelet(template)
         _check_topology(job, template)
         if job.context.plan.cluster.mode == "autopilot":
             for source, violation in _autopilot_violations(template):
@@ -69,6 +70,17 @@ def _containers(template: SourceValue) -> Iterator[SourceValue]:
     for key in ("initContainers", "containers"):
         for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
             yield spec[key].child(index, container)
+
+
+def _check_kubelet(template: SourceValue) -> None:
+    """Report an operating system that no node has, and an overhead that only a RuntimeClass may set."""
+    spec = read_pod_spec(template) or {}
+    system = get_nested(spec["os"].value, "name") if "os" in spec else None
+    if system not in (None, "linux"):
+        spec["os"].child("name", system).fault("no-nodes", f"the nodes run Linux, and not '{system}'; remove os")
+    if "overhead" in spec and "runtimeClassName" not in spec:
+        message = "the API server refuses an overhead that no RuntimeClass sets; remove overhead"
+        spec["overhead"].fault("refused", message)
 
 
 # --- topology ---------------------------------------------------------------------------------------------------------

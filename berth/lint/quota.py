@@ -19,10 +19,13 @@ from berth.lint.machines import find_obstacle, flavor_refusals
 from berth.lint.trial import admit_pod_sets, reasons_on_first_flavor, try_pod_sets
 from berth.placement.obstacles import Reason
 from berth.plan.kueue import CPU, PODS
-from berth.simulator.arrivals import without_excluded
+from berth.simulator.fleet import is_excluded
 from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage
 from berth.simulator.scheduler.state import SimulatedWorkload
 from berth.workloads.node_shapes import NodeShape
+
+_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
+"""Annotation of a Job that may start with fewer pods."""
 
 
 class TrialAdmission(Struct, frozen=True):
@@ -47,6 +50,10 @@ def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | Non
         _report_placement(job, reasons_on_first_flavor(job.context, job.queue, pod_sets), ())
         return None
     trial = try_pod_sets(job.context, job.queue.name, pod_sets)
+    if trial.pending is not None and (fewer := _partially_admitted(job, pod_sets)) is not None:
+        trial = try_pod_sets(job.context, job.queue.name, fewer)
+        fit = f"{job.queue_name} can hold {fewer[0].count} of its {pod_sets[0].count} pods at a time"
+        job.warn("not-all-fit", job.job.source.path, f"{fit}, with which Kueue starts it ({_MIN_PARALLELISM})")
     if trial.pending is None:
         _report_placement(job, trial.reasons, trial.flavors)
         if not trial.reasons:
@@ -68,6 +75,22 @@ def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | Non
             _report_above_ceiling(job, pods, trial.pending)
     _report_placement(job, reasons_on_first_flavor(job.context, job.queue, pod_sets), ())
     return None
+
+
+def _partially_admitted(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[PodSet, ...] | None:
+    """Return the most pods with which Kueue admits a Job that accepts fewer; None if it does not, or not enough fit.
+
+    Source: Kueue 0.19.2 `pkg/controller/jobs/job` and its feature gate PartialAdmission, which is on by default.
+    """
+    written = str(job.job.annotations.get(_MIN_PARALLELISM, ""))
+    kueue = job.context.plan.kueue
+    is_off = kueue is not None and kueue.feature_gates.get("PartialAdmission") is False
+    if job.job.kind != "Job" or is_off or not written.isdecimal():
+        return None
+    (pods,) = pod_sets
+    counts = range(max(1, int(written)), pods.count)
+    refused = bisect.bisect_left(counts, True, key=lambda count: _refusal(job, (_resized(pods, count),)) is not None)
+    return (_resized(pods, counts[refused - 1]),) if refused else None
 
 
 def _report_placement(job: SubmittedJob, reasons: Iterable[Reason], flavors: Sequence[str | None]) -> None:
@@ -115,7 +138,7 @@ def _report_uncovered(job: SubmittedJob, pods: list[JobPods]) -> None:
     covered = job.queue.covered_resources
     requested = dict.fromkeys(resource for each in _pod_sets(job.job) for resource in each.requests)
     for resource in requested:
-        if resource not in covered:
+        if resource not in covered and not is_excluded(resource):
             places = (each.request_source(resource) for each in pods if resource in each.pod_set.requests)
             named = join_words([each for each in covered if each != PODS])
             message = f"requests {resource}, but {job.queue_name} has quota only for {named}"
@@ -144,7 +167,7 @@ def _resized(pod_set: PodSet, count: int) -> PodSet:
 
 
 def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
-    return tuple(without_excluded(each) for each in job.group or job.pod_sets or ())
+    return job.group or job.pod_sets or ()
 
 
 def _refusal(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> PendingReason | None:

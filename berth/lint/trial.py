@@ -14,6 +14,7 @@ from berth.placement.obstacles import AssignedPods, Reason
 from berth.placement.scheduler import unplaceable_reasons
 from berth.placement.topology import Leaf, assign_topology, topology_leaves
 from berth.plan.kueue import ClusterQueuePlan
+from berth.simulator.arrivals import without_excluded
 from berth.simulator.pending_reasons import PendingReason, find_pending_reason
 from berth.simulator.scheduler.flavor_assignment import has_only_topologies
 from berth.simulator.scheduler.model import Job
@@ -55,7 +56,7 @@ def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...])
             break
         barred.append(failure)
     if context.plan.workers:
-        return trial
+        return replace(trial, reasons=tuple(_on_workers(context, queue, pod_sets)))
     flavors = context.simulated.setup.resource_flavors
     assigned = [
         AssignedPods(each, name, flavors[name] if name is not None else None, nodes.get(index))
@@ -68,6 +69,39 @@ def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...])
     if all(each.is_unknown for each in reasons) and not _waits_for_machines(context, queue, trial):
         reasons += uncertain
     return replace(trial, reasons=tuple(reasons))
+
+
+def _on_workers(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...]) -> list[Reason]:
+    """Return why no worker of a manager runs the pods, or what is not known of all others; empty if one runs them.
+
+    Workers without the quota are left out: a job that no worker has quota for is not admitted.
+    """
+    by_worker: dict[str, list[Reason]] = {}
+    for name, worker in context.worker_contexts.items():
+        if queue not in worker.queues:
+            continue
+        trial = try_pod_sets(worker, queue, pod_sets)
+        reasons = list(trial.reasons)
+        if trial.pending is not None:
+            reasons = [
+                Reason(
+                    pod_set=index,
+                    path=("metadata", "annotations"),
+                    code="no-place",
+                    message=f"Kueue cannot place its pods on the empty nodes of flavor '{flavor}': {why}",
+                )
+                for index, flavor, why in trial.barred
+            ]
+            if not reasons:
+                continue
+        if not reasons:
+            return []
+        by_worker[name] = reasons
+    open_ = {name: found for name, found in by_worker.items() if all(each.is_unknown for each in found)}
+    start = "" if open_ else "no worker runs it: "
+    for name, found in (open_ or by_worker).items():
+        return [replace(each, message=f"{start}on worker '{name}', {each.message}") for each in found]
+    return []
 
 
 def _without_flavor(context: LintContext, queue: str, assigned: Sequence[AssignedPods]) -> Iterator[Reason]:
@@ -118,7 +152,8 @@ def admit_pod_sets(
     """Submit pod sets and take them away again; return their state in between."""
     simulator, name = context.simulator, "trial"
     sets = tuple(frozenset(flavor for at, flavor, _ in barred if at == index) for index in range(len(pod_sets)))
-    simulator.submit(Job(name=name, queue=queue, priority=0, pod_sets=pod_sets, barred=sets if barred else ()))
+    counted = tuple(without_excluded(each) for each in pod_sets)
+    simulator.submit(Job(name=name, queue=queue, priority=0, pod_sets=counted, barred=sets if barred else ()))
     workload = simulator.workloads[name]
     has_quota = workload.state in (JobState.ADMITTED, JobState.RESERVED)
     if has_quota:

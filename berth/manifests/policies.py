@@ -94,10 +94,14 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
         ),
         AdmissionPolicy(
             name="services",
-            refuses="LoadBalancer, NodePort and externalIPs",
+            refuses="LoadBalancer, NodePort and externalIPs; Ingresses and Gateways",
             applies_to=EVERYONE,
             breaks="a service that is reachable from outside: the team's `serviceTypes` allows it",
-            requests=(Requests("", ("services",)),),
+            requests=(
+                Requests("", ("services",)),
+                Requests("gateway.networking.k8s.io", ("gateways",)),
+                Requests("networking.k8s.io", ("ingresses",)),
+            ),
             variables=tuple(jobs.SERVICE_VARIABLES),
             rules=tuple(jobs.SERVICE_RULES),
             in_shared=False,

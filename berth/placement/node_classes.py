@@ -35,7 +35,7 @@ class NodeClass(Struct, frozen=True, eq=False):
 
     @property
     def certain(self) -> NodeClass:
-        """The same nodes with what pods can certainly use of them."""
+        """The nodes with what pods can certainly use of them."""
         return self.least or self
 
     def amount(self, resource: str) -> int | None:

@@ -25,6 +25,10 @@ DEFAULT_SCHEDULER = "default-scheduler"
 _NODE_AFFINITY: FieldSteps = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 
 
+_Terms = tuple[tuple[NodeSelectorRequirement, ...], ...]
+"""Terms of a node affinity: one must match."""
+
+
 class Reason(Struct, frozen=True, kw_only=True):
     """Why pods of a pod set never run, or what is not known about it (`is_unknown`), with the field of its template."""
 
@@ -89,8 +93,8 @@ class _Obstacle(Struct, frozen=True):
     is_unknown: bool = False
 
 
-def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[_Obstacle]:
-    pod_set = each.pod_set
+def _choices(pod_set: PodSet, node: NodeClass) -> Iterator[_Obstacle]:
+    """Yield what pods choose that nodes are not, or may not be."""
     for key, value in pod_set.node_selector.items():
         answer = node.matches({key: value})
         if answer is not True:
@@ -99,6 +103,15 @@ def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[_Obstacle]:
         answer = node.matches_terms(pod_set.affinity_terms)
         if answer is not True:
             yield _Obstacle(_NODE_AFFINITY, "affinity", "", answer is None)
+    for volume in pod_set.volume_nodes:
+        answer = node.matches_terms(volume.terms)
+        if answer is not True:
+            yield _Obstacle(volume.path, "volume", volume.name, answer is None)
+
+
+def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[_Obstacle]:
+    pod_set = each.pod_set
+    yield from _choices(pod_set, node)
     added = each.flavor.tolerations if each.flavor is not None else ()
     for taint in node.group.taints:
         if not tolerates(pod_set.tolerations, taint, added):
@@ -165,9 +178,12 @@ def _unknown_words(pod_set: PodSet, node: NodeClass, obstacle: _Obstacle) -> tup
         return f"have enough {obstacle.key}", why
     if obstacle.kind == "selector":
         return f"have {obstacle.key}: '{pod_set.node_selector[obstacle.key]}'", node.label(obstacle.key).why
-    keys = [each.key for term in pod_set.affinity_terms for each in term if node.matches_requirement(each) is None]
+    is_volume = obstacle.kind == "volume"
+    terms = _terms_of(pod_set, obstacle.key) if is_volume else pod_set.affinity_terms
+    keys = [each.key for term in terms for each in term if node.matches_requirement(each) is None]
     label = node.group.label(HOSTNAME) if keys[0] == "metadata.name" else node.label(keys[0])
-    return "match its node affinity", f"{join_words(list(dict.fromkeys(keys)))}: {label.why}"
+    what = f"can mount its volume '{obstacle.key}'" if is_volume else "match its node affinity"
+    return what, f"{join_words(list(dict.fromkeys(keys)))}: {label.why}"
 
 
 def _impossible(index: int, each: AssignedPods, by_node: dict[NodeClass, list[_Obstacle]]) -> Iterator[Reason]:
@@ -207,7 +223,15 @@ def _words(each: AssignedPods, nodes: Sequence[NodeClass], obstacle: _Obstacle) 
             wanted = pod_set.node_selector[obstacle.key]
             return "no-nodes", f"no node of {where} has {obstacle.key}: '{wanted}'; {_have(nodes, obstacle.key)}"
         case "affinity":
-            return "no-nodes", f"no node of {where} matches its required node affinity: {_affinity(pod_set, nodes)}"
+            text = _affinity(pod_set.affinity_terms, nodes)
+            return (
+                "no-nodes",
+                f"no node of {where} matches its required node affinity: {text}; correct it, or remove it",
+            )
+        case "volume":
+            text = _affinity(_terms_of(pod_set, obstacle.key), nodes)
+            message = f"no node of {where} can mount its volume '{obstacle.key}', which is on nodes with {text}"
+            return "no-nodes", f"{message}; write a volume of their zone"
         case "taint":
             message = f"the nodes of {where} have the taint {obstacle.key}, which its pods do not tolerate"
             return "no-nodes", f"{message}; write the toleration"
@@ -228,16 +252,20 @@ def _have(nodes: Sequence[NodeClass], key: str) -> str:
     )
 
 
-def _affinity(pod_set: PodSet, nodes: Sequence[NodeClass]) -> str:
+def _terms_of(pod_set: PodSet, volume: str) -> _Terms:
+    return next(each.terms for each in pod_set.volume_nodes if each.name == volume)
+
+
+def _affinity(terms: _Terms, nodes: Sequence[NodeClass]) -> str:
     """Return the expressions of a node affinity that no node matches, with what the nodes have."""
     parts: list[str] = []
-    for term in pod_set.affinity_terms:
+    for term in terms:
         if not term:
             parts.append("an empty term matches nothing")
             continue
         failing = [each for each in term if not any(node.matches_requirement(each) for node in nodes)]
         parts += [_expression(each, nodes) for each in failing or term]
-    return f"{join_words(list(dict.fromkeys(parts)))}; correct it, or remove it"
+    return join_words(list(dict.fromkeys(parts)))
 
 
 def _expression(each: NodeSelectorRequirement, nodes: Sequence[NodeClass]) -> str:

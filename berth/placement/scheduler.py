@@ -15,7 +15,13 @@ from berth.jobs.pod_set import FieldSteps
 from berth.nodes.model import HOSTNAME, PODS
 from berth.placement.arrangement import arrange
 from berth.placement.node_classes import NodeClass
-from berth.placement.obstacles import AssignedPods, Reason, eligible_nodes, place_of, unknowable_reasons
+from berth.placement.obstacles import (
+    AssignedPods,
+    Reason,
+    eligible_nodes,
+    place_of,
+    unknowable_reasons,
+)
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rules_of
 from berth.placement.topology import Leaf
@@ -41,6 +47,7 @@ def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[Node
         reasons += unknowable_reasons(index, each.pod_set)
         open_to, found = eligible_nodes(index, each, classes)
         reasons += found
+        reasons += _unknown_domains(index, each, open_to.classes)
         demands.append(open_to)
     if any(not each.is_unknown for each in reasons) or not demands:
         return [each for each in reasons if not each.is_unknown] or reasons
@@ -51,6 +58,24 @@ def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[Node
     else:
         found = list(_crowded(assigned, demands))
     return found or reasons or _near_the_limit(assigned, classes)
+
+
+def _unknown_domains(index: int, each: AssignedPods, classes: Sequence[NodeClass]) -> Iterator[Reason]:
+    """Yield topology keys of rules that need a label of which nobody knows whether the nodes have it."""
+    pod_set = each.pod_set
+    keys = [("topologySpreadConstraints", other.topology_key) for other in pod_set.spread]
+    keys += [("affinity", term.topology_key) for term in pod_set.pod_affinity]
+    for field, key in dict.fromkeys(keys):
+        answers = [node.label(key) for node in classes]
+        if answers and key != HOSTNAME and all(answer.present is None for answer in answers):
+            message = f"whether nodes of {place_of(each)} have the label {key}, which its {field} needs, is not known"
+            yield Reason(
+                pod_set=index,
+                path=("spec", field),
+                code="placement-unknown",
+                message=f"{message}: {answers[0].why}",
+                is_unknown=True,
+            )
 
 
 def _near_the_limit(assigned: Sequence[AssignedPods], classes: Sequence[NodeClass]) -> list[Reason]:

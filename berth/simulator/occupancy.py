@@ -187,6 +187,7 @@ def _key(flavor: str, pod_set: PodSet) -> object:
         tuple(sorted(pod_set.labels.items())),
         tuple(sorted(pod_set.added_labels.items())),
         pod_set.affinity_terms,
+        pod_set.volume_nodes,
         pod_set.tolerations,
         pod_set.pod_affinity,
         pod_set.pod_anti_affinity,

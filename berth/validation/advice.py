@@ -10,6 +10,7 @@ from berth.planner.queueing.quota_tree import lendable
 from berth.text import format_range
 from berth.upgrade.holes import describe_open_holes
 from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaClaim, QuotaClaims
+from berth.validation.reachability import cohort_quota
 
 
 def warn_idle_capacity(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
@@ -21,10 +22,12 @@ def warn_idle_capacity(claims: QuotaClaims[FleetQuotas], problems: Problems) -> 
         idle = flavor.capacity.max - usable
         if flavor.promised == 0 and flavor.capacity.max:
             capacity = f"{format_range(flavor.capacity)} {flavor.noun}"
-            message = (
-                f"no queue is guaranteed any of the {capacity} of flavor '{flavor.name}', so no job can use them; "
-                "write guaranteed in a queue, or remove the pool"
-            )
+            borrowers = [c.queue.cohort for queue in claims.by_queue.values() for c in queue if c.flavor == flavor.name]
+            remedy = "write guaranteed in a queue, or remove the pool"
+            if cohort := next(filter(None, borrowers), None):
+                remedy = cohort_quota(cohort, flavor.name)
+            message = f"no queue is guaranteed any of the {capacity} of flavor '{flavor.name}', so no job can use them"
+            message += f"; {remedy}"
             problems.warning("unpromised", ("pools", flavor.pools[0]), message)
         elif idle > 0:
             message = (

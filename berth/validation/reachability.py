@@ -17,10 +17,12 @@ def check_limits_reachable(claims: QuotaClaims[FleetQuotas], problems: Problems)
     reported by the planner.
     """
     nouns = {flavor.name: flavor.noun for flavor in claims.plan.flavors}
+    unpromised = {flavor.name for flavor in claims.plan.flavors if not flavor.promised}
     for claim in (c for queue_claims in claims.by_queue.values() for c in queue_claims):
         path = (*claim.path, "flavors", claim.index, "borrow")
+        pot = cohort_quota(claim.queue.cohort, claim.flavor) if claim.flavor in unpromised else ""
         _check_borrowing_limit(
-            path, f"cohort '{claim.queue.cohort}'", claim.flavor, nouns, claims.quota_node(claim), problems
+            path, f"cohort '{claim.queue.cohort}'", claim.flavor, nouns, claims.quota_node(claim), problems, pot
         )
     resources = {flavor.name: flavor.resource for flavor in claims.plan.flavors}
     for cohort in claims.plan.cohorts:
@@ -39,14 +41,29 @@ def check_limits_reachable(claims: QuotaClaims[FleetQuotas], problems: Problems)
 
 
 def _check_borrowing_limit(
-    path: FieldPath, lender: str, flavor: str, nouns: Mapping[str, str], node: QuotaNode, problems: Problems
+    path: FieldPath,
+    lender: str,
+    flavor: str,
+    nouns: Mapping[str, str],
+    node: QuotaNode,
+    problems: Problems,
+    pot: str = "",
 ) -> None:
+    """Warn if more may be borrowed than others lend; `pot` is what to write for a flavor that nobody is guaranteed."""
     if node.borrowing_limit and node.borrowing_limit > node.available_above:
-        remedy = f"write {node.available_above} or less" if node.available_above else "remove borrow"
+        remedy = f"write {node.available_above} or less" if node.available_above else pot or "remove borrow"
         amount = f"{node.borrowing_limit} {nouns[flavor]}"
         lent = f"lends at most {node.available_above}" if node.available_above else "lends none"
         message = f"'borrow' is {amount} of '{flavor}', but the rest of {lender} {lent}; {remedy}"
         problems.warning("borrow-limit", path, message)
+
+
+def cohort_quota(cohort: str | None, flavor: str) -> str:
+    """Return what to write so that the queues of a cohort share a flavor that none of them is guaranteed."""
+    return (
+        f"write cohorts: {{{cohort}: {{flavors: [{{flavor: {flavor}, guaranteed: all}}]}}}}, which gives it to the "
+        "cohort as a whole (docs/how-to/reserved-then-spot.md)"
+    )
 
 
 def check_queues_can_admit(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:
@@ -55,6 +72,7 @@ def check_queues_can_admit(claims: QuotaClaims[FleetQuotas], problems: Problems)
     Guarantees without nodes are reported by `berth.validation.capacity`.
     """
     capacity = {f.name: f.capacity.max for f in claims.plan.flavors}
+    unpromised = {flavor.name for flavor in claims.plan.flavors if not flavor.promised}
     for queue_claims in claims.by_queue.values():
         path = (*queue_claims[0].path, "flavors")
         if any(c.quota.nominal for c in queue_claims):
@@ -64,5 +82,7 @@ def check_queues_can_admit(claims: QuotaClaims[FleetQuotas], problems: Problems)
                 "no-nodes", path, "no flavor of this queue has nodes; write a size above 0 in one of its pools"
             )
         elif not any(claims.quota_node(c).potential_available for c in queue_claims):
-            message = "nothing is guaranteed and nothing can be borrowed: no job is ever admitted; write guaranteed"
+            first = next((c for c in queue_claims if c.flavor in unpromised and c.queue.cohort), None)
+            remedy = cohort_quota(first.queue.cohort, first.flavor) if first else "write guaranteed"
+            message = f"nothing is guaranteed and nothing can be borrowed: no job is ever admitted; {remedy}"
             problems.fault("empty-queue", path, message)

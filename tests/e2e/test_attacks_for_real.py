@@ -223,7 +223,7 @@ def _exclusive(fleet: World) -> None:
 def _pods(fleet: World) -> None:
     fleet.tries(MEMBER, job("vision", "more", 880, 0))
     fleet.tries(MEMBER, job("vision", "many", 720, 0))
-    assert fleet.waits_for_pods("vision", 720, "many", seconds=90)
+    assert fleet.waits_for_pods("vision", 720, "many", seconds=300)
     assert not fleet.running("vision", "more")
 
 

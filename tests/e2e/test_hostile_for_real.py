@@ -24,8 +24,11 @@ from tests.hostile import Attempt
 
 Manifest = dict[str, Any]
 ATTEMPTS = [each for each in hostile.attempts() if not each.over_time]
-_SOMETIMES, _SOMETIMES_NAME = "leaderworkerset", "leaderworkersets.leaderworkerset.x-k8s.io"
-"""A kind that not every cluster has, and its resource."""
+_SOMETIMES = {
+    "gateway": "gateways.gateway.networking.k8s.io",
+    "leaderworkerset": "leaderworkersets.leaderworkerset.x-k8s.io",
+}
+"""Kinds that not every cluster has, and their resources."""
 _SUBRESOURCES = ("binding", "oldbinding", "eviction", "scale")
 """Kinds that are written below another object, whose API group they do not have."""
 _CLUSTER_WIDE = ("namespace", "policybinding")
@@ -76,7 +79,7 @@ def answers(cluster: Cluster, api: Api) -> Iterator[tuple[dict[str, str], dict[s
             "VICTIM": cluster.get("job", "victim", "-n", "vision")["metadata"]["uid"],
         }
         served = cluster.kubectl("api-resources", "-o", "name").split()
-        attempts = [each for each in ATTEMPTS if each.kind != _SOMETIMES or _SOMETIMES_NAME in served]
+        attempts = [each for each in ATTEMPTS if each.kind not in _SOMETIMES or _SOMETIMES[each.kind] in served]
         for attempt in attempts:
             if (made := hostile.parent(attempt) or attempt.before) is not None:
                 cluster.kubectl("create", "-f", "-", given=_text(made, uids))

@@ -7,6 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from berth.adopt.api_objects import ApiObject, InvalidInventory, value_at
+from berth.adopt.google.answer_shapes import (
+    CLUSTER_SHAPES,
+    NODE_POOL_REQUIRED,
+    NODE_POOL_SHAPES,
+    RESERVATION_SHAPES,
+    shape_problem,
+)
 
 ACCEPTED_COMMANDS: Final = (
     "gcloud container clusters describe, container node-pools list, or another command of docs/adopt.md, each with "
@@ -32,10 +39,12 @@ _NAME_FIELD: Mapping[str, str] = {IAM_POLICY: "resource", PROJECT_POLICY: "etag"
 def classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
     """Return the contents of one file, with their kind. Raises InvalidInventory."""
     try:
-        value: object = json.loads(text)
+        value: object = json.loads(text.removeprefix("\ufeff"))  # some shells begin a file with it
     except (ValueError, RecursionError) as error:
         at = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "somewhere"
         raise InvalidInventory(f"{file}: not JSON ({at}); export it with --format json, or kubectl -o json") from None
+    if (refusal := _refusal(value)) is not None:
+        raise InvalidInventory(f"{file}: {refusal}")
     for item in _items(value):
         if not isinstance(item, dict):
             raise InvalidInventory(
@@ -51,20 +60,38 @@ def classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
         yield kind, answer
 
 
+_WRAPPERS: Final = ("nodePools", "clusters")
+"""Fields in which GKE's REST API lists its answers."""
+
+
+def _refusal(value: object) -> str | None:
+    """Return why a file is no whole answer: it is an error of the API, or more pages follow."""
+    first = cast("list[object]", value)[0] if isinstance(value, list) and value else value
+    document = cast("ApiObject", first if isinstance(first, dict) else {})
+    error = document.get("error")
+    if isinstance(error, dict) or (document.get("kind") == "Status" and document.get("status") == "Failure"):
+        why = value_at(document, "error.status") or value_at(document, "error.code") or document.get("reason")
+        return f"it is an error of the API ({_shorten_text(str(why))}); export it again with the permission to read it"
+    if document.get("nextPageToken") or value_at(document, "metadata.continue"):
+        return "it is one page of several; export it with gcloud --format json or kubectl -o json, without --limit"
+    return None
+
+
 def _items(value: object) -> list[object]:
     if isinstance(value, dict):
         document = cast("dict[str, Any]", value)
         if str(document.get("kind", "")).endswith("List") and isinstance(document.get("items"), list):
             return cast("list[object]", document["items"])
+        for wrapper in _WRAPPERS:
+            if "name" not in document and isinstance(document.get(wrapper), list):
+                return cast("list[object]", document[wrapper])
     return cast("list[object]", value) if isinstance(value, list) else [value]
 
 
 _MARKS: Mapping[str, Callable[[ApiObject], bool]] = {
     OBJECT: lambda answer: "apiVersion" in answer and "metadata" in answer,
     CLUSTER: lambda answer: "currentMasterVersion" in answer or "masterAuth" in answer,
-    NODE_POOL: lambda answer: (
-        isinstance(answer.get("config"), dict) and "/nodePools/" in str(answer.get("selfLink", ""))
-    ),
+    NODE_POOL: lambda answer: "/nodePools/" in str(answer.get("selfLink", "")),
     FUTURE_RESERVATION: lambda answer: "timeWindow" in answer or answer.get("kind") == "compute#futureReservation",
     RESERVATION: lambda answer: "specificReservation" in answer or "aggregateReservation" in answer,
     SUBNETWORK: lambda answer: "ipCidrRange" in answer,
@@ -95,6 +122,10 @@ def _incomplete(kind: str, answer: ApiObject) -> str | None:
     if not isinstance(answer.get(name), str):
         return f"{_article(kind)} {kind} without {_article(name)} {name}; {_AS_IT_IS}"
     problem = _PARTS[kind](answer) if kind in _PARTS else None
+    if problem is None and kind == CLUSTER:
+        pools = cast("list[ApiObject]", answer.get("nodePools") or [])
+        problems = (shape_problem(each, NODE_POOL_SHAPES, NODE_POOL_REQUIRED) for each in pools)
+        problem = next((f"nodePools: {each}" for each in problems if each is not None), None)
     return None if problem is None else f"{kind} '{_shorten_text(str(answer[name]))}': {problem}; {_AS_IT_IS}"
 
 
@@ -154,6 +185,9 @@ _PARTS: Mapping[str, Callable[[ApiObject], str | None]] = {
         _bindings_problem(answer["policy"]) if isinstance(answer.get("policy"), dict) else "policy is not an object"
     ),
     PROJECT_POLICY: _bindings_problem,
+    CLUSTER: lambda answer: shape_problem(answer, CLUSTER_SHAPES),
+    NODE_POOL: lambda answer: shape_problem(answer, NODE_POOL_SHAPES, NODE_POOL_REQUIRED),
+    RESERVATION: lambda answer: shape_problem(answer, RESERVATION_SHAPES),
 }
 """What else an answer must have."""
 

@@ -32,6 +32,10 @@ def adopt_command(
             "--keep-cluster", help="Adopt node pools, queues and teams; the cluster itself stays with its owner."
         ),
     ] = False,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", metavar="NAME", help="Accept that the first update replaces this resource."),
+    ] = None,
     source: Annotated[
         list[pathlib.Path] | None,
         typer.Option(
@@ -61,19 +65,23 @@ def adopt_command(
     if errors := stack_name_errors(name):
         raise typer.BadParameter("; ".join(errors))
     if source:
-        _describe(name, [*source, *(files or ())], _values(value or []), folder, others=bool(inside or keep_cluster))
+        _describe(
+            name, [*source, *(files or ())], _values(value or []), folder, others=bool(inside or keep_cluster or accept)
+        )
         return
     if not files or value:
         raise typer.BadParameter("name files with answers of gcloud and kubectl, or --from FILE with --value")
     try:
-        result = verb.adopt_cluster(name, files, folder, inside, keep_cluster=keep_cluster)
+        result = verb.adopt_cluster(name, files, folder, inside, keep_cluster=keep_cluster, accepted=accept or ())
+        for line in verb.change_lines(result):
+            typer.echo(printable(line))
         verb.write_adopted_files(result, folder)
-    except verb.LosesNodePools as error:
+    except verb.LosesResources as error:
         typer.echo("\n".join(map(printable, error.lines)), err=True)
         raise typer.Exit(EXIT_BLOCKED) from None
     except (verb.InvalidInventory, ProgramError, OSError) as error:
         exit_with_error(error)
-    for line in verb.adoption_lines(result):
+    for line in verb.written_lines(result):
         typer.echo(printable(line))
     if result.faults:
         typer.echo(
@@ -90,7 +98,7 @@ def _describe(
     from berth.cli.adopt import described as verb
 
     if others:
-        raise typer.BadParameter("--from reads no cluster; leave --inside and --keep-cluster out")
+        raise typer.BadParameter("--from reads no cluster; leave --inside, --keep-cluster and --accept out")
     file = folder / f"Pulumi.{name}.yaml"
     if file.exists():
         exit_with_error(f"{file.name} exists and is not overwritten; choose another name, or delete the file")

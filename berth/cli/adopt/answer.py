@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import pathlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
+from typing import cast
 
 from msgspec import Struct
 
 from berth.adopt.api_objects import Fate, InvalidInventory, NotAdopted
-from berth.adopt.first_update import first_update_changes, lost_node_pools
+from berth.adopt.first_update import disturbed_pools, first_update_changes, lost_node_pools, would_replace
 from berth.adopt.google.display_names import display_name_changes
 from berth.adopt.google.monitoring import absent_alerts, monitoring_changes
 from berth.adopt.google.rights import other_rights
@@ -39,8 +40,8 @@ class AdoptionResult(Struct, frozen=True):
     faults: tuple[Problem, ...]
 
 
-class LosesNodePools(InvalidInventory):
-    """A stack file would not name node pools that exist; each has a line."""
+class LosesResources(InvalidInventory):
+    """The stack file would lose what exists, or the first update replace it; each resource has a line."""
 
 
 def adopt_cluster(
@@ -50,10 +51,12 @@ def adopt_cluster(
     context: str | None = None,
     *,
     keep_cluster: bool = False,
+    accepted: Collection[str] = (),
 ) -> AdoptionResult:
     """Build a stack file and import files from the output of gcloud and kubectl.
 
-    Raises InvalidInventory, and LosesNodePools if node pools of the answers would not be imported.
+    Raises InvalidInventory, and LosesResources if node pools of the answers would not be imported, or the first update
+    would replace a resource that is not `accepted` by name.
 
     Import files list the resources that the program registers for the stack file, so there are none if it has a fault.
     With a `context`, only objects inside the cluster are adopted, with `keep_cluster` also its node pools. Nothing is
@@ -67,8 +70,13 @@ def adopt_cluster(
     if evaluation.faults or evaluation.fleet_plan is None:
         return AdoptionResult(output_files, adopted.not_adopted, evaluation.faults)
     told = {each.subject for each in adopted.not_adopted}
-    if lost := list(lost_node_pools(inventory, evaluation.fleet_plan, told)):
-        raise LosesNodePools(*lost)
+    with _reporting_bad_input():
+        lost = [
+            *lost_node_pools(inventory, evaluation.fleet_plan, told),
+            *would_replace(inventory, evaluation.fleet_plan, accepted),
+        ]
+    if lost:
+        raise LosesResources(*lost)
     # Without preview, names that one resource takes from another are known.
     resources = preview.run_stack_program(evaluation, root, preview=False).resources
     with _reporting_bad_input():
@@ -92,7 +100,8 @@ def adopt_cluster(
 def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, AdoptedFleet, Evaluation]:
     """Return the stack file of a cluster, and what Berth makes of it. Raises InvalidInventory.
 
-    Which alerts a fleet has and how Kueue is configured follows from its plan, so what differs is added afterwards.
+    Which alerts a fleet has and how Kueue is configured follows from its plan, so what differs is added afterwards. So
+    does which pools must be `adopted`: those whose nodes the first update would replace or recreate.
     """
     with _reporting_bad_input():
         adopted = adopt(inventory, stack)
@@ -101,7 +110,14 @@ def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, Adopt
     if not isinstance(evaluation.fleet_plan, FleetPlan):
         return stack_file, adopted, evaluation
     with _reporting_bad_input():
-        plan, completed = evaluation.fleet_plan, adopted
+        if disturbed := disturbed_pools(inventory, evaluation.fleet_plan):
+            kept = adopt(inventory, stack, disturbed)
+            kept_file = render_stack_file(kept)
+            kept_evaluation = drain.evaluate_drained(kept_file, stack)
+            if isinstance(kept_evaluation.fleet_plan, FleetPlan):
+                stack_file, adopted, evaluation = kept_file, kept, kept_evaluation
+    with _reporting_bad_input():
+        plan, completed = cast("FleetPlan", evaluation.fleet_plan), adopted
         if keys := configuration_keys(inventory, plan):
             completed = with_kueue_keys(completed, keys)
         if absent := absent_alerts(inventory, stack, plan.monitoring) if plan.monitoring else []:
@@ -151,17 +167,21 @@ def write_adopted_files(result: AdoptionResult, folder: pathlib.Path) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def adoption_lines(result: AdoptionResult) -> Iterator[str]:
-    """Yield a line for each file written, and one for each part of the cluster that is not adopted."""
-    for name, content in result.output_files.items():
-        entries = json.loads(content)["resources"] if name.endswith(".json") else ()
-        importable = sum("id" in each for each in entries)
-        summary = f"{pluralize(importable, 'resource')} to import" if name.endswith(".json") else "written"
-        yield f"{name}: {summary}"
+def change_lines(result: AdoptionResult) -> Iterator[str]:
+    """Yield a line for each part of the cluster that is not adopted, changes or is created."""
     for fate in Fate:
         told = [each.line() for each in result.not_adopted if each.fate == fate]
         if told:
             yield f"{fate.value} ({len(told)}):"
             yield from (f"  {line}" for line in told)
+
+
+def written_lines(result: AdoptionResult) -> Iterator[str]:
+    """Yield a line for each file that is written, and the next step."""
+    for name, content in result.output_files.items():
+        entries = json.loads(content)["resources"] if name.endswith(".json") else ()
+        importable = sum("id" in each for each in entries)
+        summary = f"{pluralize(importable, 'resource')} to import" if name.endswith(".json") else "written"
+        yield f"{name}: {summary}"
     if not result.faults:
         yield "next: read these lines, then import the resources (docs/adopt.md, step 3)"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import typer
 from msgspec import Struct
@@ -54,6 +55,18 @@ def read_workloads(file: pathlib.Path, plan: FleetPlan) -> tuple[RunningWorkload
     if any(problem.severity == Severity.FAULT for problem in problems):
         raise typer.Exit(EXIT_FAULTS)
     return tuple(each for each in state.workloads if each.reserved_at is not None)
+
+
+def admitted_amounts(workloads: Iterable[RunningWorkload], plan: FleetPlan) -> dict[str, int]:
+    """Return the accelerators that admitted jobs hold, by flavor, also of flavors that the plan does not have."""
+    resources = {flavor.name: flavor.resource for flavor in plan.flavors}
+    held: Counter[str] = Counter()
+    for workload in workloads:
+        for pod_set, flavors in zip(workload.job.pod_sets, workload.flavors, strict=True):
+            for resource, flavor in flavors.items():
+                if resource == resources.get(flavor, resource if "/" in resource else None):
+                    held[flavor] += pod_set.count * pod_set.requests.get(resource, 0)
+    return dict(held)
 
 
 def affected_flavors(

@@ -16,6 +16,7 @@ from berth.cli.init.options import VALUE, InitAnswers, InitOption
 from berth.diagnostics import join_words
 from berth.diagnostics.listing import count_problems
 from berth.evaluate import Evaluation
+from berth.text import pluralize
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The stack's name; writes Pulumi.NAME.yaml.")]
 From = Annotated[
@@ -88,9 +89,11 @@ def init_command(
         exit_with_error(f"{file.name} exists and is not overwritten; choose another name, or edit the file")
     except (ExampleError, OSError) as error:
         exit_with_error(error)
-    _print_result(name, file.name, example, evaluation)
+    _print_result(name, file.name, example, answers, evaluation)
     for note in verb.result_notes(example, answers.get("team", ())):
         typer.echo(note)
+    if remaining := verb.remaining_placeholders(evaluation, example, answers):
+        typer.echo("\n".join(["write your own values for:", *remaining]))
 
 
 def _placeholder_values(written: list[str]) -> dict[str, tuple[str, ...]]:
@@ -110,12 +113,16 @@ def _check_answers(name: str, example: ExampleStack, answers: InitAnswers) -> No
         raise typer.BadParameter("; ".join(errors))
 
 
-def _print_result(name: str, file_name: str, example: ExampleStack, evaluation: Evaluation) -> None:
+def _print_result(
+    name: str, file_name: str, example: ExampleStack, answers: InitAnswers, evaluation: Evaluation
+) -> None:
     """Print what was written and the next commands; exit 1 with the faults of a file that was not written."""
     if evaluation.faults:
         typer.echo(f"{file_name} is not written, because it would have faults:", err=True)
         exit_with_problems(problem.with_place("") for problem in evaluation.faults)
     count = count_problems(evaluation.problems)
+    if remaining := verb.remaining_placeholders(evaluation, example, answers):
+        count = count.replace("no errors", f"{pluralize(len(remaining), 'placeholder')} left")
     typer.echo(f"{file_name}: written from {example.display_path}, {count}. Next:")
     typer.echo(f"  berth plan {name}       # what it creates and what each team gets")
     typer.echo(f"  berth preview {name}    # every resource that `pulumi up` would create")

@@ -8,6 +8,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from berth.backends.interface import fleet_backend_of
+from berth.cli.init.kept_teams import entry_lines
 from berth.evaluate import Evaluation
 from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import QueueingPlan
@@ -37,13 +38,14 @@ class TeamShare(Struct, frozen=True):
         return self.amount(units) if self.in_slices else f"{units * self.unit} {self.noun}"
 
 
-def teams_text(evaluation: Evaluation, teams: Sequence[str]) -> str:
+def teams_text(evaluation: Evaluation, teams: Sequence[str], kept: Mapping[str, Mapping[str, Any]]) -> str:
     """Return teams with equal shares of what a sound fleet guarantees now.
 
     Each team has a queue for TPUs and one for GPUs, where the fleet has them, and none without a quota tree. What
-    cannot be shared equally is guaranteed to the cohort, and every team can borrow it (`remainder_notes`).
+    cannot be shared equally is guaranteed to the cohort, and every team can borrow it (`remainder_notes`). `kept` are
+    the other keys of teams.
     """
-    return "".join(f"{line}\n" for line in _lines(evaluation, teams))
+    return "".join(f"{line}\n" for line in _lines(evaluation, teams, kept))
 
 
 def remainder_notes(
@@ -67,11 +69,11 @@ def _remainder_note(share: TeamShare, teams: int, cohort_quota: bool) -> str:
     return f"{head}, so each is guaranteed {guaranteed}; every team can borrow {rest} from the cohort 'all'"
 
 
-def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
+def _lines(evaluation: Evaluation, teams: Sequence[str], kept: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     backend = fleet_backend_of(evaluation)
     assert backend is not None
     if not cast("QueueingPlan", evaluation.plan).cluster_queues:
-        yield from ["teams:", *(f"  {team}: {{}}" for team in teams)]  # no quotas to share
+        yield from team_lines(teams, kept)  # no quotas to share
         return
     shares = _shares(evaluation, len(teams))
     kinds = {"tpu": [s for s in shares if s.is_tpu], "gpu": [s for s in shares if not s.is_tpu]}
@@ -81,7 +83,8 @@ def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
     yield "teams:"
     for index, team in enumerate(teams):
         yield f"  {team}:"
-        if backend.team_groups:
+        yield from entry_lines(kept.get(team, {}), "    ")
+        if backend.team_groups and "groups" not in kept.get(team, {}):
             yield f"    # groups: [{team}@example.com]         # a Google Group of its people"
         if len(teams) > 1:
             yield "    cohort: all"
@@ -91,6 +94,15 @@ def _lines(evaluation: Evaluation, teams: Sequence[str]) -> Iterator[str]:
             yield from _flavor_lines(
                 [_entry(evaluation, share, index, len(teams)) for share in kind_shares], "        "
             )
+
+
+def team_lines(teams: Sequence[str], kept: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield teams without queues of their own, with the keys that they keep."""
+    yield "teams:"
+    for team in teams:
+        entry = kept.get(team) or {}
+        yield f"  {team}:" if entry else f"  {team}: {{}}"
+        yield from entry_lines(entry, "    ")
 
 
 def cohort_lines(shares: Sequence[TeamShare]) -> Iterator[str]:

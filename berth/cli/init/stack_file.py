@@ -15,7 +15,9 @@ from berth.backends.interface import backend_of, fleet_backend_of
 from berth.cli.init.control_plane import CLOSED_NOTE, is_open_endpoint, with_dns_endpoint
 from berth.cli.init.example import ExampleError, ExampleStack
 from berth.cli.init.first_teams import remainder_notes, teams_text
+from berth.cli.init.kept_teams import is_example, kept_entries
 from berth.cli.init.options import VALUE, InitAnswers, InitOption, placeholder_options, value_error
+from berth.cli.init.places import place_options, placeholder_lines, with_other_buckets, with_place_values
 from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_team_roles
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.placeholders import placeholders
@@ -34,6 +36,7 @@ def init_options(example: ExampleStack, answers: InitAnswers) -> list[InitOption
     return [
         *backend_of(example.evaluation).init_options(example, answers),
         *placeholder_options(example, answers),
+        *place_options(example, answers),
     ]
 
 
@@ -84,22 +87,26 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
         editor = with_dns_endpoint(editor)
     teams = answers.get("team", ()) if fleet_backend_of(example.evaluation) else ()
     keeps_roles = bool(teams) and has_roles(example.evaluation)
+    kept = kept_entries(example, teams)
     if teams:
         editor = _without_teams(editor, keeps_roles)
     if keeps_roles:
         editor = with_team_roles(editor, example.evaluation, teams)
+    editor = with_place_values(editor, example, answers)
     head, body = re.split(r"^(?=[^#])", editor.texts[file], maxsplit=1, flags=re.MULTILINE)
     head = re.sub(r"# yaml-language-server:.*\n", "", head)
     if teams:
         head = f"# From {example.display_path}, with teams of its own.\n"
         first_key = re.search(r"^ *berth:fleet:.*\n(?:\s*(?:#.*)?\n)*( +)", body, re.MULTILINE)
-        new_teams = (roles_text if keeps_roles else teams_text)(example.evaluation, teams)
+        new_teams = (roles_text if keeps_roles else teams_text)(example.evaluation, teams, kept)
+        new_teams = _with_own_names(new_teams, example, answers)
         body = f"{body.rstrip()}\n\n{indent(new_teams, first_key[1] if first_key else ' ' * 4)}"
         written_teams = cast("Mapping[str, object]", YamlEditor(name, file, {file: body}).value_at(("teams",)) or {})
         if tuple(written_teams) != tuple(teams):
             raise ExampleError(
                 f"{example.display_path}: another key follows berth:fleet, where teams go; move that key above it"
             )
+    body = with_other_buckets(body, example, answers)
     schema = f"# yaml-language-server: $schema={SCHEMA}\n" if (root / SCHEMA).is_file() else ""
     return schema + head + re.sub(r"\n{3,}", "\n\n", body)
 
@@ -108,7 +115,16 @@ def result_notes(example: ExampleStack, teams: Sequence[str]) -> list[str]:
     """Return a sentence if the control plane is closed, and for each flavor that the new teams cannot share equally."""
     roles = role_shares(example.evaluation, len(teams)) if teams and has_roles(example.evaluation) else None
     closed = [CLOSED_NOTE] if is_open_endpoint(example.evaluation) else []
-    return [*closed, *remainder_notes(example.evaluation, teams, roles)]
+    new = [team for team in teams if team not in kept_entries(example, teams)] if not is_example(example) else []
+    added = [f"{', '.join(new)}: not in {example.display_path}; write groups and identity"] if new else []
+    return [*closed, *remainder_notes(example.evaluation, teams, roles), *added]
+
+
+def remaining_placeholders(evaluation: Evaluation, example: ExampleStack, answers: InitAnswers) -> list[str]:
+    """Return a line for each placeholder of the new stack."""
+    assert evaluation.file is not None
+    written = evaluation.file.written
+    return placeholder_lines(evaluation.file.fleet if written is None else written, example, answers)
 
 
 def evaluate_text(text: str, name: str, root: pathlib.Path) -> Evaluation:
@@ -134,7 +150,12 @@ def _with_values(example: ExampleStack, answers: InitAnswers) -> str:
 
     A project that is a placeholder is also replaced where it is part of another name.
     """
-    text, project = _with_zones(example, answers.get("zone", ())), example.value_at("project")
+    return _with_own_names(_with_zones(example, answers.get("zone", ())), example, answers)
+
+
+def _with_own_names(text: str, example: ExampleStack, answers: InitAnswers) -> str:
+    """Return text of the example with the values of placeholders."""
+    project = example.value_at("project")
     found = {each.text for each in placeholders(example.value_at())}
     values = {flag.removeprefix(VALUE): given for flag, given in answers.items() if flag.startswith(VALUE) and given}
     if project in found and answers.get("project"):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from berth.cli.init.first_teams import TeamShare, cohort_lines, flavor_share
+from berth.cli.init.first_teams import TeamShare, cohort_lines, flavor_share, team_lines
 from berth.diagnostics import FieldPath
 from berth.evaluate import Evaluation
 from berth.loader.team_defaults import KEY
@@ -38,9 +38,9 @@ def with_team_roles(editor: YamlEditor, evaluation: Evaluation, teams: Sequence[
     return editor
 
 
-def roles_text(evaluation: Evaluation, teams: Sequence[str]) -> str:
-    """Return the cohort and the teams as YAML text."""
-    lines = [*cohort_lines(role_shares(evaluation, len(teams))), "teams:", *(f"  {team}: {{}}" for team in teams)]
+def roles_text(evaluation: Evaluation, teams: Sequence[str], kept: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the cohort and the teams as YAML text; `kept` are the teams' own keys."""
+    lines = [*cohort_lines(role_shares(evaluation, len(teams))), *team_lines(teams, kept)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -87,12 +87,24 @@ def _entry_shares(evaluation: Evaluation, teams: int) -> Iterator[tuple[FieldPat
         for path, entry in _entries(evaluation).items()
     }
     guaranteed = {path: _guaranteed(evaluation, path, flavor) for path, flavor in names.items()}
-    for path, name in names.items():
+    for name in dict.fromkeys(names.values()):
         flavor = next(each for each in plan.flavors if each.name == name)
         whole = flavor_share(evaluation, flavor, teams)
-        of_flavor = sum(guaranteed[other] for other, each in names.items() if each == name)
-        own = whole.total * guaranteed[path] // of_flavor // teams if of_flavor else 0
-        yield path, replace(whole, own=own)
+        paths = [path for path, each in names.items() if each == name]
+        owns = divided_units(whole.own, [guaranteed[path] for path in paths])
+        yield from ((path, replace(whole, own=own)) for path, own in zip(paths, owns, strict=True))
+
+
+def divided_units(units: int, weights: Sequence[int]) -> list[int]:
+    """Return whole parts of a number of units in proportion to weights; what is left goes to the largest remainders."""
+    total = sum(weights)
+    if not total:
+        return [0] * len(weights)
+    parts = [units * weight // total for weight in weights]
+    by_remainder = sorted(range(len(weights)), key=lambda at: -(units * weights[at] % total))
+    for at in by_remainder[: units - sum(parts)]:
+        parts[at] += 1
+    return parts
 
 
 def _guaranteed(evaluation: Evaluation, path: FieldPath, flavor: str) -> int:

@@ -71,8 +71,8 @@ _RULES: Final[tuple[Rule, ...]] = (
         "metadata.finalizers",
     ),
     (
-        "variables.isController || request.resource.resource == 'pods' || !variables.hasNewTemplates || "
-        "variables.templates.all(t, "
+        # Of controllers too: they create jobs from templates that people write, such as those of a CronJob.
+        "request.resource.resource == 'pods' || !variables.hasNewTemplates || variables.templates.all(t, "
         "!has(t.metadata) || !has(t.metadata.finalizers) || t.metadata.finalizers.size() == 0)",
         "a finalizer keeps deleted pods; remove it from the pod template's metadata.finalizers",
     ),

@@ -85,12 +85,18 @@ SERVICE_VARIABLES: Final[list[Variable]] = [("allowed", annotation(policies.SERV
 
 SERVICE_RULES: Final[list[Rule]] = [
     (
-        "!has(object.spec.type) || object.spec.type in ['ClusterIP', 'ExternalName'] || "
-        "object.spec.type in variables.allowed",
+        "request.resource.resource == 'services' || 'LoadBalancer' in variables.allowed",
+        "an Ingress or a Gateway makes an address that is reachable from outside the cluster, which this team may not "
+        "use; remove it, or ask the platform's owners for LoadBalancer in serviceTypes",
+    ),
+    (
+        "request.resource.resource != 'services' || !has(dyn(object).spec.type) || "
+        "dyn(object).spec.type in ['ClusterIP', 'ExternalName'] || dyn(object).spec.type in variables.allowed",
         "a service of this type is reachable from outside the cluster, which this team may not use; write ClusterIP",
     ),
     (
-        "!has(object.spec.externalIPs) || object.spec.externalIPs.size() == 0 || 'ExternalIPs' in variables.allowed",
+        "request.resource.resource != 'services' || !has(dyn(object).spec.externalIPs) || "
+        "dyn(object).spec.externalIPs.size() == 0 || 'ExternalIPs' in variables.allowed",
         "externalIPs take over an address for the whole cluster; remove them",
     ),
 ]

@@ -29,13 +29,19 @@ _MAX_PODS_PER_NODE = 256
 _HELPER_CPU, _HELPER_MEMORY = 32_000, 128 * 2**30
 """Milli-CPU and bytes for pods that run outside flavors' machines: launchers, submitters of Ray jobs."""
 _MAX_OBJECTS = {
-    "count/configmaps": 5_000,
+    "count/configmaps": 500,
     "count/jobs.batch": 10_000,
     "count/jobsets.jobset.x-k8s.io": 5_000,
+    "count/secrets": 500,
     "count/services": 5_000,
     "persistentvolumeclaims": 1_000,
 }
-"""Limit of objects that keeps one team's faulty script from filling the API server's storage."""
+"""Limit of objects that keeps one team's faulty script from filling the API server's storage.
+
+ConfigMaps and Secrets can have 1 MiB each, and the storage of a cluster 6 GB (GKE docs: "Quotas and limits").
+"""
+_SHARE_OF_ADDRESSES = 4
+"""A namespace has at most the services of this part of the cluster's addresses; each JobSet makes one, without."""
 _SERVICE_LIMITS = {"LoadBalancer": "services.loadbalancers", "NodePort": "services.nodeports"}
 
 
@@ -59,7 +65,11 @@ def team_isolation(
         host_access=host_access,
         priorities=_pod_priorities(context, team, queues),
         service_types=tuple(sorted(spec.service_types)),
-        limits=_limits(spec.service_types, [planned_flavors[name] for name in flavors]),
+        limits=_limits(
+            spec.service_types,
+            [planned_flavors[name] for name in flavors],
+            IPv4Network(_cluster_ranges(context)[0]).num_addresses // _SHARE_OF_ADDRESSES,
+        ),
         egress=_egress(context, team, spec.network_policy),
         service_range=_cluster_ranges(context)[0],
         accelerators=_max_accelerators(ceiling, planned_flavors),
@@ -86,8 +96,11 @@ def _accelerator_resources() -> tuple[str, ...]:
     return tuple(sorted({machine.resource for machine in catalog.machines().values()}))
 
 
-def _limits(service_types: Iterable[str], flavors: Iterable[FlavorGroup]) -> ObjectLimitsPlan:
-    """Return limits for all machines of the team's flavors plus helper pods: they never reject an admitted job."""
+def _limits(service_types: Iterable[str], flavors: Iterable[FlavorGroup], services: int) -> ObjectLimitsPlan:
+    """Return limits for all machines of the team's flavors plus helper pods: they never reject an admitted job.
+
+    `services` is the most that the cluster's addresses allow.
+    """
     reachable = list(flavors)
     cpu = sum(ceil(flavor.capacity.max * flavor.cpu_per_accelerator) for flavor in reachable)
     memory = sum(ceil(flavor.capacity.max * flavor.memory_per_accelerator) for flavor in reachable)
@@ -96,7 +109,12 @@ def _limits(service_types: Iterable[str], flavors: Iterable[FlavorGroup]) -> Obj
     return ObjectLimitsPlan(
         cpu=cpu + _HELPER_CPU,
         memory=memory + _HELPER_MEMORY,
-        objects={**_MAX_OBJECTS, **refused, "pods": (nodes + 1) * _MAX_PODS_PER_NODE},
+        objects={
+            **_MAX_OBJECTS,
+            **{key: min(_MAX_OBJECTS[key], services) for key in ("count/jobsets.jobset.x-k8s.io", "count/services")},
+            **refused,
+            "pods": (nodes + 1) * _MAX_PODS_PER_NODE,
+        },
     )
 
 

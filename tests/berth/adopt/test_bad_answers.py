@@ -221,3 +221,157 @@ def test_omitted_entries_are_reported(claim: str) -> None:
     assert [left.line() for left in adopted.not_adopted] == lines
     evaluation = drain.evaluate_drained(render_stack_file(adopted), "dev")
     assert evaluation.plan is not None
+
+
+# --- fields of another type -------------------------------------------------------------------------------------------
+
+GPU = "config.accelerators is not a list of GPUs with their type and number"
+TAINT = "config.taints is not a list of taints with key and effect"
+AFFINITY = "config.reservationAffinity is not an affinity with the reservations that it names"
+PAGE = "it is one page of several; export it with gcloud --format json or kubectl -o json, without --limit"
+WRONG_FIELDS: list[tuple[str, object, str]] = [
+    ("config", None, "config is not an object"),
+    ("config", [], "config is not an object"),
+    ("config.machineType", None, "config.machineType is not a text"),
+    ("config.machineType", 7, "config.machineType is not a text"),
+    ("config.labels", [], "config.labels is not an object of texts"),
+    ("config.labels", {"use": None}, "config.labels is not an object of texts"),
+    ("config.taints", {}, TAINT),
+    ("config.taints", [None], TAINT),
+    ("config.taints", [{"key": "tier"}], TAINT),
+    ("config.accelerators", [{}], GPU),
+    ("config.accelerators", [{"acceleratorType": "nvidia-l4", "acceleratorCount": "two"}], GPU),
+    ("config.reservationAffinity", [], AFFINITY),
+    ("config.reservationAffinity", {"consumeReservationType": "SPECIFIC_RESERVATION"}, AFFINITY),
+    ("config.reservationAffinity", {"consumeReservationType": "SPECIFIC_RESERVATION", "values": []}, AFFINITY),
+    ("locations", None, "locations is not a list of zones"),
+    ("locations", [], "locations is not a list of zones"),
+    ("locations", [None], "locations is not a list of zones"),
+    ("locations", "us-central1-a", "locations is not a list of zones"),
+    ("initialNodeCount", -1, "initialNodeCount is not a number"),
+    ("initialNodeCount", "four", "initialNodeCount is not a number"),
+    ("autoscaling", True, "autoscaling is not an object"),
+    ("autoscaling", {"enabled": True, "maxNodeCount": "many"}, "autoscaling.maxNodeCount is not a number"),
+    ("placementPolicy", "COMPACT", "placementPolicy is not an object"),
+    ("upgradeSettings", {"maxSurge": "one"}, "upgradeSettings.maxSurge is not a number"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "problem"), WRONG_FIELDS)
+@pytest.mark.parametrize("is_inside", [False, True], ids=["listed", "described with the cluster"])
+def test_a_field_of_another_type_is_named(path: str, value: object, problem: str, is_inside: bool) -> None:
+    def edit(answers: dict[str, Any]) -> None:
+        node_pool: Any = next(each for each in answers["node-pools.json"] if each["name"] == "l4-spot")
+        *parents, last = path.split(".")
+        for step in parents:
+            node_pool = node_pool[step]
+        node_pool[last] = value
+        if is_inside:
+            answers["cluster.json"]["nodePools"] = answers.pop("node-pools.json")
+
+    with pytest.raises(InvalidInventory) as refused:
+        read_inventory(_texts(edit))
+    where = "cluster.json: cluster 'dev': nodePools: " if is_inside else "node-pools.json: node pool 'l4-spot': "
+    assert refused.value.lines == (f"{where}{problem}; give gcloud's answer as it is",)
+
+
+def _in_a_wrapper(answers: dict[str, Any]) -> None:
+    answers["node-pools.json"] = {"nodePools": answers["node-pools.json"], "nextPageToken": "Cg"}
+
+
+def _of_one_page(answers: dict[str, Any]) -> None:
+    answers["objects.json"]["metadata"] = {"continue": "abc", "remainingItemCount": 9}
+
+
+def _of_vms(answers: dict[str, Any]) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "gke-dev-1"}}
+    answers["node-pools.json"] = {"apiVersion": "v1", "kind": "NodeList", "items": [node]}
+
+
+def _cluster_with(field: str, value: object) -> Edit:
+    return lambda answers: answers["cluster.json"].update({field: value})
+
+
+def _reservation_with(field: str, value: object) -> Edit:
+    return lambda answers: answers["reservations.json"][0].update({field: value})
+
+
+DENIED = {"error": {"code": 403, "message": "Required permission", "status": "PERMISSION_DENIED"}}
+FORBIDDEN = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Forbidden"}
+NO_PERMISSION = "; export it again with the permission to read it"
+AS_IT_IS = "give gcloud's answer as it is"
+BROKEN: dict[str, tuple[Edit, str]] = {
+    "a denied answer of Google": (
+        _with("x.json", DENIED),
+        f"x.json: it is an error of the API (PERMISSION_DENIED){NO_PERMISSION}",
+    ),
+    "a denied answer in a list": (
+        _with("x.json", [DENIED]),
+        f"x.json: it is an error of the API (PERMISSION_DENIED){NO_PERMISSION}",
+    ),
+    "a denied answer of Kubernetes": (
+        _with("x.json", FORBIDDEN),
+        f"x.json: it is an error of the API (Forbidden){NO_PERMISSION}",
+    ),
+    "a page of node pools": (_in_a_wrapper, f"node-pools.json: {PAGE}"),
+    "a page of objects": (_of_one_page, f"objects.json: {PAGE}"),
+    "nodes instead of node pools": (
+        _of_vms,
+        "cluster 'dev' has no node pools; add the answer of gcloud container node-pools list --cluster dev "
+        "--format json",
+    ),
+    "no text": (
+        _with("x.json", ""),
+        "x.json: not JSON (line 1, column 1); export it with --format json, or kubectl -o json",
+    ),
+    "zones of a cluster that are one text": (
+        _cluster_with("locations", "us-central1-a"),
+        f"cluster.json: cluster 'dev': locations is not a list of texts; {AS_IT_IS}",
+    ),
+    "labels of a cluster that are a list": (
+        _cluster_with("resourceLabels", []),
+        f"cluster.json: cluster 'dev': resourceLabels is not an object of texts; {AS_IT_IS}",
+    ),
+    "ranges of a cluster that are a number": (
+        _cluster_with("ipAllocationPolicy", 7),
+        f"cluster.json: cluster 'dev': ipAllocationPolicy is not an object; {AS_IT_IS}",
+    ),
+    "a reservation of a text": (
+        _reservation_with("specificReservation", "four"),
+        f"reservations.json: reservation 'dev-l4': specificReservation is not an object; {AS_IT_IS}",
+    ),
+    "a reservation of many chips": (
+        _reservation_with("aggregateReservation", {"reservedResources": [{"accelerator": {"acceleratorCount": "x"}}]}),
+        "reservations.json: reservation 'dev-l4': aggregateReservation.reservedResources is not a list of "
+        f"accelerators with their number; {AS_IT_IS}",
+    ),
+    "a reservation without a zone": (
+        _reservation_with("zone", 7),
+        f"reservations.json: reservation 'dev-l4': zone is not a text; {AS_IT_IS}",
+    ),
+}
+
+
+@pytest.mark.parametrize("claim", BROKEN)
+def test_a_broken_answer_is_one_line(claim: str) -> None:
+    edit, line = BROKEN[claim]
+    with pytest.raises(InvalidInventory) as refused:
+        read_inventory(_texts(edit))
+    assert refused.value.lines == (line,)
+
+
+def test_answers_of_the_rest_api_and_of_other_shells_are_read() -> None:
+    """In a list, in a field of their own, with a byte order mark, with links of another version, and twice."""
+
+    def edit(answers: dict[str, Any]) -> None:
+        answers["cluster.json"] = {"clusters": [answers["cluster.json"]]}
+        pools = answers["node-pools.json"]
+        for node_pool in pools[:2]:
+            node_pool["selfLink"] = node_pool["selfLink"].replace("/v1/", "/v1beta1/")
+        answers["node-pools.json"] = "\ufeff" + json.dumps({"nodePools": [*pools, pools[0]]})
+        extra = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{n}"}} for n in range(50_000)]
+        answers["objects.json"]["items"] += extra  # more than 5 MB
+
+    texts = _texts(edit)
+    assert sum(map(len, texts.values())) > 5_000_000 / 2
+    assert len(read_inventory(texts).node_pools) == len(read_inventory(_texts(lambda _: None)).node_pools)

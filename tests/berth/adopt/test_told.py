@@ -33,7 +33,7 @@ def test_lines_have_three_parts_and_the_next_step() -> None:
         ),
         (),
     )
-    assert list(answer.adoption_lines(result)) == [
+    assert [*answer.change_lines(result), *answer.written_lines(result)] == [
         "not adopted, or assumed (1):",
         "  node pool x: stays",
         "changed by the first `pulumi up` (2):",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import json
 import pathlib
 import shutil
@@ -57,7 +59,32 @@ def stack_values(stack: str) -> dict[str, Any]:
     fleet["allowReplacement"] = {pool: "a reason"}
     fleet["allowDeletion"] = {pool: "a reason", "namespaces.gone": "a reason"}
     fleet["allowChange"] = {"protect": "a reason"}
+    if stack == "dev":
+        _add_reasons(fleet)
     return values
+
+
+def _add_reasons(fleet: dict[str, Any]) -> None:
+    """Add every other key of a fleet that has a text for people."""
+    fleet["projectNumber"] = "123456789012"
+    fleet["reservations"]["l4"]["acceptOverlap"] = "a reason"
+    fleet["priorities"]["low"]["description"] = "a text"
+    fleet["flavors"] = {"v5e": {"oversubscription": 1.5, "reason": "a reason"}}
+    fleet["allowTeams"] = {"vision": {"podSecurity": "a reason", "roles/owner": "a reason"}}
+    fleet["teams"]["vision"] |= {
+        "podSecurity": "privileged",
+        "annotations": {"example.com/owner": "a text"},
+        "volumeTypes": {"nfs": "a reason"},
+        "identity": {"roles": ["roles/owner"], "acceptRoles": {"roles/owner": "a reason"}},
+    }
+
+
+FREE_OF_DEV = {
+    *("allowChange.protect", "allowDeletion.namespaces.gone", "allowDeletion.v5e", "allowReplacement.v5e"),
+    *("allowTeams.vision.podSecurity", "allowTeams.vision.roles/owner", "flavors.v5e.reason"),
+    *("teams.vision.annotations.example.com/owner", "teams.vision.volumeTypes.nfs"),
+    *("priorities.low.description", "reservations.l4.acceptOverlap", "teams.vision.identity.acceptRoles.roles/owner"),
+}
 
 
 @cache
@@ -102,15 +129,21 @@ def test_a_free_text_of_a_stack_file_is_only_shown(
     monkeypatch.chdir(ROOT)
     file, free = hostile_stack(stack, folder)
     assert len(free) >= 3, "allowances at least"
+    assert stack != "dev" or set(free) == FREE_OF_DEV
     name, plain = str(file), str(ALL_STACKS[stack])
     texts = [run("check", name), run("plan", name), run("diff", plain, name), run("diff", name, plain)]
     texts += [run("quota", name), run("split", name), run("lint", name, str(ROOT / "stacks" / "jobs"))]
     texts.append(run("drain", name, "-o", str(folder / "drained.yaml")))
+    texts += [run("graph", name), run("preview", name), run("preview", name, "--inputs"), run("render", name)]
+    texts.append(run("upgrade", name, "--kueue", "0.20.6"))
     for result in texts:
         assert result.exception is None or isinstance(result.exception, SystemExit)
         assert [*misdeeds_of_text(result.stdout), *misdeeds_of_text(result.stderr)] == []
     for arguments in (("diff", plain, name), ("diff", name, plain)):
         assert list(misdeeds_of_markdown(run(*arguments, "--format", "markdown").stdout)) == []
+    upgrade = run("upgrade", name, "--kueue", "0.20.6", "--format", "markdown").stdout
+    assert list(misdeeds_of_markdown(upgrade)) == []
+    assert list(misdeeds_of_html(run("graph", name, "--format", "svg").stdout)) == []
     annotations = run("check", name, "--format", "github").stdout.splitlines()
     assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in annotations)
     page = folder / "report.html"
@@ -176,8 +209,17 @@ def hostile_live() -> dict[str, Any]:
         ("adopt", "taken", "{live}"),
         ("adopt", "taken", "{live}", "--inside", "gke"),
         ("adopt", "taken", "{cluster}", "{live}"),
-        ("quota", "dev", "--live", "{live}"),
+        ("quota", "dev", "--have", "{live}"),
+        ("quota", "dev", "--have", "{metrics}"),
         ("usage", "dev", "--metrics", "{metrics}"),
+        ("usage", "dev", "--metrics", "{metrics}", "--format", "csv"),
+        ("usage", "dev", "--metrics", "{live}", "--format", "csv"),
+        ("upgrade", "dev", "--kueue", "0.20.6", "--jobs", "{job}"),
+        ("report", "dev", "--live", "{live}", "-o", "{page}"),
+        ("report", "dev", "--metrics", "{metrics}", "-o", "{page}"),
+        ("report", "dev", "--jobs", "{job}", "-o", "{page}"),
+        ("verify", "dev", "--live", "{live}"),
+        ("guard", "dev", "{preview}", "--live", "{live}"),
         ("guard", "dev", "{preview}"),
         ("guard", "dev", "{stream}"),
         ("check", "{named}"),
@@ -207,13 +249,20 @@ def test_a_name_in_a_file_that_is_read_is_only_shown(
     files = {name: tmp_path / f"{name}.json" for name in contents}
     for name, content in contents.items():
         files[name].write_text(json.dumps(content), encoding="utf-8")
-    shown = {name: str(file) for name, file in files.items()} | {"dev": str(ALL_STACKS["dev"])}
+    page = tmp_path / "report.html"
+    shown = {name: str(file) for name, file in files.items()} | {"dev": str(ALL_STACKS["dev"]), "page": str(page)}
     if arguments[0] == "adopt":
         (tmp_path / "Pulumi.yaml").write_text("name: taken\nruntime: python\n", encoding="utf-8")
         monkeypatch.chdir(tmp_path)
     result = run(*(each.format(**shown) for each in arguments))
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Usage: " not in result.stderr
     assert [*misdeeds_of_text(result.stdout), *misdeeds_of_text(result.stderr)] == []
+    assert not page.exists() or list(misdeeds_of_html(page.read_text(encoding="utf-8"))) == []
+    if arguments[-1] == "csv":
+        rows = list(csv.reader(io.StringIO(result.stdout)))
+        assert {len(row) for row in rows} <= {len(rows[0])} if rows else result.exit_code
+        assert [cell for row in rows for cell in row if cell.startswith(("=", "+", "@", "\t"))] == []
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,7 @@ def test_json_has_the_same_problems_and_exit_status(folder: pathlib.Path) -> Non
         "place": "jobset.yaml:1",
         "queue": "vision/train",
         "admission": None,
+        "flavors": {},
         "verdict": "never",
         "reasons": [problem["message"]],
         "sound": False,

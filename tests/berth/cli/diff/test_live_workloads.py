@@ -92,3 +92,22 @@ def test_a_file_that_is_not_json_is_a_fault(folder: Path) -> None:
     (folder / "workloads.json").write_text("{", encoding="utf-8")
     result = CliRunner().invoke(app, ["diff", "dev", "dev", "--live", "workloads.json"])
     assert (result.exit_code, "workloads.json" in result.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(("most", "answer"), [(8, "blocked"), (12, "safe")])
+def test_the_guard_blocks_machines_that_jobs_hold(folder: Path, most: int, answer: str) -> None:
+    """24 L4 are admitted on 12 nodes of a spot pool: 8 nodes are too few for them."""
+    text = BASE["Pulumi.dev.yaml"]
+    for before, after in (pair.split(" → ") for pair in SMALLER.split("; ") if most == 8):
+        text = text.replace(before, after)
+    (folder / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
+    urn = "urn:pulumi:dev::berth::gcp:container/nodePool:NodePool::l4-spot-pool"
+    old, new = ({"urn": urn, "inputs": {"autoscaling": {"totalMaxNodeCount": count}}} for count in (12, most))
+    step = {"op": "update", "urn": urn, "oldState": old, "newState": new}
+    (folder / "preview.json").write_text(
+        json.dumps({"steps": [step], "changeSummary": {"update": 1}}), encoding="utf-8"
+    )
+    result = CliRunner().invoke(app, ["guard", "dev", "preview.json", "--live", "workloads.json"])
+    told = "pool l4-spot would lose machines (at most 12 → 8 nodes and l4-spot keeps 16 of 24 that admitted jobs hold)"
+    assert (told in result.stdout) == (answer == "blocked"), result.output
+    assert result.stdout.startswith("dev: blocked: ") == (answer == "blocked")

@@ -30,7 +30,7 @@ EXISTING = ("local",)
 EXISTING_GKE = ("existing-gke",)
 NAME_LINE = (
     r"# yaml-language-server: \$schema=docs/|project: acme-ml-prod$|((cluster|existing): \{)?name: prod|"
-    r"buckets: \{acme-ml-prod-"
+    r"buckets: \{acme-ml-prod-|.*your-(pod-range|reservation)"
 )
 CLOSED = "ipEndpoint: false, publicEndpoint: false, "
 CLOSING_LINES = ("dnsEndpoint: true", "controlPlane: {publicEndpoint: false, ipEndpoint: false}")
@@ -75,7 +75,13 @@ def made(project: Path, *words: str) -> Evaluation:
     result = evaluate_stack("prod", project)
     warned = len(result.warnings)
     output = f", {warned} warning{'s' if warned > 1 else ''}" if warned else ""
-    assert done.stdout.splitlines()[0].endswith(f", no errors{output}. Next:")
+    left = len(done.stdout.partition("write your own values for:\n")[2].splitlines())
+    count = f"{left} placeholder{'s' if left > 1 else ''} left" if left else "no errors"
+    is_warned = "placeholder" in {each.code for each in result.warnings}
+    assert is_warned == bool(
+        left - done.stdout.count("  projectNumber: ")
+    )  # a number is not recognized as a placeholder
+    assert done.stdout.splitlines()[0].endswith(f", {count}{output}. Next:")
     assert [problem.line() for problem in result.faults] == []
     return result
 
@@ -180,13 +186,16 @@ def test_new_teams_of_the_batch_platform_have_its_queue_roles(number: int, proje
     assert sorted(shared.teams) == names
     text = (project / "Pulumi.prod.yaml").read_text(encoding="utf-8")
     assert text.count("teamDefaults:") == 1
-    assert text.rstrip().endswith("teams:\n" + "\n".join(f"      {name}: {{}}" for name in names))
+    # The first two of the example have a secret, which the new ones in their places keep.
+    secret = "\n        identity:\n          secrets: {hf-token: hf-secret}"
+    entries = [f"      {name}:{secret if at < 2 else ' {}'}" for at, name in enumerate(names)]
+    assert text.rstrip().endswith("teams:\n" + "\n".join(entries))
 
 
 def test_five_teams_of_the_batch_platform_get_a_note_about_uneven_shares(project: Path) -> None:
     done = init("prod", "--from", "batch-platform", *GKE, *(w for n in "vwxyz" for w in ("--team", f"team-{n}")))
     borrowing, cohort = "; every team can borrow the", "from the cohort 'all'"
-    assert done.stdout.splitlines()[4:] == [
+    assert done.stdout.splitlines()[4:-2] == [
         f"gpu-l4-reserved: 5 teams cannot share 8 L4 equally, so each is guaranteed nothing{borrowing} 8 L4 {cohort}",
         "gpu-l4-ondemand: 5 teams cannot share 16 L4 equally, so each is guaranteed 2 L4"
         f"{borrowing} remaining 6 L4 {cohort}",
@@ -497,7 +506,7 @@ def test_five_teams_on_three_slices_have_equal_shares_and_a_reason_for_no_guaran
     project: Path,
 ) -> None:
     done = init("prod", "--from", "multislice", *GKE, *(word for team in "abcde" for word in ("--team", team)))
-    assert done.stdout.splitlines()[-1] == (
+    assert done.stdout.splitlines()[4] == (
         "vlp-24: 5 teams cannot share 3 slices equally, so each is guaranteed nothing; every team can borrow the 3 "
         "slices from the cohort 'all'"
     )

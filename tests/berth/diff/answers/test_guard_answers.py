@@ -24,6 +24,7 @@ from berth.diff.guard.text import describe_remedy
 from tests.berth.diff.answers.engine_previews import Step, as_text, config_of, digest, events, steps
 from tests.small_fleets import plan
 from tests.stack_files import FLEET_STACKS, GKE_STACKS, ROOT, evaluation, fleet_values, run_stack
+from tests.stack_files import plan as plan_of
 
 FORMS: dict[str, Callable[..., Any]] = {"object": digest, "stream": events}
 PROJECT = "berth"
@@ -256,6 +257,35 @@ def test_a_namespace_that_is_handed_over_stays() -> None:
     run = deleted(again(), NAMESPACE)
     one(run, NAMESPACE)["oldState"]["retainOnDelete"] = True
     assert answer_to(digest(run, CONFIG)).answer == Answer.SAFE
+
+
+SHRUNK: dict[str, Callable[[], list[Step]]] = {
+    "a fixed pool": lambda: updated(again(), L4, "nodeCount", 3),
+    "an autoscaled pool": lambda: updated(
+        again(), "::l4-spot-pool", "autoscaling", {"totalMinNodeCount": 0, "totalMaxNodeCount": 2}
+    ),
+    "a reservation": lambda: updated(again(), "::l4-reservation", "specificReservation.count", 3),
+}
+
+
+@pytest.mark.parametrize("case", SHRUNK)
+@pytest.mark.parametrize("more", [0, 1])
+def test_machines_that_admitted_jobs_hold_block(case: str, more: int) -> None:
+    """What is left is the capacity in the stack file: one accelerator more that runs than that blocks."""
+    flavor = "l4-spot" if case == "an autoscaled pool" else "l4-reserved"
+    left = next(each.capacity.max for each in plan_of("dev").flavors if each.name == flavor)
+    preview = parse_preview(as_text(digest(SHRUNK[case](), CONFIG)).decode())
+    report = check_preview(preview, plan_of("dev"), running={flavor: left + more})
+    told = f"{flavor} keeps {left} of {left + 1} that admitted jobs hold"
+    found = [loss for loss in report.blocked if told in loss.parts]
+    assert len(found) == more
+    for loss in found:
+        assert describe_remedy(loss) == f'to allow it, add allowChange: {{{flavor}: "<why>"}}'
+
+
+def test_what_runs_blocks_nothing_where_no_machine_is_taken_away() -> None:
+    preview = parse_preview(as_text(digest(again(), CONFIG)).decode())
+    assert check_preview(preview, plan_of("dev"), running={"l4-reserved": 10_000}).answer == Answer.SAFE
 
 
 # --- unknown ----------------------------------------------------------------------------------------------------------
@@ -523,6 +553,18 @@ def test_a_run_with_targets_says_what_it_leaves_out(
     report = answer_to(FORMS[form](change(again()), CONFIG))
     assert report.answer == Answer.UNKNOWN
     assert any(doubt.startswith(told) for doubt in report.doubts), report.doubts
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["initialNodeCount", "nodeConfig.labels", "nodeConfig.__defaults", "__defaults", "nodeConfig.loggingVariant"],
+)
+def test_what_the_provider_added_or_the_program_ignores_is_not_left_out(path: str) -> None:
+    """A state has defaults of the provider, and fields that GKE changes and the program leaves as they are."""
+    added = {"initialNodeCount": 9, "nodeConfig.labels": one(again(), L4)["oldState"]["inputs"]["nodeConfig"]["labels"]}
+    run = as_before(again(), L4, "nodeConfig.__defaults", ["loggingVariant"])
+    run = as_before(as_before(run, L4, "__defaults", ["project"]), L4, path, added.get(path, ["loggingVariant"]))
+    assert answer_to(digest(run, CONFIG)).answer == Answer.SAFE
 
 
 def test_an_object_that_does_not_list_what_stays_is_unknown_and_says_how_to_write_one_that_does() -> None:

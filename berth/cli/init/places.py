@@ -1,0 +1,134 @@
+"""Values of a stack that belong to its place: what another region or project calls otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+
+from berth.cli.init.example import ExampleStack
+from berth.cli.init.options import VALUE, InitAnswers, InitOption
+from berth.diagnostics import FieldPath, format_path
+from berth.loader.placeholders import placeholders
+from berth.rotate.yaml_editor import YamlEditor
+from berth.spec.base import NonEmptyText, ProjectNumber
+
+_OF_NETWORK = {"subnetwork": "subnetwork", "podRangeName": "pod-range", "serviceRangeName": "service-range"}
+_OF_RESERVATION = {"name": "reservation", "block": "block", "subBlock": "sub-block"}
+
+
+class PlaceValue(Struct, frozen=True):
+    """A value of the place: the text, its path, and what stands for it until somebody writes the new place's.
+
+    A bucket is a key, and not the value at the path.
+    """
+
+    old: str
+    path: FieldPath
+    placeholder: str
+    is_bucket: bool = False
+
+
+def place_options(example: ExampleStack, answers: InitAnswers) -> list[InitOption]:
+    """Return an option for each value of the place, if the project or region changes."""
+    asked = {each.old: each for each in _values_to_replace(example, answers)}
+    number, project = example.value_at("projectNumber"), next(iter(answers.get("project", ())), None)
+    is_other = project not in (None, example.value_at("project"))
+    if number is not None and is_other:
+        # Berth grants rights by it, so another project's number would give them to others.
+        path = ("projectNumber",)
+        question = f"Number of the project {project} (empty: keep {number})"
+        return [InitOption(f"{VALUE}{number}", ProjectNumber, question, path), *_options(asked)]
+    return _options(asked)
+
+
+def _options(asked: Mapping[str, PlaceValue]) -> list[InitOption]:
+    return [
+        InitOption(
+            f"{VALUE}{old}", NonEmptyText,
+            f"Value in the new place for {old} in {format_path(each.path)} (empty: {each.placeholder})",
+        )
+        for old, each in asked.items()
+    ]  # fmt: skip
+
+
+def with_place_values(editor: YamlEditor, example: ExampleStack, answers: InitAnswers) -> YamlEditor:
+    """Return the stack with the values of the new place; those that are not given are placeholders."""
+    for each in _values_to_replace(example, answers):
+        if not each.is_bucket and editor.value_at(each.path) is not None:
+            editor = editor.set_value(each.path[:-1], str(each.path[-1]), _new(each, answers))
+    return editor
+
+
+def with_other_buckets(text: str, example: ExampleStack, answers: InitAnswers) -> str:
+    """Return the text of a stack with the buckets of the new place: a bucket's name is one word, and no other's."""
+    for each in _values_to_replace(example, answers):
+        if each.is_bucket:
+            text = re.sub(rf"(?<![\w.-]){re.escape(each.old)}(?![\w.-])", _new(each, answers), text)
+    return text
+
+
+def _new(value: PlaceValue, answers: InitAnswers) -> str:
+    return next(iter(answers.get(f"{VALUE}{value.old}", ())), value.placeholder)
+
+
+def placeholder_lines(fleet: object, example: ExampleStack, answers: InitAnswers) -> list[str]:
+    """Return a line for each placeholder of a new stack: its path, and what the source has there."""
+    before = {each.placeholder: each.old for each in _values_to_replace(example, answers)}
+    number, lines = example.value_at("projectNumber"), list[str]()
+    is_other = answers.get("project", ()) not in ((), (example.value_at("project"),))
+    if number is not None and is_other and cast("Mapping[str, Any]", fleet).get("projectNumber") == number:
+        lines.append(f"  projectNumber: {number} (of {example.value_at('project')})")
+    for each in placeholders(fleet):
+        old = f" (instead of {before[each.text]})" if each.text in before else ""
+        lines.append(f"  {format_path(each.path)}: {each.text}{old}")
+    return lines
+
+
+def _values_to_replace(example: ExampleStack, answers: InitAnswers) -> list[PlaceValue]:
+    project, region = (next(iter(answers.get(flag, ())), None) for flag in ("project", "region"))
+    is_same = project in (None, example.value_at("project")) and region in (None, example.location)
+    if is_same or example.evaluation.fleet_plan is None:
+        return []
+    assert example.evaluation.file is not None
+    written = example.evaluation.file.written
+    fleet = cast("Mapping[str, Any]", example.value_at() if written is None else written)
+    known = {each.text for each in placeholders(fleet)}
+    return [each for each in _place_values(fleet) if not any(text in each.old for text in known)]
+
+
+def _place_values(fleet: Mapping[str, Any]) -> Iterator[PlaceValue]:
+    for key, noun in _OF_NETWORK.items():
+        yield from _text(fleet, ("cluster", "network", key), f"your-{noun}")
+    for name in _entries(fleet, "pools"):
+        yield from _text(fleet, ("pools", name, "podRangeName"), f"your-pod-range-{name}")
+    for name, entry in _entries(fleet, "reservations").items():
+        if isinstance(entry, Mapping) and cast("Mapping[str, Any]", entry).get("existing") is True:
+            for key, noun in _OF_RESERVATION.items():
+                yield from _text(fleet, ("reservations", name, key), f"your-{noun}-{name}")
+    owners: list[tuple[FieldPath, str]] = [(("teamDefaults",), "team")]
+    owners += [(("teams", name), name) for name in _entries(fleet, "teams")]
+    for path, name in owners:
+        buckets = (*path, "identity", "buckets")
+        for number, bucket in enumerate(_mapping_at(fleet, buckets), 1):
+            if "{" not in bucket:
+                yield PlaceValue(bucket, (*buckets, bucket), f"your-storage-{name}-{number}", is_bucket=True)
+
+
+def _entries(fleet: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    return _mapping_at(fleet, (section,))
+
+
+def _text(fleet: Mapping[str, Any], path: FieldPath, placeholder: str) -> Iterator[PlaceValue]:
+    value = _mapping_at(fleet, path[:-1]).get(str(path[-1]))
+    if isinstance(value, str):
+        yield PlaceValue(value, path, placeholder)
+
+
+def _mapping_at(fleet: Mapping[str, Any], path: FieldPath) -> Mapping[str, Any]:
+    value: Any = fleet
+    for key in path:
+        value = cast("Mapping[Any, Any]", value).get(key) if isinstance(value, Mapping) else None
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

@@ -1,0 +1,129 @@
+"""Nothing that exists is replaced, created again or lost by an adoption, whatever made the cluster."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from berth.cli import app
+from tests.berth.adopt.conservation import losses
+from tests.berth.adopt.variations import VARIATIONS, Answers, answers_of, random_fleet, texts_of
+from tests.small_fleets import fleet_of_pools
+from tests.stack_files import ROOT
+
+ZONE = {"zone": "us-central1-a"}
+
+
+@pytest.mark.parametrize("seed", range(2000, 2012))
+def test_a_random_cluster_with_random_variations_loses_nothing(seed: int) -> None:
+    """tests/bench/adoption.py runs more of them."""
+    assert losses(seed, variation=1) == (losses(seed, variation=1)[0], [])
+
+
+@pytest.mark.parametrize("name", VARIATIONS)
+def test_a_variation_changes_answers(name: str) -> None:
+    """So that the property above has something to find."""
+    changed = 0
+    for seed in range(12):
+        answers = answers_of(random_fleet(random.Random(seed)))
+        before = json.dumps(answers)
+        VARIATIONS[name](random.Random(seed), answers)
+        changed += json.dumps(answers) != before
+    assert changed >= 2
+
+
+# --- through the command ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project's folder with the real program."""
+    for name in ("Pulumi.yaml", "__main__.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    for room in ("berth", "components", "stacks"):
+        (tmp_path / room).symlink_to(ROOT / room)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _adopt(folder: Path, answers: Answers, *words: str) -> Any:
+    for name, text in texts_of(answers).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return CliRunner().invoke(app, ["adopt", "test", *sorted(answers), *words])
+
+
+def _reserved_by_path() -> Answers:
+    """Return the answers of a pool that names a reservation by its whole path, which Berth would write as a name."""
+    held = {"machineType": "g2-standard-24", "count": 4, "existing": True, "name": "held", **ZONE}
+    pool = {"machineType": "g2-standard-24", "nodes": 4, "capacity": {"reservation": "l4"}, **ZONE}
+    answers = answers_of(fleet_of_pools({"l4": pool}, reservations={"l4": held}))
+    (node_pool,) = [each for each in answers["node-pools.json"] if each["name"] == "l4"]
+    node_pool["config"]["reservationAffinity"]["values"] = ["projects/acme-ml-dev/reservations/held"]
+    return answers
+
+
+def test_a_replacement_is_a_fault_and_nothing_is_written_unless_it_is_accepted_by_name(folder: Path) -> None:
+    result = _adopt(folder, _reserved_by_path())
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.splitlines() == [
+        "node pool l4: the first `pulumi up` would delete it and create it again, because reservation "
+        "[projects/acme-ml-dev/reservations/held] → [held]; leave it out of the answers to keep it as it is, or write "
+        "--accept 'node pool l4'"
+    ]
+    assert not list(folder.glob("*test*"))
+    assert _adopt(folder, _reserved_by_path(), "--accept", "node pool other").exit_code == 3
+    accepted = _adopt(folder, _reserved_by_path(), "--accept", "node pool l4")
+    assert accepted.exit_code == 0, accepted.stderr
+    assert (
+        "  node pool l4: reservation [projects/acme-ml-dev/reservations/held] → [held] (REPLACES it)"
+        in accepted.stdout.splitlines()
+    )
+    assert (folder / "Pulumi.test.yaml").exists()
+
+
+def test_changes_are_printed_before_the_files_are_written(folder: Path) -> None:
+    answers = _reserved_by_path()
+    (folder / "Pulumi.test.yaml").write_text("mine", encoding="utf-8")
+    result = _adopt(folder, answers, "--accept", "node pool l4")
+    assert result.exit_code == 1
+    assert "node pool l4: reservation" in result.stdout
+    assert "Pulumi.test.yaml exists" in result.stderr
+
+
+def test_zones_scaling_labels_and_taints_that_change_are_listed(folder: Path) -> None:
+    """Fields that Python reads as a whole are compared like all others."""
+    pool = {"machineType": "g2-standard-24", "nodes": {"max": 4}, **ZONE}
+    answers = answers_of(fleet_of_pools({"l4": pool}))
+    (node_pool,) = [each for each in answers["node-pools.json"] if each["name"] == "l4"]
+    node_pool["autoscaling"] = {"enabled": True, "maxNodeCount": 4, "locationPolicy": "BALANCED"}
+    node_pool["config"]["labels"] = {"cloud.google.com/own": "1"}
+    result = _adopt(folder, answers)
+    assert result.exit_code == 0, result.stderr
+    assert [line.strip() for line in result.stdout.splitlines() if line.startswith("  node pool l4")] == [
+        "node pool l4: autoscaling.maxNodeCount 4 → –",
+        "node pool l4: autoscaling.locationPolicy BALANCED → ANY",
+        "node pool l4: autoscaling.totalMaxNodeCount – → 4",
+        "node pool l4: labels[cloud.google.com/own] 1 → –",
+    ]
+
+
+def test_slices_with_a_gap_are_one_pool_with_a_list(folder: Path) -> None:
+    pool = {"machineType": "ct6e-standard-4t", "topology": "4x4", "slices": 3, "zone": "us-central1-b"}
+    answers = answers_of(fleet_of_pools({"v6e": pool}))
+    gone = [each for each in answers["node-pools.json"] if each["name"] == "v6e-4x4-2"]
+    answers["node-pools.json"].remove(*gone)
+    result = _adopt(folder, answers)
+    assert result.exit_code == 0, result.stderr
+    assert "slices: [1, 3]" in (folder / "Pulumi.test.yaml").read_text(encoding="utf-8")
+    imported = json.loads((folder / "test.google.import.json").read_text(encoding="utf-8"))["resources"]
+    assert {each["logicalName"] for each in imported if each["type"].endswith(":NodePool") and "id" in each} >= {
+        "v6e-1-pool",
+        "v6e-3-pool",
+    }
+    assert "node pool" not in result.stdout.partition("created by")[2]

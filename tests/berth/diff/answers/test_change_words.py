@@ -1,0 +1,107 @@
+"""Changes of a stack, each with the word that `berth diff` has for it: the table is changes.txt."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+from msgspec.structs import replace
+
+from berth.backends.interface import compare
+from berth.cli.comparison import StackRevision, differences_of_files, evaluate_revision, new_warnings
+from berth.evaluate import Evaluation
+from tests.berth.diff.edits.sound_edits import class_of
+
+HERE: Final = Path(__file__).parent
+FLEET: Final = HERE.parent / "edits" / "fleet"
+FILES: Final = ("Pulumi.dev.yaml", "Pulumi.yaml", "teams/speech.yaml")
+CASES: Final = [
+    line.split(" | ", 1)
+    for line in (HERE / "changes.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+PLACES: Final = {
+    "file": ("config:\n", "{}\nconfig:\n"),
+    "config": ("  berth:fleet:\n", "  {}\n  berth:fleet:\n"),
+    "project": ("runtime: python\n", "runtime: python\n{}\n"),
+    "fleet": ("    region: us-central1\n", "    region: us-central1\n    {}\n"),
+    "cluster": ("      name: acme\n", "      name: acme\n      {}\n"),
+    "kueue": ('kueue: {version: "0.19.1"', 'kueue: {{version: "0.19.1", {}'),
+    "vision": ("      vision:\n        cohort: research\n", "      vision:\n        cohort: research\n        {}\n"),
+}
+Texts = dict[str, str]
+
+
+def written(texts: Texts, change: str) -> Texts:
+    """The files after one change."""
+    if change == "CRLF":
+        return {name: text.replace("\n", "\r\n") for name, text in texts.items()}
+    if change == "COMMENTS":
+        return {name: text.replace("\n", " # a comment\n", 1) for name, text in texts.items()}
+    if change == "EXECUTABLE":
+        return texts
+    if change.startswith("+"):
+        place, _, text = change[1:].partition(" ")
+        old, new = PLACES[place][0], PLACES[place][1].format(text)
+    else:
+        old, new = (text.replace("\\n", "\n") for text in change.split(" → "))
+    (name,) = [name for name, text in texts.items() if old in text]
+    assert texts[name].count(old) == 1, f"{old!r} is {texts[name].count(old)} times in {name}"
+    return {**texts, name: texts[name].replace(old, new)}
+
+
+def evaluated(folder: Path, texts: Texts, *, executable: bool = False) -> Evaluation:
+    """The evaluation of the stack with these files."""
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    if executable:
+        (folder / FILES[0]).chmod(0o755)
+    return evaluate_revision(StackRevision("dev"), folder)
+
+
+@cache
+def base_texts() -> tuple[tuple[str, str], ...]:
+    """The files of the fleet that the edits of this folder change."""
+    return (
+        (FILES[0], (FLEET / "base.yaml").read_text(encoding="utf-8")),
+        (FILES[1], "name: x\nruntime: python\n"),
+        (FILES[2], (FLEET / FILES[2]).read_text(encoding="utf-8")),
+    )
+
+
+def word_of(change: str, folder: Path) -> str:
+    """The word for a change; `fault` where its stack file is refused."""
+    before = dict(base_texts())
+    edits = change.split(" ;; ")
+    while edits[0].startswith("base: "):
+        before = written(before, edits.pop(0).removeprefix("base: "))
+    after = before
+    for edit in edits:
+        after = written(after, edit)
+    old = evaluated(folder / "old", before)
+    assert old.faults == (), [fault.line() for fault in old.faults]
+    new = evaluated(folder / "new", after, executable="EXECUTABLE" in edits)
+    shutil.rmtree(folder / "old")
+    shutil.rmtree(folder / "new")
+    if new.faults:
+        return "fault"
+    assert old.plan is not None
+    assert new.plan is not None
+    beside, inside = differences_of_files(old, new)
+    changes = replace(compare(old.plan, new.plan), settings=beside, written=inside, warnings=new_warnings(old, new))
+    is_right = any(each.is_loud for each in changes.rights) and not changes.blocked
+    return "right" if is_right else {"nothing": "calm", "told": "calm"}.get(word := class_of(changes), word)
+
+
+@pytest.mark.parametrize(("word", "change"), CASES)
+def test_a_change_has_its_word(word: str, change: str, tmp_path: Path) -> None:
+    assert word_of(change, tmp_path) == word
+
+
+def test_there_are_cases_of_each_word() -> None:
+    assert len(CASES) >= 120
+    assert {word for word, _ in CASES} == {"calm", "loud", "right", "blocked", "fault"}
