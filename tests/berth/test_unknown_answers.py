@@ -171,6 +171,10 @@ NEVER_ASKED = {
     "cluster-contents": "what it does not have of an existing cluster is unknown (tests/berth/lint/around)",
     "object-defaults": "berth verify asks it, and reports a field without a row as a difference (tests/berth/verify)",
     "reserved-keys": "admission policies are rendered from it; nothing is looked up in it",
+    **dict.fromkeys(
+        ("toolkit-modules", "xpk-flags", "xpk-types"),
+        "berth adopt --from lists what they do not have as not carried over (tests/berth/adopt)",
+    ),
 }
 """Tables that no value of a person is looked up in, and why."""
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from msgspec import ValidationError, convert
 
-from berth.catalog import FactTable, fact_tables
+from berth.catalog import FactTable, fact_tables, releases
 from berth.clock import as_of, on_day, parse_day
+from berth.versions.standing import FOLDER, components
+from berth.yaml_loader import load_table
 from tests.stack_files import ROOT
 
 NO_FACTS = {
@@ -18,6 +23,7 @@ NO_FACTS = {
     "berth/catalog/tables.yaml",
     "berth/diagnostics/examples.yaml",
     "berth/diagnostics/faults.yaml",
+    "berth/diagnostics/foreign_keys.yaml",
     "berth/diff/calm/harmless.yaml",
     "berth/diff/guard/protected_objects.yaml",
     "berth/diff/guard/safeguards.yaml",
@@ -79,6 +85,70 @@ def test_a_wrong_row_is_an_error_that_names_the_column(row: dict[str, object], s
     """It is found here: every table is loaded by the tests."""
     with pytest.raises(ValidationError, match=f"`.*{said}.*`"):
         convert(row, FactTable)
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+class UniqueKeys(yaml.SafeLoader):
+    """A loader that refuses two rows of one key, of which a parser keeps the last without a word."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value if not key.tag.endswith(":merge")]
+        twice = [str(key) for key in dict.fromkeys(keys) if keys.count(key) > 1]
+        assert not twice, f"line {node.start_mark.line + 1}: two rows of {', '.join(twice)}"
+        return super().construct_mapping(node, deep)
+
+
+@pytest.mark.parametrize("table", fact_tables().values(), ids=fact_tables())
+def test_no_table_has_two_rows_of_one_key(table: FactTable) -> None:
+    with (ROOT / table.file).open(encoding="utf-8") as file:
+        yaml.load(file, UniqueKeys)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('minors:\n  "1.35": {standard: 2027-04-11}\n  "1.36": {}\n  "1.35": {}\n', "line 2: two rows of 1.35"),
+        ('kueue:\n  in: {"0.19.6": 1, "0.20.0": 2, "0.19.6": 3}\n', "line 2: two rows of 0.19.6"),
+        ("a: 1\nb: 2\na: 3\nb: 4\n", "line 1: two rows of a, b"),
+    ],
+)
+def test_two_rows_of_one_release_are_an_error_with_their_line(text: str, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        yaml.load(text, UniqueKeys)
+
+
+def gaps(minors: Iterable[str]) -> list[str]:
+    """The minors that a list leaves out between its first and its last."""
+    known = sorted(tuple(map(int, minor.split("."))) for minor in minors)
+    (major, first), (_, last) = known[0], known[-1]
+    return [f"{major}.{minor}" for minor in range(first, last + 1) if (major, minor) not in known]
+
+
+RELEASES = {
+    "GKE": [*releases().minors, *releases().without_dates],
+    **{key: [*row.minors] for key, row in components().items()},
+    "gates of Kueue": [*load_table(FOLDER / "kueue_gates.yaml")],
+    **{f"CRDs of {key}": [*row["read"]] for key, row in load_table(FOLDER / "crds.yaml").items()},
+}
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_no_release_is_left_out_between_two_others(name: str) -> None:
+    assert gaps(RELEASES[name]) == []
+
+
+def test_a_release_that_is_left_out_is_named() -> None:
+    assert gaps(["1.33", "1.36"]) == ["1.34", "1.35"]
+    assert gaps(["0.9", "0.10", "0.12"]) == ["0.11"]
+
+
+def test_a_table_of_a_day_to_come_is_an_error() -> None:
+    """The same comparison as for every table, with a day that it refuses."""
+    late = FactTable(file="x", name="x", as_of=as_of() + timedelta(days=1), life_days=90)
+    with pytest.raises(AssertionError):
+        test_a_table_has_a_possible_day(late)
 
 
 # --- the day ----------------------------------------------------------------------------------------------------------

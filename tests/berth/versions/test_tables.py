@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -31,22 +30,6 @@ def test_minors_are_in_order_and_name_a_source(key: str) -> None:
     table = fact_tables()["component-releases"]
     assert all(day <= table.as_of for day in days), "nothing was released after the day on which the table was read"
     assert all(minor.source for minor in minors.values())
-
-
-@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda file: file.name)
-def test_no_table_has_two_rows_of_one_name(file: Any) -> None:
-    """A YAML parser keeps the last of two keys without a word."""
-    stack: list[tuple[int, set[str]]] = []
-    for line in file.read_text(encoding="utf-8").split("\n"):
-        match = re.match(r"( *)(\"[^\"]+\"|[A-Za-z0-9._\[\]-]+): ?", line)
-        if match is None:
-            continue
-        while stack and stack[-1][0] > len(match[1]):
-            stack.pop()
-        if not stack or stack[-1][0] < len(match[1]):
-            stack.append((len(match[1]), set()))
-        assert match[2] not in stack[-1][1], f"{file.name} has {match[2]} twice"
-        stack[-1][1].add(match[2])
 
 
 def test_every_release_that_a_row_names_is_known() -> None:

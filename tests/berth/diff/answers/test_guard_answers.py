@@ -555,6 +555,18 @@ def test_a_run_with_targets_says_what_it_leaves_out(
     assert any(doubt.startswith(told) for doubt in report.doubts), report.doubts
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["initialNodeCount", "nodeConfig.labels", "nodeConfig.__defaults", "__defaults", "nodeConfig.loggingVariant"],
+)
+def test_what_the_provider_added_or_the_program_ignores_is_not_left_out(path: str) -> None:
+    """A state has defaults of the provider, and fields that GKE changes and the program leaves as they are."""
+    added = {"initialNodeCount": 9, "nodeConfig.labels": one(again(), L4)["oldState"]["inputs"]["nodeConfig"]["labels"]}
+    run = as_before(again(), L4, "nodeConfig.__defaults", ["loggingVariant"])
+    run = as_before(as_before(run, L4, "__defaults", ["project"]), L4, path, added.get(path, ["loggingVariant"]))
+    assert answer_to(digest(run, CONFIG)).answer == Answer.SAFE
+
+
 def test_an_object_that_does_not_list_what_stays_is_unknown_and_says_how_to_write_one_that_does() -> None:
     """A run with `--target` is the same object: the engine says neither the targets nor what they leave out."""
     run = updated(again(), "::vision-train-cluster-queue", "spec.queueingStrategy", "StrictFIFO")
