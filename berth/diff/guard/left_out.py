@@ -70,10 +70,9 @@ def _registrations_left_out(
     preview: EnginePreview, registrations: Mapping[tuple[str, str], Registration]
 ) -> Iterator[str]:
     """Yield what the program registers in a cloud and the steps have otherwise, by type and name in the program."""
-    types = {kind for kind, _ in registrations}
     seen: set[tuple[str, str]] = set()
     for step in preview.steps:
-        if step.type not in types:
+        if not registrations or not step.type.startswith(("gcp:", "kubernetes:helm")):
             continue
         identity, title = (step.type, step.name), f"{step.type.rpartition(':')[2]} {step.name}"
         seen.add(identity)

@@ -494,6 +494,13 @@ def as_before(run: list[Step], ending: str, path: str, value: object) -> list[St
     return run
 
 
+def unregistered(name: str) -> Step:
+    """The step of a resource that the program no longer registers, and that a run with targets does not delete."""
+    urn = f"urn:pulumi:dev::{PROJECT}::{name}"
+    old = {"urn": urn, "custom": True, "id": "old", "type": name.partition("::")[0], "inputs": {"name": "old"}}
+    return {"op": "same", "urn": urn, "oldState": old, "newState": {**old, "id": ""}}
+
+
 def not_created(run: list[Step], ending: str) -> list[Step]:
     """The run, in which a resource is not created: the engine lists it as it would be, without an ID."""
     step = one(run, ending)
@@ -518,6 +525,10 @@ def not_created(run: list[Step], ending: str) -> list[Step]:
         (
             lambda run: without(run, L4),
             "it leaves out NodePool l4-reserved-pool; run it without --target and --exclude",
+        ),
+        (
+            lambda run: [*run, unregistered("gcp:storage/bucket:Bucket::old")],
+            "it leaves out the deletion of Bucket old; run it without --target and --exclude",
         ),
         (
             lambda run: not_created(run, L4),
