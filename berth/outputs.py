@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from berth.plan.fleet import FleetPlan
@@ -13,6 +13,7 @@ from berth.plan.workloads import ProvisioningRequestPlan
 OUTPUT_VERSION: Final = 2
 """Version of the `fleet` output; raise it for a change that breaks readers of the output."""
 
+_SHOWN: Final = 60
 FLEET_OUTPUT: Final = "fleet"
 KUBECONFIG_OUTPUT: Final = "kubeconfig"
 PLACEHOLDER_KUBECONFIG: Final = json.dumps(
@@ -54,17 +55,25 @@ def placeholder_outputs(plan: FleetPlan) -> dict[str, Any]:
 def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
     """Return why a team's stack cannot be deployed on a platform that exports `exported`; None if it can."""
     platform = f"the platform stack '{plan.platform}'"
-    output: Mapping[str, Any] = cast("Mapping[str, Any]", exported) if isinstance(exported, Mapping) else {}
-    if (version := output.get("version")) != OUTPUT_VERSION:
-        shown = "no outputs for teams" if version is None else f"version {float(version):g} of its outputs for teams"
+    output = _mapping(exported)
+    version: object = output.get("version")
+    if version != OUTPUT_VERSION:
+        is_number = isinstance(version, int | float) and not isinstance(version, bool)
+        shown = f"version {version:g} of its outputs for teams" if is_number else "no outputs for teams"
         return (
             f"{platform} exports {shown}, but this Berth needs version {OUTPUT_VERSION}; "
             "update the platform with the same Berth first"
         )
-    team: Mapping[str, Any] | None = output["teams"].get(plan.team)
+    teams = output.get("teams")
+    if not isinstance(teams, Mapping):
+        return f"{platform} exports no teams that can be read; update the platform with the same Berth first"
+    team = cast("Mapping[str, object]", teams).get(plan.team)
     if team is None:
         return f"{platform} was deployed without team '{plan.team}'; update it first"
-    if plan.namespace not in team["namespaces"]:
+    namespaces, queues = (_mapping(team).get(key) for key in ("namespaces", "queues"))
+    if not isinstance(namespaces, Sequence) or not isinstance(queues, Sequence):
+        return f"{platform} exports team '{plan.team}' in another form; update the platform with the same Berth first"
+    if plan.namespace not in namespaces:
         return f"{platform} was deployed without namespace '{plan.namespace}' of team '{plan.team}'; update it first"
     queued_workloads = [
         workload_plan
@@ -72,6 +81,21 @@ def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
         if not isinstance(workload_plan, ProvisioningRequestPlan)
     ]
     used = {workload.submission.queue for workload in queued_workloads}
-    if missing := sorted(used - set(team["queues"])):
+    if missing := sorted(used - {str(queue) for queue in cast("Sequence[object]", queues)}):
         return f"{platform} was deployed without queue '{missing[0]}' of team '{plan.team}'; update it first"
+    cluster = plan.cluster_identifier.rpartition("/")[2]
+    for what, live, planned in (
+        ("cluster", output.get("cluster"), cluster),
+        ("project", output.get("project"), plan.project),
+    ):
+        if (live or "") != planned:
+            shown, expected = (f"'{str(each)[:_SHOWN]}'" if each else "none" for each in (live, planned))
+            return (
+                f"{platform} was deployed with {what} {shown}, but its stack file has {expected}; "
+                "name the team's own platform, or update that one first"
+            )
     return None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}

@@ -26,7 +26,7 @@ from berth.catalog.cpu_machines import (
     memory_per_core,
 )
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
-from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, accelerator_quotas, quota_table, series_quotas
+from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, quotas_of_accelerator, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
     DEFAULT_BOOT_DISK,
@@ -89,7 +89,6 @@ __all__ = [
     "Releases",
     "SliceShape",
     "VersionOrder",
-    "accelerator_quotas",
     "allocatable",
     "attach_gpus",
     "attachable_gpus",
@@ -121,6 +120,7 @@ __all__ = [
     "pods_of_jobs",
     "provisioning",
     "quota_table",
+    "quotas_of_accelerator",
     "region_of_zone",
     "releases",
     "reordered_topology",

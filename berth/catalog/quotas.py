@@ -116,7 +116,7 @@ def series_quotas(machine_type: str) -> SeriesQuotas:
     return SeriesQuotas(cpus=QuotaMetric(metric="CPUS", unit="vCPUs", doubt=doubt))
 
 
-def accelerator_quotas(label: str) -> AcceleratorQuotas:
+def quotas_of_accelerator(label: str) -> AcceleratorQuotas:
     """The quotas of an accelerator; of one that the table does not have, a doubtful quota of its family."""
     if (row := quota_table().accelerators.get(label)) is not None:
         return row

@@ -18,6 +18,7 @@ from berth.diff.settings import SettingChange
 from berth.diff.values import format_bounds, format_change, format_on_one_line
 from berth.diff.workloads import CONFIG, FilesChange, WorkloadChange
 from berth.names import to_camel
+from berth.plan.kueue import PODS
 from berth.plan.nodes import Bounds
 from berth.resource import ResourceKind, resource_title
 from berth.text import format_range, pluralize
@@ -38,6 +39,12 @@ _AUTHORIZED_NETWORKS = "masterAuthorizedNetworksConfig.cidrBlocks"
 """Networks that reach the control plane; None means all networks, an empty list none."""
 _FLAVOR_LIST = re.compile(r"spec\.resourceGroups\[\d+\]\.flavors")
 """The flavors of a ClusterQueue. Changed entries have their own lines: a change of the list is one of its order."""
+_COVERED = re.compile(r"spec\.resourceGroups\[\d+\]\.coveredResources")
+"""The resources that a queue or cohort counts."""
+_EFFECT_OF_PODS = {
+    (False, True): " (jobs that run go on, and count no pods until they are admitted again; jobs of more pods wait)",
+    (True, False): " (pods are no longer counted: many small ones can fill the machines of others)",
+}
 _OPTIONAL_LIMITS = ("borrowingLimit", "lendingLimit")
 """Limits of Kueue that mean unlimited when they are not set."""
 EMPHASIZED = {ChangeKind.REPLACED: "REPLACED", ChangeKind.DELETED: "DELETED"}
@@ -150,7 +157,11 @@ def describe_field(change: FieldChange) -> str:
             "unlimited" if limit is None else format_on_one_line(limit) for limit in (change.before, change.after)
         )
         return f"{change.path}: {' → '.join(limits)}"
-    return f"{change.path}: {format_change(change.before, change.after)}"
+    line = f"{change.path}: {format_change(change.before, change.after)}"
+    if _COVERED.fullmatch(change.path):
+        counted = [PODS in cast("list[object]", each or []) for each in (change.before, change.after)]
+        line += _EFFECT_OF_PODS.get((counted[0], counted[1]), "")
+    return line
 
 
 def _is_mapping(what: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from berth.catalog import QuotaMetric, accelerator_quotas, quota_table, series_quotas
+from berth.catalog import QuotaMetric, quota_table, quotas_of_accelerator, series_quotas
 from berth.quota.machines import PREEMPTIBLE, Machines
 
 
@@ -35,7 +35,7 @@ def _accelerator_quotas(machines: Machines) -> Iterator[MachineQuota]:
     if machines.accelerator is None:
         return
     table = quota_table()
-    quotas, amount = accelerator_quotas(machines.accelerator), machines.accelerators
+    quotas, amount = quotas_of_accelerator(machines.accelerator), machines.accelerators
     if machines.capacity in PREEMPTIBLE:
         yield MachineQuota(metric=quotas.preemptible, per_node=amount, fallback=quotas.standard)
     else:

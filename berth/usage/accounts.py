@@ -18,6 +18,9 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan
 from berth.usage.series import NOMINAL, PENDING, USAGE, Samples, UsageMetrics
 
+MIN_COVERAGE = 0.9
+"""Part of the period that must have samples for advice: 95 % of a period says nothing of one that is half unknown."""
+
 
 class Figures(Struct, frozen=True):
     """Average and 95th percentile (nearest rank) of the samples, and the largest."""
@@ -90,7 +93,8 @@ class _Accounts:
         self.roots = _cohort_roots(plan)
         self.lent: dict[tuple[str, str], dict[int, float]] = {}
         for flavor in plan.flavors:
-            for members in _by_root(self.queues, self.roots).values():
+            having = [queue for queue in self.queues if any(entry.flavor == flavor.name for entry in queue.flavors)]
+            for members in _by_root(having, self.roots).values():
                 self._divide_loans(members, flavor)
 
     def team(self, name: str) -> TeamAccount:
@@ -108,13 +112,21 @@ class _Accounts:
         used = _sum([self._usage(queue, flavor) for queue in with_flavor])
         borrowed = _sum([self._above(queue, flavor, 1) for queue in with_flavor])
         idle = _sum([self._above(queue, flavor, -1) for queue in with_flavor])
-        lent = _sum([self.lent.get((queue.name, flavor.name), {}) for queue in with_flavor])
+        lending = [queue for queue in with_flavor if queue.name in self.roots]
+        lent = _sum([self.lent[queue.name, flavor.name] for queue in lending])
         planned = sum(_planned(queue, flavor) for queue in with_flavor)
         nominal = [self._nominal(queue, flavor) or {0: _planned(queue, flavor)} for queue in with_flavor]
         guaranteed = round(sum(samples[max(samples)] for samples in nominal))
+        # Every figure is of the same cells; what is lent is known only where all queues of the cohorts are.
+        known = used.keys() & borrowed.keys()
+        used, borrowed, idle, lent = (
+            {time: value for time, value in samples.items() if time in known}
+            for samples in (used, borrowed, idle, lent)
+        )
         account = FlavorAccount(team, flavor, guaranteed, planned, len(used) / self.metrics.expected_samples)
         if not used:
             return account
+        is_covered = account.coverage >= MIN_COVERAGE
         used_figures = figures(used.values())
         borrowed_figures = figures(borrowed.values())
         assert used_figures is not None and borrowed_figures is not None
@@ -126,10 +138,10 @@ class _Accounts:
             coverage=account.coverage,
             used=used_figures,
             borrowed=borrowed_figures,
-            lent=figures(lent.get(time, 0.0) for time in used),
+            lent=figures(lent.values()) if lent.keys() == known or not lending else None,
             idle=figures(idle.values()),
-            can_return=max(0, math.floor((guaranteed - used_figures.p95) / flavor.unit) * flavor.unit),
-            lacks=math.ceil(borrowed_figures.p95 / flavor.unit) * flavor.unit,
+            can_return=is_covered * max(0, math.floor((guaranteed - used_figures.p95) / flavor.unit) * flavor.unit),
+            lacks=is_covered * math.ceil(borrowed_figures.p95 / flavor.unit) * flavor.unit,
             used_samples=used,
         )
 
@@ -145,9 +157,11 @@ class _Accounts:
     def _above(self, queue: ClusterQueuePlan, flavor: FlavorPlan, sign: int) -> dict[int, float]:
         """Borrowed (1) or idle (-1) accelerators of a queue at each sample of its use."""
         nominal, planned = self._nominal(queue, flavor), _planned(queue, flavor)
+        is_given = any(self.metrics.samples.get(NOMINAL, {}).values())
         return {
-            time: max(0.0, sign * (value - nominal.get(time, planned)))
+            time: max(0.0, sign * (value - (nominal[time] if is_given else planned)))
             for time, value in self._usage(queue, flavor).items()
+            if not is_given or time in nominal
         }
 
     def _divide_loans(self, members: Sequence[ClusterQueuePlan], flavor: FlavorPlan) -> None:
@@ -157,8 +171,9 @@ class _Accounts:
         idle = _sum(list(idle_by_queue.values()))
         for name, samples in idle_by_queue.items():
             self.lent[name, flavor.name] = {
-                time: value * min(1.0, borrowed.get(time, 0.0) / idle[time]) if idle[time] else 0.0
+                time: value * min(1.0, borrowed[time] / idle[time]) if idle[time] else 0.0
                 for time, value in samples.items()
+                if time in idle
             }
 
 
@@ -172,12 +187,9 @@ def figures(values: Iterable[float]) -> Figures | None:
 
 
 def _sum(series: Sequence[Samples]) -> dict[int, float]:
-    """The sum of series at every time at which one of them has a sample."""
-    total: dict[int, float] = {}
-    for samples in series:
-        for time, value in samples.items():
-            total[time] = total.get(time, 0.0) + value
-    return total
+    """The sum of series at every time at which each of them has a sample."""
+    times = set[int].intersection(*map(set, series)) if series else set[int]()
+    return {time: math.fsum(samples[time] for samples in series) for time in sorted(times)}
 
 
 def _planned(queue: ClusterQueuePlan, flavor: FlavorPlan) -> int:

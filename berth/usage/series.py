@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, cast
 
@@ -26,6 +26,12 @@ QueueResource = tuple[str, str, str]
 Samples = Mapping[int, float]
 """Unix time in seconds → value."""
 
+_Labels = Mapping[str, str]
+_OF_PROCESS: Final = (
+    *("cluster", "container", "endpoint", "instance", "job", "namespace", "node", "pod", "prometheus"),
+    *("prometheus_replica", "replica", "replica_role", "service"),
+)
+"""Labels that a restart or another scrape changes; `cluster` is compared before."""
 _FOLLOWER: Final = "follower"
 """The replica of Kueue whose metrics are not current (label replica_role)."""
 _SHOWN: Final = 60
@@ -49,38 +55,84 @@ class UsageMetrics(Struct, frozen=True):
         return {key[0] for series in self.samples.values() for key in series}
 
 
-def read_metrics(answers: Iterable[tuple[str, object]], cluster: str, problems: Problems) -> UsageMetrics | None:
+def read_metrics(
+    answers: Iterable[tuple[str, object]], cluster: str, problems: Problems, span: int | None = None
+) -> UsageMetrics | None:
     """Return the metrics in the answers of Prometheus; None after a fault.
 
     `answers` are pairs of a name for messages and a JSON value, an answer or a list of them. Series of another cluster
     (label `cluster`) and of replicas that do not lead are left out. Samples of one queue from several series are joined
-    (Kueue was restarted).
+    (Kueue was restarted); series of one time whose other labels differ are a fault, because they are of two clusters.
+
+    All samples are those of one grid of the period: of the last `span` seconds, or of all samples. Of a cell that two
+    series sample with different values nothing is known.
     """
-    collected: dict[str, dict[QueueResource, dict[int, float]]] = {metric: {} for metric in METRICS}
+    found: dict[str, dict[QueueResource, list[tuple[_Labels, Samples]]]] = {metric: {} for metric in METRICS}
     for name, value in answers:
         for labels, values in _series(name, value, problems):
             metric = labels.get("__name__", "")
-            if metric not in collected or labels.get("replica_role") == _FOLLOWER:
+            if metric not in found or labels.get("replica_role") == _FOLLOWER:
                 continue
             if labels.get("cluster", cluster) != cluster:
                 continue
             second = labels.get("status" if metric == PENDING else "flavor", "")
             key = (labels.get("cluster_queue", ""), second, labels.get("resource", ""))
-            samples = collected[metric].setdefault(key, {})
-            samples |= {time: max(value, samples.get(time, value)) for time, value in values.items()}
+            if values:
+                found[metric].setdefault(key, []).append((labels, values))
+    for metric, series in found.items():
+        for key, entries in series.items():
+            _check_one_cluster(metric, key[0], entries, problems)
     if problems.has_faults():
         return None
-    times = sorted({time for time_series in collected[USAGE].values() for time in time_series})
+    usage = [samples for entries in found[USAGE].values() for _, samples in entries]
+    times = sorted({time for samples in usage for time in samples})
     if not times:
         message = f"no series of {USAGE} has a sample; `berth usage STACK --queries` prints what to ask for"
         problems.fault("no-samples", (), message)
         return None
-    return UsageMetrics(collected, times[0], times[-1], _step(times))
+    step = _step(usage)
+    asked = times[-1] - (span or 0) // step * step
+    start = times[0] if span is None or 0 <= times[0] - asked <= step else asked  # an answer includes both ends
+    grid = {
+        metric: {key: _on_grid([samples for _, samples in entries], start, step) for key, entries in series.items()}
+        for metric, series in found.items()
+    }
+    return UsageMetrics(grid, start, start + (times[-1] - start) // step * step, step)
 
 
-def _step(times: list[int]) -> int:
-    """The most common distance of two samples, in seconds."""
-    return Counter(after - before for before, after in pairwise(times)).most_common(1)[0][0] if times[1:] else 1
+def _step(usage: Iterable[Samples]) -> int:
+    """The most common distance of two samples of a series, in seconds."""
+    distances = Counter(after - before for samples in usage for before, after in pairwise(sorted(samples)))
+    return distances.most_common(1)[0][0] if distances else 1
+
+
+def _on_grid(series: Iterable[Samples], start: int, step: int) -> Samples:
+    """Return one sample for each cell of the grid, by the time at which it begins, without contradicting ones."""
+    cells: dict[int, set[float]] = {}
+    for samples in series:
+        last = {start + (time - start) // step * step: samples[time] for time in sorted(samples) if time >= start}
+        for cell, value in last.items():
+            cells.setdefault(cell, set()).add(value)
+    return {cell: values.pop() for cell, values in sorted(cells.items()) if len(values) == 1}
+
+
+def _check_one_cluster(metric: str, queue: str, entries: Sequence[tuple[_Labels, Samples]], problems: Problems) -> None:
+    """Report series of one time whose labels, but for those of a process, differ: their sum is of no cluster."""
+    ordered = sorted(entries, key=lambda entry: min(entry[1]))
+    for (labels, samples), (others, more) in pairwise(ordered):
+        differing = sorted(
+            name
+            for name in labels.keys() | others.keys()
+            if name not in _OF_PROCESS and labels.get(name) != others.get(name)
+        )
+        if differing and min(more) <= max(samples):
+            values = " and ".join(f"'{each.get(differing[0], '')[:_SHOWN]}'" for each in (labels, others))
+            message = (
+                f"{metric} of queue '{queue}' has two series at a time, with {differing[0]} {values}; ask for one "
+                f'of them in the query ({differing[0]}="…")'
+            )
+            _fault(problems, "", message)
+            return
 
 
 def _series(name: str, value: object, problems: Problems) -> Iterator[tuple[Mapping[str, str], Samples]]:
@@ -94,6 +146,8 @@ def _answer_series(name: str, answer: object, problems: Problems) -> Iterator[tu
         reason = str(fields.get("error"))[:_SHOWN]
         _fault(problems, name, f"Prometheus answered with an error: {reason}; correct the query")
         return
+    for text in (*_texts(fields.get("warnings")), *_texts(fields.get("infos"))):
+        problems.warning("bad-metrics", (), f"Prometheus warns: {text[: _SHOWN * 4]}")
     data = fields.get("data")
     data = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
     kind, result = data.get("resultType"), data.get("result")
@@ -109,6 +163,10 @@ def _answer_series(name: str, answer: object, problems: Problems) -> Iterator[tu
             _fault(problems, name, f"series {index} has no labels or no numbers; save the answer again")
             return
         yield {str(key): str(value) for key, value in cast("dict[object, object]", labels).items()}, samples
+
+
+def _texts(value: object) -> list[str]:
+    return [str(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
 
 
 def _samples(values: object) -> Samples | None:

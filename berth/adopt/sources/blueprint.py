@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from berth.adopt.api_objects import NotAdopted
 from berth.adopt.sources import toolkit
 from berth.adopt.sources.expressions import evaluate, expand
-from berth.adopt.sources.source_fleet import SourceFleet, UnusableSource, as_list
+from berth.adopt.sources.source_fleet import SourceFleet, UnusableSource, list_or_empty
 from berth.adopt.sources.toolkit import CLUSTER, EXISTING_CLUSTER, NODE_POOL
 from berth.adopt.sources.toolkit_cluster import toolkit_cluster, toolkit_system_pools
 from berth.adopt.sources.unresolved import Names, Scope, unresolved_in
@@ -151,7 +151,7 @@ class _Reader:
                 if not isinstance(source, str) or not isinstance(own_id, str):
                     raise UnusableSource(f"{place}.modules[{number}] has no {'id' if source else 'source'}; write both")
                 match = _MODULE.search(source)
-                uses = as_list(module.get("use"))
+                uses = list_or_empty(module.get("use"))
                 written = _mapping(module.get("settings"), f"{place}.modules[{number}].settings")
                 yield Module(own_id, match["name"] if match else source, source, [str(use) for use in uses], written)
 

@@ -11,7 +11,7 @@ import lark
 
 from berth.adopt.api_objects import NotAdopted
 from berth.adopt.sources.expressions import evaluate, expand
-from berth.adopt.sources.source_fleet import UnusableSource, as_list, as_mapping
+from berth.adopt.sources.source_fleet import UnusableSource, list_or_empty, mapping_or_empty
 from berth.adopt.sources.unresolved import Names, Scope, Unresolved
 
 _RESOURCE: Final = re.compile(r'^[ \t]*resource[ \t]+"(?P<kind>[\w-]+)"[ \t]+"(?P<name>[\w-]+)"', re.MULTILINE)
@@ -56,12 +56,12 @@ class Configuration:
 
     def provider(self, name: str) -> Mapping[str, Any]:
         """Return the arguments of a provider."""
-        return self._arguments(as_mapping(self._blocks["provider"].get(name)), self._scope)
+        return self._arguments(mapping_or_empty(self._blocks["provider"].get(name)), self._scope)
 
     def instances(self, kinds: Collection[str], notes: list[NotAdopted]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Yield address, type and arguments of each instance; resources whose number is unknown get a note."""
         for kind in kinds:
-            for name, body in as_mapping(self._blocks["resource"].get(kind)).items():
+            for name, body in mapping_or_empty(self._blocks["resource"].get(kind)).items():
                 address = f"{kind}.{name}"
                 scopes = self._scopes(body)
                 if isinstance(scopes, Unresolved):
@@ -98,10 +98,10 @@ class Configuration:
 
     def _arguments(self, body: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
         arguments = {key: self._value(value, scope) for key, value in body.items() if key not in _META}
-        for dynamic in map(as_mapping, as_list(body.get("dynamic"))):
+        for dynamic in map(mapping_or_empty, list_or_empty(body.get("dynamic"))):
             for name, block in dynamic.items():
                 if name != _MARK:
-                    arguments[_bare(name)] = self._dynamic(_bare(name), as_mapping(block), scope)
+                    arguments[_bare(name)] = self._dynamic(_bare(name), mapping_or_empty(block), scope)
         return arguments
 
     def _dynamic(self, name: str, block: Mapping[str, Any], scope: Scope) -> Any:
@@ -114,7 +114,7 @@ class Configuration:
         else:
             return items if isinstance(items, Unresolved) else []
         iterator = str(self._value(block.get("iterator"), scope) or name) if "iterator" in block else name
-        content = as_mapping(next(iter(as_list(block.get("content"))), None))
+        content = mapping_or_empty(next(iter(list_or_empty(block.get("content"))), None))
         return [
             self._arguments(content, {**scope, _bare(iterator): {"key": key, "value": value}}) for key, value in pairs
         ]
@@ -145,8 +145,8 @@ def read_configuration(files: Mapping[str, str], values: Mapping[str, str]) -> C
         for kind, found in parsed.items():
             if kind not in blocks and not isinstance(found, list):
                 given[kind] = found  # an assignment of a .tfvars file
-            for block in as_list(found) if kind in blocks else []:
-                _add(blocks, kind, as_mapping(block))
+            for block in list_or_empty(found) if kind in blocks else []:
+                _add(blocks, kind, mapping_or_empty(block))
         _check_whole(file, text, blocks["resource"])
     return Configuration(blocks, values, given)
 
@@ -179,9 +179,9 @@ def _add(blocks: dict[str, dict[str, Any]], kind: str, block: Mapping[str, Any])
     for label, body in block.items():
         if kind in ("resource", "data"):
             made = blocks[kind].setdefault(_bare(label), {})
-            made |= {_bare(name): inner for name, inner in as_mapping(body).items() if name != _MARK}
+            made |= {_bare(name): inner for name, inner in mapping_or_empty(body).items() if name != _MARK}
         elif label != _MARK:
-            blocks[kind].setdefault(_bare(label), as_mapping(body))
+            blocks[kind].setdefault(_bare(label), mapping_or_empty(body))
 
 
 def _check_whole(file: str, text: str, resources: Mapping[str, Mapping[str, Any]]) -> None:

@@ -32,12 +32,12 @@ class SourceFleet(Struct):
     keeps_cluster: bool = False
 
 
-def as_mapping(value: Any) -> Mapping[str, Any]:
+def mapping_or_empty(value: Any) -> Mapping[str, Any]:
     """Return a mapping, or an empty one for any other value."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def as_list(value: Any) -> list[Any]:
+def list_or_empty(value: Any) -> list[Any]:
     """Return a list, or an empty one for any other value."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 

@@ -11,7 +11,14 @@ from msgspec import Struct
 
 from berth.adopt.api_objects import NotAdopted, last_segment
 from berth.adopt.sources.hcl import Configuration, read_configuration
-from berth.adopt.sources.source_fleet import SYSTEM, Resource, SourceFleet, UnusableSource, as_list, as_mapping
+from berth.adopt.sources.source_fleet import (
+    SYSTEM,
+    Resource,
+    SourceFleet,
+    UnusableSource,
+    list_or_empty,
+    mapping_or_empty,
+)
 from berth.adopt.sources.unresolved import Unresolved
 from berth.diagnostics import join_words
 
@@ -68,21 +75,21 @@ def _shown(file: str, text: str) -> Mapping[str, Any] | None:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        value = as_mapping(json.loads(text))
+        value = mapping_or_empty(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise UnusableSource(f"{file}: error: is not JSON: {error}; {_REMEDY}") from None
     found = value.get("values") or value.get("planned_values")
-    if not as_mapping(as_mapping(found).get("root_module")):
+    if not mapping_or_empty(mapping_or_empty(found).get("root_module")):
         raise UnusableSource(f"{file}: error: has no values of resources; {_REMEDY}")
-    return as_mapping(as_mapping(found)["root_module"])
+    return mapping_or_empty(mapping_or_empty(found)["root_module"])
 
 
 def _shown_instances(module: Mapping[str, Any]) -> Iterator[Instance]:
-    for each in map(as_mapping, as_list(module.get("resources"))):
+    for each in map(mapping_or_empty, list_or_empty(module.get("resources"))):
         if each.get("mode", "managed") == "managed" and each.get("type") in (CLUSTER, NODE_POOL):
-            yield Instance(str(each.get("address")), str(each["type"]), dict(as_mapping(each.get("values"))))
-    for child in as_list(module.get("child_modules")):
-        yield from _shown_instances(as_mapping(child))
+            yield Instance(str(each.get("address")), str(each["type"]), dict(mapping_or_empty(each.get("values"))))
+    for child in list_or_empty(module.get("child_modules")):
+        yield from _shown_instances(mapping_or_empty(child))
 
 
 # --- the fleet --------------------------------------------------------------------------------------------------------
@@ -187,7 +194,7 @@ def _node_pool(arguments: Resource, cluster: Resource) -> Resource:
         pool.pop("initial_node_count", None)
     if "autoscaling" in pool:
         pool.pop("node_count", None)
-    config = dict(as_mapping(pool.get("node_config")))
+    config = dict(mapping_or_empty(pool.get("node_config")))
     config.setdefault("machine_type", _DEFAULT_MACHINE)
     return {**pool, "node_config": config}
 
@@ -200,7 +207,7 @@ _OF_STATE = ("id", "timeouts", "operation", "version", "instance_group_urls", "m
 def _own_pools(arguments: Resource, cluster: Resource, notes: list[NotAdopted]) -> Iterator[Resource]:
     """Yield the node pools inside a cluster: its `node_pool` blocks, else the default one unless it is removed."""
     plain = _plain(arguments)
-    inside = [dict(as_mapping(each)) for each in as_list(plain.get("node_pool"))]
+    inside = [dict(mapping_or_empty(each)) for each in list_or_empty(plain.get("node_pool"))]
     for each in inside:
         yield _node_pool(each, cluster)
     is_kept = plain.get("remove_default_node_pool") is not True and plain.get("enable_autopilot") is not True

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from berth import catalog
 from berth.adopt.api_objects import NotAdopted
-from berth.adopt.sources.source_fleet import Resource, as_list, as_mapping
+from berth.adopt.sources.source_fleet import Resource, list_or_empty, mapping_or_empty
 from berth.adopt.sources.unresolved import Names, Unresolved
 from berth.yaml_loader import load_table
 
@@ -68,7 +68,7 @@ def module_outputs(name: str, settings: Mapping[str, Any]) -> Names:
         made = {"additional_networks": _interfaces(settings["network_count"])}
     elif name == "gpu-rdma-vpc":
         template = settings["subnetworks_template"]
-        count = as_mapping(template).get("count", 8)
+        count = mapping_or_empty(template).get("count", 8)
         made = {"subnetwork_interfaces_gke": _interfaces(count)}
     elif name == "vpc":
         made = {"instance_additional_networks": _interfaces(1)}
@@ -105,10 +105,10 @@ def _interfaces(count: Any) -> list[Any]:
 def _placement(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the placement that a policy gives to node pools; the end of its name is random."""
     policy, distance = settings["workload_policy"], settings["group_placement_max_distance"]
-    kind = as_mapping(policy).get("type")
+    kind = mapping_or_empty(policy).get("type")
     if not kind and not distance:
         return {"placement_policy": {"type": None, "tpu_topology": None}}
-    topology = as_mapping(policy).get("accelerator_topology") if kind else None
+    topology = mapping_or_empty(policy).get("accelerator_topology") if kind else None
     return {"placement_policy": {"type": "COMPACT", "tpu_topology": topology}}
 
 
@@ -118,7 +118,7 @@ def _placement(settings: Mapping[str, Any]) -> dict[str, Any]:
 def set_slice_nodes(name: str, settings: dict[str, Any], given: Mapping[str, Any]) -> None:
     """Set the number of nodes of a TPU slice, which gcluster computes from its topology (hardware.go)."""
     machine = catalog.machines().get(str(settings.get("machine_type")))
-    topology: Any = as_mapping(settings.get("placement_policy")).get("tpu_topology")
+    topology: Any = mapping_or_empty(settings.get("placement_policy")).get("tpu_topology")
     is_slice = machine is not None and machine.kind == "tpu" and isinstance(topology, str)
     if (
         name == NODE_POOL
@@ -185,7 +185,7 @@ def _size(settings: Mapping[str, Any]) -> Resource:
 def _pool_placement(settings: Mapping[str, Any]) -> Any:
     if isinstance(settings["placement_policy"], Unresolved):
         return settings["placement_policy"]
-    policy = as_mapping(settings["placement_policy"])
+    policy = mapping_or_empty(settings["placement_policy"])
     if policy.get("type") is None:
         return None
     machine = catalog.machines().get(str(settings["machine_type"]))
@@ -197,13 +197,13 @@ def _network(settings: Mapping[str, Any]) -> Resource:
     return {
         "accelerator_network_profile": "auto" if settings["enable_dranet"] is True else None,
         # How many there are says which kind of GPUDirect the nodes have; the networks themselves are Berth's.
-        "additional_node_network_configs": [{}] * len(as_list(settings["additional_networks"])) or None,
+        "additional_node_network_configs": [{}] * len(list_or_empty(settings["additional_networks"])) or None,
         "enable_private_nodes": settings["enable_private_nodes"],
     }
 
 
 def _node_config(settings: Mapping[str, Any], project: str) -> Resource:
-    system = as_mapping(settings["linux_node_config"])
+    system = mapping_or_empty(settings["linux_node_config"])
     numa: Resource = (
         {
             "cpu_manager_policy": "static",
@@ -224,7 +224,7 @@ def _node_config(settings: Mapping[str, Any], project: str) -> Resource:
         "spot": settings["spot"],
         "flex_start": settings["enable_flex_start"],
         "max_run_duration": f"{seconds}s" if isinstance(seconds, int) else seconds,
-        "guest_accelerator": [_gpu(each) for each in as_list(settings["guest_accelerator"])] or None,
+        "guest_accelerator": [_gpu(each) for each in list_or_empty(settings["guest_accelerator"])] or None,
         "taint": settings["taints"] or None,
         "ephemeral_storage_local_ssd_config": {"local_ssd_count": settings.get("local_ssd_count_ephemeral_storage")},
         "local_nvme_ssd_block_config": {"local_ssd_count": settings.get("local_ssd_count_nvme_block")},
@@ -262,7 +262,7 @@ def _affinity(value: Any, project: str) -> Any:
     if not isinstance(value, Mapping):
         return value
     affinity = cast("Mapping[str, Any]", value)
-    named = as_list(affinity.get("specific_reservations"))
+    named = list_or_empty(affinity.get("specific_reservations"))
     if not named:
         return {"consume_reservation_type": affinity.get("consume_reservation_type")}
     name, owner = named[0].get("name"), named[0].get("project") or project

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from berth.adopt.api_objects import NotAdopted
-from berth.adopt.sources.source_fleet import SYSTEM, Resource, as_list, as_mapping
+from berth.adopt.sources.source_fleet import SYSTEM, Resource, list_or_empty, mapping_or_empty
 from berth.adopt.sources.toolkit import EXISTING_CLUSTER
 from berth.adopt.sources.unresolved import Unresolved
 
@@ -93,7 +93,7 @@ def _maintenance(settings: Mapping[str, Any]) -> Resource:
                 "endTimeBehavior": each.get("exclusion_end_time_behavior"),
             },
         }
-        for each in map(as_mapping, as_list(settings["maintenance_exclusions"]))
+        for each in map(mapping_or_empty, list_or_empty(settings["maintenance_exclusions"]))
     }
     window = {"start_time": settings["maintenance_start_time"]}
     return {"window": {"daily_maintenance_window": window, "maintenanceExclusions": exclusions}}

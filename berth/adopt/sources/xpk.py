@@ -26,7 +26,8 @@ _DRIVERS = {
 _PRIVATE = ("private", "authorized-networks", "enable-private-endpoint", "private-endpoint-subnetwork",
             "enable-master-global-access")  # fmt: skip
 """Flags that make nodes private, or that xpk completes with --private."""
-_UNLIMITED_CPU, _UNLIMITED_MEMORY, _UNLIMITED_NODES = 1_000_000, 10_000_000, 1000
+_UNLIMITED_CPU, _UNLIMITED_MEMORY, _UNLIMITED_NODES = 1_000_000, 1_000_000, 1000
+"""Limits of xpk that no fleet reaches; the stack file has at most this memory, and xpk ten times as much."""
 _GCLOUD_CLUSTER: Final[Mapping[str, tuple[str, ...]]] = {
     "network": ("network",),
     "subnetwork": ("subnetwork",),

@@ -20,7 +20,7 @@ _OF_RESERVATION = {"name": "reservation", "block": "block", "subBlock": "sub-blo
 
 
 class PlaceValue(Struct, frozen=True):
-    """A value of the place: the text, its path, and what stands for it until somebody writes the new place's.
+    """A value of the place: the text, its path, and the placeholder until somebody writes the new place's.
 
     A bucket is a key, and not the value at the path.
     """

@@ -131,7 +131,7 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
 
     if evaluation.fleet_plan is None:
         raise typer.BadParameter(f"'{evaluation.stack}' is no fleet with metrics of Kueue", param_hint="--metrics")
-    result = answer.measure_usage(evaluation.fleet_plan, metrics, None, None, "7d")
+    result = answer.measure_usage(evaluation.fleet_plan, metrics, None, None, None)
     print_problems(result.problems)
     if result.report is None:
         raise typer.Exit(EXIT_FAULTS)

@@ -32,8 +32,9 @@ def usage_command(
         bool, typer.Option("--allow-http", help="Send the token without encryption to another machine.")
     ] = False,
     period: Annotated[
-        str, typer.Option("--last", metavar="PERIOD", help="The period until now, such as 6h or 7d.")
-    ] = "7d",
+        str | None,
+        typer.Option("--last", metavar="PERIOD", help="The last period, such as 6h (7d, or all of the files)."),
+    ] = None,
     queries: Annotated[
         bool, typer.Option("--queries", help="Print the requests to Prometheus without sending them.")
     ] = False,

@@ -18,6 +18,7 @@ from berth.usage.series import read_metrics
 
 _REMEDY = "save the whole answer again; `berth usage STACK --queries` prints how"
 _SHOWN = 5
+DEFAULT_PERIOD = "7d"
 
 
 class UsageResult(Struct, frozen=True):
@@ -32,14 +33,22 @@ def measure_usage(
     files: Sequence[pathlib.Path],
     url: str | None,
     token_file: pathlib.Path | None,
-    period: str,
+    period: str | None,
     *,
     allow_http: bool = False,
 ) -> UsageResult:
-    """Return the figures of the files, or of the Prometheus at `url` for the last `period`."""
+    """Return the figures of the files, or of the Prometheus at `url` for the last `period`.
+
+    Without a period it is that of the files, and 7 days of a Prometheus.
+    """
     problems = Problems()
-    answers = _answers(files, url, token_file, period, problems, allow_http=allow_http)
-    metrics = None if problems.has_faults() else read_metrics(answers, plan.cluster.name, problems)
+    span = None
+    try:
+        span = None if period is None and url is None else parse_seconds(period or DEFAULT_PERIOD)
+    except ValueError as error:
+        problems.fault("bad-value", ("--last",), str(error))
+    answers = _answers(files, url, token_file, span or 0, problems, allow_http=allow_http)
+    metrics = None if problems.has_faults() else read_metrics(answers, plan.cluster.name, problems, span)
     if metrics is None:
         return UsageResult(None, tuple(problems.entries))
     report = account_usage(plan, metrics)
@@ -66,7 +75,7 @@ def _answers(
     files: Sequence[pathlib.Path],
     url: str | None,
     token_file: pathlib.Path | None,
-    period: str,
+    span: int,
     problems: Problems,
     *,
     allow_http: bool,
@@ -81,11 +90,6 @@ def _answers(
         token = None if token_file is None else read_text(token_file, str(token_file), "name a file with a token")
         if isinstance(token, Problem):
             problems.entries.append(token)
-        span = 0
-        try:
-            span = parse_seconds(period)
-        except ValueError as error:
-            problems.fault("bad-value", ("--last",), str(error))
         if problems.has_faults():
             return []
         end = int(time.time())
@@ -96,13 +100,15 @@ def _answers(
     return values
 
 
-def queries_text(plan: FleetPlan, period: str) -> str:
+def queries_text(plan: FleetPlan, period: str | None) -> str:
     """Return commands that save what `--metrics` reads; raises ValueError for a period that is none."""
     end = int(time.time())
     several = len({plan.cluster.name, *(worker.name for worker in plan.workers)}) > 1
     lines = [
         f'curl -sf "$PROMETHEUS{path}" > {metric}.json'
-        for metric, path in range_queries(plan.cluster.name if several else None, end - parse_seconds(period), end)
+        for metric, path in range_queries(
+            plan.cluster.name if several else None, end - parse_seconds(period or DEFAULT_PERIOD), end
+        )
     ]
     names = " ".join(f"--metrics {line.rpartition(' ')[2]}" for line in lines)
     return "\n".join([*lines, f"berth usage {plan.stack} {names}"])

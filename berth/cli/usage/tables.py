@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from berth.document import Block, Heading, Note, Table
-from berth.usage.accounts import Figures, FlavorAccount, TeamAccount, UsageReport
+from berth.usage.accounts import MIN_COVERAGE, Figures, FlavorAccount, TeamAccount, UsageReport
 
 VERSION = 1
 """Of the JSON; raised when a key changes its meaning or goes."""
@@ -62,12 +62,12 @@ def _row(account: FlavorAccount) -> list[str]:
         unknown = ["–"] * 7
         return [account.team, account.flavor.name, str(account.guaranteed), *unknown, "0%", account.flavor.noun]
     others = (account.borrowed, account.lent, account.idle)
-    averages = [account.used.average, account.used.p95, *(each.average if each else 0.0 for each in others)]
+    averages = [account.used.average, account.used.p95, *(each.average if each else None for each in others)]
     return [
         account.team,
         account.flavor.name,
         str(account.guaranteed),
-        *(f"{value:.1f}" for value in averages),
+        *("–" if value is None else f"{value:.1f}" for value in averages),
         str(account.can_return or "–"),
         str(account.lacks or "–"),
         f"{account.coverage:.0%}",
@@ -79,6 +79,11 @@ def sentences(report: UsageReport) -> Iterator[str]:
     """Yield what a team could return, and what it uses above its guarantee."""
     for team in report.teams:
         for account in team.flavors:
+            if account.used is not None and account.coverage < MIN_COVERAGE:
+                yield (
+                    f"{team.team} gets no advice on {account.flavor.name}: {account.coverage:.0%} of the period is "
+                    f"known, and {MIN_COVERAGE:.0%} are needed."
+                )
             if account.can_return:
                 kept = account.guaranteed - account.can_return
                 yield (

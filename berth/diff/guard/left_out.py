@@ -8,6 +8,7 @@ and so has an object of `--show-sames`; without that flag an object only counts 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -22,6 +23,8 @@ _OF_PULUMI: Final = ("pulumi.com/", "app.kubernetes.io/managed-by")
 """How the labels and annotations begin that only Pulumi reads or adds."""
 _DEFAULTED: Final = "__defaults"
 """The input in which a bridged provider lists those that it added itself."""
+_EMPTY: Final[tuple[object, ...]] = (None, {}, [])
+"""Values that a provider may leave out."""
 _REMEDY: Final = "run it without --target and --exclude"
 ObjectName = tuple[str, str, str]
 """Kind without "Patch", which only Pulumi knows, namespace and name."""
@@ -67,10 +70,9 @@ def _registrations_left_out(
     preview: EnginePreview, registrations: Mapping[tuple[str, str], Registration]
 ) -> Iterator[str]:
     """Yield what the program registers in a cloud and the steps have otherwise, by type and name in the program."""
-    types = {kind for kind, _ in registrations}
     seen: set[tuple[str, str]] = set()
     for step in preview.steps:
-        if step.type not in types:
+        if not registrations or not step.type.startswith(("gcp:", "kubernetes:helm")):
             continue
         identity, title = (step.type, step.name), f"{step.type.rpartition(':')[2]} {step.name}"
         seen.add(identity)
@@ -78,7 +80,9 @@ def _registrations_left_out(
             continue
         if (one := registrations.get(identity)) is None:
             yield f"it leaves out the deletion of {title}; {_REMEDY}"
-        elif not _is_registered(provider_inputs(one.arguments), step.inputs[1] or step.inputs[0], one.ignore_changes):
+            continue
+        ignored = {re.sub(r"\[[^]]*\]", "", path) for path in one.ignore_changes}
+        if not _is_registered(provider_inputs(one.arguments), step.inputs[1] or step.inputs[0], ignored):
             yield f"it leaves out the change of {title}; {_REMEDY}"
     if preview.lists_all:
         for kind, name in sorted(registrations.keys() - seen):
@@ -87,7 +91,7 @@ def _registrations_left_out(
 
 def _is_registered(ours: object, theirs: object, ignored: Collection[str], path: str = "") -> bool:
     """Return whether inputs in a state are those of a registration, but for references and what the provider added."""
-    if theirs in _HIDDEN or path in ignored:
+    if theirs in _HIDDEN or path in ignored or (ours is None and any(each.startswith(f"{path}.") for each in ignored)):
         return True
     if isinstance(ours, Reference):
         return ours.value is None or not isinstance(theirs, str) or ours.value == theirs
@@ -95,14 +99,18 @@ def _is_registered(ours: object, theirs: object, ignored: Collection[str], path:
         one, two = cast("Mapping[str, object]", ours), cast("Mapping[str, object]", theirs)
         defaulted = cast("Collection[str] | None", two.get(_DEFAULTED))
         added = two.keys() if defaulted is None else {_DEFAULTED, *defaulted}
-        return two.keys() - one.keys() <= added and all(
-            _is_registered(value, two.get(key), ignored, f"{path}.{key}" if path else key) for key, value in one.items()
+        below = f"{path}." if path else ""
+        return all(
+            _is_registered(one.get(key), two.get(key), ignored, f"{below}{key}")
+            for key in one.keys() | two.keys() - added
         )
     if isinstance(ours, (list, tuple)) and isinstance(theirs, list):
         items, others = cast("Sequence[object]", ours), cast("list[object]", theirs)
         return len(items) == len(others) and all(
             _is_registered(*pair, ignored, path) for pair in zip(items, others, strict=True)
         )
+    if ours in _EMPTY and theirs in _EMPTY:
+        return True
     # A bridged provider turns the SDK's values into the types of its schema: "8" into 8, true into "true".
     return ours == theirs or json.dumps(ours).strip('"').lower() == json.dumps(theirs).strip('"').lower()
 

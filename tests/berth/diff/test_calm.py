@@ -27,18 +27,19 @@ _PER_KEY: Final = int(os.environ.get("BERTH_EDITS_PER_KEY", "1"))
 CALM: Final = ("nothing", "told")
 
 
-def judgement(old: StackPlan, new: StackPlan) -> str:
-    """Return what is wrong with the headline of a change: too calm, or noisy; "" if it is right."""
-    if not isinstance(old, (FleetPlan, AckFleetPlan)) or not isinstance(new, (FleetPlan, AckFleetPlan)):
-        return ""
+def judgement(old: StackPlan, new: StackPlan) -> tuple[str, str]:
+    """Return the class of a change, and what is wrong with its headline: too calm, or noisy; "" if it is right."""
     changes = compare(old, new)
+    kind = class_of(changes)
+    if not isinstance(old, (FleetPlan, AckFleetPlan)) or not isinstance(new, (FleetPlan, AckFleetPlan)):
+        return kind, ""
     harmful, count = harmful_differences(old, new)
-    is_calm = class_of(changes) in CALM
+    is_calm = kind in CALM
     if is_calm and harmful:
-        return f"calm, but {harmful[0]}"
+        return kind, f"calm, but {harmful[0]}"
     is_quiet = not (changes.rights or changes.losses or changes.idle or changes.entitlements.entitlements)
     is_noise = not is_calm and count and not harmful and is_quiet and not _has_more(old, new)
-    return f"{class_of(changes)}, but all {count} differences are harmless" if is_noise else ""
+    return kind, f"{kind}, but all {count} differences are harmless" if is_noise else ""
 
 
 def _has_more(old: FleetPlan | AckFleetPlan, new: FleetPlan | AckFleetPlan) -> bool:
@@ -48,7 +49,7 @@ def _has_more(old: FleetPlan | AckFleetPlan, new: FleetPlan | AckFleetPlan) -> b
 
 def test_the_edits_of_the_table_are_calm_only_where_they_are_harmless() -> None:
     both = {row.title: plans(row.stack, row.base, row.edited) for row in ROWS}
-    found = {title: judgement(*pair) for title, pair in both.items()}
+    found = {title: judgement(*pair)[1] for title, pair in both.items()}
     assert {title: wrong for title, wrong in found.items() if wrong} == {}
 
 
@@ -58,8 +59,9 @@ def test_generated_edits_are_calm_only_where_they_are_harmless(capsys: pytest.Ca
     for key in sorted(all_keys()):
         for stack, edit in islice(sound_edits(key), _PER_KEY):
             both = plans(stack, before(stack)[0], after(stack, edit))
-            classes[class_of(compare(*both))] += 1
-            if found := judgement(*both):
+            kind, found = judgement(*both)
+            classes[kind] += 1
+            if found:
                 wrong[f"{stack}: {edit.dotted} {edit.value}"] = found
     with capsys.disabled():
         print(f"\n{classes.total()} generated edits: {dict(classes)}", end=" ")

@@ -150,7 +150,8 @@ def test_every_common_mistake_has_a_clear_fault(folder: pathlib.Path, title: str
 
 def test_there_are_enough_cases() -> None:
     assert len(CASES) >= 300
-    assert len(NEWCOMERS) >= 30
+    assert len(NEWCOMERS) >= 110
+    assert sum(title.startswith(("place: ", "multikueue: ")) for title in NEWCOMERS) >= 70
 
 
 def _top_level_kinds(text: str) -> set[str]:

@@ -10,6 +10,10 @@ import pytest
 import yaml
 
 from berth.cli.admit import output, simulate
+from berth.evaluate import evaluate_config
+from berth.jobs.files import ManifestDocument
+from berth.lint.findings import lint_documents
+from berth.lint.fleet import LintContext
 from berth.simulator.story import JobStatus
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
@@ -157,3 +161,22 @@ def test_jobs_on_a_topology_are_placed_one_after_the_other(folder: pathlib.Path)
 def test_json_has_the_flavors_that_kueue_chooses(folder: pathlib.Path) -> None:
     answer = output.simulation_as_json(run(folder, job("small", 4, 6)))
     assert [each["flavors"] for each in answer["jobs"]] == [{"main": "h100"}]
+
+
+def test_a_job_that_accepts_fewer_pods_is_judged_with_as_many_as_fit(folder: pathlib.Path) -> None:
+    """Kueue starts a Job with a minimum parallelism on what its queue can hold."""
+    plan = evaluate_config("stack", yaml.safe_load(STACK)["config"]["berth:fleet"], folder).fleet_plan
+    assert plan is not None
+    context = LintContext(plan)
+
+    def verdict(least: int | None) -> tuple[str, list[str]]:
+        flexible = job("flexible", 6, 8)
+        if least is not None:
+            flexible["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": str(least)}
+        (finding,) = lint_documents([ManifestDocument("job.yaml", flexible)], context)
+        return finding.verdict, [each.code for each in finding.problems]
+
+    assert verdict(None) == ("never", ["above-ceiling"])
+    assert verdict(5) == ("never", ["above-ceiling"])
+    assert verdict(4) == ("runs", ["not-all-fit"])
+    assert verdict(1) == ("runs", ["not-all-fit"])

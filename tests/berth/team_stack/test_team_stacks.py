@@ -261,6 +261,35 @@ def test_the_platform_exports_exactly_what_teams_need() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        ({"cluster": "other"}, "was deployed with cluster 'other', but its stack file has 'gke-batch-refarch'; name"),
+        (
+            {"project": "acme-other"},
+            "was deployed with project 'acme-other', but its stack file has 'my-project'; name",
+        ),
+        ({"cluster": None}, "was deployed with cluster none, but its stack file has 'gke-batch-refarch'"),
+        ({"version": True}, "exports no outputs for teams, but this Berth needs version 2"),
+        ({"version": "two"}, "exports no outputs for teams, but this Berth needs version 2"),
+        ({"version": [2]}, "exports no outputs for teams, but this Berth needs version 2"),
+        ({"teams": None}, "exports no teams that can be read; update the platform with the same Berth first"),
+        ({"teams": ["team-a"]}, "exports no teams that can be read; update the platform with the same Berth first"),
+        ({"teams": {"team-a": "x"}}, "exports team 'team-a' in another form; update the platform"),
+        ({"teams": {"team-a": {"namespaces": 5, "queues": []}}}, "exports team 'team-a' in another form"),
+        ({"teams": {"team-a": {"namespaces": ["team-a"], "queues": None}}}, "exports team 'team-a' in another form"),
+    ],
+)
+def test_outputs_of_another_platform_or_form_are_refused_in_one_line(edit: dict[str, Any], words: str) -> None:
+    platform = plan("batch-platform")
+    good = exports.platform_output(platform, platform.cluster.name)
+    assert exports.output_mismatch(good, team_plan("team-a")) is None
+    message = exports.output_mismatch({**good, **edit}, team_plan("team-a"))
+    assert message is not None
+    assert words in message
+    assert "\n" not in message
+
+
 # --- rights -----------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from berth.adopt.sources.recognize import read_source
 from berth.adopt.sources.source_fleet import UnusableSource
 from berth.cli.adopt.described import DescribedResult, describe_source
 from berth.yaml_loader import load_table
+from tests.berth.adopt.sources.lost_table import assert_table, lost_cell
 from tests.berth.adopt.sources.pool_rows import pool_rows
 
 PUBLISHED: list[dict[str, Any]] = load_table(Path(__file__).with_name("blueprints.yaml"))
@@ -19,10 +21,16 @@ PUBLISHED: list[dict[str, Any]] = load_table(Path(__file__).with_name("blueprint
 
 def described(entry: dict[str, Any]) -> DescribedResult:
     """Return what Berth makes of a published blueprint."""
+    return _described(entry["file"])
+
+
+@cache
+def _described(file: str) -> DescribedResult:
+    entry = next(each for each in PUBLISHED if each["file"] == file)
     blueprint = {
         "blueprint_name": "published",
         "vars": entry["vars"],
-        "deployment_groups": [{"modules": entry["modules"]}],
+        "deployment_groups": [{"modules": [*entry["modules"], *entry.get("others", [])]}],
     }
     files = {"blueprint.yaml": yaml.safe_dump(blueprint)}
     if "deployment" in entry:
@@ -44,6 +52,16 @@ def test_node_pools_are_those_of_the_toolkit(entry: dict[str, Any]) -> None:
         made = [row for row in registered if row.split()[0] == name]
         if made != [expected]:  # then the output says so
             assert (name in told and "→ none" in told) or entry.get("faults"), (expected, made)
+
+
+def test_golden_table_of_blueprints() -> None:
+    lines: list[str] = []
+    for entry in PUBLISHED:
+        result, faults = described(entry), ", ".join(f"`{each}`" for each in entry.get("faults", []))
+        lines.append(f"| {entry['file']} | {len(entry['pools'])} | {faults or '–'} | {lost_cell(result)} |")
+    assert_table(
+        "blueprints", "| blueprint | node pools | faults to decide | no key, assumed, or another value |", lines
+    )
 
 
 def test_most_examples_are_read_without_a_fault() -> None:

@@ -494,6 +494,13 @@ def as_before(run: list[Step], ending: str, path: str, value: object) -> list[St
     return run
 
 
+def unregistered(name: str) -> Step:
+    """The step of a resource that the program no longer registers, and that a run with targets does not delete."""
+    urn = f"urn:pulumi:dev::{PROJECT}::{name}"
+    old = {"urn": urn, "custom": True, "id": "old", "type": name.partition("::")[0], "inputs": {"name": "old"}}
+    return {"op": "same", "urn": urn, "oldState": old, "newState": {**old, "id": ""}}
+
+
 def not_created(run: list[Step], ending: str) -> list[Step]:
     """The run, in which a resource is not created: the engine lists it as it would be, without an ID."""
     step = one(run, ending)
@@ -518,6 +525,10 @@ def not_created(run: list[Step], ending: str) -> list[Step]:
         (
             lambda run: without(run, L4),
             "it leaves out NodePool l4-reserved-pool; run it without --target and --exclude",
+        ),
+        (
+            lambda run: [*run, unregistered("gcp:storage/bucket:Bucket::old")],
+            "it leaves out the deletion of Bucket old; run it without --target and --exclude",
         ),
         (
             lambda run: not_created(run, L4),
@@ -553,6 +564,18 @@ def test_a_run_with_targets_says_what_it_leaves_out(
     report = answer_to(FORMS[form](change(again()), CONFIG))
     assert report.answer == Answer.UNKNOWN
     assert any(doubt.startswith(told) for doubt in report.doubts), report.doubts
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["initialNodeCount", "nodeConfig.labels", "nodeConfig.__defaults", "__defaults", "nodeConfig.loggingVariant"],
+)
+def test_what_the_provider_added_or_the_program_ignores_is_not_left_out(path: str) -> None:
+    """A state has defaults of the provider, and fields that GKE changes and the program leaves as they are."""
+    added = {"initialNodeCount": 9, "nodeConfig.labels": one(again(), L4)["oldState"]["inputs"]["nodeConfig"]["labels"]}
+    run = as_before(again(), L4, "nodeConfig.__defaults", ["loggingVariant"])
+    run = as_before(as_before(run, L4, "__defaults", ["project"]), L4, path, added.get(path, ["loggingVariant"]))
+    assert answer_to(digest(run, CONFIG)).answer == Answer.SAFE
 
 
 def test_an_object_that_does_not_list_what_stays_is_unknown_and_says_how_to_write_one_that_does() -> None:

@@ -8,10 +8,8 @@ some. What the plans enumerate is compared for all.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -20,7 +18,6 @@ from msgspec import Struct
 from berth.backends.interface import compare
 from berth.backends.table import StackPlan
 from berth.diff.kinds import ChangeKind
-from berth.evaluate import Evaluation
 from berth.plan.ack import AckFleetPlan
 from berth.plan.fleet import FleetPlan
 from tests.berth.diff.edits.engine_changes import REPLACED, Address, Disagreement, disagreements, reported
@@ -124,14 +121,9 @@ def sample(made: Sequence[Batch]) -> list[Batch]:
 
 def plans(stack: str, *both: Values) -> list[StackPlan]:
     """The plans of a stack with these values; empty if one of them has faults."""
-    evaluated = [_evaluated(stack, json.dumps(values)) for values in both]
+    evaluated = [evaluate_values(stack, values) for values in both]
     made = [each.plan for each in evaluated if not each.faults and each.plan is not None]
     return made if len(made) == len(both) else []
-
-
-@lru_cache(maxsize=64)
-def _evaluated(stack: str, values: str) -> Evaluation:
-    return evaluate_values(stack, json.loads(values))
 
 
 def _reported(stack: str, before: Values, after: Values) -> dict[Address, str] | None:

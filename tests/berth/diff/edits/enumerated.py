@@ -7,6 +7,7 @@ text here: what becomes of it is in `property_dependencies`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
@@ -34,8 +35,21 @@ _QUEUES: Final = ("ClusterQueue", "LocalQueue")
 """Kinds that the program names by the queue; it names others by the key of their team."""
 
 
+_recent: deque[tuple[Plan, dict[str, RecordedResource]]] = deque(maxlen=8)
+"""The last plans asked for, with what they register: edits of one base follow one another, and plans have no hash."""
+
+
 def enumerated(plan: Plan) -> dict[str, RecordedResource]:
     """Everything that a fleet registers by URN, those first that others are made of; without components."""
+    index = next((index for index, (known, _) in enumerate(_recent) if known is plan), None)
+    if index is None:
+        _recent.append((plan, _enumerated(plan)))
+    else:
+        _recent.rotate(-1 - index)
+    return _recent[-1][1]
+
+
+def _enumerated(plan: Plan) -> dict[str, RecordedResource]:
     made = list(google_resources(plan) if isinstance(plan, FleetPlan) else alibaba_resources(plan))
     parts = [(each, role, part) for each in made for role, part in each.registrations().items()]
     parts = [(each, role, part) for each, role, part in parts if not part.type.startswith("pulumi:")]

@@ -25,8 +25,14 @@ def base_values(stack: str) -> dict[str, Any]:
 
 def evaluate_values(stack: str, values: Mapping[str, Any]) -> Evaluation:
     """The evaluation of a stack with other values."""
+    return _evaluated(stack, json.dumps(values))
+
+
+@lru_cache(maxsize=64)
+def _evaluated(stack: str, values: str) -> Evaluation:
+    read = json.loads(values)
     is_team_stack = stack in TEAM_STACKS
-    return evaluate_config(stack, None if is_team_stack else values, ROOT, values if is_team_stack else None)
+    return evaluate_config(stack, None if is_team_stack else read, ROOT, read if is_team_stack else None)
 
 
 def registered(stack: str, values: Mapping[str, Any]) -> dict[str, RecordedResource]:
