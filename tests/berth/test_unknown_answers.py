@@ -258,3 +258,15 @@ def test_every_table_is_asked_what_it_cannot_know() -> None:
     asked = {row[0] for row in (*ASKED.values(), *JOBS.values(), *COMMANDS.values())}
     assert asked | NEVER_ASKED.keys() == fact_tables().keys()
     assert not asked & NEVER_ASKED.keys()
+
+
+def test_a_diff_ends_with_3_where_a_version_breaks_what_runs(stacks: Path) -> None:
+    """As `berth upgrade` does: Kueue 0.20 does not start with an output called pods (#13989)."""
+    output = {"input": "nvidia.com/gpu", "strategy": "Retain", "outputs": {"pods": 1}}
+    for name, release in (("old", "0.19.2"), ("new", "0.20.0")):
+        write(stacks, name, fleet_with({"kueue": {"version": release, "resources": {"transformations": [output]}}}))
+    assert CliRunner().invoke(app, ["check", "new"]).exit_code == 0
+    result = CliRunner().invoke(app, ["diff", "old", "new"])
+    assert result.exit_code == 3, result.output
+    assert "1 cause BREAKS what runs" in result.stdout
+    assert CliRunner().invoke(app, ["diff", "old", "old"]).exit_code == 0

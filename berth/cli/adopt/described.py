@@ -19,7 +19,7 @@ from berth.adopt.stack_file import AdoptedFleet, render_stack_file
 from berth.cli.drain import evaluate_drained
 from berth.diagnostics import Problem
 from berth.evaluate import Evaluation
-from berth.loader.text_file import MAX_BYTES, read_text
+from berth.loader.text_file import MAX_ANSWER_BYTES, MAX_BYTES, decode_text, read_bytes
 from berth.plan.fleet import FleetPlan
 from berth.text import pluralize
 
@@ -73,7 +73,9 @@ def _texts(files: Sequence[pathlib.Path]) -> dict[str, str]:
         if str(file) == "-":
             texts["standard input"] = sys.stdin.read(MAX_BYTES)
             continue
-        content = read_text(file, str(file), _REMEDY)
+        limit = MAX_ANSWER_BYTES if file.suffix == ".json" else MAX_BYTES  # terraform show -json lists every resource
+        data = read_bytes(file, str(file), _REMEDY, _REMEDY, limit)
+        content = decode_text(data, str(file)) if isinstance(data, bytes) else data
         if isinstance(content, Problem):
             faults.append(content)
         else:

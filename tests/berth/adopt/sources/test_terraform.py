@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from berth.adopt.sources.expressions import evaluate, expand
 from berth.adopt.sources.recognize import read_source
 from berth.adopt.sources.source_fleet import UnusableSource
 from berth.adopt.sources.unresolved import Names, Unresolved
-from berth.cli.adopt.described import DescribedResult, describe_source
+from berth.cli.adopt.described import DescribedResult, describe, describe_source
 from tests.berth.adopt.sources.pool_rows import pool_rows
 
 MAIN = """\
@@ -227,6 +228,15 @@ def test_bad_terraform_is_refused_with_what_to_write(text: str, message: str) ->
     with pytest.raises(UnusableSource) as raised:
         described(text)
     assert str(raised.value).startswith(f"main.tf:{message}")
+
+
+def test_files_that_are_too_large_or_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "huge.tf").write_text(MAIN + "#" * 5_000_000)
+    (tmp_path / "binary.tf").write_bytes(b"\x00\x01")
+    for name, message in (("huge.tf", "more than the maximum of 1,048,576"), ("binary.tf", "U+0000 is not allowed")):
+        with pytest.raises(UnusableSource) as raised:
+            describe("ml", [tmp_path / name], {})
+        assert message in str(raised.value)
 
 
 def test_expressions() -> None:
