@@ -92,8 +92,8 @@ def would_replace(inventory: ClusterInventory, plan: FleetPlan, accepted: Collec
             causes.setdefault(change.subject, []).append(change.text.removesuffix(_EFFECT_NOTES[UpdateEffect.REPLACE]))
     for subject, texts in causes.items():
         yield (
-            f"{subject}: the first `pulumi up` would delete it and create it again, because {'; '.join(texts)}; leave "
-            f"it out of the answers to keep it as it is, or write --accept '{subject}'"
+            f"{subject}: the first `pulumi up` would delete it and create it again, because {'; '.join(texts)}; remove "
+            f"it from the answers to keep it as it is, or write --accept '{subject}'"
         )
 
 

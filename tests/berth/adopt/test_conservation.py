@@ -73,7 +73,7 @@ def test_a_replacement_is_a_fault_and_nothing_is_written_unless_it_is_accepted_b
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.splitlines() == [
         "node pool l4: the first `pulumi up` would delete it and create it again, because reservation "
-        "[projects/acme-ml-dev/reservations/held] → [held]; leave it out of the answers to keep it as it is, or write "
+        "[projects/acme-ml-dev/reservations/held] → [held]; remove it from the answers to keep it as it is, or write "
         "--accept 'node pool l4'"
     ]
     assert not list(folder.glob("*test*"))

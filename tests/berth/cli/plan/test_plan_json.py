@@ -47,7 +47,7 @@ SHAPE = record(
     ),
     reservations=listed(
         record(
-            name=TEXT, reservation=TEXT, existing=BOOL, project=TEXT_OR_NULL, block=TEXT_OR_NULL,
+            name=TEXT, reservation=TEXT, chips=LIMIT, existing=BOOL, project=TEXT_OR_NULL, block=TEXT_OR_NULL,
             subBlock=TEXT_OR_NULL, machineType=TEXT, zone=TEXT, count=INT, start=TEXT_OR_NULL, end=TEXT_OR_NULL,
             mode=TEXT_OR_NULL, delivered=BOOL, pools=listed(TEXT),
         )
@@ -62,9 +62,9 @@ SHAPE = record(
     ),
     flavors=listed(
         record(
-            name=TEXT, resource=TEXT, capacity=BOUNDS, guaranteed=INT, unit=INT, oversubscription={"type": "number"},
-            nodeLabels={"type": "object", "additionalProperties": TEXT}, pools=listed(TEXT),
-            topologyName=TEXT_OR_NULL,
+            name=TEXT, resource=TEXT, capacity=BOUNDS, guaranteed=INT, pods=LIMIT, unit=INT,
+            oversubscription={"type": "number"}, nodeLabels={"type": "object", "additionalProperties": TEXT},
+            pools=listed(TEXT), topologyName=TEXT_OR_NULL,
         )
     ),
     cohorts=listed(
