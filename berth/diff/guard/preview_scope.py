@@ -92,8 +92,8 @@ def notes_of_run(preview: EnginePreview) -> Iterator[str]:
     unlisted = (preview.counts or {}).get("same", 0) - listed
     if unlisted > 0 and not preview.lists_all:
         yield (
-            f"{pluralize(unlisted, 'resource')} that stay as they are, are only counted, and a run with --target prints "
-            "the same; `pulumi preview --json --show-sames` lists them, and the guard then compares each"
+            f"{pluralize(unlisted, 'resource')} that stay as they are, are only counted, and a run with --target "
+            "prints the same; `pulumi preview --json --show-sames` lists them, and the guard then compares each"
         )
 
 
@@ -191,6 +191,5 @@ def _differing_counts(preview: EnginePreview) -> Iterator[str]:
             surplus -= difference
         elif difference:
             yield f"its summary counts {counts.get(op, 0)} × {op}, and its steps have {listed[op]}"
-    if preview.is_stream or listed["same"] > counts.get("same", 0):
-        if listed["same"] != counts.get("same", 0):
-            yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
+    if (preview.is_stream or listed["same"] > counts.get("same", 0)) and listed["same"] != counts.get("same", 0):
+        yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
