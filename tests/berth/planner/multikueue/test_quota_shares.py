@@ -240,7 +240,7 @@ def test_a_cohort_lends_on_a_worker_no_more_than_its_queues_lend_it_there() -> N
 
 
 def test_pods_of_small_shares_fit_on_the_nodes_of_each_worker() -> None:
-    """Eight queues of 1 H100 on each of two workers: 11 pods each, of 90 / 8; rounded up they would be 96 of 90."""
+    """Four queues of 2 H100 on each of two workers: 22 pods each, of 45 for both; rounded up they would be 92 of 90."""
     workers = {
         f"w{number}": {
             "cluster": {"controlPlane": {"authorizedNetworks": []}},
@@ -248,15 +248,14 @@ def test_pods_of_small_shares_fit_on_the_nodes_of_each_worker() -> None:
         }
         for number in range(2)
     }
-    teams = {f"t{number}": a_team(None, guaranteed=2) for number in range(8)}
+    teams = {f"t{number}": a_team(None, guaranteed=4) for number in range(4)}
     fleet = {"project": "acme-ml", "region": "us-central1", "workers": workers, "teams": teams}
     result = plan_fleet("shares", parse_fleet(fleet))
     assert result is not None
     for worker in result.plan.workers:
         pods = [_of(queue, "gpu", "pods", "nominal") for queue in worker.plan.cluster_queues]
         gpus = [_of(queue, "gpu", "nvidia.com/gpu", "nominal") for queue in worker.plan.cluster_queues]
-        assert pods == [each * 90 // 8 for each in gpus]
-        assert (sum(gpus), sum(pods) <= 90) == (8, True)
+        assert (gpus, pods) == ([2] * 4, [22] * 4)
 
 
 def test_the_oversubscription_factor_is_exact() -> None:
