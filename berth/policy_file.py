@@ -28,7 +28,7 @@ def policy_files(paths: Iterable[pathlib.Path]) -> tuple[list[pathlib.Path], lis
     files: list[pathlib.Path] = []
     problems: list[Problem] = []
     for path in paths:
-        found = sorted(path.glob("[!_]*.py")) if path.is_dir() else [path]
+        found = sorted(path.glob("[!_]*.py")) if os.path.isdir(path) else [path]
         if not found:
             problems.append(policy_fault(path, None, "folder has no policy; add a Python file, or check its path"))
         files += found

@@ -144,6 +144,7 @@ def guard_lines(result: GuardReport, stack: str) -> Iterator[str]:
     yield from (f"not known: {doubt}" for doubt in result.doubts[:_MAX_NAMED])
     if (more := len(result.doubts) - _MAX_NAMED) > 0:
         yield f"and {more} more reasons"
+    yield from (f"note: {note}" for note in result.notes)
     for action, word in ((GuardedAction.DELETE, "deleted"), (GuardedAction.REPLACE, "replaced")):
         named = [each for each in result.others if each.action == action]
         yield from (f"{each.kind} {each.name} would be {word} (not protected)" for each in named[:_MAX_NAMED])

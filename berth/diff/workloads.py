@@ -80,7 +80,8 @@ def _compare_workload(key: str, old_workload: WorkloadPlan | None, new_workload:
     before, after = (
         [] if each is None else manifests.workload_manifests(each) for each in (old_workload, new_workload)
     )
-    object_changes = compare_manifests(*(dict(_keyed_manifest(m, key) for m in side) for side in (before, after)))
+    old_objects, new_objects = (dict(_keyed_manifest(m, key) for m in side) for side in (before, after))
+    object_changes = compare_manifests(old_objects, new_objects)
     old_total, new_total = _total_accelerators(old_workload), _total_accelerators(new_workload)
     shown = (after or before)[-1]
     main_changes = [change for change in object_changes if change.kind == shown["kind"]]

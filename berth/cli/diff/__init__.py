@@ -119,7 +119,7 @@ def _print_changes(
     if fleet_plans and after.revision is None:
         from berth.worker_stacks import referrer_changes
 
-        changes = replace(changes, referrers=tuple(referrer_changes(*fleet_plans, project_root())))
+        changes = replace(changes, referrers=tuple(referrer_changes(fleet_plans[0], fleet_plans[-1], project_root())))
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
     affected = _affected_flavors(fleet_plans, changes, live)
     if output_format == "json":

@@ -18,7 +18,7 @@ from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_re
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
 from berth.diff.guard.left_out import left_out
 from berth.diff.guard.preview_rules import PreviewRules
-from berth.diff.guard.preview_scope import doubts_of_run, unfinished_program
+from berth.diff.guard.preview_scope import doubts_of_run, notes_of_run, unfinished_program
 from berth.diff.guard.preview_steps import EnginePreview, PreviewStep
 from berth.diff.guard.protected_objects import lost_objects
 from berth.diff.guard.safeguards import lost_safeguards
@@ -72,13 +72,14 @@ class GuardReport(Struct, frozen=True):
     """Every loss in a preview, allowed or not, and the errors that do not concern protection.
 
     `doubts` are why the preview may not be one whole run of the stack file, `others` what it deletes or replaces
-    besides, which blocks nothing.
+    besides, which blocks nothing. `notes` are what such a preview cannot show.
     """
 
     losses: tuple[GuardedChange, ...]
     errors: tuple[str, ...]
     doubts: tuple[str, ...] = ()
     others: tuple[NamedLoss, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def answer(self) -> Answer:
@@ -113,7 +114,8 @@ def find_losses(preview: EnginePreview, rules: PreviewRules, config: Mapping[str
     if not preview.errors:
         doubts += left_out(preview, rules)
     others = _other_losses(preview.steps, guarded, losses)
-    return GuardReport(tuple(losses), tuple(errors), tuple(dict.fromkeys(doubts)), tuple(others))
+    notes = () if doubts or preview.errors else tuple(notes_of_run(preview))
+    return GuardReport(tuple(losses), tuple(errors), tuple(dict.fromkeys(doubts)), tuple(others), notes)
 
 
 def _other_losses(

@@ -86,6 +86,17 @@ def doubts_of_run(preview: EnginePreview, expected: int, config: Mapping[str, ob
         yield f"the program registered {count}, and the stack file needs at least {expected}: the run was partial"
 
 
+def notes_of_run(preview: EnginePreview) -> Iterator[str]:
+    """Yield what cannot be seen in a preview that may be whole all the same, each in one line."""
+    listed = sum(step.op == "same" for step in preview.steps)
+    unlisted = (preview.counts or {}).get("same", 0) - listed
+    if unlisted > 0 and not preview.lists_all:
+        yield (
+            f"{pluralize(unlisted, 'resource')} that stay as they are, are only counted, and a run with --target "
+            "prints the same; `pulumi preview --json --show-sames` lists them, and the guard then compares each"
+        )
+
+
 def _changed_config(engine: Mapping[str, object] | None, config: Mapping[str, object] | None) -> Iterator[str]:
     """Yield the keys of the stack file that the engine had with another value: the preview is of another file."""
     if engine is None or config is None:
@@ -180,10 +191,5 @@ def _differing_counts(preview: EnginePreview) -> Iterator[str]:
             surplus -= difference
         elif difference:
             yield f"its summary counts {counts.get(op, 0)} × {op}, and its steps have {listed[op]}"
-    if preview.is_stream or listed["same"] > counts.get("same", 0):
-        if listed["same"] != counts.get("same", 0):
-            yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"
-    elif not preview.lists_all:
-        unlisted = pluralize(counts["same"] - listed["same"], "resource")
-        why = "so --target may have left out changes of them"
-        yield f"it does not list {unlisted} that it leaves as they are, {why}; run `pulumi preview --json --show-sames`"
+    if (preview.is_stream or listed["same"] > counts.get("same", 0)) and listed["same"] != counts.get("same", 0):
+        yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {listed['same']}"

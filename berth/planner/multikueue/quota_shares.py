@@ -13,7 +13,7 @@ from math import gcd
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan, ResourceGroupPlan
+from berth.plan.kueue import PODS, ClusterQueuePlan, CohortPlan, FlavorQuotasPlan, QuotaPlan, ResourceGroupPlan
 from berth.planner.queueing import cohorts
 from berth.planner.queueing.quota_tree import accelerator_quotas
 
@@ -258,22 +258,31 @@ def _worker_entries(
 
 
 def _scaled_quota(kind: str, quota: QuotaPlan, accelerator_quota: QuotaPlan, share: WorkerShare) -> QuotaPlan:
-    """Return the worker's share of cpu or memory, in proportion to its share of the accelerators' quota."""
-    nominal = _scaled(quota.nominal, share[0], accelerator_quota.nominal)
+    """Return the worker's share of a resource, in proportion to its share of the accelerators' quota.
+
+    Pods are rounded down, so that those of all queues fit on the worker's nodes, and everything else up.
+    """
+    scaled = _scaled_down if quota.resource == PODS else _scaled_up
+    nominal = scaled(quota.nominal, share[0], accelerator_quota.nominal)
     lending_limit = (
         None
         if quota.lending_limit is None
-        else _scaled(quota.lending_limit, share[1] or 0, accelerator_quota.lending_limit or 0)
+        else scaled(quota.lending_limit, share[1] or 0, accelerator_quota.lending_limit or 0)
     )
     if lending_limit is not None and kind == "queue":
         lending_limit = min(
             lending_limit, nominal
-        )  # both are rounded up, and Kueue rejects a queue that lends more than it has
+        )  # both are rounded, and Kueue rejects a queue that lends more than it has
     return QuotaPlan(
         resource=quota.resource, nominal=nominal, borrowing_limit=quota.borrowing_limit, lending_limit=lending_limit
     )
 
 
-def _scaled(amount: int, share: int, total: int) -> int:
-    """Return `amount` × `share` / `total`, rounded up like every quota."""
+def _scaled_up(amount: int, share: int, total: int) -> int:
+    """Return `amount` × `share` / `total`, rounded up."""
     return -(-amount * share // total) if total else 0
+
+
+def _scaled_down(amount: int, share: int, total: int) -> int:
+    """Return `amount` × `share` / `total`, rounded down."""
+    return amount * share // total if total else 0

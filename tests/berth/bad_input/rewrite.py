@@ -5,13 +5,14 @@ For a change that touches many messages. Read the difference before you commit i
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 import tempfile
 
-import tests.conftest  # noqa: F401  (the day that the tests compare dates with)
 from berth.evaluate import evaluate_stack
 from tests.berth.bad_input import cases
+from tests.conftest import AS_OF
 
 
 def rewrite_tables(folder: pathlib.Path) -> None:
@@ -33,5 +34,6 @@ def _rewritten(block: str, base: str, folder: pathlib.Path) -> str:
 
 
 if __name__ == "__main__":
+    os.environ["BERTH_AS_OF"] = AS_OF
     with tempfile.TemporaryDirectory() as name:
         rewrite_tables(pathlib.Path(name))

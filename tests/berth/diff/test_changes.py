@@ -125,20 +125,20 @@ def test_the_diff_compares_every_part_of_a_fleet(part: str) -> None:
 
 
 @cache
-def _queues(edit: str | None) -> list[dict[str, Any]]:
-    """Return the cluster queues of `berth plan --json`."""
+def _plan_json(edit: str | None) -> dict[str, Any]:
+    """Return what `berth plan --json` prints."""
     with TemporaryDirectory() as folder:
         write(Path(folder), edited(edit) if edit else BASE)
-        return fleet_plan_as_json(evaluate_stack("dev", Path(folder)))["clusterQueues"]
+        return fleet_plan_as_json(evaluate_stack("dev", Path(folder)))
 
 
 def _nominal(edit: str | None, by: str) -> Counter[tuple[str, str]]:
     """Accelerators guaranteed by team or cohort and flavor, summed from the queues."""
     result: Counter[tuple[str, str]] = Counter()
-    for queue in _queues(edit):
+    for queue in _plan_json(edit)["clusterQueues"]:
         owner = queue["cohort"] if by == "cohort" else queue["teams"][0] if len(queue["teams"]) == 1 else None
         for quota in queue["quotas"]:
-            if owner and quota["resource"] not in ("cpu", "memory"):
+            if owner and quota["resource"] not in ("cpu", "memory", "pods"):
                 result[owner, quota["flavor"]] += quota["nominal"]
     return result
 
@@ -153,6 +153,19 @@ def test_the_gain_of_teams_and_cohorts_is_the_difference_of_their_queues(edit: s
         gains = {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
         values = {(getattr(line, by), line.flavor): line.guaranteed.delta for line in lines if line.guaranteed.delta}
         assert values == gains, by
+
+
+@every_edit
+def test_the_pods_of_a_queue_follow_from_its_accelerators(edit: str) -> None:
+    """So a gain of accelerators says what is gained of pods too: each brings its part of those of the flavor."""
+    fleet = _plan_json(edit)
+    flavors = {flavor["name"]: flavor for flavor in fleet["flavors"]}
+    for queue in fleet["clusterQueues"]:
+        amounts = {(quota["flavor"], quota["resource"]): quota["nominal"] for quota in queue["quotas"]}
+        for name in {flavor for flavor, _ in amounts}:
+            flavor = flavors[name]
+            accelerators, capacity = amounts[name, flavor["resource"]], flavor["capacity"]["max"]
+            assert amounts[name, "pods"] * capacity == accelerators * flavor["pods"]
 
 
 @every_edit

@@ -99,6 +99,8 @@ def word(place: str, path: str, value: Any) -> dict[str, set[Any]]:
     assert old is not None
     changes = compare(old, plan)
     parts = {own_words(part, place) for part in headline(changes).partition(": ")[2].split("; ")}
+    # What queues count depends on all machines of a fleet, and one with workers has more.
+    parts = {each for each in parts if not each.endswith("resources.pods change")}
     rights = {(own_words(each.owner, place), each.right, each.what, each.before, each.after) for each in changes.rights}
     losses = {(each.action, each.kind, own_words(each.name, place)) for each in changes.losses}
     things = {(each.kind, own_words(each.key, place), each.what) for each in changes.things}

@@ -17,6 +17,13 @@ BATCH, MULTISLICE, AUTOPILOT = "batch-platform", "multislice", "multislice-autop
 
 RESERVED, ON_DEMAND, SPOT, COMPACT = "gpu-l4-reserved", "gpu-l4-ondemand", "gpu-l4-spot", "gpu-a100-compact-spot"
 
+# E.4 covers no pods: those that come with the GPUs printed, 90 for each node, whose L4 are two and whose A100 is one.
+PODS: dict[str, list[tuple[int, int]]] = {
+    "hp": [(180, 0), (180, 180)],
+    "lp": [(0, 180), (540, 180)],
+    "compact": [(180, 0)],
+}
+
 # E.4 as printed, for one team: queue; flavors in order, each with nominal / borrowing limit of cpu, memory (Gi), GPUs.
 PRINTED: dict[str, list[tuple[str, tuple[int, int], tuple[int, int], tuple[int, int]]]] = {
     "hp": [(RESERVED, (4, 0), (20, 0), (4, 0)), (ON_DEMAND, (4, 4), (20, 20), (4, 4))],
@@ -34,9 +41,15 @@ def amounts(cluster_queue: ClusterQueuePlan) -> list[tuple[Any, ...]]:
     units = {"cpu": 1000, "memory": GI, GPU: 1, TPU: 1}
     return [
         (entry.flavor, *((in_units(q.nominal, units[q.resource]), in_units(q.borrowing_limit, units[q.resource]))
-                         for q in entry.quotas))
+                         for q in entry.quotas if q.resource != "pods"))
         for entry in cluster_queue.flavors
     ]  # fmt: skip
+
+
+def pods(cluster_queue: ClusterQueuePlan) -> list[tuple[int, int | None]]:
+    """The pods of a queue, by flavor: nominal and borrowing limit."""
+    quotas = [q for entry in cluster_queue.flavors for q in entry.quotas if q.resource == "pods"]
+    return [(q.nominal, q.borrowing_limit) for q in quotas]
 
 
 def in_units(number: int | None, unit: int) -> int:
@@ -52,8 +65,9 @@ def in_units(number: int | None, unit: int) -> int:
 @twelve
 def test_the_twelve_queues_have_the_printed_quotas(name: str, kind: str) -> None:
     result = queue(plan(BATCH), f"cq-{name}-{kind}")
-    assert result.covered_resources == ("cpu", "memory", GPU)
+    assert result.covered_resources == ("cpu", "memory", GPU, "pods")
     assert amounts(result) == PRINTED[kind]
+    assert pods(result) == PODS[kind]
 
 
 @twelve
@@ -112,6 +126,8 @@ def test_guarantees_by_flavor(
         members = [q for q in batch.cluster_queues if q.cohort == cohort]
         nominal = [{e[0]: e[3][0] for e in amounts(q)}.get(name, 0) for q in members]
         assert sum(nominal) == per_cohort
+        of_pods = [q for m in members for e in m.flavors for q in e.quotas if (e.flavor, q.resource) == (name, "pods")]
+        assert sum(q.nominal for q in of_pods) == per_cohort * 90 // gpus_a_node
 
 
 @pytest.mark.parametrize(
@@ -222,6 +238,7 @@ def test_the_queue_of_multislice_holds_24_chips_and_the_hosts_that_go_with_them(
     result = queue(plan(stack), "cluster-queue")
     assert amounts(result) == [("vlp-24", (672, 0), (1152, 0), (24, 0))]
     assert (6 * 112, 6 * 192) == (672, 1152)
+    assert pods(result) == ([(6 * 90, 0)] if stack == MULTISLICE else [])  # Autopilot's pods per node are unknown
     assert (result.cohort, result.queueing_strategy, result.namespaces) == (None, "BestEffortFIFO", None)
     assert result.preemption.within_cluster_queue == "LowerPriority"
     assert [(d.namespace, d.name) for d in result.local_queues] == [("default", "multislice-queue")]

@@ -452,7 +452,7 @@ def test_encryption_keys_of_the_example_are_not_copied(project: Path) -> None:
 def test_a_terminal_prompts_for_missing_values(project: Path) -> None:
     """An invalid answer is asked again; an empty one keeps the example's value. Pulumi is not imported."""
     command = [sys.executable, "-c", WITHOUT_PULUMI, "init", "prod", "--region", "us-east5"]
-    answers = ["", "Acme", "acme-ml-prod", "us-east5-b us-east5-c", "us-east1-b", "us-east5-b", "vision, speech"]
+    answers = ["", "Acme", "acme-ml-prod", "us-east5-b us-east5-c", "us-east1-b", "us-east5-b", "vision, speech", ""]
     ours, theirs = pty.openpty()
     try:
         os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
@@ -481,7 +481,8 @@ def test_a_terminal_prompts_for_missing_values(project: Path) -> None:
         "",
         "2 values, but at most 1 are accepted",
         "'us-east1-b' is not in us-east5",
-        "Teams, separated by commas or spaces (empty: the example's):",
+        "Teams, separated by commas or spaces (empty: the example's):Number of the project acme-ml-prod (empty: keep "
+        "123456789012):",
     ]
     result = evaluate_stack("prod", project)
     assert result.fleet_plan is not None

@@ -36,26 +36,35 @@ def test_capacity_counts_the_whole_cores_of_each_node(plan: FleetPlan) -> None:
 
 
 def test_quotas_are_the_stated_cores_with_their_memory(plan: FleetPlan) -> None:
-    """Per core of an n2-standard-32: 128 GiB, less 9.32 GiB of GKE, 100 MiB and 1 GiB, divided by 31, in whole MiB."""
+    """Per core of an n2-standard-32: 128 GiB, less 9.32 GiB of GKE, 100 MiB and 1 GiB, divided by 31, in whole MiB.
+
+    And its share of 90 pods, rounded down: three, one and four nodes of the n2, and 10 c3 of 87 cores.
+    """
     n2, c3 = 3884, 3967  # MiB
     assert int(((128 - 9.32 - 1) * 1024 - 100) / 31) == n2
     assert int((352 - 1 - 0.8 - 0.8 - 6.72 - 224 * 0.02 - 1) * 1024 - 100) // 87 == c3
     queue = next(q for q in plan.cluster_queues if q.name == "simulation-batch")
     manifest: dict[str, Any] = dict(kueue.cluster_queue(queue))
     (group,) = manifest["spec"]["resourceGroups"]
-    assert group["coveredResources"] == ["cpu", "memory"]
+    assert group["coveredResources"] == ["cpu", "memory", "pods"]
     assert [_amounts(entry) for entry in group["flavors"]] == [
-        ("n2-reserved", "93", "31", 93 * n2, 31 * n2),
-        ("n2-on-demand", "124", "124", 124 * n2, 124 * n2),
-        ("c3-spot", "870", None, 870 * c3, None),
+        ("n2-reserved", "93", "31", 93 * n2, 31 * n2, 3 * 90, 90),
+        ("n2-on-demand", "124", "124", 124 * n2, 124 * n2, 4 * 90, 4 * 90),
+        ("c3-spot", "870", None, 870 * c3, None, 10 * 90, None),
     ]
 
 
 def _amounts(entry: dict[str, Any]) -> tuple[object, ...]:
-    cpu, memory = entry["resources"]
+    cpu, memory, pods = entry["resources"]
     limits = (memory["nominalQuota"], memory.get("borrowingLimit"))
     mib = [None if text is None else _mib(text) for text in limits]
-    return entry["name"], cpu["nominalQuota"], cpu.get("borrowingLimit"), *mib
+    return entry["name"], cpu["nominalQuota"], cpu.get("borrowingLimit"), *mib, *_counts(pods)
+
+
+def _counts(pods: dict[str, Any]) -> tuple[int | None, ...]:
+    assert pods["name"] == "pods"
+    limits = (pods["nominalQuota"], pods.get("borrowingLimit"))
+    return tuple(None if text is None else int(text) for text in limits)
 
 
 def _mib(text: str) -> int:
@@ -133,7 +142,8 @@ def test_gpus_and_cores_in_one_queue() -> None:
     n2 = {"machineType": "n2-standard-8", "nodes": 2, "zone": "us-central1-a"}
     planned = plan_of(fleet_with({"pools.n2": n2, "teams.vision.queues": queues}))
     queue = next(each for each in planned.cluster_queues if each.name == "vision-both")
-    assert queue.covered_resources == ("cpu", "memory", "nvidia.com/gpu")
+    assert queue.covered_resources == ("cpu", "memory", "nvidia.com/gpu", "pods")
     cores, gpus = ({q.resource: q.nominal for q in entry.quotas} for entry in queue.flavors)
     assert (cores["cpu"], cores["nvidia.com/gpu"]) == (14_000, 0)
     assert gpus["nvidia.com/gpu"] == 4
+    assert (cores["pods"], gpus["pods"]) == (2 * 90, 2 * 90)  # all pods of two nodes of 7 cores, and of two of 2 L4

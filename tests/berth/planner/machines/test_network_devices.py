@@ -51,13 +51,14 @@ def test_the_devices_of_a_machine_are_those_of_the_autoscaler(machine: str) -> N
 
 
 def test_a_queue_covers_the_devices_of_its_nodes() -> None:
-    """Four nodes of eight interfaces with RDMA; three slices of four hosts with two interfaces each."""
+    """Four nodes of eight interfaces with RDMA; three slices of four hosts with two interfaces each; 90 pods a node."""
     made = fleet()
     assert quota(made, "vision-b200", "mrdma.google.com/devices") == 4 * 8
     assert quota(made, "vision-v6e", "netdev.google.com/devices") == 3 * 4 * 2
+    assert (quota(made, "vision-b200", "pods"), quota(made, "vision-v6e", "pods")) == (4 * 90, 3 * 4 * 90)
     assert [each.covered_resources for each in made.cluster_queues] == [
-        ("cpu", "memory", "mrdma.google.com/devices", "nvidia.com/gpu"),
-        ("cpu", "memory", "google.com/tpu", "netdev.google.com/devices"),
+        ("cpu", "memory", "mrdma.google.com/devices", "nvidia.com/gpu", "pods"),
+        ("cpu", "memory", "google.com/tpu", "netdev.google.com/devices", "pods"),
     ]
 
 

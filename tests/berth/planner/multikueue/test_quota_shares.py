@@ -9,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import ClusterQueuePlan, QuotaPlan
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan, QuotaPlan
 from berth.planner import plan_fleet
 from berth.planner.multikueue.quota_shares import split_by_weight
 from berth.planner.queueing.quota_tree import accelerator_quotas, lendable
 from berth.spec.parse import parse_fleet
 from berth.validation import validate
 from tests.stack_files import plan
+
+PER_NODE = {"h100": 8, "v5e": 4, "a100": 8}
+"""Accelerators of a node of each flavor, which has 90 pods for jobs."""
 
 few = settings(deadline=None, max_examples=60)
 
@@ -100,7 +103,10 @@ def cohorts(draw: st.DrawFn, teams: dict[str, Any], name: str, left: int) -> dic
 @few
 @given(fleets())
 def test_shares_of_generated_fleets_add_up_and_fit(fleet: dict[str, Any]) -> None:
-    """Σ over workers is the manager's; on no worker more than it holds; slices are whole; Kueue refuses none of it."""
+    """Σ over workers is the manager's; on no worker more than it holds; slices are whole; Kueue refuses none of it.
+
+    Pods are rounded down on each worker, so that all queues and cohorts of a worker count none that it has no room for.
+    """
     planned = plan_fleet("random", parse_fleet(fleet))
     assert planned is not None
     faults = [p for p in (*planned.problems, *validate(planned)) if p.severity == "fault"]
@@ -111,7 +117,8 @@ def test_shares_of_generated_fleets_add_up_and_fit(fleet: dict[str, Any]) -> Non
         for resource in queue.covered_resources:
             for entry in queue.flavors:
                 nominal = next(q.nominal for q in entry.quotas if q.resource == resource)
-                assert sum(_of(q, entry.flavor, resource, "nominal") for q in there) == nominal
+                total = sum(_of(q, entry.flavor, resource, "nominal") for q in there)
+                assert 0 <= nominal - total <= (max(0, len(there) - 1) if resource == "pods" else 0)
         for flavor, quota in accelerator_quotas(queue, resource_of):
             lent = [_of(q, flavor, resource_of[flavor], "lending_limit") for q in there]
             assert quota.lending_limit is None or sum(lent) == quota.lending_limit
@@ -129,11 +136,17 @@ def test_shares_of_generated_fleets_add_up_and_fit(fleet: dict[str, Any]) -> Non
         for flavor in worker.plan.flavors:
             assert flavor.promised <= flavor.capacity.max
             assert flavor.promised % flavor.unit == 0
+            assert _pods(worker.plan, flavor.name) <= 90 * flavor.capacity.max // PER_NODE[flavor.name]
 
 
-def _of(queue: ClusterQueuePlan, flavor: str, resource: str, what: str) -> int:
-    result = (getattr(q, what) for e in queue.flavors if e.flavor == flavor for q in e.quotas if q.resource == resource)
+def _of(owner: ClusterQueuePlan | CohortPlan, flavor: str, resource: str, what: str) -> int:
+    result = (getattr(q, what) for e in owner.flavors if e.flavor == flavor for q in e.quotas if q.resource == resource)
     return next(result, 0) or 0
+
+
+def _pods(fleet: FleetPlan, flavor: str) -> int:
+    """All pods of a flavor that queues and cohorts are guaranteed in one cluster."""
+    return sum(_of(owner, flavor, "pods", "nominal") for owner in (*fleet.cluster_queues, *fleet.cohorts))
 
 
 def _of_cohort(fleet: FleetPlan, name: str) -> QuotaPlan:
@@ -226,6 +239,25 @@ def test_a_cohort_lends_on_a_worker_no_more_than_its_queues_lend_it_there() -> N
     assert (figures["a-q"], figures["b-q"], figures["ab"]) == ([(8, 0)], [(8, 8)], [(0, 0), (0, 8)])
 
 
+def test_pods_of_small_shares_fit_on_the_nodes_of_each_worker() -> None:
+    """Four queues of 2 H100 on each of two workers: 22 pods each, of 45 for both; rounded up they would be 92 of 90."""
+    workers = {
+        f"w{number}": {
+            "cluster": {"controlPlane": {"authorizedNetworks": []}},
+            "pools": {"gpu": {"machineType": "a3-highgpu-8g", "nodes": {"max": 1}}},
+        }
+        for number in range(2)
+    }
+    teams = {f"t{number}": a_team(None, guaranteed=4) for number in range(4)}
+    fleet = {"project": "acme-ml", "region": "us-central1", "workers": workers, "teams": teams}
+    result = plan_fleet("shares", parse_fleet(fleet))
+    assert result is not None
+    for worker in result.plan.workers:
+        pods = [_of(queue, "gpu", "pods", "nominal") for queue in worker.plan.cluster_queues]
+        gpus = [_of(queue, "gpu", "nvidia.com/gpu", "nominal") for queue in worker.plan.cluster_queues]
+        assert (gpus, pods) == ([2] * 4, [22] * 4)
+
+
 def test_the_oversubscription_factor_is_exact() -> None:
     """50 × 4.6 is 230, though in floats it is less: a node of 2 that is left on each worker is not divided."""
     accepted = {"gpu": {"oversubscription": 4.6, "reason": "so"}}
@@ -266,8 +298,10 @@ def test_a_queue_covers_on_each_worker_what_it_covers_on_the_manager() -> None:
         for queue in worker.plan.cluster_queues:
             assert queue.covered_resources == covered[queue.name]
             for entry in queue.flavors:
-                (resource,) = [f.resource for f in worker.plan.flavors if f.name == entry.flavor]
-                elsewhere = [q for q in entry.quotas if q.resource not in ("cpu", "memory", resource)]
+                (flavor,) = [f for f in worker.plan.flavors if f.name == entry.flavor]
+                amount = {q.resource: q.nominal for q in entry.quotas}
+                assert amount["pods"] == amount[flavor.resource] * 90 // PER_NODE[flavor.name]
+                elsewhere = [q for q in entry.quotas if q.resource not in ("cpu", "memory", "pods", flavor.resource)]
                 assert [(q.nominal, q.borrowing_limit or 0) for q in elsewhere] == [(0, 0)] * len(elsewhere)
     (east,) = [w.plan for w in fleet_plan.workers if w.name == "east"]
     assert {queue.name for queue in east.cluster_queues if "google.com/tpu" in queue.covered_resources} == {
