@@ -8,12 +8,13 @@ from typing import Any, Final
 from msgspec import Struct
 
 from berth import catalog
-from berth.diagnostics import FieldPath, Problem
+from berth.diagnostics import FieldPath, Problem, Severity
 from berth.parts.context import part_context, part_problems
 from berth.plan.capacity import FutureReservationPlan
 from berth.plan.gke import ReservationPlan
 from berth.planner.machines.reservation_checks import check_reservations
 from berth.planner.machines.reservations import (
+    MISSING_COUNT,
     future_reservations,
     reservation_plans,
     reserved_machines,
@@ -21,6 +22,7 @@ from berth.planner.machines.reservations import (
 
 KEY: Final = "reservation"
 _OF_FLEETS: Final = ("project", "protect")
+_AMOUNTS: Final = ("count", "chips")
 
 
 class ReservationPart(Struct, frozen=True):
@@ -55,5 +57,15 @@ def plan_reservation(
     return ReservationPart(
         current[0] if current else None,
         future[0] if future else None,
-        part_problems(context.problems.entries, path),
+        _with_missing_amount(part_problems(context.problems.entries, path), arguments, known_problems),
     )
+
+
+def _with_missing_amount(
+    problems: tuple[Problem, ...], arguments: Mapping[str, Any], known_problems: Sequence[Problem]
+) -> tuple[Problem, ...]:
+    """Add that the number is missing, together with other missing arguments, without which no machine is planned."""
+    is_reported = any(each.path and each.path[0] in _AMOUNTS for each in (*problems, *known_problems))
+    if is_reported or any(key in arguments for key in _AMOUNTS):
+        return problems
+    return (*problems, Problem(Severity.FAULT, "missing-key", ("count",), MISSING_COUNT))

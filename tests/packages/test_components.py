@@ -420,7 +420,10 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Any], list[str]]] = {
     "no argument at all": (
         "Reservation",
         {},
-        [f"{key}: is missing; Reservation needs it" for key in ("count", "machineType", "project", "zone")],
+        [
+            *(f"{key}: is missing; Reservation needs it" for key in ("machineType", "project", "zone")),
+            "count: is missing; write count: 4",
+        ],
     ),
     "another type": ("Team", {"name": 3.0}, ["name: '3' has another type; write text"]),
     "a topology that does not exist": (

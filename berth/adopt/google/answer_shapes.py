@@ -25,7 +25,10 @@ _OBJECTS: _Shape = ("a list of objects", lambda value: _all(value, dict))
 _TEXT: _Shape = ("a text", lambda value: isinstance(value, str) and value != "")
 _TEXTS: _Shape = ("a list of texts", lambda value: _all(value, str))
 _NUMBER: _Shape = ("a number", _is_number)
-_LABELS: _Shape = ("an object of texts", lambda value: isinstance(value, dict) and _all([*value.values()], str))
+_LABELS: _Shape = (
+    "an object of texts",
+    lambda value: isinstance(value, dict) and _all([*cast("ApiObject", value).values()], str),
+)
 _TAINTS: _Shape = (
     "a list of taints with key and effect",
     lambda value: _all(value, dict) and all({"key", "effect"} <= each.keys() for each in value),
@@ -44,16 +47,17 @@ _CHIPS: _Shape = (
         and all(_is_number(value_at(each, "accelerator.acceleratorCount")) for each in value if "accelerator" in each)
     ),
 )
-_AFFINITY: _Shape = (
-    "an affinity with the reservations that it names",
-    lambda value: (
-        isinstance(value, dict)
-        and (
-            value.get("consumeReservationType") != "SPECIFIC_RESERVATION"
-            or bool(value.get("values") and _TEXTS[1](value["values"]))
-        )
-    ),
-)
+
+
+def _is_affinity(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    affinity = cast("ApiObject", value)
+    named = affinity.get("values")
+    return affinity.get("consumeReservationType") != "SPECIFIC_RESERVATION" or (bool(named) and _TEXTS[1](named))
+
+
+_AFFINITY: _Shape = ("an affinity with the reservations that it names", _is_affinity)
 
 NODE_POOL_SHAPES: Final[Mapping[str, _Shape]] = {
     "config": _OBJECT,

@@ -7,7 +7,7 @@ resource_compute_reservation.go).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from berth.adopt.api_objects import ApiObject, last_segment, list_at, mapping_at, value_at
@@ -42,7 +42,8 @@ class _Block(dict[str, Any]):
 
 
 def _node_pool(answer: ApiObject, registered: Inputs) -> Inputs:
-    config, before = mapping_at(answer, "config"), registered.get("nodeConfig") or {}
+    config = mapping_at(answer, "config")
+    before: Inputs = registered.get("nodeConfig") or {}
     made: dict[str, Any] = {
         "nodeLocations": sorted(list_at(answer, "locations")),
         **_size(answer, registered.get("autoscaling") or {}),
@@ -88,11 +89,12 @@ def _taints(config: ApiObject) -> list[Inputs]:
 
 def _accelerators(config: ApiObject, before: Inputs) -> list[Inputs]:
     """Return the GPUs; without a driver's version in the answer, the registered one."""
-    known: Inputs = next(iter(before.get("guestAccelerators") or ()), {})
+    registered: Sequence[Inputs] = before.get("guestAccelerators") or ()
+    known: Inputs = registered[0] if registered else {}
     made: list[Inputs] = []
     for each in list_at(config, "accelerators"):
         sharing = mapping_at(each, "gpuSharingConfig")
-        gpu = {
+        gpu: dict[str, Any] = {
             "type": last_segment(str(each.get("acceleratorType", ""))),
             "count": int(each.get("acceleratorCount") or 0),
             "gpuDriverInstallationConfig": mapping_at(each, "gpuDriverInstallationConfig")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -17,6 +18,8 @@ from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import reservation_machine
 from berth.rules.gke.reservations import DeclaredReservation
 from berth.spec.machines.reservations import ReservationSpec
+
+MISSING_COUNT: Final = "is missing; write count: 4"
 
 
 class ReservationDemand(Struct, frozen=True):
@@ -43,7 +46,7 @@ def _has_amount(context: PlanningContext, key: str, machine: Machine) -> bool:
     spec, path = context.spec.reservations[key], ("reservations", key)
     code, name, message = "reservation-form", "chips", ""
     if spec.chips is None and spec.count is None:
-        code, name, message = "missing-key", "count", "is missing; write count: 4"
+        code, name, message = "missing-key", "count", MISSING_COUNT
     elif spec.chips is not None and spec.count is not None:
         message = f"'{spec.chips}' chips and {spec.count} machines are both set; remove chips or count"
     elif spec.chips is not None and machine.generation is None:

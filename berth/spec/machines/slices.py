@@ -20,14 +20,14 @@ class SliceRange(Range):
     """A range of slices that are listed; `max` is their number, and the first ones are the minimum."""
 
     of: tuple[int | str, ...]
-    """Numbers of the slices, and names of node pools."""
+    """Numbers of the slices that scale, and names of their node pools."""
 
 
 class FixedSlices(FixedCount):
     """Slices that are listed and do not scale with jobs."""
 
     of: tuple[int | str, ...]
-    """Numbers of the slices, and names of node pools."""
+    """Numbers of the fixed slices, and names of their node pools."""
 
 
 def slice_list(size: Range | None) -> tuple[int | str, ...] | None:

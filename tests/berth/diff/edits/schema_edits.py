@@ -41,11 +41,18 @@ def _resolved(schema: Schema, value: object) -> tuple[str, Schema]:
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         return name, definitions()[name]
-    for choice in cast("list[Schema]", schema.get("anyOf", ())):
-        name, resolved = _resolved(choice, value)
-        if _fits(resolved, value):
-            return name, resolved
-    return "", schema
+    choices = [_resolved(choice, value) for choice in cast("list[Schema]", schema.get("anyOf", ()))]
+    fitting = [each for each in choices if _fits(each[1], value)]
+    return next((each for each in fitting if _has_keys(each[1], value)), fitting[0] if fitting else ("", schema))
+
+
+def _has_keys(schema: Schema, value: object) -> bool:
+    """Whether a closed object of the schema can have all keys of a value."""
+    is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    return (
+        not (is_closed and isinstance(value, dict))
+        or cast("dict[str, object]", value).keys() <= schema.get("properties", {}).keys()
+    )
 
 
 def _fits(schema: Schema, value: object) -> bool:

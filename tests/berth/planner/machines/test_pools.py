@@ -205,7 +205,7 @@ def test_pools_share_a_reservation_up_to_its_count() -> None:
     text = message(
         fleet_of_pools({**halves, "q": {**RESERVED, "nodes": 3}}, reservations=RESERVATION), "reservation-overused"
     )
-    assert text == "'4' machines are reserved, but pools may use 5 (p 2, q 3); write count: 5, or reduce the pools"
+    assert text == "'4' machines are reserved, but pools always use 5 (p 2, q 3); write count: 5, or reduce the pools"
 
 
 @pytest.mark.parametrize(

@@ -169,17 +169,30 @@ def test_other_gpus_on_the_same_machine_are_another_reservation() -> None:
     assert "has accelerators '1 nvidia-tesla-t4', but this pool has '2 nvidia-tesla-t4'" in request.message
 
 
-@given(st.dictionaries(st.sampled_from("abcd"), st.integers(0, 5)), st.integers(1, 12))
-def test_a_reservation_is_overused_exactly_if_its_pools_exceed_it(pools: dict[str, int], count: int) -> None:
+BOUNDS = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(lambda ends: Bounds(min=min(ends), max=max(ends)))
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), BOUNDS), st.integers(1, 12))
+def test_a_reservation_is_overused_exactly_if_its_pools_exceed_it(pools: dict[str, Bounds], count: int) -> None:
     result = overuse_violation(replace(HELD, count=count), pools)
-    assert (result is not None) == (sum(pools.values()) > count)
+    assert (result is not None) == (sum(each.max for each in pools.values()) > count)
+    assert result is None or result.severity is Severity.FAULT
 
 
 def test_an_overused_reservation_names_the_pools_that_overuse_it() -> None:
-    result = overuse_violation(HELD, {"a": 3, "b": 2})
-    assert result is not None
-    assert result.message == (
-        "'4' machines are reserved, but pools may use 5 (a 3, b 2); write count: 5, or reduce the pools"
+    one = overuse_violation(HELD, {"a": Bounds(min=0, max=5)})
+    assert one is not None
+    assert one.message == "'4' machines are reserved, but pools may use 5 (a 5); write count: 5, or reduce the pools"
+    two = overuse_violation(HELD, {"a": Bounds(min=1, max=3), "b": Bounds(min=2, max=2)})
+    assert two is not None
+    assert two.message == (
+        "'4' machines are reserved, but pools may use 5 (a 3, b 2); write count: 5, or reduce the pools, "
+        "or acceptOverlap: <why> if they may wait for each other"
+    )
+    always = overuse_violation(HELD, {"a": Bounds(min=3, max=4), "b": Bounds(min=2, max=2)})
+    assert always is not None
+    assert always.message == (
+        "'4' machines are reserved, but pools always use 5 (a 3, b 2); write count: 5, or reduce the pools"
     )
 
 
