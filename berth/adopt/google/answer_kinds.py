@@ -66,7 +66,9 @@ _WRAPPERS: Final = ("nodePools", "clusters")
 
 def _refusal(value: object) -> str | None:
     """Return why a file is no whole answer: it is an error of the API, or more pages follow."""
-    first = cast("list[object]", value)[0] if isinstance(value, list) and value else value
+    first = value
+    if isinstance(value, list) and value:
+        (first, *_) = cast("list[object]", value)
     document = cast("ApiObject", first if isinstance(first, dict) else {})
     error = document.get("error")
     if isinstance(error, dict) or (document.get("kind") == "Status" and document.get("status") == "Failure"):

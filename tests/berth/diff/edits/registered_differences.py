@@ -109,7 +109,9 @@ def _differences(before: Mapping[str, RecordedResource], after: Mapping[str, Rec
         for change in changed_inputs(old, new):
             yield from ((each, kinds) for each in _leaves(shown, change, set(old.inputs) | set(new.inputs)))
         for option in ("protect", "provider", "retain_on_delete", "replace_on_changes", "ignore_changes"):
-            sides = getattr(old, option), getattr(new, option)
+            sides: tuple[Any, Any] = getattr(old, option), getattr(new, option)
+            if option == "ignore_changes" and sizes[0] != sizes[1]:  # who sets the number of nodes is part of the size
+                sides = {*sides[0]} - {"nodeCount"}, {*sides[1]} - {"nodeCount"}
             if sides[0] != sides[1]:
                 yield Difference(shown.type, shown.name, option, ChangeKind.UPDATED, *sides), kinds
 
