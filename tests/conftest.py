@@ -10,9 +10,7 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
-AS_OF = "2026-11-25"
-"""The day that warnings, goldens and both sides of a diff compare dates with."""
-os.environ["BERTH_AS_OF"] = AS_OF
+os.environ["BERTH_AS_OF"] = "2026-11-25"  # warnings, goldens and both sides of a diff compare dates with one day
 
 settings.register_profile("any-machine", deadline=None)  # how fast the machine is, is no property of the code
 settings.load_profile("any-machine")

@@ -5,14 +5,13 @@ For a change that touches many messages. Read the difference before you commit i
 
 from __future__ import annotations
 
-import os
+import importlib
 import pathlib
 import re
 import tempfile
 
 from berth.evaluate import evaluate_stack
 from tests.berth.bad_input import cases
-from tests.conftest import AS_OF
 
 
 def rewrite_tables(folder: pathlib.Path) -> None:
@@ -34,6 +33,6 @@ def _rewritten(block: str, base: str, folder: pathlib.Path) -> str:
 
 
 if __name__ == "__main__":
-    os.environ["BERTH_AS_OF"] = AS_OF
+    importlib.import_module("tests.conftest")  # sets the day that the tests compare dates with
     with tempfile.TemporaryDirectory() as name:
         rewrite_tables(pathlib.Path(name))
