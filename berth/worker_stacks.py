@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pathlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
@@ -83,9 +83,9 @@ def _contradictions(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator
 
 
 def _too_many(manager: str, worker: WorkerPlan, name: str, other: FleetPlan, root: pathlib.Path) -> Iterator[Problem]:
-    described = _machines(worker.plan)
-    for machines, count in described.items():
-        room = _room(other, machines, _used_by_managers(name, machines, {manager, name}, root))
+    managers = dict(_managers_of(name, {manager, name}, root))
+    for machines, count in _machines(worker.plan).items():
+        room = _room(other, machines, _used_by_managers(managers, name, machines, root))
         if count > room.left:
             pool = next(each for each in worker.plan.pools if _kind(each) == machines)
             noun = _noun(worker.plan, pool)
@@ -102,13 +102,15 @@ def _room(plan: FleetPlan, machines: _Machines, used: dict[str, int]) -> _Room:
     return _Room(_machines(plan)[machines], promised, used)
 
 
-def _used_by_managers(stack: str, machines: _Machines, others: set[str], root: pathlib.Path) -> dict[str, int]:
-    """Return what managers, but for those named, describe of a stack's machines."""
+def _used_by_managers(
+    managers: Mapping[str, FleetPlan], stack: str, machines: _Machines, root: pathlib.Path
+) -> dict[str, int]:
+    """Return what each manager describes of a stack's machines."""
     used = {
         name: sum(
             _machines(worker.plan)[machines] for worker in plan.workers if stack_here(worker.stack, root) == stack
         )
-        for name, plan in _managers_of(stack, others, root)
+        for name, plan in managers.items()
     }
     return {name: count for name, count in used.items() if count}
 
@@ -127,12 +129,14 @@ def referrer_changes(old: FleetPlan, new: FleetPlan, root: pathlib.Path) -> Iter
     from berth.diff.entitlements import CountChange
 
     is_other = cluster_identifier(old.cluster) != cluster_identifier(new.cluster)
-    for name, manager in _managers_of(new.stack, {new.stack}, root):
+    managers = dict(_managers_of(new.stack, {new.stack}, root))
+    for name, manager in managers.items():
+        others = {other: plan for other, plan in managers.items() if other != name}
         for worker in manager.workers:
             if stack_here(worker.stack, root) != new.stack:
                 continue
             for machines, count in _machines(worker.plan).items():
-                used = _used_by_managers(new.stack, machines, {name, new.stack}, root)
+                used = _used_by_managers(others, new.stack, machines, root)
                 room = CountChange(*(_room(plan, machines, used).left for plan in (old, new)))
                 pool = next(each for each in worker.plan.pools if _kind(each) == machines)
                 if room.delta or is_other:

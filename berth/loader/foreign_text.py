@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 
 from berth.diagnostics import Problem, Severity, format_value, join_words
 
@@ -16,12 +17,12 @@ _BLOCK = re.compile(r"""\s*([A-Za-z_][\w-]*)((?:\s+"[^"]*")*)\s*(=\s*)?\{\s*""")
 _ASSIGNMENT = re.compile(r"\s*([A-Za-z_][\w-]*)\s*=\s*(\S.*?)\s*")
 _TEMPLATE = re.compile(r"\{\{-?.*?-?\}\}|\{%-?.*?-?%\}")
 _DIFF_HEADER = re.compile(r"(@@ -\d|diff --git |index [0-9a-f]{7,}\.\.|--- [ab]/|\+\+\+ [ab]/)")
-_MARKER = re.compile(r"(<{7}|={7}|>{7}|\|{7})(?= |$)")
+_MARKER = re.compile(r"(?m)^(<{7}|={7}|>{7}|\|{7})(?= |$)")
 
 
 def merge_conflicts(text: str, display_path: str) -> list[Problem]:
     """Return one fault `bad-yaml` for each unresolved merge conflict, complete or in part, by the conflict's lines."""
-    if not re.search(r"(?m)^(<{7}|={7}|>{7}|\|{7})( |$)", text):
+    if not _MARKER.search(text):
         return []
     markers = [(number, found[0]) for number, line in enumerate(text.splitlines(), 1) if (found := _MARKER.match(line))]
     groups: list[list[int]] = []
@@ -47,18 +48,14 @@ def foreign_lines(text: str, display_path: str) -> list[Problem]:
     """
     lines = text.split("\n")
     plain = [*_plain_lines(lines)]
-    # A diff has an added line; no line of YAML begins so.
-    removed = any(line[:1] == "+" for line in lines)
+    is_diff = any(line[:1] == "+" for line in lines)  # a diff adds lines; no line of YAML begins so
     faults: list[tuple[int, int, str, str]] = []  # first line, last line, kind, message
     for number, (line, content) in enumerate(zip(lines, plain, strict=True), 1):
-        found = next(
-            ((kind, message) for kind, check in _CHECKS.items() if content and (message := check(line, content))), None
-        )
-        if found is None and removed and line[:1] in "+-" and line[:1]:
-            found = (line[0], _DIFF_LINE[line[0]])
-        if found is None:
+        checked = ((kind, check(line, content)) for kind, check in _CHECKS.items() if content)
+        kind, message = next((each for each in checked if each[1]), (line[:1], ""))
+        message = message or (_DIFF_LINE.get(kind, "") if is_diff else "")
+        if not message:
             continue
-        kind, message = found
         if faults and kind == faults[-1][2] and kind in _FOLDED and number == faults[-1][1] + 1:
             faults[-1] = (faults[-1][0], number, kind, faults[-1][3])
         else:
@@ -81,14 +78,9 @@ def _whole_blocks(faults: list[tuple[int, int, str, str]], plain: list[str]) -> 
         if first <= end:
             continue
         if kind == "block":
-            depth = 0
-            for end in range(first, len(plain) + 1):
-                depth += plain[end - 1].count("{") - plain[end - 1].count("}")
-                if depth <= 0:
-                    break
-            last = end
-            message = message.replace("LINES", _span(first, last))
-            last = first
+            depths = accumulate(line.count("{") - line.count("}") for line in plain[first - 1 :])
+            end = next((number for number, depth in enumerate(depths, first) if depth <= 0), len(plain))
+            message = message.replace("LINES", _span(first, end))
         yield first, last, kind, message
 
 

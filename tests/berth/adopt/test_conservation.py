@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from berth.cli import app
 from tests.berth.adopt.conservation import losses
 from tests.berth.adopt.variations import VARIATIONS, Answers, answers_of, random_fleet, texts_of
 from tests.small_fleets import fleet_of_pools
-from tests.stack_files import ROOT
 
 ZONE = {"zone": "us-central1-a"}
 
@@ -39,17 +37,6 @@ def test_a_variation_changes_answers(name: str) -> None:
 
 
 # --- through the command ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a project's folder with the real program."""
-    for name in ("Pulumi.yaml", "__main__.py"):
-        shutil.copy(ROOT / name, tmp_path)
-    for room in ("berth", "components", "stacks"):
-        (tmp_path / room).symlink_to(ROOT / room)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def _adopt(folder: Path, answers: Answers, *words: str) -> Any:

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from tests.stack_files import ROOT, assert_golden
+from tests.stack_files import assert_golden
 
 HERE = Path(__file__).parent / "foreign"
 FILES = [str(HERE / "cluster.json"), str(HERE / "objects.json")]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a project's folder with the real program."""
-    for name in ("Pulumi.yaml", "__main__.py"):
-        shutil.copy(ROOT / name, tmp_path)
-    for room in ("berth", "components", "stacks"):
-        (tmp_path / room).symlink_to(ROOT / room)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def test_golden_of_a_cluster_that_somebody_else_made(folder: Path) -> None:

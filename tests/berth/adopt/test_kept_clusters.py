@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +27,10 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.gke import NodePoolPlan
 from berth.yaml_loader import LOADER
 from tests.gke_answers import files
-from tests.stack_files import ROOT, assert_golden, plan
+from tests.stack_files import assert_golden, plan
 
 HERE = Path(__file__).parent / "kept"
 SOURCES = ("batch", "multislice", "xpk")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a project's folder with the real program."""
-    for name in ("Pulumi.yaml", "__main__.py"):
-        shutil.copy(ROOT / name, tmp_path)
-    for room in ("berth", "components", "stacks"):
-        (tmp_path / room).symlink_to(ROOT / room)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def adopt(source: str, *words: str) -> Any:
