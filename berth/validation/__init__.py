@@ -33,6 +33,7 @@ MACHINE_CHECKS: tuple[Check, ...] = (
 """Checks on the machines of the fleet: skipped if a faulty pool was omitted from the plan."""
 
 WORKER_CHECKS: tuple[Check, ...] = (
+    capacity.check_reserved_guarantees,
     capacity.check_provisioning_limits,
     capacity.check_addresses,
     check_accelerator_addresses,
@@ -57,7 +58,9 @@ COMPLETENESS_CHECKS: tuple[Check, ...] = (
 
 def validate(planned: PlanningResult) -> tuple[Problem, ...]:
     """Return every problem of the plan and of the plan of each worker."""
-    own_machines_only = replace(planned, plan=replace(planned.plan, pools=planned.plan.own_pools))
+    own_pools = planned.plan.own_pools
+    own_held = tuple(each for each in planned.plan.held if {*each.pools} <= {pool.name for pool in own_pools})
+    own_machines_only = replace(planned, plan=replace(planned.plan, pools=own_pools, held=own_held))
     problems, claims = Problems(), collect_claims(own_machines_only.plan, own_machines_only.origins)
     checks = (MACHINE_CHECKS if planned.machines_complete else ()) + (COMPLETENESS_CHECKS if planned.complete else ())
     for check in checks:

@@ -37,10 +37,9 @@ def check_reserved_guarantees(claims: FleetQuotaClaims, problems: Problems) -> N
         needed, reserved = Fraction(0), Fraction(held.chips or held.count or 0)
         flavors = [each for each in claims.plan.flavors if set(each.pools) & set(held.pools)]
         for flavor in flavors:
-            # A flavor may name pools of other workers, which the plan does not have.
-            known = [pools[name] for name in flavor.pools if name in pools]
-            others = sum(each.accelerators.max for each in known if each.name not in held.pools)
-            machines = [each for each in known if each.name in held.pools and each.nodes.max]
+            own = [pools[name] for name in flavor.pools]
+            others = sum(each.accelerators.max for each in own if each.name not in held.pools)
+            machines = [each for each in own if each.name in held.pools and each.nodes.max]
             need = max(Fraction(0), flavor.promised / Fraction(str(flavor.oversubscription)) - others)
             per_node = max((Fraction(each.accelerators.max, each.nodes.max) for each in machines), default=Fraction(1))
             needed += need if held.chips is not None else need / per_node
