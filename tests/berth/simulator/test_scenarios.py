@@ -72,7 +72,7 @@ def test_with_32_chips_high_pushes_low_out_and_low_returns_and_with_64_both_run(
 
 
 def test_the_batch_platform_is_as_observed() -> None:
-    """System E.7: pending and admitted by queue after each group of jobs; docs/walks/batch-platform.md has the table."""
+    """System E.7: pending and admitted by queue after each group; docs/walks/batch-platform.md has the same table."""
     result = story("batch-platform")
     moments = {
         "low-priority jobs submitted": standing(result, 16),
