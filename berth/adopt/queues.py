@@ -31,7 +31,7 @@ def match_flavors(
         for flavor_object in inventory.objects_of_kind("ResourceFlavor")
     ]
     result: dict[str, list[AdoptedPool]] = {}
-    unselected: list[AdoptedPool] = []
+    unselected: list[list[AdoptedPool]] = []
     for pool in pools:
         selecting: list[tuple[int, int, str, ApiObject]] = []
         for name, spec in known:
@@ -43,16 +43,23 @@ def match_flavors(
                 selecting.append((len(labels), -len(foreign), name, spec))
         if not selecting:
             not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth creates one"))
-            alike = (each for each in unselected if each.machine.accelerator == pool.machine.accelerator)
-            other = next((each for each in alike if select_alike(each.entry, pool.entry)), None)
-            pool.entry |= {} if other is None else {"flavor": other.key}
-            unselected.append(pool)
+            alike = [group for group in unselected if any(_are_alike(each, pool) for each in group)]
+            rest = [group for group in unselected if group not in alike]
+            unselected = [*rest, [*(each for group in alike for each in group), pool]]
             continue
         _, _, name, spec = max(selecting, key=lambda each: each[:3])
         result.setdefault(name, []).append(pool)
         pool.entry |= {"flavor": name} if name != pool.key else {}
         pool.entry |= {"topologyAware": True} if spec.get("topologyName") else {}
+    for first, *others in (sorted(group, key=lambda each: each.key) for group in unselected):
+        for pool in others:
+            pool.entry["flavor"] = first.key
     return result
+
+
+def _are_alike(one: AdoptedPool, other: AdoptedPool) -> bool:
+    """Return whether a flavor of the one would select the nodes of the other."""
+    return one.machine.accelerator == other.machine.accelerator and select_alike(one.entry, other.entry)
 
 
 def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
