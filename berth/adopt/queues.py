@@ -9,7 +9,6 @@ from typing import Any
 from berth import catalog
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.labels import select_alike
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
 from berth.plan.kueue import CPU, MILLI, PODS
@@ -43,9 +42,8 @@ def match_flavors(
                 selecting.append((len(labels), -len(foreign), name, spec))
         if not selecting:
             not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth creates one"))
-            alike = [group for group in unselected if any(_are_alike(each, pool) for each in group)]
-            rest = [group for group in unselected if group not in alike]
-            unselected = [*rest, [*(each for group in alike for each in group), pool]]
+            alike = [each for group in unselected if any(each.selects_alike(pool) for each in group) for each in group]
+            unselected = [*(group for group in unselected if group[0] not in alike), [*alike, pool]]
             continue
         _, _, name, spec = max(selecting, key=lambda each: each[:3])
         result.setdefault(name, []).append(pool)
@@ -55,11 +53,6 @@ def match_flavors(
         for pool in others:
             pool.entry["flavor"] = first.key
     return result
-
-
-def _are_alike(one: AdoptedPool, other: AdoptedPool) -> bool:
-    """Return whether a flavor of the one would select the nodes of the other."""
-    return one.machine.accelerator == other.machine.accelerator and select_alike(one.entry, other.entry)
 
 
 def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
