@@ -17,13 +17,13 @@ from berth.simulator.scheduler.model import ResourceFlavor
 from berth.simulator.scheduler.preemption import (
     CachedVictims,
     PreemptionSearch,
-    Victim,
     cached_preemption,
     preemptor_key,
     simulate_preemption,
 )
 from berth.simulator.scheduler.state import SearchProgress, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
+from berth.simulator.scheduler.victims import Victim
 
 
 class Entry(Struct):

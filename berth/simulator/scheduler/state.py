@@ -119,6 +119,7 @@ class QueueState:
         "is_removed",
         "node",
         "preemptor",
+        "preempts_while_borrowing",
         "queue",
         "quota_holders",
         "ready",
@@ -138,6 +139,7 @@ class QueueState:
         self.flavors = tuple(dict.fromkeys(flavor for group in queue.resource_groups for flavor in group.flavors))
         self._request_cache: dict[object, GroupRequest] = {}
         self.active_queues: dict[QueueState, None] = {}
+        self.preempts_while_borrowing = queue.preemption.borrow_within_cohort not in (None, NEVER)
         self.ready: dict[int, SimulatedWorkload] = {}
         self.inadmissible: dict[int, SimulatedWorkload] = {}
         self.unfit_shapes: set[SchedulingShape] = set()
