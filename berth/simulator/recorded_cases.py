@@ -89,9 +89,7 @@ def with_simulated_states(cases: Iterable[RecordedCase]) -> Iterator[RecordedCas
 def build_setup(case: RecordedCase) -> SchedulerSetup:
     """Return the queues and cohorts of a case."""
     cohorts = tuple(
-        Cohort(
-            name=c["name"], parent=c.get("parent"), quotas=_build_quotas(c.get("quotas", ())), weight=_build_weight(c)
-        )
+        Cohort(name=c["name"], parent=c.get("parent"), quotas=_build_quotas(c.get("quotas", ())), weight=_weight(c))
         for c in case.get("cohorts", ())
     )
     strategies = case.get("fairSharing")
@@ -117,11 +115,11 @@ def _build_queue(entry: Mapping[str, Any]) -> ClusterQueue:
             when_can_preempt=fungibility.get("whenCanPreempt", TRY_NEXT_FLAVOR),
             preference=fungibility.get("preference", BORROWING_FIRST),
         ),
-        weight=_build_weight(entry),
+        weight=_weight(entry),
     )
 
 
-def _build_weight(entry: Mapping[str, Any]) -> float:
+def _weight(entry: Mapping[str, Any]) -> float:
     """Return a weight, which is written as a quantity such as 500m."""
     return (parse_quantity("cpu", entry.get("weight", 1)) or 0) / 1000
 

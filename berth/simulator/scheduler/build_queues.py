@@ -27,7 +27,7 @@ def build_queues(
     kept_queues = [
         replace(line.queue, stop_policy=HOLD, quotas=line.queue.quotas if line.quota_holders else {})
         for line in removed
-        if line.quota_holders or line.ready or line.inadmissible
+        if line.quota_holders or line.line.has_any()
     ]
     for queue in (*setup.queues, *kept_queues):
         parent = None if queue.cohort is None else nodes.setdefault(queue.cohort, QuotaTreeNode(queue.cohort, None, {}))

@@ -102,9 +102,8 @@ class SchedulingCycle:
             self._reassign(entry)
         assignment = entry.assignment
         if assignment.outcome == AssignmentOutcome.NO_FIT:
-            entry.shape_cannot_fit = True
-        elif assignment.outcome == AssignmentOutcome.PREEMPT and not entry.victims:
-            entry.shape_cannot_fit = True
+            return
+        if assignment.outcome == AssignmentOutcome.PREEMPT and not entry.victims:
             if entry.workload.queue_state.queue.preemption.reclaim_within_cohort != ANY:
                 self.tree.blocked_heads.append(entry.workload)
                 self.blocked_entries.append(entry)
@@ -185,7 +184,7 @@ class SchedulingCycle:
         return fits
 
     def _requeue(self, entry: Entry) -> None:
-        """Put the head back in line, or set it aside as inadmissible."""
+        """Put the head back in line, or set aside all jobs of its shape as inadmissible."""
         workload = entry.workload
         if (
             entry.admitted
@@ -194,8 +193,8 @@ class SchedulingCycle:
             or workload.search_progress is not None
         ):
             return
-        if workload.arrival_order in workload.queue_state.ready:
-            workload.queue_state.set_inadmissible(workload, entry.shape_cannot_fit)
+        if workload.queue_state.line.contains(workload):
+            workload.queue_state.set_inadmissible(workload)
             self.result.inadmissible_count += 1
 
 

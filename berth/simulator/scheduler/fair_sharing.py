@@ -24,7 +24,7 @@ LOWEST_RANK: ShareRank = (0, -1.0)
 """Below every share."""
 
 
-class Share(Struct, frozen=True):
+class FairShare(Struct, frozen=True):
     """The share of a node, and the flavors and resources that it borrows."""
 
     rank: ShareRank
@@ -40,11 +40,11 @@ class Contender(Struct, eq=False):
     arrival_order: int
 
 
-def compute_share(node: QuotaTreeNode) -> Share:
+def compute_share(node: QuotaTreeNode) -> FairShare:
     """Return the share of a node; a root borrows nothing."""
     parent = node.parent
     if parent is None:
-        return Share((0, 0.0))
+        return FairShare((0, 0.0))
     borrowed_amounts: dict[str, int] = {}
     borrowed: list[FlavorResource] = []
     for flavor_resource, quota_state in node.quota_states.items():
@@ -54,12 +54,12 @@ def compute_share(node: QuotaTreeNode) -> Share:
             borrowed_amounts[resource] = borrowed_amounts.get(resource, 0) + amount
             borrowed.append(flavor_resource)
     if not borrowed:
-        return Share((0, 0.0))
+        return FairShare((0, 0.0))
     lendable = parent.lendable_amounts()
     ratios = (amount * 1000 / lendable[resource] for resource, amount in borrowed_amounts.items() if lendable[resource])
     ratio = max(ratios, default=0.0)
     rank = (1, ratio) if ratio and not node.weight else (0, ratio / node.weight if ratio else 0.0)
-    return Share(rank, tuple(borrowed))
+    return FairShare(rank, tuple(borrowed))
 
 
 class Tournament:
@@ -86,7 +86,7 @@ class Tournament:
         return is_borrowing, share.rank, -contender.priority, contender.arrival_order
 
 
-def _shares_with(contender: Contender) -> Mapping[QuotaTreeNode, Share]:
+def _shares_with(contender: Contender) -> Mapping[QuotaTreeNode, FairShare]:
     """Return the shares of the contender's queue and of the cohorts above with its head admitted, by their parent."""
     add_usage(contender.usage)
     shares = {

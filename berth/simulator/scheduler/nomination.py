@@ -29,7 +29,7 @@ from berth.simulator.scheduler.victims import Victim
 class Entry(Struct):
     """The head of a queue in one cycle.
 
-    Also records whether it stays in line, whether all jobs of its shape are inadmissible, and where its search started.
+    Also records whether it stays in line, and where its search started.
     """
 
     workload: SimulatedWorkload
@@ -37,7 +37,6 @@ class Entry(Struct):
     assignment: Assignment
     victims: list[Victim]
     stays_pending: bool = False
-    shape_cannot_fit: bool = False
     admitted: bool = False
 
 
