@@ -101,6 +101,15 @@ def requested_pod_template(plan: ProvisioningRequestPlan) -> Manifest:
     return unqueued_object("v1", "PodTemplate", plan) | {"template": template}
 
 
+def consuming_job(plan: ProvisioningRequestPlan) -> Manifest:
+    """Render a Job without a queue whose pods use the machines of a request."""
+    template = requested_pod_template(plan)["template"]
+    annotations = {**template["metadata"].get("annotations", {}), **plan.consuming_annotations}
+    template = template | {"metadata": {**template["metadata"], "annotations": annotations}}
+    spec = {"parallelism": plan.pods, "completions": plan.pods, "template": template}
+    return unqueued_object("batch/v1", "Job", plan) | {"spec": spec}
+
+
 def headless_service(plan: SubmissionPlan) -> Manifest:
     """Render a service with DNS names of an Indexed Job's pods, `<job>-<index>.<job>`, before they are ready."""
     metadata = {"name": plan.name, "namespace": plan.namespace, "labels": {TEAM_LABEL: plan.team}}
