@@ -18,9 +18,11 @@ def check_written_references(context: PlanningContext, fleet: Mapping[str, objec
         "pools": spec.pools,
         "reservations": spec.reservations,
     }
+    reported: set[tuple[str, FieldPath, str]] = set()
     for section, path, name in _references(fleet, context):
-        # The pools of a manager are those of its workers, and a misspelt section has no entries.
-        if not (section == "pools" and spec.workers):
+        # The pools of a manager are those of its workers. A name that an entry repeats is one mistake.
+        if not (section == "pools" and spec.workers) and (section, path[:2], name) not in reported:
+            reported.add((section, path[:2], name))
             context.resolve(section, name, known[section], path)
 
 

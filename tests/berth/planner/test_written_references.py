@@ -26,8 +26,9 @@ config:
 
 
 def test_wrong_names_beside_another_fault_are_reported_in_the_same_run(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "Pulumi.bad.yaml").write_text(TEXT, encoding="utf-8")
-    problems = evaluate_stack("bad", tmp_path).faults
+    file = tmp_path / "Pulumi.bad.yaml"
+    file.write_text(TEXT, encoding="utf-8")
+    problems = evaluate_stack(str(file), tmp_path).faults
     assert [(each.code, each.path[-1], each.message.partition(";")[0]) for each in problems] == [
         ("unknown-reference", "reservation", "no reservation 'nope'"),
         ("bad-type", "slices", "'three' is text"),
