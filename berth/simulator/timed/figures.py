@@ -95,7 +95,7 @@ class Accountant:
         _, trees = build_queues(setup)
         members: dict[tuple[int, FlavorResource], list[tuple[str, FlavorResource]]] = {}
         for queue in setup.queues:
-            for flavor_resource in self.accelerators & queue.quotas.keys():
+            for flavor_resource in (each for each in queue.quotas if each in self.accelerators):
                 key = queue.name, flavor_resource
                 self.figures.queues[key] = QueueFigures(queue.quotas[flavor_resource].nominal)
                 self._used[key] = 0
