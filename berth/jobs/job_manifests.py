@@ -21,6 +21,8 @@ from berth.jobs.values import SourceValue, get_nested
 from berth.manifests.workloads.values import as_mapping
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
+"""Annotation of a Job that Kueue may start with fewer pods (0.19.2 `pkg/controller/jobs/job`)."""
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 _NO_JOBS = ("PodTemplate", "Workload", "TrainingRuntime", "ClusterTrainingRuntime", "LimitRange")
 """Kinds with containers that do not start pods."""
@@ -204,7 +206,13 @@ def _build_pods(job: JobManifest, group: TemplatePods, row: KindRow, defaults: N
     exclusive = {**own, **group.annotations}.get(row.exclusive) if row.exclusive is not None else None
     if pod_set is None:
         return None
-    return replace(pod_set, child_jobs=group.replicas, exclusive_topology=None if exclusive is None else str(exclusive))
+    least = str(job.annotations.get(MIN_PARALLELISM)) if row.framework == "batch/job" else ""
+    return replace(
+        pod_set,
+        child_jobs=group.replicas,
+        exclusive_topology=None if exclusive is None else str(exclusive),
+        least=int(least) if least.isdecimal() and 0 < int(least) < pod_set.count else None,
+    )
 
 
 def _read_other(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.jobs.job_manifests import JobManifest
+from berth.jobs.job_manifests import MIN_PARALLELISM, JobManifest
 from berth.jobs.kinds import RefusedSetting, path_keys
 from berth.jobs.pod_groups import POD_GROUP_SIZE, group_name
 from berth.jobs.pod_set import PodSet
@@ -124,6 +124,19 @@ def check_indices(job: SubmittedJob) -> None:
         if is_open and fields.get("completionMode") == "Indexed":
             message = "the API server refuses completionMode Indexed without completions"
             spec.child("completionMode", "Indexed").fault("refused", f"{message}; write completions")
+
+
+def check_least(job: SubmittedJob) -> None:
+    """Report a minimum of pods that Kueue's webhook refuses (0.19.2 `pkg/controller/jobs/job/job_webhook.go`)."""
+    written, pod_sets = job.job.annotations.get(MIN_PARALLELISM), job.job.pod_sets
+    if written is None or job.job.row is None or job.job.row.framework != "batch/job" or not pod_sets:
+        return
+    (pods,) = pod_sets
+    if pods.least is None:
+        message = f"Kueue refuses the minimum {describe_value(written)} of {pods.count} pods"
+        remedy = f"write a quoted number from 1 to {pods.count - 1}" if pods.count > 1 else "remove it"
+        annotations = job.job.metadata.child("annotations", job.job.annotations)
+        annotations.child(MIN_PARALLELISM, written).fault("refused", f"{message}; {remedy}")
 
 
 def job_specs(job: JobManifest) -> Iterator[SourceValue]:

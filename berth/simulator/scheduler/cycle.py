@@ -5,12 +5,12 @@ A head that no longer fits, because an earlier one in the cycle used the quota, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from msgspec import Struct, field
 
 from berth.simulator.scheduler.flavor_assignment import AssignmentOutcome
-from berth.simulator.scheduler.model import ANY, ResourceFlavor
+from berth.simulator.scheduler.model import ANY, SchedulerSetup
 from berth.simulator.scheduler.nomination import Entry, Nominator, search_start
 from berth.simulator.scheduler.preemption import Victim
 from berth.simulator.scheduler.quota import QuotaState, add_usage, remove_usage
@@ -37,11 +37,9 @@ class CycleResult(Struct):
 class SchedulingCycle:
     """One cycle over a tree; `admit` is called for each admitted job."""
 
-    def __init__(
-        self, tree: CohortTree, resource_flavors: Mapping[str, ResourceFlavor], on_admit: Callable[[Entry], None]
-    ) -> None:
+    def __init__(self, tree: CohortTree, setup: SchedulerSetup, on_admit: Callable[[Entry], None]) -> None:
         self.tree = tree
-        self.nominator = Nominator(tree, resource_flavors)
+        self.nominator = Nominator(tree, setup)
         self.on_admit = on_admit
         self.result = CycleResult()
         self.preempted: dict[int, SimulatedWorkload] = {}
@@ -147,7 +145,7 @@ class SchedulingCycle:
             workload.queue_state.release_quota(workload)
         entry.workload.search_progress = None
         entry.assignment, entry.victims = self.nominator.assign(
-            entry.workload, [dict(flavors) for flavors in entry.assignment.flavors]
+            entry.workload, [dict(flavors) for flavors in entry.assignment.flavors], entry.assignment.counts
         )
         for workload in preempted:
             workload.queue_state.hold_quota(workload)

@@ -203,7 +203,7 @@ class Simulator:
                 seen.add(result.search_state)
 
     def _run_cycle(self, tree: CohortTree) -> CycleResult:
-        result = SchedulingCycle(tree, self.setup.resource_flavors, self._admit).run()
+        result = SchedulingCycle(tree, self.setup, self._admit).run()
         for victim, preemptor in result.preempted:
             self._evict(victim.workload, preempted_event(victim, preemptor))
         return result
@@ -219,6 +219,7 @@ class Simulator:
                 {},
                 None,
             )
+            workload.counts = ()
             workload.queue_state.enqueue(workload)
         tree.evicted = []
         self._evicting_trees.pop(tree, None)
@@ -246,6 +247,7 @@ class Simulator:
         workload.queue_state.dequeue(workload)
         workload.reserved_at, workload.search_progress = self.clock, None
         workload.flavors, workload.usage = tuple(entry.assignment.flavors), entry.assignment.usage
+        workload.counts = entry.assignment.counts
         workload.state = JobState.RESERVED if any(True for _ in required_checks(workload)) else JobState.ADMITTED
         workload.queue_state.hold_quota(workload)
         self.trees[workload.queue_state.queue.name].invalidate(workload.flavor_resources)
