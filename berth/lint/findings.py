@@ -13,7 +13,7 @@ from berth.diagnostics import Problem, Problems, Severity, format_path, join_wor
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
 from berth.jobs.known_objects import KnownObjects
-from berth.jobs.namespaces import NamespaceDefaults, namespace_defaults
+from berth.jobs.namespaces import NamespaceDefaults, in_namespace, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.jobs.volume_zones import VolumeZones
@@ -105,6 +105,12 @@ class Finding(Struct, frozen=True):
             yield replace(each, path=(), message=f"{subject}{path}{each.message}")
 
 
+def combined_verdict(findings: Iterable[Finding]) -> Verdict:
+    """Return the verdict on several objects together: the worst of theirs."""
+    found = {each.verdict for each in findings}
+    return next((each for each in (Verdict.NEVER, Verdict.UNKNOWN) if each in found), Verdict.RUNS)
+
+
 def lint_documents(
     documents: Iterable[ManifestDocument],
     context: LintContext,
@@ -118,9 +124,9 @@ def lint_documents(
     all_documents = list(documents)
     defaults = namespace_defaults(context.plan, team.namespace if team is not None else "default")
     groups = PodGroups(all_documents, defaults)
-    context.claims = context.claims.with_documents(all_documents)
-    around = [*all_documents, *beside]
-    context.objects, context.volume_zones = KnownObjects(around), VolumeZones(around)
+    around = [in_namespace(each, defaults.namespace) for each in (*all_documents, *beside)]
+    context.claims, context.objects = context.claims.with_documents(around), KnownObjects(around)
+    context.volume_zones = VolumeZones(context.objects)
     for document in all_documents:
         for path, value in _objects(document.value):
             if get_nested(value, "kind") == PROVISIONING_REQUEST:
