@@ -49,11 +49,15 @@ def fitting(stack: str, team: str, queue: str) -> dict[str, list[dict[str, Any]]
     for kind in KINDS:
         made = answer(stack, team, queue, kind=kind, **_needed_options(kind))
         if made.objects:
-            assert {problem.code for problem in made.problems} <= {"held", "not-checked"}
+            assert {problem.code for problem in made.problems} <= {"held", "not-checked", "operator-unknown"}
             values[kind] = [dict(each) for each in made.objects]
         else:
-            expected = {"wrong-kind"} if _is_queued(stack, team, kind) else {"not-queued"}
-            assert {problem.code for problem in made.faults} in ({"wrong-kind"}, expected), made.faults
+            expected = set[str]() if _is_queued(stack, team, kind) else {"not-queued"}
+            operators, operator = plan(stack).operators, workload_kinds()[kind].operator
+            expected |= {"no-operator"} if operators is not None and operator and operator not in operators else set()
+            assert {problem.code for problem in made.faults} in ({"wrong-kind"}, expected or {"wrong-kind"}), (
+                made.faults
+            )
     return values
 
 
