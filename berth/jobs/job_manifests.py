@@ -35,7 +35,8 @@ class JobManifest(Struct, frozen=True):
 
     `source` is the whole object, `metadata` (which carry queue and priority) and `templates` (of pods, in Kueue's
     order) are places in it. `pod_sets` is None where one of them has a fault. `workloads` is what Kueue admits one by
-    one (each Pod of a Deployment), `group` are the pods of its whole pod group. `unread` is a clause for what of its
+    one (each Pod of a Deployment), `group` are the pods of its whole pod group, `group_conflict` what its members
+    disagree on. `unread` is a clause for what of its
     pods the manifest does not say. `row` is None of a kind that is not in the table. `elsewhere` is the field with
     which the job runs on pods of another object.
     """
@@ -51,6 +52,7 @@ class JobManifest(Struct, frozen=True):
     unread: str = ""
     row: KindRow | None = None
     group: tuple[PodSet, ...] = ()
+    group_conflict: str = ""
     elsewhere: str | None = None
 
     @property
@@ -209,6 +211,7 @@ def _build_pods(job: JobManifest, group: TemplatePods, row: KindRow, defaults: N
     least = str(job.annotations.get(MIN_PARALLELISM)) if row.framework == "batch/job" else ""
     return replace(
         pod_set,
+        namespace=job.namespace,
         child_jobs=group.replicas,
         exclusive_topology=None if exclusive is None else str(exclusive),
         least=int(least) if least.isdecimal() and 0 < int(least) < pod_set.count else None,

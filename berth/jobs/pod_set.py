@@ -44,6 +44,18 @@ class PodAffinityTerm(Struct, frozen=True, kw_only=True):
     all_namespaces: bool = False
     has_namespace_selector: bool = False
 
+    def selects_own(self, namespace: str) -> bool | None:
+        """Whether it selects pods of their own namespace; None if that is not known."""
+        if self.all_namespaces or namespace in self.namespaces:
+            return True
+        if self.has_namespace_selector:
+            return None
+        return not self.namespaces
+
+    def selects_others(self, namespace: str) -> bool:
+        """Whether it selects pods of other namespaces too, or may do so."""
+        return self.all_namespaces or self.has_namespace_selector or any(each != namespace for each in self.namespaces)
+
 
 class SpreadConstraint(Struct, frozen=True, kw_only=True):
     """A topology spread constraint with whenUnsatisfiable DoNotSchedule."""
@@ -121,6 +133,7 @@ class PodSet(Struct, frozen=True, kw_only=True):
     count: int
     requests: Mapping[str, int]
     least: int | None = None
+    namespace: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
     affinity_terms: tuple[tuple[NodeSelectorRequirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] | None = None

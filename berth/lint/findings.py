@@ -23,7 +23,14 @@ from berth.lint.around_pods.claims import check_claims
 from berth.lint.around_pods.rollouts import check_rollout, warn_of_late_volumes
 from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
-from berth.lint.job_rules import check_indices, check_least, check_name, check_pod_group, check_refusals
+from berth.lint.job_rules import (
+    check_equal_completions,
+    check_indices,
+    check_least,
+    check_name,
+    check_pod_group,
+    check_refusals,
+)
 from berth.lint.likely_queue import LikelyQueue, likely_queue
 from berth.lint.pod_rules import check_limits, check_pod_rules
 from berth.lint.pod_security import check_pod_security
@@ -207,6 +214,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_refusals(submitted)
     check_indices(submitted)
     check_least(submitted)
+    check_equal_completions(submitted)
     if not likely.is_only:
         check_limits(submitted)
         if job.pod_sets:

@@ -14,7 +14,7 @@ from berth.jobs.quantities import format_quantity
 from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
-from berth.lint.machines import find_obstacle, flavor_refusals
+from berth.lint.machines import find_obstacle, flavor_refusals, report_without_flavor
 from berth.lint.trial import admit_pod_sets, reasons_on_first_flavor, try_pod_sets
 from berth.placement.obstacles import Reason
 from berth.plan.kueue import CPU, PODS
@@ -66,7 +66,7 @@ def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | Non
         case PendingCode.NEVER_WORKER:
             _report_above_worker(job, pods, trial.pending)
         case PendingCode.NEVER_NODES:
-            pass  # reported as the flavors that refuse the pods, or as a topology without room
+            report_without_flavor(job)  # others are reported with their sizes, or as a topology without room
         case _:
             _report_above_ceiling(job, pods, trial.pending)
     _report_placement(job, reasons_on_first_flavor(job.context, job.queue, pod_sets), ())
