@@ -20,7 +20,7 @@ from berth.jobs.volume_zones import VolumeZones
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
 from berth.lint.around_pods.claims import check_claims
-from berth.lint.around_pods.rollouts import check_rollout, warn_of_late_volumes
+from berth.lint.around_pods.rollouts import check_claimed_volumes, check_rollout, warn_of_late_volumes
 from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import (
@@ -36,6 +36,7 @@ from berth.lint.pod_rules import check_limits, check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import NO_ADMISSION, TrialAdmission, try_admission
+from berth.lint.unqueued import check_unqueued
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
@@ -196,7 +197,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         )
         job = replace(job, namespace=team.namespace)
     local_queues.check_operator(context, job)
-    if not local_queues.is_queued(context, job):
+    if check_unqueued(context, job) or not local_queues.is_queued(context, job):
         return "", NO_ADMISSION
     if job.pod_sets:
         check_name(job, job.pod_sets)
@@ -228,6 +229,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_claims(submitted)
     check_surroundings(submitted)
     warn_of_late_volumes(submitted)
+    check_claimed_volumes(submitted)
     faults_before = _count_faults(problems)
     machines.check_node_shapes(submitted)
     is_shaped = _count_faults(problems) == faults_before

@@ -22,7 +22,10 @@ def linted_workload(plan: FleetPlan, fleet: object, team: str, queue: str, optio
     objects = tuple(workload_manifests(derived.workload)) if derived.workload is not None else ()
     findings = list(lint_documents([ManifestDocument("", each) for each in objects], LintContext(plan)))
     problems = [
-        replace(each, path=()) for finding in findings for each in finding.problems if each.code != NO_QUEUE_CODE
+        replace(each, path=())
+        for finding in findings
+        for each in finding.problems
+        if each.code not in (NO_QUEUE_CODE, "unqueued")
     ]
     verdict = combined_verdict(findings) if objects else Verdict.NEVER
     kept = () if verdict is Verdict.NEVER else objects

@@ -118,16 +118,6 @@ def _objects(pods: JobPods, kind: str) -> Iterator[ObjectReference]:
     return (each for each in pods.pod_set.references if each.kind == kind and not each.optional)
 
 
-def _check_claimed_volumes(pods: JobPods, team: TeamPlan) -> _Findings:
-    """Check the PersistentVolumeClaims that pods mount: without one, or on nodes of another zone, they never start."""
-    namespace, zones = pods.submitted.local_queue.namespace, pods.submitted.context.volume_zones
-    for reference in _objects(pods, "PersistentVolumeClaim"):
-        if why := zones.open_question(namespace, reference.name):
-            message = f"not checked: whether the job's nodes can mount PersistentVolumeClaim '{reference.name}': {why}"
-            remedy = f"add its manifest, or look at kubectl get pvc {reference.name} -n {namespace}"
-            yield "volume-unknown", pods.at(reference.path), f"{message}; {remedy}"
-
-
 def _secret_remedy(name: str, identity: IdentityPlan | None) -> str:
     granted = identity.secrets if identity is not None else ()
     if not granted:
@@ -298,7 +288,4 @@ def _image_source(pods: JobPods, image: str) -> SourceValue:
     return pods.spec_field("containers")
 
 
-_CHECKS = (
-    *(_check_account, _check_runtime_class, _check_secrets, _check_volumes, _check_claimed_volumes),
-    *(_check_mounts, _check_images),
-)
+_CHECKS = (_check_account, _check_runtime_class, _check_secrets, _check_volumes, _check_mounts, _check_images)
