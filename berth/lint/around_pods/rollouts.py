@@ -98,9 +98,8 @@ def check_claimed_volumes(job: SubmittedJob) -> None:
                 continue
             said.add(reference.name)
             if why := zones.open_question(namespace, reference.name):
-                message = (
-                    f"not checked: whether the job's nodes can mount PersistentVolumeClaim '{reference.name}': {why}"
-                )
+                claim = f"PersistentVolumeClaim '{reference.name}'"
+                message = f"not checked: whether the job's nodes can mount {claim}: {why}"
                 remedy = f"add its manifest, or look at kubectl get pvc {reference.name} -n {namespace}"
                 path = pods.at(reference.path).path
                 job.job.source.problems.unknown("volume-unknown", path, f"{message}; {remedy}")
