@@ -18,9 +18,10 @@ from berth.loader.text_file import read_bytes
 from berth.plan.fleet import FleetPlan
 from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
 from berth.simulator.story import gc_paused
+from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.generator import generate_trace
 from berth.simulator.timed.kueue_trace import read_finished
-from berth.simulator.timed.read_trace import MAX_TRACE_BYTES, TraceReader, parse_duration
+from berth.simulator.timed.read_trace import MAX_TRACE_BYTES, TraceReader
 from berth.simulator.timed.summary import TraceSummary, simulate_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 

@@ -15,6 +15,7 @@ from berth.jobs.quantities import parse_quantity
 from berth.simulator.arrivals import MAX_LISTED, without_excluded
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import Job
+from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.trace import TimedJob
 
 MAX_TRACE_BYTES = 64 << 20
@@ -23,22 +24,7 @@ MAX_JOBS = 250_000
 MAX_SECONDS = 10 * 366 * 86_400
 """The longest time of one job, and the longest trace: ten years."""
 COLUMNS = ("submitted", "seconds", "queue", "team", "name", "pods", "priority", "checkpoint", "startup")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 _RESOURCE = re.compile(r"cpu|memory|pods|[a-z0-9.-]+/[A-Za-z0-9._-]+")
-
-
-def parse_duration(text: object) -> int | None:
-    """Return a duration in whole seconds: `90`, 90, `15m`, `1h30m` or `2d`; None if it is none."""
-    if isinstance(text, bool) or not isinstance(text, int | str):
-        return None
-    written = str(text).strip()
-    if written.isascii() and written.isdigit():
-        return int(written) if len(written) <= 10 else None
-    match = _DURATION.fullmatch(written)
-    if not written or match is None or any(part is not None and len(part) > 10 for part in match.groups()):
-        return None
-    return sum(int(part or 0) * _UNITS[unit] for part, unit in zip(match.groups(), "dhms", strict=True))
 
 
 class TraceReader:

@@ -18,9 +18,10 @@ from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.fair_sharing import FAIR_STRATEGIES
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.figures import Accountant, averages, percentile, size_class
 from berth.simulator.timed.generator import generate_trace
-from berth.simulator.timed.read_trace import TraceReader, parse_duration
+from berth.simulator.timed.read_trace import TraceReader
 from berth.simulator.timed.summary import simulate_trace
 from berth.simulator.timed.timed_run import LiveJob, RunEnd, Stint, run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
