@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -98,6 +100,23 @@ def test_the_code_that_pods_mount_is_in_the_config_map(sample: str) -> None:
     assert {each["name"] for each in generators} == mounted
     code = {f"/code/{file}" for each in generators for file in each["files"]}
     assert code <= set((JOBS / f"{sample}.yaml").read_text(encoding="utf-8").replace("'", " ").split())
+
+
+IMAGE = JOBS / "fine-tuning" / "image"
+
+
+def test_the_image_for_fine_tuning_has_each_package_pinned_with_its_hash() -> None:
+    """And no other: what tune.py imports is one of them, or the torch of the image that it is made from."""
+    text = (IMAGE / "requirements.txt").read_text(encoding="utf-8")
+    pinned = re.findall(r"^([a-z0-9-]+)==[0-9.]+ \\\n    --hash=sha256:[0-9a-f]{64}$", text, flags=re.MULTILINE)
+    assert len(pinned) == text.count("==") == len(set(pinned)) > 30
+    code = (JOBS / "fine-tuning" / "code" / "tune.py").read_text(encoding="utf-8")
+    imported = set(re.findall(r"^(?:from|import) (\w+)", code, flags=re.MULTILINE)) - sys.stdlib_module_names
+    assert imported <= {*pinned, "torch"}
+    commands = [line for line in (IMAGE / "Dockerfile").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+    assert [line.split()[0] for line in commands] == ["FROM", "COPY", "RUN"]
+    assert re.fullmatch(r"FROM pytorch/pytorch:[0-9.]+-cuda[\w.-]+", commands[0])
+    assert {"--no-deps", "--require-hashes"} <= set(commands[2].split())
 
 
 # --- all MNIST jobs of the batch platform -----------------------------------------------------------------------------
