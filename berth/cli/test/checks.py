@@ -27,6 +27,7 @@ from berth.diagnostics import Problem, Problems, Severity
 from berth.jobs.files import ManifestDocument, read_documents
 from berth.jobs.values import SourceValue
 from berth.loader.locate import display_path, locate
+from berth.loader.positions import NO_MARKS
 from berth.simulator.story import JobOutcome, JobStatus, SimulationRun
 from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.summary import TraceSummary, WaitSummary
@@ -138,7 +139,7 @@ class _Runner:
         if "steps" in fields:
             marks = document.marks
             for step in fields["steps"].path[:-1]:
-                marks = marks[step].inner_marks if step in marks else {}
+                marks = marks[step].inner_marks if step in marks else NO_MARKS
             steps = {"steps": fields["steps"].value}
             documents = [ManifestDocument(document.file, steps, {key: marks[key] for key in marks if key == "steps"})]
         else:
