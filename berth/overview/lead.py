@@ -218,7 +218,8 @@ def _upgrades(plan: FleetPlan) -> str:
     if maintenance is None:
         return "at any time"
     exclusions = [
-        f", not from {each.start[:_DAY]} until {each.end[:_DAY]}" for each in maintenance.exclusions if each.end
+        f", not from {each.start[:_DAY]} until {each.end[:_DAY] if each.end else 'support of the version ends'}"
+        for each in maintenance.exclusions
     ]
     return f"{_window(maintenance)}{''.join(exclusions)}"
 
