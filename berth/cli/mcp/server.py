@@ -7,7 +7,7 @@ import json
 import pathlib
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from typing import Any
@@ -70,7 +70,7 @@ def _option(name: str, value: str | None) -> list[str]:
 
 
 @contextmanager
-def _file(text: str) -> Iterator[str]:
+def _file(text: str) -> Generator[str]:
     """Yield the name of a file with the text: stdin is the protocol's."""
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "manifest.yaml"
