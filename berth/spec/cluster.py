@@ -172,7 +172,7 @@ class SystemPoolSpec(Model):
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
     """Size of the boot disk of a node in GB."""
     tags: NetworkTags = ()
-    """Network tags of the nodes, which firewall rules and routes name."""
+    """Network tags of these nodes."""
 
 
 class MaintenanceWindowSpec(Model):

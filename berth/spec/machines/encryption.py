@@ -28,6 +28,4 @@ class DatabaseEncryptionSpec(Model):
     def _check_key(self) -> DatabaseEncryptionSpec:
         if self.state == "ENCRYPTED" and self.key_name is None:
             raise validation_fault("missing-key", "keyName is missing; write the key of Cloud KMS that encrypts")
-        if self.state == "DECRYPTED" and self.key_name is not None:
-            raise validation_fault("bad-value", "keyName has no effect with state: DECRYPTED; remove keyName")
         return self
