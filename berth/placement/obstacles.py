@@ -118,9 +118,8 @@ def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[_Obstacle]:
     sandbox = catalog.taints().sandbox
     if pod_set.runtime_class == sandbox.value:  # as the RuntimeClass of GKE adds it to pods
         added = (*added, sandbox.tolerated)
-        answer = node.matches({sandbox.key: sandbox.value})
-        if answer is not True:
-            yield _Obstacle(("spec", "runtimeClassName"), "runtime", sandbox.key, answer is None)
+        if (answer := node.matches({sandbox.key: sandbox.value})) is not True:
+            yield _Obstacle(("spec", "runtimeClassName"), "selector", sandbox.key, answer is None)
     for taint in node.group.taints:
         if not tolerates(pod_set.tolerations, taint, added):
             yield _Obstacle(("spec", "tolerations"), "taint", f"{taint.key}={taint.value}:{taint.effect}")
@@ -188,10 +187,9 @@ def _unknown_words(pod_set: PodSet, node: NodeClass, obstacle: _Obstacle) -> tup
     if obstacle.kind == "resource":
         why = node.group.unknown_resources.get(obstacle.key) or node.group.open_reason or ""
         return f"have enough {obstacle.key}", why
-    if obstacle.kind == "runtime":
-        return "are nodes of GKE Sandbox", node.label(obstacle.key).why
     if obstacle.kind == "selector":
-        return f"have {obstacle.key}: '{pod_set.node_selector[obstacle.key]}'", node.label(obstacle.key).why
+        wanted = pod_set.node_selector.get(obstacle.key) or pod_set.runtime_class
+        return f"have {obstacle.key}: '{wanted}'", node.label(obstacle.key).why
     is_volume = obstacle.kind == "volume"
     terms = _terms_of(pod_set, obstacle.key) if is_volume else pod_set.affinity_terms
     keys = [each.key for term in terms for each in term if node.matches_requirement(each) is None]
@@ -234,7 +232,7 @@ def _words(each: AssignedPods, nodes: Sequence[NodeClass], obstacle: _Obstacle) 
     pod_set, where = each.pod_set, place_of(each)
     match obstacle.kind:
         case "selector":
-            wanted = pod_set.node_selector[obstacle.key]
+            wanted = pod_set.node_selector.get(obstacle.key) or pod_set.runtime_class
             return "no-nodes", f"no node of {where} has {obstacle.key}: '{wanted}'; {_have(nodes, obstacle.key)}"
         case "affinity":
             text = _affinity(pod_set.affinity_terms, nodes)
@@ -246,9 +244,6 @@ def _words(each: AssignedPods, nodes: Sequence[NodeClass], obstacle: _Obstacle) 
             text = _affinity(_terms_of(pod_set, obstacle.key), nodes)
             message = f"no node of {where} can mount its volume '{obstacle.key}', which is on nodes with {text}"
             return "no-nodes", f"{message}; write a volume of their zone"
-        case "runtime":
-            message = f"no node of {where} is of GKE Sandbox, which its runtimeClassName selects; remove it"
-            return "no-nodes", f"{message}, or write a queue of a pool with sandbox: gvisor"
         case "taint" if obstacle.key.startswith(catalog.labels().sandbox):
             return "no-nodes", f"the nodes of {where} take only pods of GKE Sandbox; write runtimeClassName: gvisor"
         case "taint":

@@ -100,7 +100,7 @@ def test_a_sandbox_takes_the_pods_of_its_class_alone(lint: Any) -> None:
 def test_a_class_of_a_sandbox_finds_no_other_nodes(lint: Any) -> None:
     code, output = lint("urgent", runtime_class=True)
     assert code == 1
-    assert "no node of flavor 'l4' is of GKE Sandbox, which its runtimeClassName selects; remove it" in output
+    assert "no node of flavor 'l4' has sandbox.gke.io/runtime: 'gvisor'; they do not have this label" in output
     assert lint("urgent", runtime_class=False)[0] == 0
 
 
