@@ -18,6 +18,7 @@ from berth.cli.arguments import (
     AllOption,
     complete_stack,
     format_json,
+    or_examples,
     problem_as_json,
     project_root,
 )
@@ -42,7 +43,12 @@ _PROPERTY_ESCAPES = _MESSAGE_ESCAPES | str.maketrans({":": "%3A", ",": "%2C"})
 
 Stacks = Annotated[
     list[str],
-    typer.Argument(metavar="STACK", help="Stack names or paths to stack files.", autocompletion=complete_stack),
+    typer.Argument(
+        metavar="STACK",
+        help="Names of stacks or examples, or paths to stack files.",
+        autocompletion=complete_stack,
+        callback=or_examples,
+    ),
 ]
 EPILOG = "Example: berth check dev stacks/examples/multislice.yaml"
 

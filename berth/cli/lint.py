@@ -15,8 +15,8 @@ from berth.cli.arguments import (
     EXIT_FAULTS,
     EXIT_OK,
     AllOption,
+    ExampleArgument,
     JsonOption,
-    StackArgument,
     evaluate_or_exit,
     format_json,
     problem_as_json,
@@ -37,7 +37,7 @@ EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
 
 
 def lint_command(
-    stack: StackArgument,
+    stack: ExampleArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, folders of them, or - for stdin.")],
     team: Annotated[
         str | None, typer.Option("--team", help="The team that submits them; its namespace is the default.")
