@@ -179,7 +179,7 @@ class Attempt:
     """One row: `before` is None for a creation, `after` for a deletion, whose DeleteOptions are `options`.
 
     The refusal has one of the texts of `refused`; none: it happens. `subresource` is what of the object is written.
-    With `over_time`, the answer needs a job that runs.
+    With `over_time`, the answer needs a job that runs; with `unanswered`, a Kueue whose webhooks do not answer.
     """
 
     title: str
@@ -193,6 +193,7 @@ class Attempt:
     options: Manifest | None = None
     subresource: str = ""
     over_time: bool = False
+    unanswered: bool = False
 
     @property
     def name(self) -> str:
@@ -259,6 +260,7 @@ def _attempt(number: int, row: Manifest) -> Attempt:
         options=row.get("options"),
         subresource=row.get("subresource", ""),
         over_time=row.get("overTime", False),
+        unanswered=row.get("unanswered", False),
     )
 
 

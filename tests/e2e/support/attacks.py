@@ -16,7 +16,6 @@ import yaml
 
 from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
-from berth.manifests.serving.webhooks import PATCH, without_patch
 from berth.plan.fleet import FleetPlan
 from tests.e2e.support import hostile_fleet
 from tests.e2e.support.api import Api, Refused, proxied
@@ -226,7 +225,6 @@ def world(cluster: Cluster) -> Generator[World]:
     fleet = plan()
     rendered: list[Manifest] = list(all_manifests(fleet))
     objects = [each for each in rendered if hostile_fleet.is_served(each)] + [_RIGHTS]
-    patches = [without_patch(each) for each in rendered if each["kind"].endswith(PATCH)]
     nodes = list(yaml.safe_load_all(output([*BERTH, "render", str(FILE), "--nodes"], ROOT)))
     for node in nodes:
         node["metadata"]["labels"] |= _REAL_LABELS | {"kubernetes.io/hostname": node["metadata"]["name"]}
@@ -234,9 +232,7 @@ def world(cluster: Cluster) -> Generator[World]:
     accelerators = frozenset(each.resource for each in fleet.flavors)
     try:
         hostile_fleet.apply(cluster, [*objects, *nodes])
-        cluster.kubectl(
-            "apply", "--server-side", "--field-manager=berth-e2e", "-f", "-", given=hostile_fleet.stream(patches)
-        )
+        hostile_fleet.apply_patches(cluster, hostile_fleet.patches(rendered))
         until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
         with proxied(cluster.context) as api:
             made = World(cluster, api, Watch(api, flavors, accelerators, GRACE))
