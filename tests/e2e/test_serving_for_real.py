@@ -54,7 +54,7 @@ def fleet(cluster: Cluster) -> Iterator[Cluster]:
         for namespace in ("chat", "research"):
             cluster.kubectl("delete", "deployments,jobs", "--all", "-n", namespace, "--ignore-not-found")
         bare = [{key: each[key] for key in ("apiVersion", "kind", "metadata")} for each in patches]
-        apply_patches(cluster, bare)
+        hostile_fleet.apply_patches(cluster, bare)
         cluster.kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", given=hostile_fleet.stream(objects))
         until("the fleet to be gone", lambda: sorted(cluster.objects() - before), lambda left: not left)
         cluster.kubectl("delete", "nodes", "-l", "berth.dev/simulated=true", "--ignore-not-found")

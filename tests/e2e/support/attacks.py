@@ -230,6 +230,7 @@ def world(cluster: Cluster) -> Generator[World]:
         node["metadata"]["labels"] |= _REAL_LABELS | {"kubernetes.io/hostname": node["metadata"]["name"]}
     flavors = _flavors(nodes, [each for each in objects if each["kind"] == "ResourceFlavor"])
     accelerators = frozenset(each.resource for each in fleet.flavors)
+    before = cluster.objects()
     try:
         hostile_fleet.apply(cluster, [*objects, *nodes])
         hostile_fleet.apply_patches(cluster, hostile_fleet.patches(rendered))
@@ -242,6 +243,7 @@ def world(cluster: Cluster) -> Generator[World]:
     finally:
         given = hostile_fleet.stream([*objects, *nodes])
         cluster.kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", given=given)
+        until("the fleet to be gone", lambda: sorted(cluster.objects() - before), lambda left: not left)
 
 
 def _accounts(cluster: Cluster) -> int:
