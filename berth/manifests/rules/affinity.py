@@ -67,13 +67,11 @@ def _selects(template: str, selectors: Sequence[Mapping[str, str]]) -> str:
 
 def _has_domain(key: str, template: str, exclusive: Sequence[ExclusivePlan], *, selected: bool) -> str:
     """Return an expression for whether the pods of a template may have domains of a node label to themselves."""
-    groups: dict[tuple[str, tuple[Mapping[str, str], ...]], list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for each in exclusive:
-        groups.setdefault((each.resource, each.selectors if selected else ()), []).append(each.key)
-    any_of = [
-        f"({key} in {keys_} && {requests_accelerators(template, (resource,))} && {_selects(template, selectors)})"
-        for (resource, selectors), keys_ in groups.items()
-    ]
+        selects = _selects(template, each.selectors if selected else ())
+        groups.setdefault(f"{requests_accelerators(template, (each.resource,))} && {selects}", []).append(each.key)
+    any_of = [f"({key} in {labels} && {condition})" for condition, labels in groups.items()]
     return f"({' || '.join(any_of) or 'false'})"
 
 

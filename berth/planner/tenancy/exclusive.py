@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any, Final
 
 from berth import catalog
 from berth.plan.fleet import PoolPlan
 from berth.plan.kueue import FlavorPlan
 from berth.plan.policies import ExclusivePlan
-from berth.yaml_loader import load_table
-
-_FILE: Final = Path(__file__).with_name("exclusive_keys.yaml")
-
-
-@cache
-def _rows() -> list[dict[str, Any]]:
-    return load_table(_FILE)
 
 
 def exclusive_domains(pools: Iterable[PoolPlan], flavors: Mapping[str, FlavorPlan]) -> tuple[ExclusivePlan, ...]:
@@ -27,34 +16,35 @@ def exclusive_domains(pools: Iterable[PoolPlan], flavors: Mapping[str, FlavorPla
     Where all machines of an accelerator have such a domain, every selector will do, and none is listed. What machines
     no table knows have is unknown, so it is not refused.
     """
+    keys = catalog.exclusive_keys()
     domains: dict[str, dict[str, set[str]]] = {}
     known = [pool for pool in pools if pool.flavor in flavors]
     for flavor in flavors.values():
         if all(pool.flavor != flavor.name for pool in known):
-            domains.setdefault(flavor.resource, {})[flavor.name] = {row["domain"] for row in _rows()}
+            domains.setdefault(flavor.resource, {})[flavor.name] = set(catalog.exclusive_keys())
     for pool in known:
         domains.setdefault(pool.resource, {}).setdefault(pool.flavor, set()).update(_domains(pool))
     return tuple(
         ExclusivePlan(key=key, resource=resource, selectors=_selectors(key, of_flavors, flavors))
         for resource, of_flavors in sorted(domains.items())
         if resource != catalog.CPU
-        for key in sorted({row["key"] for row in _rows() if row["domain"] in set[str]().union(*of_flavors.values())})
+        for key in sorted({key for each in of_flavors.values() for domain in each for key in keys[domain]})
     )
 
 
 def _domains(pool: PoolPlan) -> set[str]:
     machine = catalog.machines().get(pool.machine_type)
     if machine is None:
-        return {row["domain"] for row in _rows()}
+        return set(catalog.exclusive_keys())
     is_slice = (pool.hosts_per_slice or 1) > 1
-    found = (("node", True), ("slice", is_slice), ("nvlink", machine.domain_topology is not None))
+    found = (("node", True), ("slice", is_slice), ("domain", machine.domain_topology is not None))
     return {domain for domain, has in found if has}
 
 
 def _selectors(
     key: str, domains: Mapping[str, set[str]], flavors: Mapping[str, FlavorPlan]
 ) -> tuple[Mapping[str, str], ...]:
-    of_key = {row["domain"] for row in _rows() if row["key"] == key}
+    of_key = {domain for domain, keys in catalog.exclusive_keys().items() if key in keys}
     fitting = [name for name, each in sorted(domains.items()) if each & of_key]
     if len(fitting) == len(domains):
         return ()

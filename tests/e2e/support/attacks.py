@@ -7,7 +7,7 @@ period does (see docs/e2e.md).
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,7 +46,19 @@ _RIGHTS: Manifest = {
     "subjects": [{"kind": "ServiceAccount", "name": "vision", "namespace": "vision"}],
 }
 _NOTHING: Manifest = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-_LEFT = ("JobSet", "Job", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "Service", "ConfigMap")
+_LEFT = (
+    "PyTorchJob",
+    "RayCluster",
+    "LeaderWorkerSet",
+    "JobSet",
+    "Job",
+    "Deployment",
+    "StatefulSet",
+    "ReplicaSet",
+    "Pod",
+    "Service",
+    "ConfigMap",
+)
 TEAMS = ("vision", "speech", "language")
 
 
@@ -88,6 +100,14 @@ class World:
             return False
         return True
 
+    def serves(self, kind: str) -> bool:
+        """Return whether the cluster has a kind, which an operator may bring."""
+        try:
+            self.api.list(kind, "default")
+        except Refused:
+            return False
+        return True
+
     def running(self, namespace: str, prefix: str = "") -> list[Manifest]:
         """Return the pods of a namespace that run, also those that are being deleted."""
         pods = self.api.list("Pod", namespace)
@@ -105,7 +125,7 @@ class World:
     def clear(self) -> None:
         """Delete everything that users made, at once."""
         for namespace in TEAMS:
-            for kind in _LEFT:
+            for kind in (each for each in _LEFT if self.serves(each)):
                 for each in self.api.list(kind, namespace):
                     if each["metadata"].get("finalizers"):
                         self._forced(kind, namespace, each["metadata"]["name"], strip=True)
@@ -131,6 +151,20 @@ class World:
                     self._forced(kind, namespace, each["metadata"]["name"], strip=True)
                     self._forced(kind, namespace, each["metadata"]["name"])
         return left
+
+
+ATTACKS: dict[str, Callable[[World], None]] = {}
+"""Title of an attack → what it does; the modules of attacks fill it."""
+
+
+def attack(title: str) -> Callable[[Callable[[World], None]], Callable[[World], None]]:
+    """Return a decorator that keeps an attack under its title."""
+
+    def kept(function: Callable[[World], None]) -> Callable[[World], None]:
+        ATTACKS[title] = function
+        return function
+
+    return kept
 
 
 def job(namespace: str, name: str, pods: int, gpus: int = 1, **changes: Any) -> Manifest:
