@@ -71,7 +71,7 @@ def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
     if team is None:
         return f"{platform} was deployed without team '{plan.team}'; update it first"
     namespaces, queues = (_mapping(team).get(key) for key in ("namespaces", "queues"))
-    if not isinstance(namespaces, Sequence) or not isinstance(queues, Sequence):
+    if not isinstance(namespaces, list | tuple) or not isinstance(queues, list | tuple):
         return f"{platform} exports team '{plan.team}' in another form; update the platform with the same Berth first"
     if plan.namespace not in namespaces:
         return f"{platform} was deployed without namespace '{plan.namespace}' of team '{plan.team}'; update it first"

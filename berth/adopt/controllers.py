@@ -46,11 +46,11 @@ def _controller_section(
     return {"version": version}
 
 
-_NAMESPACES = ("default", *(namespace for namespace, _ in CONTROLLERS.values()))
 _PREFIXES = ("kube-", "gke-", "gmp-")
 """Starts of namespaces that Kubernetes and GKE make."""
 _NAMES = {
     ("ServiceAccount", "default"),
+    ("ConfigMap", "kube-root-ca.crt"),
     ("ClusterRoleBinding", "cluster-admin"),
     ("PriorityClass", "system-cluster-critical"),
     ("PriorityClass", "system-node-critical"),
@@ -59,13 +59,16 @@ _NAMES = {
 
 
 def is_system_object(key: tuple[str, str, str]) -> bool:
-    """Return whether Kubernetes, GKE or a controller made an object, given its kind, namespace and name."""
+    """Return whether Kubernetes, GKE or a controller made an object, given its kind, namespace and name.
+
+    What a controller's release has in its namespace is called after it.
+    """
     kind, namespace, name = key
     place = name if kind == "Namespace" else namespace
     return (
         (kind, name) in _NAMES
         or name.startswith("system:")
         or place.startswith(_PREFIXES)
-        or (place in _NAMESPACES and place != "default")
+        or any(place == its_namespace and section in name for section, (its_namespace, _) in CONTROLLERS.items())
         or (kind == "Namespace" and name == "default")
     )

@@ -8,13 +8,14 @@ the cluster needs the cluster's state. Forms of ids: the import sections of the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from berth.adopt.api_objects import Fate, NotAdopted, StackEntry
+from berth.adopt.api_objects import Fate, NotAdopted, StackEntry, last_segment
 from berth.adopt.google.import_ids import ImportIds
 from berth.adopt.inventory import ClusterInventory
 from berth.plan.fleet import FleetPlan
+from berth.text import abbreviate_names
 
 GOOGLE, KUBERNETES = "google", "kubernetes"
 """The program's providers; each has a file."""
@@ -90,7 +91,34 @@ def not_imported(registered: Sequence[RegisteredResource], imported: Mapping[str
         yield NotAdopted(f"{count} {one if count == 1 else many}", "in no answer", Fate.CREATED)
 
 
+def unused_answers(
+    inventory: ClusterInventory, imported: Mapping[str, StackEntry], told: Iterable[NotAdopted]
+) -> Iterator[NotAdopted]:
+    """Yield the answers of Google Cloud that are neither imported nor have a line, by kind: so that none is lost."""
+    entries = [each for content in imported.values() for each in content["resources"] if "id" in each]
+    lines = [each.subject for each in told]
+    for kind, answers in (
+        ("Reservation", inventory.reservations),
+        ("FutureReservation", inventory.future_reservations),
+        ("Subnetwork", inventory.subnetworks),
+        ("Firewall", inventory.firewalls),
+        ("Service", [each for each in inventory.services if each["state"] == "ENABLED"]),
+        ("Account", inventory.service_accounts),
+    ):
+        ids = {last_segment(str(each["id"])) for each in entries if each["type"].endswith(f":{kind}")}
+        one, many = _NOUNS[kind]
+        names = {last_segment(str(each["name"])) for each in answers} - ids
+        rest = sorted(name for name in names if not any(line.endswith(f" {name}") for line in lines))
+        if rest:
+            noun = one if len(rest) == 1 else f"{len(rest)} {many}"
+            yield NotAdopted(f"{noun} {abbreviate_names(rest)}", "no entry of the stack file makes or changes it")
+
+
 _NOUNS = {
+    "Reservation": ("reservation", "reservations"),
+    "FutureReservation": ("future reservation", "future reservations"),
+    "Subnetwork": ("subnetwork", "subnetworks"),
+    "Firewall": ("firewall rule", "firewall rules"),
     "Account": ("service account", "service accounts"),
     "AlertPolicy": ("alert policy", "alert policies"),
     "BucketIAMMember": ("role on a bucket", "roles on buckets"),

@@ -69,13 +69,3 @@ def _reservation_labels(name: str, entry: StackEntry) -> dict[str, str]:
         keys.reservation_subblocks: entry.get("subBlock"),
     }
     return {label: value for label, value in values.items() if value}
-
-
-_FLAVOR_KEYS = ("topology", "capacity", "gpuSharing", "gpuPartition", "networking", "compactPlacement")
-"""Keys that pools of one flavor have in common."""
-
-
-def select_alike(pool: StackEntry, other: StackEntry) -> bool:
-    """Return whether a flavor of one pool's machines would select those of the other too, and may."""
-    labels, others = (each.get("labels", {}).items() for each in (pool, other))
-    return all(pool.get(key) == other.get(key) for key in _FLAVOR_KEYS) and (labels <= others or others <= labels)

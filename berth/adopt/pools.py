@@ -53,6 +53,16 @@ class AdoptedPool(Struct):
     topology: str | None = None
     taints: frozenset[str] = frozenset()
 
+    def selects_alike(self, other: AdoptedPool) -> bool:
+        """Return whether a flavor of the one's machines would select those of the other too, and may."""
+        labels, others = (each.entry.get("labels", {}).items() for each in (self, other))
+        same = all(self.entry.get(key) == other.entry.get(key) for key in _FLAVOR_KEYS)
+        return same and self.machine.accelerator == other.machine.accelerator and (labels <= others or others <= labels)
+
+
+_FLAVOR_KEYS = ("topology", "capacity", "gpuSharing", "gpuPartition", "networking", "compactPlacement")
+"""Keys that pools of one flavor have in common."""
+
 
 def read_pools(
     inventory: ClusterInventory, stack: str, not_adopted: list[NotAdopted], kept: Collection[str] = ()

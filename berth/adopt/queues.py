@@ -9,7 +9,6 @@ from typing import Any
 from berth import catalog
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
-from berth.adopt.labels import select_alike
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
 from berth.plan.kueue import CPU, MILLI, PODS
@@ -31,7 +30,7 @@ def match_flavors(
         for flavor_object in inventory.objects_of_kind("ResourceFlavor")
     ]
     result: dict[str, list[AdoptedPool]] = {}
-    unselected: list[AdoptedPool] = []
+    unselected: list[list[AdoptedPool]] = []
     for pool in pools:
         selecting: list[tuple[int, int, str, ApiObject]] = []
         for name, spec in known:
@@ -43,15 +42,16 @@ def match_flavors(
                 selecting.append((len(labels), -len(foreign), name, spec))
         if not selecting:
             not_adopted.append(NotAdopted(f"pool {pool.key}", "no ResourceFlavor selects its nodes; Berth creates one"))
-            alike = (each for each in unselected if each.machine.accelerator == pool.machine.accelerator)
-            other = next((each for each in alike if select_alike(each.entry, pool.entry)), None)
-            pool.entry |= {} if other is None else {"flavor": other.key}
-            unselected.append(pool)
+            alike = [each for group in unselected if any(each.selects_alike(pool) for each in group) for each in group]
+            unselected = [*(group for group in unselected if group[0] not in alike), [*alike, pool]]
             continue
         _, _, name, spec = max(selecting, key=lambda each: each[:3])
         result.setdefault(name, []).append(pool)
         pool.entry |= {"flavor": name} if name != pool.key else {}
         pool.entry |= {"topologyAware": True} if spec.get("topologyName") else {}
+    for first, *others in (sorted(group, key=lambda each: each.key) for group in unselected):
+        for pool in others:
+            pool.entry["flavor"] = first.key
     return result
 
 

@@ -25,18 +25,26 @@ class FoundReservation(Struct):
     """A reservation's path, as an affinity names it, and its entry.
 
     `users` are the machine types that use it, each with the maximum of machines. Without an answer its size is
-    `assumed`: what they use.
+    `assumed`: what they use. `project` is that of the stack, if node pools name it and not only the reservation; a
+    change of this spelling would replace them.
     """
 
     path: str
     entry: StackEntry
     is_assumed: bool = False
     users: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    project: str | None = None
 
     @property
     def is_unmanaged(self) -> bool:
-        """Whether the answers have it, and Berth only uses it, because it is of chips."""
+        """Whether the answers have it, and Berth only uses it."""
         return not self.is_assumed and bool(self.full_entry().get("existing"))
+
+    def why_unmanaged(self) -> str:
+        """Return why Berth only uses a reservation that the answers have."""
+        if "chips" in self.full_entry():
+            return "it holds chips of a family, which Berth cannot create; it stays as it is, and pools use it"
+        return "node pools name it with its project, which Berth keeps; it stays as it is, and pools use it"
 
     def full_entry(self) -> StackEntry:
         """Return the entry with its size, in chips if machines of several types of a family use it."""
@@ -49,6 +57,9 @@ class FoundReservation(Struct):
             entry["chips"] = self._used(of_chips=True) if self.is_assumed else count * _chips(entry["machineType"])
         elif self.is_assumed:
             entry["count"] = self._used(of_chips=False)
+        if self.project is not None:  # only the affinity to a reservation that exists has its project
+            entry.pop("sharedWith", None)
+            entry |= {"name": entry.get("name", self.path), "existing": True, "project": self.project}
         size = entry["chips"] if "chips" in entry else entry["count"]
         if self._used(of_chips="chips" in entry) > size:
             entry["acceptOverlap"] = "as in the existing cluster"
@@ -147,9 +158,12 @@ def reservation_key(
     `path` is a name, a path or a URL; `machine` has the keys of a reservation that say what is reserved.
     """
     kind = str(machine["machineType"])
+    is_own = not inventory.is_described and path.startswith(f"projects/{inventory.project}/reservations/")
+    project = inventory.project if is_own else None
     path = reservation_value(path, inventory.project)
     for key, found in reserved.items():
         if found.path == path and found.entry["zone"] == zone:
+            found.project = found.project or project
             found.users.append((kind, nodes))
             return key
     segments = path.split("/")
@@ -162,5 +176,5 @@ def reservation_key(
     entry = {"existing": True, "name": name, **{k: path_ids[v] for k, v in path_fields.items() if v in path_ids}}
     accepted = accepted_zones(catalog.machines().get(kind), [zone], inventory.region)
     entry |= {**machine, "zone": zone, **accepted}
-    reserved[key] = FoundReservation(path, entry, is_assumed=True, users=[(kind, nodes)])
+    reserved[key] = FoundReservation(path, entry, is_assumed=True, users=[(kind, nodes)], project=project)
     return key

@@ -50,8 +50,7 @@ def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -
     classes = compute_class_section(inventory, made, reserve, not_adopted)
     for found in reserved.values():
         if found.is_unmanaged:
-            why = "it holds chips of a family, which Berth cannot create; it stays as it is, and pools use it"
-            not_adopted.append(NotAdopted(f"reservation {found.path}", why))
+            not_adopted.append(NotAdopted(f"reservation {found.path}", found.why_unmanaged()))
     sections: dict[str, object] = {
         "cluster": cluster_section(inventory, stack, not_adopted) if inventory.manages_cluster else {},
         "reservations": {key: found.full_entry() for key, found in sorted(reserved.items())},

@@ -19,10 +19,10 @@ SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
 """The key that marks a mapping on the wire as something else; its value tells what."""
 
 SECRET_SIGNATURE: Final = "1b47061264138c4ac30d75fd1eb44270"
+OUTPUT_SIGNATURE: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 _ASSET = "c44067f5952c0a294b673a41bacd8c17"
 _ARCHIVE = "0def7320c3a5731c473e5ecbe6d01bc7"
 _RESOURCE = "5cf8f73096256a8f31e491e813e4eb8e"
-_OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 
 
 def struct_to_dict(struct: struct_pb2.Struct) -> dict[str, object]:
@@ -82,7 +82,7 @@ def _struct_to_python(struct: struct_pb2.Struct) -> object:
     if signature == SECRET_SIGNATURE:
         return SECRET
     payload = {key: value for key, value in struct_to_dict(struct).items() if key != SIGNATURE}
-    if signature == _OUTPUT:
+    if signature == OUTPUT_SIGNATURE:
         return SECRET if payload.get("secret") else payload.get("value", UNKNOWN)
     if signature == _RESOURCE:
         return {"resource": payload.get("urn")}

@@ -29,6 +29,7 @@ from berth.lint.pod_rules import check_limits, check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import NO_ADMISSION, TrialAdmission, try_admission
+from berth.lint.unqueued import check_unqueued
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
@@ -182,7 +183,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
             "other-namespace", f"'{job.namespace}' is not a namespace of team '{team.name}'; write {join_words(own)}"
         )
         job = replace(job, namespace=team.namespace)
-    if not local_queues.is_queued(context, job):
+    if check_unqueued(context, job) or not local_queues.is_queued(context, job):
         return "", NO_ADMISSION
     if job.pod_sets:
         check_name(job, job.pod_sets)

@@ -23,7 +23,10 @@ def linted_workload(plan: FleetPlan, fleet: object, team: str, queue: str, optio
     objects = tuple(workload_manifests(derived.workload)) if derived.workload is not None else ()
     findings = lint_documents([ManifestDocument("", each) for each in objects], LintContext(plan))
     problems = [
-        replace(each, path=()) for finding in findings for each in finding.problems if each.code != NO_QUEUE_CODE
+        replace(each, path=())
+        for finding in findings
+        for each in finding.problems
+        if each.code not in (NO_QUEUE_CODE, "unqueued")
     ]
     is_refused = any(each.severity == Severity.FAULT for each in problems)
     return WorkloadResult(() if is_refused else objects, derived.notes, (*derived.problems, *problems))

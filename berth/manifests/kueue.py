@@ -40,7 +40,8 @@ KUEUE_API: Final = "kueue.x-k8s.io/v1beta2"
 """API version of all objects. It is part of every resource's type, so a change needs aliases."""
 SCHEDULING_API: Final = "scheduling.k8s.io/v1"
 
-_NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
+NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
+"""Label that every namespace has with its name."""
 
 
 def topology(plan: TopologyPlan) -> Manifest:
@@ -216,9 +217,9 @@ def _namespace_selector(namespaces: Sequence[str] | None) -> Manifest:
     if namespaces is None:
         return {}
     if len(namespaces) == 1:
-        return {"matchLabels": {_NAMESPACE_LABEL: namespaces[0]}}
+        return {"matchLabels": {NAMESPACE_LABEL: namespaces[0]}}
     expression = {"operator": "In", "values": sorted(namespaces)} if namespaces else {"operator": "DoesNotExist"}
-    return {"matchExpressions": [{"key": _NAMESPACE_LABEL, **expression}]}
+    return {"matchExpressions": [{"key": NAMESPACE_LABEL, **expression}]}
 
 
 def _preemption(plan: PreemptionPlan) -> Manifest:

@@ -160,7 +160,8 @@ class ConfigurationPlan(Struct, frozen=True, kw_only=True):
     pending, unless `quota_check` is IgnoreUndeclared. `feature_gates` must all be here: with some in the chart's own
     list too, the manager does not start. Retention None keeps finished or deactivated workloads forever.
     `serving_namespaces` are the only ones in which the webhooks of SERVING_FRAMEWORKS are called; None: wherever Kueue
-    manages jobs.
+    manages jobs. `lets_unqueued_start` is whether the stack file itself says that jobs without a queue start, and not
+    only a queue that is open to all namespaces.
     """
 
     pods_ready: PodsReadyPlan = PodsReadyPlan()
@@ -170,6 +171,7 @@ class ConfigurationPlan(Struct, frozen=True, kw_only=True):
     external_frameworks: tuple[str, ...] = ()
     label_keys_to_copy: tuple[str, ...] = ()
     manage_jobs_without_queue_name: bool = False
+    lets_unqueued_start: bool = False
     managed_namespaces: SelectorPlan | None = None
     serving_namespaces: tuple[str, ...] | None = None
     excluded_prefixes: tuple[str, ...] = ("ephemeral-storage",)

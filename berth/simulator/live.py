@@ -21,6 +21,8 @@ from berth.simulator.scheduler.model import RUNNING, Job
 from berth.simulator.scheduler.simulate import Simulator
 
 _KINDS = ("Workload", "ClusterQueue")
+_BESIDE = ("LocalQueue", "Node", "ResourceFlavor", "Topology", "Cohort", "AdmissionCheck", "WorkloadPriorityClass")
+"""Kinds that may be in the same output, for verbs that read more of it."""
 
 
 class RunningWorkload(Struct, frozen=True):
@@ -57,9 +59,9 @@ class ClusterState(Struct, frozen=True):
 
 
 def is_cluster_state(document: ManifestDocument) -> bool:
-    """Return whether a document is output of kubectl that contains only workloads and cluster queues."""
-    items = as_list(get_nested(document.value, "items")) or [document.value]
-    return all(get_nested(item, "kind") in _KINDS for item in items)
+    """Return whether a document is output of kubectl about workloads and queues."""
+    kinds = {get_nested(item, "kind") for item in as_list(get_nested(document.value, "items")) or [document.value]}
+    return not kinds.isdisjoint(_KINDS) and kinds <= {*_KINDS, *_BESIDE}
 
 
 def read_cluster_state(
@@ -71,13 +73,14 @@ def read_cluster_state(
     all_problems: list[Problem] = []
     for document in documents:
         problems = Problems()
+        beside = _BESIDE if is_cluster_state(document) else ()
         for item in _items(document.root_value(problems)):
             kind = _nested(item, "kind")
             if kind == "ClusterQueue":
                 stop_policies |= _stop_policies(item, fleet)
             elif kind == "Workload":
                 workloads.extend(_read_workload(item, fleet))
-            else:
+            elif kind not in beside:
                 item.child("kind", kind).one_of(_KINDS)
         all_problems += document.locate_problems(problems.entries)
     return ClusterState(tuple(workloads), stop_policies), all_problems

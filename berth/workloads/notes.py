@@ -26,18 +26,12 @@ from berth.workloads.kinds import workload_kinds
 from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.target import WorkloadTarget
 
-AUTOSCALING_PREFIX = "autoscaling.x-k8s.io"
-"""Prefix of the annotations by which pods use the machines of a request."""
-
 
 def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Iterator[str]:
     """Yield the notes, one line each."""
     yield _request_note(target, plan)
     if isinstance(plan, ProvisioningRequestPlan):
-        yield "Kueue does not manage this request, and its machines use no quota. Pods use them by the annotations"
-        yield f"  {AUTOSCALING_PREFIX}/consume-provisioning-request: {plan.name}"
-        yield f"  {AUTOSCALING_PREFIX}/provisioning-class-name: {plan.class_name}"
-        yield "  and must start within 10 minutes of Provisioned=True."
+        yield from _machine_notes(plan)
         return
     yield from _kueue_notes(target)
     yield from _worker_notes(target, plan)
@@ -59,6 +53,16 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
     yield from _kind_notes(plan)
     if plan.submission.priority:
         yield f"Priority '{plan.submission.priority}' orders the queue by its label, and the pods by their class."
+
+
+def _machine_notes(plan: ProvisioningRequestPlan) -> Iterator[str]:
+    yield "Kueue does not manage this request, and its machines use no quota. Pods use them by the annotations"
+    yield from (f"  {key}: {value}" for key, value in plan.consuming_annotations.items())
+    yield "  and must start within 10 minutes of Provisioned=True."
+    if plan.with_job:
+        yield "The Job has them: apply it when `kubectl get provreq` shows Provisioned, or with the request."
+    else:
+        yield "Kueue may hold jobs without a queue here; kueue: {manageJobsWithoutQueueName: false} lets them start."
 
 
 def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:

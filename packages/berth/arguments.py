@@ -16,9 +16,11 @@ import pulumi
 from msgspec import Struct
 from pulumi.errors import InputPropertiesError
 
-from berth.diagnostics import Problem, Severity, did_you_mean, format_value
+from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
 from berth.parts.context import distinct_faults
+from berth.parts.live import live_fault
 from components.arguments.base import GivenArguments, is_output, outputs_in, without_outputs
+from packages.berth.wire import UNKNOWN, known_value, null_paths, sent_arguments
 
 Json = Mapping[str, Any]
 
@@ -40,6 +42,8 @@ class Arguments(Struct, frozen=True):
     component: str
     given: GivenArguments
     live: Mapping[str, pulumi.Output[Any]]
+    known: Mapping[str, Any]
+    """The live arguments whose values are known already."""
 
     @property
     def plain(self) -> Mapping[str, Any]:
@@ -59,20 +63,26 @@ class Arguments(Struct, frozen=True):
 def read_arguments(component: str, values: Mapping[str, Any]) -> Arguments:
     """Return the arguments and what is wrong with them. No argument is None, and faulty values are left out."""
     known = _inputs(component)
+    sent = sent_arguments()
     live_keys = {key for key, each in known.items() if not each.get("plain")}
+    nulls = [path for path in null_paths(sent) if path[0] not in live_keys or len(path) == 1]
     given = {key: value for key, value in sorted(values.items()) if value is not None}
     live = {key: value for key, value in given.items() if key in live_keys}
     plain = {key: _with_integers(value) for key, value in given.items() if key in known and key not in live_keys}
+    now = {key: known_value(sent.get(key)) for key in live}
+    now = {key: value for key, value in now.items() if value is not UNKNOWN and value is not None}
     wrong = {key: _wrong_type(key, value, known[key]) for key, value in plain.items() if _is_wrong(value, known[key])}
     problems = [
         *(_unknown_key(component, key, known) for key in given if key not in known),
+        *map(_null, nulls),
+        *filter(None, (live_fault(key, value, plain) for key, value in now.items())),
         *(problem for key, value in plain.items() for problem in outputs_in(value, (key,))),
         *wrong.values(),
-        *(_missing(component, key) for key in _required(component) if key not in given),
+        *(_missing(component, key) for key in _required(component) if key not in sent and key not in given),
     ]
-    sound = {key: without_outputs(value) for key, value in plain.items() if key not in wrong}
+    sound = {key: without_outputs(value) for key, value in plain.items() if key not in wrong and not is_output(value)}
     outputs = {key: pulumi.Output.from_input(value) for key, value in live.items()}
-    return Arguments(component, GivenArguments(sound, live, tuple(problems)), outputs)
+    return Arguments(component, GivenArguments(sound, live, tuple(problems)), outputs, now)
 
 
 def refuse(arguments: Arguments, name: str, problems: Iterable[Problem] = ()) -> None:
@@ -116,6 +126,16 @@ def _unknown_key(component: str, key: str, known: Iterable[str]) -> Problem:
 
 def _missing(component: str, key: str) -> Problem:
     return Problem(Severity.FAULT, "missing-key", (key,), f"is missing; {component} needs it")
+
+
+def _null(path: FieldPath) -> Problem:
+    """Return the fault of a null, which most SDKs drop on the way, so that it cannot mean anything."""
+    at = path.index("teams") if "teams" in path[:2] else None
+    below = [] if at is None else [*path[at + 2 :]]
+    remedy = "remove it"
+    if below and all(isinstance(step, str) for step in below):
+        remedy = f"write without: [{'.'.join(map(str, below))}] in the team, or remove it"
+    return Problem(Severity.FAULT, "bad-type", path, f"is null, which most of Pulumi's SDKs drop; {remedy}")
 
 
 def _with_integers(value: Any) -> Any:

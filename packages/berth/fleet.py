@@ -15,6 +15,7 @@ from berth.evaluate import Evaluation, evaluate_values
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from packages.berth.arguments import as_mapping, read_arguments, refuse, warn
+from packages.berth.removed_defaults import with_removed_defaults
 from packages.berth.scopes import scope_below
 from stacks import platform
 from stacks.connections import ClusterConnection
@@ -45,7 +46,8 @@ def evaluate_definition(
     name: str, fleet: Mapping[str, Any], has_connection: bool, known_problems: Sequence[Problem] = ()
 ) -> Evaluation:
     """Evaluate the arguments of a fleet, whose existing cluster needs no context if the caller `has_connection`."""
-    evaluation = evaluate_values(name, _with_connection(fleet) if has_connection else fleet, known_problems)
+    fleet, problems = with_removed_defaults(_with_connection(fleet) if has_connection else fleet)
+    evaluation = evaluate_values(name, fleet, [*known_problems, *problems])
     backend = backend_of(evaluation)
     if backend.refusal is None:
         return evaluation

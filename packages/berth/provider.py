@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import pulumi
-from pulumi.provider import ConstructResult, Provider, main
+from pulumi.provider import ConstructResult, Provider
 
 from packages.berth.cluster import Cluster
 from packages.berth.fleet import Fleet
@@ -21,6 +21,7 @@ from packages.berth.reservation import Reservation
 from packages.berth.team import Team
 from packages.berth.team_queues import TeamQueues
 from packages.berth.team_workloads import TeamWorkloads
+from packages.berth.wire import serve_provider
 
 SCHEMA_FILE: Final = Path(__file__).with_name("schema.json")
 
@@ -73,4 +74,4 @@ class BerthProvider(Provider):
 
 def serve(arguments: Sequence[str]) -> None:
     """Serve the provider until the engine ends it; the first argument is the engine's address."""
-    main(BerthProvider(), list(arguments))
+    serve_provider(BerthProvider(), arguments[0])

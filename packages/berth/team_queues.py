@@ -30,11 +30,10 @@ class TeamQueues(pulumi.ComponentResource):
         created: Mapping[str, Any] = {}
         if arguments.plain.get("createFlavors", True):
             created = _flavors(part, name, in_cluster)
-        namespace = arguments.live.get("namespace")
         queues = KueueTeamQueues(
             f"{name}-queues",
             part.cluster_queues,
-            namespaces={} if namespace is None else {arguments.plain["team"]: namespace},
+            namespace=arguments.live.get("namespace"),
             opts=in_cluster,
             **created,
         )

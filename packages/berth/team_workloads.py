@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from berth.backends.team_stack import evaluate_team_values
 from berth.diagnostics import Problem, Severity
 from berth.evaluate import Evaluation
+from berth.outputs import output_mismatch
 from berth.plan.team_stack import TeamStackPlan
 from packages.berth.arguments import Arguments, as_mapping, read_arguments, refuse, warn
 from packages.berth.fleet import evaluate_definition
@@ -29,6 +30,8 @@ class TeamWorkloads(pulumi.ComponentResource):
         refuse(arguments, name, [*of_fleet, *evaluation.problems])
         plan = evaluation.plan
         assert isinstance(plan, TeamStackPlan)
+        if "platform" in arguments.known and (mismatch := output_mismatch(arguments.known["platform"], plan)):
+            refuse(arguments, name, [Problem(Severity.FAULT, "contradiction", ("platform",), mismatch)])
         super().__init__("berth:index:TeamWorkloads", name, None, opts)
         warn(self, evaluation.warnings)
         scope = scope_below(self, name, arguments)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 
 import grpc
@@ -22,18 +24,24 @@ from pulumi.runtime.proto import (
 )
 
 from berth.engine import RecordedResource, Recorder
+from berth.engine.recorder import ProviderFunctions
+from berth.engine.values import OUTPUT_SIGNATURE as _OUTPUT
+from berth.engine.values import SECRET_SIGNATURE as _SECRET
+from berth.engine.values import SIGNATURE as _SIGNATURE
+from berth.engine.values import struct_to_dict
 from tests.stack_files import ROOT
 
-UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""How a value that is not known yet is written on the wire."""
-_SIGNATURE = "4dabf18193072939515e22adb298388d"
-_OUTPUT, _SECRET = "d0e6a833031e9bbcd3f4e8bde6ca49a4", "1b47061264138c4ac30d75fd1eb44270"
 _FEATURES = {"secrets", "resourceReferences", "outputValues", "deletedWith", "aliasSpecs"}
 
 
 def output_value(value: Any, *dependencies: str) -> dict[str, Any]:
     """An output on the wire, with the resources that it comes from."""
     return {_SIGNATURE: _OUTPUT, "value": value, "dependencies": list(dependencies), "secret": False}
+
+
+def secret_value(value: Any) -> dict[str, Any]:
+    """A secret on the wire."""
+    return {_SIGNATURE: _SECRET, "value": value}
 
 
 def is_secret(value: Any) -> bool:
@@ -67,6 +75,8 @@ class _Engine(resource_pb2_grpc.ResourceMonitorServicer, engine_pb2_grpc.EngineS
 
     def Invoke(self, request: Any, context: Any) -> Any:
         """Answer for a provider that the caller created: it exists, and has an id."""
+        if request.tok != "pulumi:pulumi:getResource":
+            return self.recorder.Invoke(request)
         answer = resource_pb2.ResourceInvokeResponse()
         result = {"urn": request.args["urn"], "id": "created-by-the-caller", "state": {}}
         getattr(answer, "return").update(result)
@@ -83,6 +93,8 @@ class Constructed(Struct):
 
     urn: str
     state: dict[str, Any]
+    exports: Mapping[str, object]
+    """The state as the in-process engine shows it, with markers for secrets and what is unknown."""
     dependencies: Mapping[str, list[str]]
     resources: tuple[RecordedResource, ...]
     logged: list[str]
@@ -110,18 +122,27 @@ class Plugin:
         preview: bool,
         dependencies: Mapping[str, list[str]] | None = None,
         providers: Mapping[str, str] | None = None,
+        name: str = "lab",
+        invoke: ProviderFunctions | None = None,
+        beside: bool = False,
+        place: tuple[str, str] = ("mine", "dev"),
+        **options: Any,
     ) -> Constructed:
-        """The answer to Construct. Raises grpc.RpcError, as the engine sees a fault."""
-        self._engine.recorder = Recorder(project="mine", stack="dev", preview=preview)
+        """The answer to Construct. Raises grpc.RpcError, as the engine sees a fault.
+
+        `place` are project and stack. With `beside` the component is one more in the program of the last one.
+        """
+        if not beside:
+            self._engine.recorder = Recorder(project=place[0], stack=place[1], preview=preview, invoke=invoke)
         self._engine.logged = []
         request = provider_pb2.ConstructRequest(
-            project="mine",
-            stack="dev",
+            project=place[0],
+            stack=place[1],
             dryRun=preview,
             parallel=1,
             monitorEndpoint=self._address,
             type=f"berth:index:{component}",
-            name="lab",
+            name=name,
             inputs=json_format.ParseDict(dict(inputs), struct_pb2.Struct()),
             inputDependencies={
                 key: provider_pb2.ConstructRequest.PropertyDependencies(urns=urns)
@@ -129,15 +150,27 @@ class Plugin:
             },
             providers=providers or {},
             accepts_output_values=True,
+            **options,
         )
         answer = self._provider.Construct(request)
         return Constructed(
             answer.urn,
             json_format.MessageToDict(answer.state),
+            struct_to_dict(answer.state),
             {key: list(each.urns) for key, each in answer.stateDependencies.items()},
             tuple(self._engine.recorder.recorded.values()),
             self._engine.logged,
         )
+
+
+_OPEN = ExitStack()
+
+
+@cache
+def shared_plugin() -> Plugin:
+    """A plugin that serves until the tests end."""
+    atexit.register(_OPEN.close)
+    return _OPEN.enter_context(running_plugin())
 
 
 @contextmanager

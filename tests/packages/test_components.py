@@ -1,4 +1,4 @@
-"""Components of the package, run by the in-process engine: what they register, what they refuse, what they return."""
+"""Components of the package, constructed over the wire: what they register, what they refuse, what they return."""
 
 from __future__ import annotations
 
@@ -8,25 +8,20 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, cast
 
-import pulumi
-import pulumi_gcp as gcp
-import pulumi_kubernetes as kubernetes
+import grpc
 import pytest
 from msgspec.structs import asdict
-from pulumi.errors import InputPropertiesError
-from pulumi.output import Unknown
 
 from berth.cli.preview.live_cluster import answer_function
-from berth.engine import SECRET, Preview, ProgramError, RecordedResource
-from berth.engine import record_program as run_offline
+from berth.engine import SECRET, RecordedResource
+from berth.engine.values import SIGNATURE, UNKNOWN_ON_WIRE
 from berth.evaluate import evaluate_values
-from packages.berth.arguments import read_arguments
-from packages.berth.provider import COMPONENTS
 from tests.engine import PREFIXED_TYPES, UNKNOWN, Run, both_modes, broken_rules, is_consistent
+from tests.packages.plugin import output_value, shared_plugin
 from tests.stack_files import ACK_STACKS, ALL_STACKS, TEAM_STACKS, evaluation, fleet_values, run_stack
 
-CONFIG = {"pulumi:disable-default-providers": '["gcp", "kubernetes"]'}
-SECRETS = {"berth:kubeconfig": "kind: Config"}
+GOOGLE = "urn:pulumi:dev::mine::pulumi:providers:gcp::mine"
+CLUSTER = "urn:pulumi:dev::mine::pulumi:providers:kubernetes::mine"
 FLEETS = sorted(ALL_STACKS.keys() - ACK_STACKS.keys() - TEAM_STACKS.keys())
 POOL = {"machineType": "ct5lp-hightpu-4t", "topology": "2x4", "slices": 3.0, "zone": "us-central1-a"}
 SMALL: Mapping[str, Any] = {
@@ -37,30 +32,19 @@ SMALL: Mapping[str, Any] = {
 }
 
 
-def previewed(build: Any, preview: bool = True) -> Preview:
-    return run_offline(
-        build, project="mine", stack="dev", config=CONFIG | SECRETS, secrets=list(SECRETS), preview=preview
-    )
+def component(kind: str, args: Mapping[str, Any], preview: bool = True, name: str = "lab", **options: Any) -> Run:
+    """Construct one component over the wire: its resources, and its outputs as exports."""
+    made = shared_plugin().construct(kind, args, preview=preview, name=name, **options)
+    return Run(made.resources, made.exports)
 
 
-def component(kind: str, args: Mapping[str, Any], preview: bool = True, name: str = "lab", **opts: Any) -> Run:
-    """Register one component and export its outputs."""
-
-    def build() -> None:
-        options = pulumi.ResourceOptions(**{key: make() for key, make in opts.items()})
-        for key, value in COMPONENTS[f"berth:index:{kind}"](name, args, options).outputs.items():
-            pulumi.export(key, value)
-
-    result = previewed(build, preview)
-    return Run(result.resources, result.exports)
-
-
-def refused(kind: str, args: Mapping[str, Any]) -> list[str]:
+def refused(kind: str, args: Mapping[str, Any], preview: bool = True) -> list[str]:
     """The lines of the fault that a component ends in, without the first one and without codes."""
-    with pytest.raises(ProgramError) as caught:
-        component(kind, args)
-    assert isinstance(caught.value.__cause__, InputPropertiesError)
-    first, *lines = str(caught.value.__cause__).splitlines()
+    with pytest.raises(grpc.RpcError) as caught:
+        component(kind, args, preview)
+    error: Any = caught.value
+    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+    first, *lines = error.details().splitlines()
     assert first == f"{kind} 'lab' is refused:"
     return without_codes(lines)
 
@@ -95,15 +79,15 @@ def test_a_fleet_registers_the_resources_of_a_stack_as_its_children(stack: str) 
     """Types, names, inputs, options and dependencies are equal except for the parent and the prefix of names."""
     args = {key: each for key, each in fleet_values(stack).items() if key != "teamFiles"}
     at_root_of = run_stack(stack, True)
-    _, *at_top = at_root_of.resources
-    root, fleet, *below = run_offline(
-        lambda: COMPONENTS["berth:index:Fleet"](stack, args, None),
-        project=at_root_of.project,
-        stack=stack,
-        config=CONFIG | SECRETS,
+    root, *at_top = at_root_of.resources
+    fleet, *below = component(
+        "Fleet",
+        args,
+        name=stack,
+        place=(at_root_of.project, stack),
         invoke=partial(answer_function, evaluation(stack).fleet_plan),
     ).resources
-    assert (fleet.type, fleet.parent, fleet.custom) == ("berth:index:Fleet", root.urn, False)
+    assert (fleet.type, fleet.parent, fleet.custom) == ("berth:index:Fleet", None, False)
     ours = {str(each["urn"]): each for each in (at_root(each, stack) for each in below)}
     theirs = {each.urn: at_root(each, "nothing") for each in at_top}
     assert ours.keys() == theirs.keys()
@@ -143,12 +127,12 @@ def test_team_defaults_complete_every_team_of_a_fleet() -> None:
     ours = component("Fleet", args, preview=False)
     theirs = component("Fleet", {**SMALL, "cohorts": {"all": {}}, "teams": written}, preview=False)
     assert custom(ours) == custom(theirs)
-    assert [each.inputs for each in ours.resources] == [each.inputs for each in theirs.resources]
+    assert {each.urn: each.inputs for each in ours.resources} == {each.urn: each.inputs for each in theirs.resources}
     assert ours.exports["namespaces"] == {"vision": ["vision-jobs"], "speech": ["speech-jobs"]}
 
 
-def test_a_team_removes_a_default_with_a_null() -> None:
-    teams = {"vision": {"queues": {"batch": None}}}
+def test_a_team_is_without_a_default() -> None:
+    teams = {"vision": {"without": ["queues.batch"]}}
     result = component("Fleet", {**SMALL, "cohorts": {"all": {}}, "teamDefaults": DEFAULTS, "teams": teams})
     assert result.exports["queues"] == {"vision": ["train"]}
 
@@ -159,11 +143,9 @@ def test_a_fleet_keeps_the_rules_of_components(preview: bool) -> None:
 
 
 def test_two_fleets_in_one_program_have_different_urns() -> None:
-    def build() -> None:
-        for name in ("east", "west"):
-            COMPONENTS["berth:index:Fleet"](name, SMALL, None)
-
-    names = [each.name for each in previewed(build).resources if each.type.endswith(":Cluster")]
+    component("Fleet", SMALL, name="east")
+    resources = component("Fleet", SMALL, name="west", beside=True).resources
+    names = [each.name for each in resources if each.type.endswith(":Cluster")]
     assert sorted(names) == ["east-cluster", "east-cluster-cluster", "west-cluster", "west-cluster-cluster"]
 
 
@@ -203,17 +185,12 @@ def test_the_name_of_a_fleet_is_the_clusters_and_not_its_resources() -> None:
     assert made.only_resource("container/cluster:Cluster", "lab-cluster-cluster").inputs["name"] == "production"
 
 
-@pytest.mark.parametrize("as_list", [True, False], ids=["list", "mapping"])
-def test_a_google_provider_in_the_options_serves_the_fleet_in_its_project(as_list: bool) -> None:
+def test_a_google_provider_in_the_options_serves_the_fleet_in_its_project() -> None:
     """Without the transformation a reservation would be created and paid for in the provider's project."""
 
-    def providers() -> Any:
-        provider = gcp.Provider("mine", project="somewhere-else")
-        return [provider] if as_list else {"gcp": provider}
-
-    made = component("Fleet", SMALL, providers=providers)
+    made = component("Fleet", SMALL, providers={"gcp": f"{GOOGLE}::{UNKNOWN_ON_WIRE}"})
     google = [each for each in made.resources if each.custom and each.type.startswith("gcp:")]
-    assert {each.provider for each in google} == {made.only_resource("pulumi:providers:gcp").urn}
+    assert {each.provider for each in google} == {GOOGLE}
     in_project = [each for each in google if each.type.startswith(("gcp:compute/", "gcp:container/"))]
     assert {each.inputs["project"] for each in in_project} == {"acme-ml-dev"}
     composed = [each for each in component("Fleet", SMALL).resources if each.custom]
@@ -227,11 +204,10 @@ def test_an_existing_cluster_is_reached_by_the_callers_kubeconfig_or_provider() 
         "pools": {"v5e": {key: POOL[key] for key in ("machineType", "topology", "slices")}},
         "teams": SMALL["teams"],
     }
-    by_kubeconfig = component("Fleet", {**fleet, "kubeconfig": Unknown()})
+    by_kubeconfig = component("Fleet", {**fleet, "kubeconfig": UNKNOWN_ON_WIRE})
     assert by_kubeconfig.only_resource("pulumi:providers:kubernetes").inputs["kubeconfig"] is UNKNOWN
-    by_provider = component("Fleet", fleet, providers=lambda: [kubernetes.Provider("mine")])
-    assert by_provider.only_resource("pulumi:providers:kubernetes").name == "mine"
-    assert by_provider.resources_of("pulumi:providers:gcp") == []
+    by_provider = component("Fleet", fleet, providers={"kubernetes": f"{CLUSTER}::{UNKNOWN_ON_WIRE}"})
+    assert {each.provider for each in by_provider.resources if each.custom} == {CLUSTER}
     assert refused("Fleet", fleet) == [
         "cluster.existing: context is missing, and the current context of the kubeconfig can change; "
         "write context: <name>, or name, location and project of a GKE cluster in which Berth creates node pools"
@@ -272,7 +248,7 @@ def test_a_node_pool_in_any_cluster() -> None:
 
 
 def test_a_node_pool_accepts_an_unknown_reservation_output() -> None:
-    made = component("NodePool", {**POOL_ARGS, "reservation": Unknown(), "cluster": Unknown()})
+    made = component("NodePool", {**POOL_ARGS, "reservation": UNKNOWN_ON_WIRE, "cluster": UNKNOWN_ON_WIRE})
     (first, *_) = made.resources_of("container/nodePool:NodePool")
     config = cast("Mapping[str, Any]", first.inputs["nodeConfig"])
     assert config["reservationAffinity"]["values"] == [UNKNOWN]
@@ -282,19 +258,17 @@ def test_a_node_pool_accepts_an_unknown_reservation_output() -> None:
 
 
 def test_a_node_pool_depends_on_its_reservation() -> None:
-    def build() -> None:
-        machines = {"project": "acme-ml", "machineType": "g2-standard-24", "zone": "us-central1-a"}
-        reservation = COMPONENTS["berth:index:Reservation"]("held", {**machines, "count": 4.0}, None)
-        pool = {**POOL_ARGS, "machineType": "g2-standard-24", "nodes": 4.0, "reservation": reservation.outputs["name"]}
-        COMPONENTS["berth:index:NodePool"](
-            "lab", {k: v for k, v in pool.items() if k not in ("topology", "slices")}, None
-        )
-
-    resources = previewed(build, False).resources
-    held = next(each for each in resources if each.type == "gcp:compute/reservation:Reservation")
+    machines = {"project": "acme-ml", "machineType": "g2-standard-24", "zone": "us-central1-a"}
+    held = shared_plugin().construct("Reservation", {**machines, "count": 4.0}, preview=False, name="held")
+    (reservation,) = held.dependencies["name"]
+    own = {key: value for key, value in POOL_ARGS.items() if key not in ("topology", "slices")}
+    name = output_value(held.exports["name"], reservation)
+    args = {**own, "machineType": "g2-standard-24", "nodes": 4.0, "reservation": name}
+    resources = component("NodePool", args, False, beside=True, dependencies={"reservation": [reservation]}).resources
+    made = next(each for each in resources if each.type == "gcp:compute/reservation:Reservation")
     pool = next(each for each in resources if each.type == "gcp:container/nodePool:NodePool")
-    assert (held.name, held.inputs["name"]) == ("held-reservation-reservation", "held")
-    assert held.urn in pool.dependencies
+    assert (made.urn, made.name, made.inputs["name"]) == (reservation, "held-reservation-reservation", "held")
+    assert reservation in pool.dependencies
 
 
 def test_a_reservation_that_begins_later() -> None:
@@ -314,7 +288,7 @@ QUEUES: Mapping[str, Any] = {
 
 
 def test_queues_of_one_team() -> None:
-    made = component("TeamQueues", {**QUEUES, "namespace": Unknown()}, False)
+    made = component("TeamQueues", {**QUEUES, "namespace": UNKNOWN_ON_WIRE}, False)
     assert custom(made) == {
         "lab-kubernetes": "kubernetes",
         "lab-flavors-v5e": "ResourceFlavor",
@@ -351,7 +325,7 @@ def test_workloads_of_a_team() -> None:
     args = {
         "fleet": {**SMALL, "name": "lab"},
         "team": "vision",
-        "kubeconfig": Unknown(),
+        "kubeconfig": UNKNOWN_ON_WIRE,
         "workloads": {"train": {"queue": "train", "image": "us-docker.pkg.dev/acme/train:1", "slices": 2.0}},
     }
     made = component("TeamWorkloads", args, name="jobs")
@@ -370,8 +344,8 @@ def test_workloads_of_a_team() -> None:
 def test_workloads_wait_until_the_fleet_has_the_team(live: object, message: str) -> None:
     workloads = {"train": {"queue": "train", "image": "us-docker.pkg.dev/acme/train:1"}}
     args = {"fleet": {**SMALL, "name": "lab"}, "team": "vision", "kubeconfig": "x", "workloads": workloads}
-    with pytest.raises(ProgramError, match=message):
-        component("TeamWorkloads", {**args, "platform": live})
+    (line,) = refused("TeamWorkloads", {**args, "platform": live})
+    assert line.startswith("platform: ") and message in line
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -395,7 +369,7 @@ def test_a_fault_is_the_line_of_a_stack_file_with_the_path_of_the_argument() -> 
 FAULTS: Mapping[str, tuple[str, Mapping[str, Any], list[str]]] = {
     "an output where the plan needs a value": (
         "Fleet",
-        {**SMALL, "pools": {"v5e": {**POOL, "zone": Unknown()}}, "labels": pulumi.Output.from_input({})},
+        {**SMALL, "pools": {"v5e": {**POOL, "zone": UNKNOWN_ON_WIRE}}, "labels": output_value({})},
         [
             f"{path}: is an output of a resource or a secret, and the plan is made before either is known; "
             "write a plain value"
@@ -404,7 +378,7 @@ FAULTS: Mapping[str, tuple[str, Mapping[str, Any], list[str]]] = {
     ),
     "an asset": (
         "Team",
-        {"labels": {"a": pulumi.StringAsset("x")}},
+        {"labels": {"a": {SIGNATURE: "c44067f5952c0a294b673a41bacd8c17", "text": "x"}}},
         ["labels.a: is a StringAsset; write a plain value"],
     ),
     "a misspelt argument": (
@@ -503,13 +477,17 @@ def test_faults_are_one_error_with_all_of_them(case: str) -> None:
 
 
 def test_numbers_without_a_fraction_are_integers_at_any_depth() -> None:
-    arguments = read_arguments("Fleet", {"pools": {"a": {"slices": {"max": 8.0}, "taints": [{"value": 1.5}]}}})
-    assert repr(arguments.plain["pools"]) == "{'a': {'slices': {'max': 8}, 'taints': [{'value': 1.5}]}}"
+    """Protobuf has no integers: a toleration of 1.5 seconds arrives as it is, 8.0 slices as 8."""
+    pool = {**POOL, "slices": {"max": 8.0}}
+    (line,) = refused("Fleet", {**SMALL, "pools": {"v5e": {**pool, "maxPodsPerNode": 1.5}}})
+    assert line == "pools.v5e.maxPodsPerNode: '1.5' is a number, but must be a whole number"
+    plan = cast("Mapping[str, Any]", component("Fleet", {**SMALL, "pools": {"v5e": pool}}).exports["plan"])
+    assert plan["pools"][0]["slices"] == 8
 
 
 def test_nothing_is_registered_for_faulty_arguments() -> None:
-    def build() -> None:
-        with pytest.raises(InputPropertiesError):
-            COMPONENTS["berth:index:Fleet"]("lab", {"project": "acme-ml"}, None)
+    refused("Fleet", {"project": "acme-ml"})
+    assert component("Reservation", RESERVED, beside=True).resources[0].type == "berth:index:Reservation"
 
-    assert [each.type for each in previewed(build).resources] == ["pulumi:pulumi:Stack"]
+
+RESERVED = {"project": "acme-ml", "machineType": "g2-standard-24", "zone": "us-central1-a", "count": 4.0}

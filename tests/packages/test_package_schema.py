@@ -26,6 +26,12 @@ Json = dict[str, Any]
 MODELS: Json = stack_schema()["$defs"]
 LEFT_OUT = {"FleetSpec": {"teamFiles"}, "TeamStackSpec": {"platform"}}
 """Keys that only a stack file has: paths of files beside it, and the name of another stack."""
+OWN = {
+    "FleetSpec": {"name", "kubeconfig"},
+    "TeamStackSpec": {"fleet", "kubeconfig", "platform"},
+    "TeamSpec": {"without"},
+}
+"""Arguments that no stack file has."""
 COMPLETIONS: Json = {"teamDefaults": {"$ref": "#/$defs/TeamSpec"}}
 """Keys of a fleet that are checked only after they complete others; their schema lists keys without types."""
 schema = cache(package_schema)
@@ -122,7 +128,7 @@ def kinds_of_argument(value: Any) -> set[str]:
 def test_arguments_are_the_keys_of_the_stack_file(model: str) -> None:
     """Keys, types, words of enums, and which are required; every argument has a description."""
     arguments, required = arguments_of(model)
-    own = {"FleetSpec": {"name", "kubeconfig"}, "TeamStackSpec": {"fleet", "kubeconfig", "platform"}}.get(model, set())
+    own = OWN.get(model, set())
     written = {**MODELS[model]["properties"], **(COMPLETIONS if model == "FleetSpec" else {})}
     keys = {key: each for key, each in written.items() if key not in LEFT_OUT.get(model, ())}
     taken = {key: each for key, each in arguments.items() if key not in own}

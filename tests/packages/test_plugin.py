@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-import grpc
 import pytest
 import yaml
 
-from tests.packages.plugin import UNKNOWN_TEXT, Constructed, Plugin, is_secret, output_value, running_plugin
-from tests.packages.test_components import POOL_ARGS, SMALL, without_codes
+from berth.engine.values import UNKNOWN_ON_WIRE
+from tests.packages.plugin import Constructed, Plugin, is_secret, output_value, shared_plugin
+from tests.packages.test_components import GOOGLE, POOL_ARGS, RESERVED, SMALL, refused
 from tests.stack_files import ROOT
 
-GOOGLE = "urn:pulumi:dev::mine::pulumi:providers:gcp::mine"
 HELD = "urn:pulumi:dev::mine::berth:index:Reservation::held"
 
 
 @pytest.fixture(scope="module")
-def plugin() -> Iterator[Plugin]:
-    with running_plugin() as started:
-        yield started
-
-
-def refused(plugin: Plugin, component: str, inputs: Mapping[str, Any]) -> list[str]:
-    with pytest.raises(grpc.RpcError) as caught:
-        plugin.construct(component, inputs, preview=True)
-    error: Any = caught.value
-    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-    first, *lines = error.details().splitlines()
-    assert first == f"{component} 'lab' is refused:"
-    return without_codes(lines)
+def plugin() -> Plugin:
+    return shared_plugin()
 
 
 def test_it_serves_the_schema_and_its_version(plugin: Plugin) -> None:
@@ -46,7 +33,7 @@ def test_a_fleet_is_constructed(plugin: Plugin, preview: bool) -> None:
     assert made.state["queues"] == {"vision": ["train"]}
     assert is_secret(made.state["kubeconfig"])
     assert made.state["plan"]["pools"][0]["slices"] == 3.0
-    assert address_of(made) == (UNKNOWN_TEXT if preview else "https://203.0.113.10")
+    assert address_of(made) == (UNKNOWN_ON_WIRE if preview else "https://203.0.113.10")
 
 
 def address_of(made: Constructed) -> object:
@@ -55,7 +42,7 @@ def address_of(made: Constructed) -> object:
     return (
         server["value"]
         if isinstance(server, dict) and "value" in server
-        else UNKNOWN_TEXT
+        else UNKNOWN_ON_WIRE
         if isinstance(server, dict)
         else server
     )
@@ -76,7 +63,7 @@ def test_warnings_are_the_components(plugin: Plugin) -> None:
 
 @pytest.mark.parametrize("known", [False, True], ids=["unknown", "known"])
 def test_a_node_pool_accepts_the_reservation_name_of_another_resource(plugin: Plugin, known: bool) -> None:
-    name = "held" if known else UNKNOWN_TEXT
+    name = "held" if known else UNKNOWN_ON_WIRE
     inputs = {**POOL_ARGS, "reservation": output_value(name, HELD)}
     made = plugin.construct("NodePool", inputs, preview=not known, dependencies={"reservation": [HELD]})
     pool = next(each for each in made.resources if each.type == "gcp:container/nodePool:NodePool")
@@ -87,7 +74,7 @@ def test_a_node_pool_accepts_the_reservation_name_of_another_resource(plugin: Pl
 
 
 def test_a_provider_in_the_options_is_used(plugin: Plugin) -> None:
-    made = plugin.construct("Fleet", SMALL, preview=True, providers={"gcp": f"{GOOGLE}::{UNKNOWN_TEXT}"})
+    made = plugin.construct("Fleet", SMALL, preview=True, providers={"gcp": f"{GOOGLE}::{UNKNOWN_ON_WIRE}"})
     google = [each for each in made.resources if each.custom and each.type.startswith("gcp:")]
     assert {each.provider for each in google} == {GOOGLE}
     assert {each.inputs["project"] for each in google if each.type.startswith("gcp:compute/")} == {"acme-ml-dev"}
@@ -95,27 +82,24 @@ def test_a_provider_in_the_options_is_used(plugin: Plugin) -> None:
 
 def test_faults_end_in_one_error_with_paths(plugin: Plugin) -> None:
     pool = {**SMALL["pools"]["v5e"], "topologie": "2x4", "slices": 1.5}
-    assert refused(plugin, "Fleet", {**SMALL, "pools": {"v5e": pool}}) == [
+    assert refused("Fleet", {**SMALL, "pools": {"v5e": pool}}) == [
         "pools.v5e.slices: '1.5' is a number; write a whole number, or {min: 1, max: 24}",
         "pools.v5e.topologie: unknown key 'topologie'; did you mean 'topology'?",
     ]
 
 
-@pytest.mark.parametrize("zone", [UNKNOWN_TEXT, output_value("us-central1-a", HELD)], ids=["unknown", "output"])
+@pytest.mark.parametrize("zone", [UNKNOWN_ON_WIRE, output_value("us-central1-a", HELD)], ids=["unknown", "output"])
 def test_an_output_in_place_of_a_planned_value_is_a_fault(plugin: Plugin, zone: object) -> None:
     inputs = {**SMALL, "pools": {"v5e": {**SMALL["pools"]["v5e"], "zone": zone}}}
-    assert refused(plugin, "Fleet", inputs) == [
+    assert refused("Fleet", inputs) == [
         "pools.v5e.zone: is an output of a resource or a secret, and the plan is made before either is known; "
         "write a plain value"
     ]
 
 
 def test_a_refused_component_leaves_the_plugin_running(plugin: Plugin) -> None:
-    refused(plugin, "Fleet", {"project": "acme-ml"})
+    refused("Fleet", {"project": "acme-ml"})
     assert plugin.construct("Reservation", RESERVED, preview=False).state["name"] is not None
-
-
-RESERVED = {"project": "acme-ml", "machineType": "g2-standard-24", "zone": "us-central1-a", "count": 4}
 
 
 MISSPELT = {
@@ -133,5 +117,5 @@ MISSPELT = {
 @pytest.mark.parametrize("language", MISSPELT)
 def test_a_misspelt_argument_is_one_line_in_every_language(plugin: Plugin, language: str) -> None:
     """Python's classes are in tests/components/test_arguments.py."""
-    inputs = {**MISSPELT[language], "cluster": output_value(UNKNOWN_TEXT, HELD)}
-    assert refused(plugin, "NodePool", inputs) == ["machineTyp: unknown key 'machineTyp'; did you mean 'machineType'?"]
+    inputs = {**MISSPELT[language], "cluster": output_value(UNKNOWN_ON_WIRE, HELD)}
+    assert refused("NodePool", inputs) == ["machineTyp: unknown key 'machineTyp'; did you mean 'machineType'?"]

@@ -15,7 +15,7 @@ from berth.adopt.first_update import disturbed_pools, first_update_changes, lost
 from berth.adopt.google.display_names import display_name_changes
 from berth.adopt.google.monitoring import absent_alerts, monitoring_changes
 from berth.adopt.google.rights import other_rights
-from berth.adopt.imports import import_files, not_imported
+from berth.adopt.imports import import_files, not_imported, unused_answers
 from berth.adopt.inventory import ClusterInventory, read_inventory
 from berth.adopt.kubernetes.kueue_configuration import configuration_changes, configuration_keys
 from berth.adopt.stack_file import AdoptedFleet, adopt, render_stack_file, with_kueue_keys, without_alerts
@@ -69,10 +69,10 @@ def adopt_cluster(
     output_files = {f"Pulumi.{stack}.yaml": stack_file}
     if evaluation.faults or evaluation.fleet_plan is None:
         return AdoptionResult(output_files, adopted.not_adopted, evaluation.faults)
-    told = {each.subject for each in adopted.not_adopted}
+    subjects = {each.subject for each in adopted.not_adopted}
     with _reporting_bad_input():
         lost = [
-            *lost_node_pools(inventory, evaluation.fleet_plan, told),
+            *lost_node_pools(inventory, evaluation.fleet_plan, subjects),
             *would_replace(inventory, evaluation.fleet_plan, accepted),
         ]
     if lost:
@@ -86,15 +86,15 @@ def adopt_cluster(
     with _reporting_bad_input():
         first_changes = first_update_changes(inventory, evaluation.fleet_plan)
         changes = [  # without the objects that stay and have a line already
-            *(each for each in first_changes if each.fate != Fate.LEFT or each.subject not in told),
+            *(each for each in first_changes if each.fate != Fate.LEFT or each.subject not in subjects),
             *configuration_changes(inventory, evaluation.fleet_plan),
             *other_rights(inventory, evaluation.fleet_plan),
             *display_name_changes(inventory, resources),
             *monitoring_changes(inventory, resources),
         ]
-    return AdoptionResult(
-        output_files, (*adopted.not_adopted, *changes, *not_imported(resources, files_by_provider)), ()
-    )
+        told = (*adopted.not_adopted, *changes)
+        rest = (*unused_answers(inventory, files_by_provider, told), *not_imported(resources, files_by_provider))
+    return AdoptionResult(output_files, (*told, *rest), ())
 
 
 def adopt_inventory(inventory: ClusterInventory, stack: str) -> tuple[str, AdoptedFleet, Evaluation]:

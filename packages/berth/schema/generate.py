@@ -57,6 +57,7 @@ class SchemaGenerator:
     def __init__(self) -> None:
         self.models: Mapping[str, Json] = stack_schema()["$defs"]
         self.components: Mapping[str, Json] = load_table(_FOLDER / "components.yaml")
+        self.more_keys: Mapping[str, Json] = load_table(_FOLDER / "more_keys.yaml")
         self.types: dict[str, Json] = {}
 
     def schema(self) -> Json:
@@ -218,7 +219,9 @@ class SchemaGenerator:
         token = f"{NAME}:index:{name}"
         if token not in self.types:
             self.types[token] = {}
-            properties = {key: self._argument(model, key) for key in self.models[model]["properties"]}
+            own = {key: self._argument(model, key) for key in self.models[model]["properties"]}
+            more = {key: _plain(self._own_input(key, each)) for key, each in self.more_keys.get(model, {}).items()}
+            properties = {**own, **more}
             self.types[token] = {
                 "type": "object",
                 "description": self.models[model]["description"],

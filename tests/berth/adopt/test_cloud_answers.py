@@ -497,7 +497,7 @@ def test_the_accelerator_of_a_reservation_is_read_in_every_form(form: str) -> No
     ],
 )
 def test_a_pool_accepts_every_form_of_a_reservation_name(form: str) -> None:
-    """With the types of its machines as URLs too; the stack file is the same."""
+    """With the types of its machines as URLs too; the stack file is the same, but for a name with its project."""
 
     def edit(answers: Answers) -> None:
         pool = next(each for each in answers["node-pools.json"] if each["name"] == "l4-reserved")
@@ -508,7 +508,12 @@ def test_a_pool_accepts_every_form_of_a_reservation_name(form: str) -> None:
         for gpu in machine["guestAccelerators"]:
             gpu["acceleratorType"] = f"{zone}/acceleratorTypes/{gpu['acceleratorType']}"
 
-    assert adopted(DEV, edit)[0] == adopted(DEV)[0]
+    fleet, told, _, _ = adopted(DEV, edit)
+    expected = adopted(DEV)[0]
+    if form.startswith("projects/acme-ml-dev/reservations"):  # kept, because a change would replace the node pool
+        expected["reservations"]["l4"] |= {"name": "dev-l4", "existing": True, "project": "acme-ml-dev"}
+        assert "reservation dev-l4: node pools name it with its project, which Berth keeps" in "\n".join(lines(told))
+    assert fleet == expected
 
 
 RESERVATION_LEFT: dict[str, tuple[dict[str, Any], str]] = {

@@ -16,12 +16,19 @@ from tests.berth.adopt.variations import VARIATIONS, Answers, answers_of, random
 from tests.small_fleets import fleet_of_pools
 
 ZONE = {"zone": "us-central1-a"}
+BY_ZONE = "projects/acme-ml-dev/zones/us-central1-a/reservations/held"
 
 
 @pytest.mark.parametrize("seed", range(2000, 2012))
 def test_a_random_cluster_with_random_variations_loses_nothing(seed: int) -> None:
     """tests/bench/adoption.py runs more of them."""
     assert losses(seed, variation=1) == (losses(seed, variation=1)[0], [])
+
+
+@pytest.mark.parametrize(("seed", "variation"), [(61, 3), (132, 1), (170, 2), (170, 7)])
+def test_pools_whose_labels_tell_only_some_of_them_apart_share_a_flavor(seed: int, variation: int) -> None:
+    """A pool without a label is selected by flavors of pools with it, which may be told apart from each other."""
+    assert losses(seed, variation)[1] == []
 
 
 @pytest.mark.parametrize("name", VARIATIONS)
@@ -46,12 +53,14 @@ def _adopt(folder: Path, answers: Answers, *words: str) -> Any:
 
 
 def _reserved_by_path() -> Answers:
-    """Return the answers of a pool that names a reservation by its whole path, which Berth would write as a name."""
+    """Return the answers of a pool that names a reservation by a path with its zone, which Berth would not write."""
     held = {"machineType": "g2-standard-24", "count": 4, "existing": True, "name": "held", **ZONE}
     pool = {"machineType": "g2-standard-24", "nodes": 4, "capacity": {"reservation": "l4"}, **ZONE}
     answers = answers_of(fleet_of_pools({"l4": pool}, reservations={"l4": held}))
     (node_pool,) = [each for each in answers["node-pools.json"] if each["name"] == "l4"]
-    node_pool["config"]["reservationAffinity"]["values"] = ["projects/acme-ml-dev/reservations/held"]
+    node_pool["config"]["reservationAffinity"]["values"] = [
+        "projects/acme-ml-dev/zones/us-central1-a/reservations/held"
+    ]
     return answers
 
 
@@ -60,18 +69,24 @@ def test_a_replacement_is_a_fault_and_nothing_is_written_unless_it_is_accepted_b
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.splitlines() == [
         "node pool l4: the first `pulumi up` would delete it and create it again, because reservation "
-        "[projects/acme-ml-dev/reservations/held] → [held]; remove it from the answers to keep it as it is, or write "
-        "--accept 'node pool l4'"
+        f"[{BY_ZONE}] → [held]; remove it from the answers to keep it as it is, or write --accept 'node pool l4'"
     ]
     assert not list(folder.glob("*test*"))
     assert _adopt(folder, _reserved_by_path(), "--accept", "node pool other").exit_code == 3
     accepted = _adopt(folder, _reserved_by_path(), "--accept", "node pool l4")
     assert accepted.exit_code == 0, accepted.stderr
-    assert (
-        "  node pool l4: reservation [projects/acme-ml-dev/reservations/held] → [held] (REPLACES it)"
-        in accepted.stdout.splitlines()
-    )
+    assert f"  node pool l4: reservation [{BY_ZONE}] → [held] (REPLACES it)" in accepted.stdout.splitlines()
     assert (folder / "Pulumi.test.yaml").exists()
+
+
+def test_a_reservation_that_node_pools_name_with_the_project_keeps_this_spelling(folder: Path) -> None:
+    answers = _reserved_by_path()
+    (node_pool,) = [each for each in answers["node-pools.json"] if each["name"] == "l4"]
+    node_pool["config"]["reservationAffinity"]["values"] = ["projects/acme-ml-dev/reservations/held"]
+    result = _adopt(folder, answers)
+    assert result.exit_code == 0, result.stderr
+    assert "project: acme-ml-dev\n" in (folder / "Pulumi.test.yaml").read_text(encoding="utf-8").partition("held")[2]
+    assert "node pool l4" not in result.stdout
 
 
 def test_changes_are_printed_before_the_files_are_written(folder: Path) -> None:

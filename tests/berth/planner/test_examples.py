@@ -216,7 +216,7 @@ def test_multislice_is_three_slices_of_two_hosts() -> None:
     """A.1: 3 slices, 6 nodes, 24 chips; each slice one atomic pool in one zone, by its topology."""
     request = pool(plan(MULTISLICE), "nodepool")
     assert (request.nodes, request.accelerators) == (Bounds(min=6, max=6), Bounds(min=24, max=24))
-    assert [n.name for n in request.node_pools] == ["nodepool-2x4-1", "nodepool-2x4-2", "nodepool-2x4-3"]
+    assert [n.name for n in request.node_pools] == ["nodepool1", "nodepool2", "nodepool3"]
     for each in request.node_pools:
         assert (each.machine_type, each.slice_topology, len(each.zones)) == ("ct5lp-hightpu-4t", "2x4", 1)
         assert (each.nodes_per_zone, each.total_nodes) == (2, None)
@@ -262,7 +262,8 @@ def test_on_autopilot_gke_makes_the_nodes() -> None:
 
 def test_derived_values_are_not_in_stack_files() -> None:
     """The promise of the stack file: no host count, chip count, node label of GKE's, toleration or cpu quota in it."""
-    assert set(fleet_values(MULTISLICE)["pools"]["nodepool"]) == {"machineType", "topology", "slices", "zone", "flavor"}
+    written = {"machineType", "topology", "slices", "nodePoolName", "zone", "flavor"}
+    assert set(fleet_values(MULTISLICE)["pools"]["nodepool"]) == written
     assert fleet_values(MULTISLICE)["teams"]["multislice"]["queues"]["train"]["flavors"] == [
         {"flavor": "vlp-24", "guaranteed": "all"}
     ]

@@ -72,7 +72,7 @@ def test_with_32_chips_high_pushes_low_out_and_low_returns_and_with_64_both_run(
 
 
 def test_the_batch_platform_is_as_observed() -> None:
-    """System E.7: pending and admitted by queue, after each group of jobs. docs/sources.md has the same table."""
+    """System E.7: pending and admitted by queue after each group; docs/walks/batch-platform.md has the same table."""
     result = story("batch-platform")
     moments = {
         "low-priority jobs submitted": standing(result, 16),
@@ -88,7 +88,7 @@ def test_the_batch_platform_is_as_observed() -> None:
         {"compact": (3, 1)},
         {"lp": (0, 4), "compact": (3, 1)},
     ]
-    table = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs" / "walks" / "batch-platform.md").read_text(encoding="utf-8")
     for moment, counts in moments.items():
         cells = ["{} / {}".format(*counts.get(kind, (0, 0))) for kind in ("hp", "lp", "compact")]
         assert f"| {moment} | {' | '.join(cells)} |" in table

@@ -88,16 +88,20 @@ def test_printed_workloads_pass_lint(stack: str, team: str, queue: str, tmp_path
     for kind, manifests in made.items():
         result = lint.lint_files(evaluation(stack), [str(written(tmp_path, manifests))], None, tmp_path)
         assert not result.has_faults
-        (finding,) = result.findings
+        finding, *others = result.findings
         assert finding.admission
         warned = {each.code for each in finding.problems} - {"held"}
         assert warned == {"provisioning-request": {"no-queue-asked"}, "trainjob": {"not-checked"}}.get(kind, set())
+        assert [each.code for other in others for each in other.problems] == ["unqueued"] * len(others)
+        assert not others or kind == "provisioning-request"
 
 
 @every_queue
 def test_an_empty_fleet_admits_what_lint_passes(stack: str, team: str, queue: str, tmp_path: pathlib.Path) -> None:
     """As in `berth admit`: the manifests are read again, in the fleet with held queues resumed."""
-    for manifests in fitting(stack, team, queue).values():
+    for kind, manifests in fitting(stack, team, queue).items():
+        if kind == "provisioning-request":
+            continue  # no queue admits its job
         book = build_simulated_fleet(plan(stack))
         result, problems = read_documents(written(tmp_path, manifests), "workload.yaml")
         assert problems == []

@@ -40,7 +40,7 @@ def test_the_published_job_is_one_master_and_two_workers() -> None:
         "namespace": "default",
         "labels": {"berth.dev/team": "examples"},
     }
-    assert "Requests 3 GPUs of 'child-2' (16 guaranteed, at most 24, 1 at a time)." in out
+    assert "Requests 3 GPUs of 'child-2' (16 guaranteed, at most 32, 1 at a time)." in out
     pod = job["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
     assert pod["priorityClassName"] == "urgent"
     assert pod["containers"][0]["resources"]["limits"] == {"cpu": "4", "nvidia.com/gpu": "1"}

@@ -1,0 +1,70 @@
+"""Check the value of an argument that may be an output of another resource, once it is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+from berth.catalog import region_of_zone
+from berth.diagnostics import Problem, Severity, format_value
+from berth.names import is_compute_name, is_dns_label, is_gke_name
+
+_CLUSTER_PATH: Final = re.compile(r"projects/([^/]+)/(?:locations|zones|regions)/([^/]+)/clusters/([^/]+)")
+_LOCATION: Final = re.compile(r"[a-z]+(-[a-z]+)+[0-9]+(-[a-z0-9]+)?")
+_ACCOUNT: Final = re.compile(r"default|[^@\s/]+@[^@\s/]+\.[^@\s/]+")
+_RESERVATION_PATH: Final = re.compile(r"projects/[^/]+/(zones/[^/]+/)?reservations/")
+_FORMS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
+    "cluster": (
+        lambda text: is_gke_name(text) or _CLUSTER_PATH.fullmatch(text),
+        "the name of a GKE cluster, such as the output `name` of a Cluster",
+    ),
+    "location": (_LOCATION.fullmatch, "a region such as us-central1, or a zone of it"),
+    "nodeServiceAccount": (_ACCOUNT.fullmatch, "the e-mail address of a Google service account"),
+    "reservation": (
+        lambda text: is_compute_name(_RESERVATION_PATH.sub("", text)),
+        "the name of a reservation, such as the output `name` of a Reservation",
+    ),
+    "namespace": (is_dns_label, "the name of a namespace, such as the output `metadata.name` of a Namespace"),
+    "kubeconfig": (str.strip, "the kubeconfig as text, such as the output `kubeconfig` of a Cluster"),
+}
+"""Live argument → what its value must be, as a test and in words. Those that are not listed take any text."""
+
+
+def live_fault(key: str, value: object, plain: Mapping[str, Any]) -> Problem | None:
+    """Return what is wrong with the known value of a live argument, beside the `plain` ones; None if nothing is."""
+    is_sound, wanted = _FORMS.get(key, (str.strip, "text, or an output that is text"))
+    if key == "platform":
+        is_right, wanted = isinstance(value, Mapping), "the output `platform` of a Fleet"
+    else:
+        is_right = isinstance(value, str) and is_sound(value)
+    if not is_right:
+        shown = "is empty" if value == "" else f"'{_shown(key, value)}' is something else"
+        return Problem(Severity.FAULT, "bad-type", (key,), f"{shown}; write {wanted}")
+    message = _contradiction(key, str(value), plain)
+    return None if message is None else Problem(Severity.FAULT, "contradiction", (key,), message)
+
+
+def _shown(key: str, value: object) -> str:
+    """Return the value for a message. The text of a kubeconfig is a secret."""
+    if isinstance(value, Mapping):
+        return "an object"
+    return "a text" if key == "kubeconfig" and isinstance(value, str) else format_value(value)
+
+
+def _contradiction(key: str, value: str, plain: Mapping[str, Any]) -> str | None:
+    """Return how the place of a cluster contradicts the plain arguments."""
+    path = _CLUSTER_PATH.fullmatch(value) if key == "cluster" else None
+    if path is not None and plain.get("project") not in (None, path[1]):
+        return f"the cluster is in project '{path[1]}', and project is '{plain['project']}'; write the same project"
+    location = path[2] if path else value if key == "location" else None
+    if location is None:
+        return None
+    region = region_of_zone(location) if location.count("-") > 1 else location
+    zones: list[object] = [plain.get("zone"), *(cast("list[object]", plain.get("zones") or []))]
+    others = [("region", plain.get("region"), plain.get("region"))]
+    others += [("zone", each, region_of_zone(each)) for each in zones if isinstance(each, str)]
+    for name, written, other in others:
+        if isinstance(other, str) and other != region:
+            return f"the cluster is in {location}, and {name} is '{written}'; write a {name} of {region}"
+    return None
