@@ -55,6 +55,7 @@ _SERVICE: Manifest = {
     "selector": {"matchLabels": {"app": "x"}},
     "template": {"metadata": {"labels": {"app": "x"}}, "spec": _POD},
 }
+_ON_GPU: Manifest = {"name": "pytorch", "image": "x", "resources": {"limits": {"nvidia.com/gpu": 1}}}
 _RAY: Manifest = {
     "headGroupSpec": {"rayStartParams": {}, "template": {"spec": _POD}},
     "workerGroupSpecs": [
@@ -108,9 +109,7 @@ _SMALLEST: dict[str, Manifest] = {
         "metadata": _QUEUED,
         "spec": {
             "runPolicy": {"suspend": True, "cleanPodPolicy": "Running"},
-            "pytorchReplicaSpecs": {
-                "Worker": {"replicas": 2, "template": {"spec": {"containers": [{"name": "pytorch", "image": "x"}]}}}
-            },
+            "pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": {"spec": {"containers": [_ON_GPU]}}}},
         },
     },
     "raycluster": {

@@ -86,7 +86,11 @@ def _endings(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
     spec = job.job.source.child("spec", get_nested(job.job.source.value, "spec"))
     policy = spec.child("runPolicy", get_nested(spec.value, "runPolicy"))
     clean = get_nested(policy.value, "cleanPodPolicy")
-    if str(get_nested(job.job.source.value, "apiVersion")).startswith(f"{KUBEFLOW}/") and clean not in CLEAN:
+    policies = job.context.plan.policies
+    accelerators = policies.accelerators if policies is not None else ()
+    uses = any(_requests(each, accelerators) for each in job.job.templates)
+    is_of_kubeflow = str(get_nested(job.job.source.value, "apiVersion")).startswith(f"{KUBEFLOW}/")
+    if is_of_kubeflow and clean not in CLEAN and uses:
         source = spec if policy.value is None else policy if clean is None else policy.child("cleanPodPolicy", clean)
         yield source, "pods that still run outlive the job, uncounted; write runPolicy.cleanPodPolicy: Running"
     if job.job.kind != "RayJob":

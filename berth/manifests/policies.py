@@ -117,7 +117,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
         growth.growth_policy(kinds, elastic=plan.elastic),
         volumes.volumes_policy(kinds),
     ]
-    if (of_operators := endings.endings_policy(kinds)) is not None:
+    if (of_operators := endings.endings_policy(kinds, plan.accelerators)) is not None:
         made.append(of_operators)
     if plan.has_shared_queues:
         made.append(shared_queues.shared_queue_policy(kinds, plan.ordered_queues))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.manifests.policy_rules import Rule
-from berth.manifests.rules.admission import EVERYONE, AdmissionPolicy, Requests
+from berth.manifests.rules.admission import EVERYONE, TEMPLATES, AdmissionPolicy, Requests, requests_accelerators
 from berth.manifests.rules.grace import LIMIT
 
 KUBEFLOW: Final = "kubeflow.org"
@@ -36,7 +36,8 @@ _RULES: Final[tuple[Rule, ...]] = (
     (
         # Jobs that are older than the policy may go on, and their controllers may write them.
         f"request.resource.group != '{KUBEFLOW}' || {_clean('object')} in {list(CLEAN)} || "
-        f"(request.operation == 'UPDATE' && {_clean('object')} == {_clean('oldObject')})",
+        "!variables.usesAccelerators || (request.operation == 'UPDATE' && "
+        f"{_clean('object')} == {_clean('oldObject')})",
         "Kueue frees the quota of a finished job, and its pods that still run stay on the machines; write "
         "runPolicy.cleanPodPolicy: Running",
     ),
@@ -60,7 +61,7 @@ _RULES: Final[tuple[Rule, ...]] = (
 )
 
 
-def endings_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy | None:
+def endings_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) -> AdmissionPolicy | None:
     """Return the policy for the queued kinds of Kubeflow and Ray; None if there is none."""
     kinds = {KUBEFLOW: tuple(sorted(job_kinds.get(KUBEFLOW, ())))}
     kinds["ray.io"] = tuple(kind for kind in job_kinds.get("ray.io", ()) if kind == "rayjobs")
@@ -70,12 +71,17 @@ def endings_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy | 
     return AdmissionPolicy(
         name="endings",
         refuses=(
-            "jobs whose pods outlive their end: Kubeflow's without `cleanPodPolicy: Running` or `All`, RayJobs with a "
-            "`ttlSecondsAfterFinished` above the team's `maxGracePeriod` or a `deletionStrategy` that keeps pods"
+            "jobs whose pods outlive their end: Kubeflow's on accelerators without `cleanPodPolicy: Running` or `All`, "
+            "RayJobs with a `ttlSecondsAfterFinished` above the team's `maxGracePeriod` or a `deletionStrategy` that "
+            "keeps pods"
         ),
         applies_to=EVERYONE,
-        breaks="a job of Kubeflow without `runPolicy.cleanPodPolicy`: write `Running`",
+        breaks="a job of Kubeflow on accelerators without `runPolicy.cleanPodPolicy`: write `Running`",
         requests=requests,
-        variables=LIMIT,
+        variables=(
+            *LIMIT,
+            TEMPLATES,
+            ("usesAccelerators", f"variables.templates.exists(t, {requests_accelerators('t', accelerators)})"),
+        ),
         rules=_RULES,
     )
