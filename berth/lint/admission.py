@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from berth.jobs.pods import read_pod_spec
+from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_rules import job_specs
@@ -72,7 +72,7 @@ def _grace(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Itera
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}
         found = [spec["terminationGracePeriodSeconds"]] if "terminationGracePeriodSeconds" in spec else []
-        for container in _containers(spec):
+        for container in template_containers(template):
             for probe in ("livenessProbe", "startupProbe"):
                 seconds = get_nested(container.value, probe, "terminationGracePeriodSeconds")
                 found.append(container.child(probe, None).child("terminationGracePeriodSeconds", seconds))
@@ -181,7 +181,7 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}
         of_pod = as_mapping(get_nested(spec["resources"].value, "requests")) if "resources" in spec else {}
-        for container in _containers(spec):
+        for container in template_containers(template):
             for name in as_mapping(get_nested(container.value, "resources", "requests")):
                 if name in of_pod:
                     message = f"{name} is requested by the pod and by a container, of which Kueue counts the pod's"
@@ -251,19 +251,7 @@ def _metadata(template: SourceValue) -> SourceValue:
     return template.child("metadata", get_nested(template.value, "metadata"))
 
 
-def _containers(spec: dict[str, SourceValue]) -> Iterator[SourceValue]:
-    for key in ("initContainers", "containers"):
-        for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
-            yield spec[key].child(index, container)
-
-
 def _requests(template: SourceValue, resources: tuple[str, ...]) -> bool:
     """Whether a container of a template requests one of the resources, or the pod has claims."""
-    spec = read_pod_spec(template) or {}
-    names = {
-        str(name)
-        for container in _containers(spec)
-        for kind in ("limits", "requests")
-        for name in as_mapping(get_nested(container.value, "resources", kind) or {})
-    }
-    return "resourceClaims" in spec or not names.isdisjoint(resources)
+    has_claims = "resourceClaims" in (read_pod_spec(template) or {})
+    return has_claims or not requested_resources(template).isdisjoint(resources)

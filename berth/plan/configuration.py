@@ -33,6 +33,17 @@ SERVING_FRAMEWORKS: Final = ("deployment", "leaderworkerset.x-k8s.io/leaderworke
 """Integrations for services and pods, on by default in Kueue's chart. Berth turns them on for namespaces with serving:
 each has a webhook that fails closed, and without a queue name Kueue gates every pod that reaches it."""
 
+OPERATORS: Final[Mapping[str, str]] = {
+    "appwrapper": "the AppWrapper controller",
+    "kuberay": "the KubeRay operator",
+    "leaderworkerset": "the LeaderWorkerSet controller",
+    "mpi-operator": "the MPI operator",
+    "spark-operator": "the Spark operator",
+    "trainer": "Kubeflow Trainer",
+    "training-operator": "Kubeflow's training operator",
+}
+"""Operators of kinds of jobs that Berth does not install, by their names in the stack file."""
+
 PODS_READY_SECONDS: Final = 3600
 """Default of 60 minutes from admission until all pods are ready: a large slice or queued capacity needs 45 to 60
 minutes, and after Kueue's 30 a workload would be evicted while it still pulls images (Kueue docs: Configuration)."""

@@ -130,6 +130,7 @@ def plan_cluster_fleet(
         ),
         monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, cohort_plans, queue_plans, team_plans),
         allowances=allowances,
+        operators=context.spec.operators,
     )
 
 

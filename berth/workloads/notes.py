@@ -9,6 +9,7 @@ from berth import catalog
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.pods import list_additions, pod_template
+from berth.plan.configuration import OPERATORS
 from berth.plan.fleet import FleetPlan
 from berth.plan.workloads import (
     DeploymentPlan,
@@ -48,8 +49,12 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
         yield from _slice_notes(target, plan)
     if plan.pod_count > 1:
         yield from _network_notes(target)
-    if operator := workload_kinds()[kind].operator:
-        yield f"Needs {operator} in the cluster, which Berth does not install."
+    operator = workload_kinds()[kind].operator
+    if operator and operator not in (target.plan.operators or ()):
+        yield (
+            f"Needs {OPERATORS[operator]} in the cluster, which Berth does not install; once it is there, write "
+            f"operators: [{operator}] in the stack file."
+        )
     yield from _kind_notes(plan)
     if plan.submission.priority:
         yield f"Priority '{plan.submission.priority}' orders the queue by its label, and the pods by their class."
