@@ -37,6 +37,7 @@ VERBS = {
     "preview": "Show the resources that `pulumi up` would create.",
     "render": "Print the Kubernetes objects.",
     "admit": "Simulate admission: which jobs start, wait or are preempted.",
+    "simulate": "Simulate a trace of jobs over time: waiting, use, preemptions.",
     "why": "Show why a job does not run, until when, and who could help.",
     "workload": "Print the manifest of a job for a team's queue.",
     "lint": "Check whether jobs can ever be admitted and run.",

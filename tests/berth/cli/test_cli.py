@@ -41,6 +41,8 @@ VERBS = [
     "preview",
     "render",
     "admit",
+    "simulate",
+    "why",
     "workload",
     "lint",
     "diff",
