@@ -24,6 +24,7 @@ from berth.catalog.cpu_machines import (
     cpu_machine_types,
     host_without_gpus,
     memory_per_core,
+    with_one_thread,
 )
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, quotas_of_accelerator, series_quotas
@@ -129,6 +130,7 @@ __all__ = [
     "slice_topologies",
     "supported_minor",
     "taints",
+    "with_one_thread",
     "zone_table",
     "zones_in",
 ]
