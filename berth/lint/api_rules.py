@@ -143,9 +143,8 @@ def _check_template(template: SourceValue) -> None:
         fields = as_mapping(container.value)
         if set(fields) <= {"resources"}:
             continue  # of the kind's operator
-        for key in ("name", "image"):
-            if not fields.get(key):
-                _refuse(container, by, f"a container without {'a name' if key == 'name' else 'an image'}; write {key}")
+        if not fields.get("name"):
+            _refuse(container, by, "a container without a name; write name")
         _check_unique(container.child("name", fields.get("name")), names, "containers are named")
         _check_amounts(container)
         paths: list[str] = []
