@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.diagnostics import Problem
 from berth.quota.answers import UNLIMITED, Answers, QuotaLimit
 from berth.quota.required import QuotaNeed, RequiredQuota
 
@@ -63,6 +64,20 @@ class QuotaComparison(Struct, frozen=True, kw_only=True):
         if self.limit is None or self.limit.limit == UNLIMITED:
             return 0
         return max(0, amount - self.limit.limit)
+
+
+def contradictions(required: Iterable[RequiredQuota], answers: Answers) -> tuple[Problem, ...]:
+    """Return a fault for each two answers about one quota, or the one that its machines count against, that differ."""
+    wanted = {
+        (metric.name, each.project, each.location): metric
+        for each in required
+        for metric in (each.metric, *(use.fallback for use in each.uses if use.fallback is not None))
+    }
+    return tuple(
+        problem
+        for (_, project, location), metric in wanted.items()
+        for problem in answers.contradictions(metric, project, location)
+    )
 
 
 def compare_with_limits(required: Iterable[RequiredQuota], answers: Answers) -> tuple[QuotaComparison, ...]:
