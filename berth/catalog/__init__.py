@@ -13,7 +13,7 @@ from berth.catalog.allocatable import (
     node_allocatable,
     pods_of_jobs,
 )
-from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus, gpu_machine_of_size
+from berth.catalog.attached_gpus import GpuAttachmentError, attach_gpus, machine_of_size
 from berth.catalog.cpu_machines import (
     CORES,
     CPU,
@@ -105,12 +105,12 @@ __all__ = [
     "fact_tables",
     "generations",
     "gke_minor",
-    "gpu_machine_of_size",
     "gpudirect",
     "host_without_gpus",
     "labels",
     "limits",
     "listed_zones",
+    "machine_of_size",
     "machines",
     "memory_per_core",
     "mig_partitions",

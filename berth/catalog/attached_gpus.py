@@ -42,18 +42,23 @@ def attach_gpus(machine_type: str, accelerator: str, count: int) -> Machine:
     )
 
 
-def gpu_machine_of_size(machine_type: str, accelerator: str, count: int, vcpu: int, memory_gb: float) -> Machine:
-    """Return a GPU machine that the table does not have, as a stack file states it."""
+def machine_of_size(machine_type: str, accelerator: str, count: int, vcpu: int, memory_gb: float) -> Machine:
+    """Return a machine that the table does not have, with GPUs or TPUs, as a stack file states it.
+
+    Hosts of a TPU slice are placed as those of most generations are, which GKE may refuse.
+    """
+    kind = "tpu" if accelerator.startswith("tpu") else "gpu"
     known = next((each.noun for each in machines().values() if each.accelerator == accelerator), accelerator)
     return Machine(
         name=machine_type,
-        kind="gpu",
+        kind=kind,
         accelerator=accelerator,
-        resource=extended_resource("gpu"),
-        noun=known,
+        resource=extended_resource(kind),
+        noun=f"{accelerator} chips" if kind == "tpu" and known == accelerator else known,
         accelerators=count,
         vcpu=vcpu,
         memory_gb=memory_gb,
+        multi_host_placement="compact_tpu_topology" if kind == "tpu" else None,
         known="nothing",
     )
 

@@ -121,7 +121,8 @@ def quotas_of_accelerator(label: str) -> AcceleratorQuotas:
     if (row := quota_table().accelerators.get(label)) is not None:
         return row
     doubt = fact_tables()["quotas"].unknown(f"the quota of {label}", "this one is")
-    metric = QuotaMetric(metric="GPUS_PER_GPU_FAMILY", unit="GPUs", doubt=doubt)
+    family, unit = ("TPUS_PER_TPU_FAMILY", "chips") if label.startswith("tpu") else ("GPUS_PER_GPU_FAMILY", "GPUs")
+    metric = QuotaMetric(metric=family, unit=unit, doubt=doubt)
     return AcceleratorQuotas(standard=metric, preemptible=metric)
 
 

@@ -19,7 +19,12 @@ def slice_topologies(machine: Machine) -> tuple[str, ...]:
 
 
 def slice_shape(machine: Machine, topology: str) -> SliceShape | None:
-    """Return the slice with this topology on a machine; None if the table does not have it."""
+    """Return the slice with this topology on a machine; None if the table does not have it.
+
+    Of machines that no table has, any topology of whole hosts is a slice.
+    """
+    if machine.known == "nothing" and _TOPOLOGY.fullmatch(topology):
+        return _slice_on(machine, topology)
     return _shapes(machine).get(topology)
 
 

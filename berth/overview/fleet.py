@@ -16,7 +16,7 @@ from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.teams import QueueingPlan, TeamPlan
 from berth.planner.queueing.preemption import describe_rules, preemption_rules
-from berth.planner.queueing.quota_tree import accelerator_quotas, largest_jobs
+from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas, largest_jobs
 from berth.quota.required import required_quotas
 from berth.text import capacity_source, cluster_summary, format_range, format_slices, pluralize, worker_target
 
@@ -61,18 +61,14 @@ def _plan_blocks(plan: FleetPlan) -> Iterator[Block]:
 
 
 def _capacity_table(plan: FleetPlan) -> Table:
-    resources = {flavor.name: flavor.resource for flavor in plan.flavors}
-    limits: dict[str, list[int | None]] = {}
-    for queue in plan.cluster_queues:
-        for name, quota in accelerator_quotas(queue, resources):
-            limits.setdefault(name, []).append(quota.borrowing_limit)
+    borrowed = most_borrowed(plan)
     rows: list[list[Cell]] = [
         [
             flavor.name,
             f"{format_range(flavor.capacity)} {flavor.noun}",
-            str(flavor.promised),
+            guarantee_text(plan, flavor.name, flavor.promised),
             Share(flavor.promised, flavor.capacity.max),
-            _borrowable(limits.get(flavor.name, [])),
+            str(borrowed.get(flavor.name, 0) or "–"),
             "–" if flavor.pods is None else f"{flavor.pods:,}",
             join_words(list(flavor.pools)),
         ]
@@ -83,8 +79,32 @@ def _capacity_table(plan: FleetPlan) -> Table:
     )
 
 
-def _borrowable(limits: list[int | None]) -> str:
-    return "unlimited" if None in limits else str(sum(filter(None, limits)) or "–")
+def most_borrowed(plan: QueueingPlan) -> dict[str, int]:
+    """Return the most that one queue can use of each flavor beyond its guarantee: no queue uses more than there is."""
+    resources = {flavor.name: flavor.resource for flavor in plan.flavors}
+    capacity = {flavor.name: flavor.capacity.max for flavor in plan.flavors}
+    tree = QuotaTree.from_plan(plan)
+    most: dict[str, int] = {}
+    for queue in plan.cluster_queues:
+        nodes = tree.queue_nodes(queue.name)
+        for name, quota in accelerator_quotas(queue, resources):
+            beyond = min(nodes[name].ceiling, capacity[name]) - quota.nominal
+            most[name] = max(most.get(name, 0), beyond)
+    return most
+
+
+def spot_part(plan: FleetPlan, flavor: str, amount: int) -> int:
+    """Return how many of a flavor's accelerators can only be spot machines: those beyond all of its other machines."""
+    firm = sum(pool.accelerators.max for pool in plan.pools if pool.flavor == flavor and pool.capacity != "spot")
+    return max(0, amount - firm) if any(p.capacity == "spot" for p in plan.pools if p.flavor == flavor) else 0
+
+
+def guarantee_text(plan: FleetPlan, flavor: str, amount: int) -> str:
+    """Return `96`, or with spot machines `96, of them 64 spot`: a guarantee against teams, not against Google Cloud."""
+    spot = spot_part(plan, flavor, amount)
+    if not spot:
+        return str(amount)
+    return f"{amount}, all spot" if spot == amount else f"{amount}, of them {spot} spot"
 
 
 def pool_table(plan: FleetPlan) -> Table:
@@ -204,7 +224,7 @@ def team_table(plan: QueueingPlan, only: str | None = None) -> Table:
             [
                 name,
                 flavor,
-                str(team.guaranteed.get(flavor, 0) or "–"),
+                _team_guarantee(plan, flavor, team.guaranteed.get(flavor, 0)),
                 str(ceiling),
                 nouns[flavor],
                 team.settings.state,
@@ -214,6 +234,13 @@ def team_table(plan: QueueingPlan, only: str | None = None) -> Table:
         ] or [[name, "–", "–", "–", "no queues", team.settings.state, places]]
     head = ("team", "flavor", "guaranteed", "ceiling", "", "state", "namespaces")
     return Table("Teams", head, rows, numbers=(2, 3), once=(0,), wide=(5, 6))
+
+
+def _team_guarantee(plan: QueueingPlan, flavor: str, amount: int) -> str:
+    """Return a team's guarantee; which of a flavor's guarantees are on spot machines is said only where all are."""
+    if isinstance(plan, FleetPlan) and amount and spot_part(plan, flavor, amount) == amount:
+        return f"{amount}, all spot"
+    return str(amount or "–")
 
 
 def preemption_lines(plan: FleetPlan) -> list[str]:

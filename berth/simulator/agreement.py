@@ -41,6 +41,30 @@ def find_mismatches(cases: Iterable[RecordedCase]) -> Iterator[CaseMismatch]:
                 yield CaseMismatch(case["case"], index, event, step.get("then", {}), simulated)
 
 
+def find_late_steps(case: RecordedCase) -> tuple[set[int], int]:
+    """Return the steps read after preempted jobs had stopped, and the number of steps that agree with these.
+
+    A step counts as read late if only that explains it.
+    """
+    recorded = [step.get("then", {}) for step in case["steps"]]
+    late: set[int] = set()
+    while True:
+        differing = [index for index, states in enumerate(replay(case, late)) if states != recorded[index]]
+        if not differing or replay(case, late | {differing[0]})[differing[0]] != recorded[differing[0]]:
+            return late, len(recorded) - len(differing)
+        late.add(differing[0])
+
+
+def format_late_steps(cases: Iterable[RecordedCase]) -> str:
+    """Return how many steps agree if any may be read after preempted jobs have stopped; "" without such steps."""
+    found = [(*find_late_steps(case), len(case["steps"])) for case in cases]
+    late = sum(len(steps) for steps, _, _ in found)
+    agreeing, total = sum(each[1] for each in found), sum(each[2] for each in found)
+    if not late:
+        return ""
+    return f"{late} steps were read after preempted jobs had stopped; with these, {agreeing} of {total} steps agree"
+
+
 def format_summary(cases: Sequence[RecordedCase], mismatches: Sequence[CaseMismatch]) -> str:
     """Return the summary line."""
     steps = sum(len(case["steps"]) for case in cases)

@@ -98,9 +98,15 @@ def _build_setup(plan: FleetPlan) -> SchedulerSetup:
     return SchedulerSetup(
         queues=tuple(_build_queue(queue, resources) for queue in plan.cluster_queues),
         cohorts=tuple(
-            Cohort(name=cohort.name, parent=cohort.parent, quotas=_build_quotas(cohort.flavors))
+            Cohort(
+                name=cohort.name,
+                parent=cohort.parent,
+                quotas=_build_quotas(cohort.flavors),
+                weight=_build_weight(cohort.fair_share_weight),
+            )
             for cohort in plan.cohorts
         ),
+        fair_strategies=None if plan.kueue is None else plan.kueue.fair_sharing,
         resource_flavors={
             flavor.name: ResourceFlavor(
                 node_labels=flavor.node_labels,
@@ -143,26 +149,35 @@ def _build_queue(plan: ClusterQueuePlan, resources: Mapping[str, str]) -> Cluste
         ),
         stop_policy=plan.stop_policy or RUNNING,
         admission_checks=checks,
+        weight=_build_weight(plan.fair_share_weight),
     )
+
+
+def _build_weight(written: float | None) -> float:
+    return 1.0 if written is None else written
 
 
 def _build_quotas(entries: Iterable[FlavorQuotasPlan]) -> dict[FlavorResource, QuotaLimits]:
     return {(entry.flavor, quota.resource): quota for entry in entries for quota in entry.quotas}
 
 
-_FAIR_SHARING: Final = (
-    "fair sharing is not modelled: which jobs are preempted and admitted for their share of a cohort can differ; with "
-    "both of Kueue's strategies, the default of fairSharing: {}, jobs can preempt each other without end (Kueue #14543)"
+_ADMISSION_FAIR_SHARING: Final = (
+    "admission fair sharing is not modelled: jobs of local queues that share a cluster queue are ordered by priority "
+    "and arrival, not by what each local queue used before"
+)
+_BOTH_STRATEGIES: Final = (
+    "with both strategies of fair sharing, jobs can preempt each other without end (Kueue #14543); where they do, the "
+    "result shows a preemption loop; write preemptionStrategies: [LessThanOrEqualToFinalShare] to exclude it"
 )
 
 
 def unmodelled_warnings(plan: FleetPlan) -> list[Problem]:
-    """Return warnings about features of Kueue that the fleet uses and the simulation does not model."""
+    """Return warnings about features of Kueue that the simulation does not model, or that can run without end."""
     problems = Problems()
-    if any(q.fair_share_weight is not None or q.admission_mode for q in (*plan.cluster_queues,)):
-        problems.warning("not-modelled", (), "fair sharing is not modelled: queues are simulated without their weights")
-    if plan.kueue is not None and plan.kueue.fair_sharing is not None:
-        problems.warning("not-modelled", (), _FAIR_SHARING)
+    if any(queue.admission_mode == "UsageBasedAdmissionFairSharing" for queue in plan.cluster_queues):
+        problems.warning("not-modelled", (), _ADMISSION_FAIR_SHARING)
+    if plan.kueue is not None and len(plan.kueue.fair_sharing or ()) > 1:
+        problems.warning("preemption-loop", (), _BOTH_STRATEGIES)
     for queue in plan.cluster_queues:
         for local_queue in queue.local_queues:
             if local_queue.stop_policy not in (None, RUNNING):

@@ -139,7 +139,7 @@ def _job_ahead(workload: SimulatedWorkload) -> SimulatedWorkload | None:
     queue_state = workload.queue_state
     if not queue_state.queue.is_strict_fifo:
         return None
-    first = min(queue_state.ready.values(), key=lambda other: (-other.priority, other.arrival_order), default=None)
+    first = queue_state.head()
     return None if first is workload else first
 
 

@@ -1,22 +1,26 @@
 """Recorded cases: queues, submitted jobs, Kueue's decisions after each step, and those of the model.
 
-A file is a list of cases, each with `cohorts`, `clusterQueues` and `steps`. A step submits or finishes a job, and its
-`then` has the state of every unfinished job. A recording reads the state before preempted jobs release their quota,
-which they do when the next step begins.
+A file is a list of cases, each with `cohorts`, `clusterQueues` and `steps`, and with `fairSharing`, the preemption
+strategies in order, if fair sharing was on. In a file with a `weight` it was on in every case that does not say. A step
+submits or finishes a job, and its `then` has the state of every unfinished job. A recording reads the state before
+preempted jobs release their quota, which they do when the next step begins.
 """
 
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from berth.diagnostics import Problem, Problems
 from berth.jobs.files import read_values
 from berth.jobs.pod_set import PodSet
+from berth.jobs.pods import parse_amount
+from berth.jobs.quantities import parse_quantity
 from berth.jobs.values import SourceValue
 from berth.plan.kueue import PreemptionPlan, QuotaLimits
 from berth.simulator.arrivals import already_submitted
+from berth.simulator.scheduler.fair_sharing import FAIR_STRATEGIES
 from berth.simulator.scheduler.model import (
     ANY,
     BEST_EFFORT_FIFO,
@@ -55,14 +59,18 @@ def read_cases(path: pathlib.Path) -> tuple[list[RecordedCase], list[Problem]]:
     check_cases(SourceValue(value, (), problems))
     if problems.has_faults():
         return [], [problem.with_place(path_text) for problem in problems.entries]
-    return cast("list[RecordedCase]", value), []
+    cases = cast("list[RecordedCase]", value)
+    if any("weight" in entry for case in cases for entry in (*case["clusterQueues"], *case.get("cohorts", ()))):
+        return [{"fairSharing": list(FAIR_STRATEGIES), **case} for case in cases], []
+    return cases, []
 
 
-def replay(case: RecordedCase) -> list[ExpectedStates]:
-    """Return the simulated states after each step."""
+def replay(case: RecordedCase, late: Collection[int] = ()) -> list[ExpectedStates]:
+    """Return the simulated states after each step; in `late` steps, after preempted jobs have released their quota."""
     simulator = Simulator(build_setup(case), delay_release=True)
     states: list[ExpectedStates] = []
-    for step in case["steps"]:
+    for index, step in enumerate(case["steps"]):
+        simulator.delay_release = index not in late
         if "submit" in step:
             simulator.submit(_build_job(step["submit"]))
         else:
@@ -81,10 +89,15 @@ def with_simulated_states(cases: Iterable[RecordedCase]) -> Iterator[RecordedCas
 def build_setup(case: RecordedCase) -> SchedulerSetup:
     """Return the queues and cohorts of a case."""
     cohorts = tuple(
-        Cohort(name=c["name"], parent=c.get("parent"), quotas=_build_quotas(c.get("quotas", ())))
+        Cohort(name=c["name"], parent=c.get("parent"), quotas=_build_quotas(c.get("quotas", ())), weight=_weight(c))
         for c in case.get("cohorts", ())
     )
-    return SchedulerSetup(queues=tuple(_build_queue(q) for q in case["clusterQueues"]), cohorts=cohorts)
+    strategies = case.get("fairSharing")
+    return SchedulerSetup(
+        queues=tuple(_build_queue(q) for q in case["clusterQueues"]),
+        cohorts=cohorts,
+        fair_strategies=None if strategies is None else tuple(strategies),
+    )
 
 
 def _build_queue(entry: Mapping[str, Any]) -> ClusterQueue:
@@ -102,7 +115,13 @@ def _build_queue(entry: Mapping[str, Any]) -> ClusterQueue:
             when_can_preempt=fungibility.get("whenCanPreempt", TRY_NEXT_FLAVOR),
             preference=fungibility.get("preference", BORROWING_FIRST),
         ),
+        weight=_weight(entry),
     )
+
+
+def _weight(entry: Mapping[str, Any]) -> float:
+    """Return a weight, which is written as a quantity such as 500m."""
+    return (parse_quantity("cpu", entry.get("weight", 1)) or 0) / 1000
 
 
 def _build_preemption(entry: Mapping[str, Any]) -> PreemptionPlan:
@@ -148,9 +167,12 @@ def _observed_state(work: SimulatedWorkload) -> dict[str, Any]:
 def check_cases(cases: SourceValue) -> None:
     """Add a fault for every value of a file that is not in the format."""
     for case in cases.sequence("a list of cases") or ():
-        fields = case.known_fields(("case", "clusterQueues", "steps"), ("cohorts",))
+        fields = case.known_fields(("case", "clusterQueues", "steps"), ("cohorts", "fairSharing"))
         if fields is not None:
             fields["case"].text("a case's name")
+            strategies = fields.get("fairSharing")
+            for strategy in (strategies.sequence("a list of preemption strategies") if strategies else None) or ():
+                strategy.one_of(FAIR_STRATEGIES)
             cohorts_value = fields.get("cohorts")
             for cohort in (cohorts_value.sequence("a list of cohorts") if cohorts_value else None) or ():
                 _check_cohort(cohort)
@@ -161,8 +183,9 @@ def check_cases(cases: SourceValue) -> None:
 
 
 def _check_cohort(cohort: SourceValue) -> None:
-    fields = cohort.known_fields(("name",), ("parent", "quotas"))
+    fields = cohort.known_fields(("name",), ("parent", "quotas", "weight"))
     if fields is not None:
+        _check_weight(fields)
         fields["name"].text("a cohort's name")
         _check_optional_name(fields.get("parent"))
         if "quotas" in fields:
@@ -171,10 +194,11 @@ def _check_cohort(cohort: SourceValue) -> None:
 
 def _check_queue(queue: SourceValue) -> str | None:
     fields = queue.known_fields(
-        ("name", "flavors", "quotas"), ("cohort", "strategy", "preemption", "flavorFungibility")
+        ("name", "flavors", "quotas"), ("cohort", "strategy", "preemption", "flavorFungibility", "weight")
     )
     if fields is None:
         return None
+    _check_weight(fields)
     _check_quotas(fields["quotas"])
     for flavor in fields["flavors"].sequence("a list of flavors, in order of preference") or ():
         flavor.text("a flavor's name")
@@ -190,6 +214,11 @@ def _check_queue(queue: SourceValue) -> str | None:
     if "preemption" in fields:
         _check_preemption(fields["preemption"])
     return fields["name"].text("a cluster queue's name")
+
+
+def _check_weight(fields: Mapping[str, SourceValue]) -> None:
+    if "weight" in fields:
+        parse_amount("cpu", fields["weight"])
 
 
 def _check_preemption(preemption: SourceValue) -> None:

@@ -10,7 +10,12 @@ from berth.placement.beside import Room
 from berth.simulator.lenders import QuotaUse
 from berth.simulator.occupancy import NodeRoom
 from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage
-from berth.simulator.scheduler.preemption import IN_CLUSTER_QUEUE, IN_COHORT_RECLAMATION, RECLAIM_WHILE_BORROWING
+from berth.simulator.scheduler.victims import (
+    IN_CLUSTER_QUEUE,
+    IN_COHORT_FAIR_SHARING,
+    IN_COHORT_RECLAMATION,
+    RECLAIM_WHILE_BORROWING,
+)
 from berth.simulator.story import (
     JobOutcome,
     JobStatus,
@@ -20,7 +25,7 @@ from berth.simulator.story import (
 )
 from berth.text import pluralize
 
-NOT_MODELLED = "Simulates quota and the room on nodes, without fair sharing and the preemption of pods."
+NOT_MODELLED = "Simulates quota and the room on nodes, without the preemption of pods."
 MANAGER_NOTICE = "For workers, only checks whether one of them could run a job, not which one does, or when."
 
 _STATUS_TEXT = {
@@ -161,6 +166,8 @@ class RunFormatter:
             )
         if preemption.reason == IN_COHORT_RECLAMATION:
             return f"{owner} reclaims its guarantee"
+        if preemption.reason == IN_COHORT_FAIR_SHARING:
+            return f"fair share of {owner}"
         return (
             f"higher priority, {owner} borrows" if preemption.reason == RECLAIM_WHILE_BORROWING else preemption.reason
         )

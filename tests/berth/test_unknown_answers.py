@@ -80,6 +80,20 @@ ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
             }
         },
     ),
+    "a machine with TPUs": (
+        *("accelerators", "machine-unknown"),
+        {
+            "pools.v8": {
+                "machineType": "ct8-standard-4t",
+                "accelerator": {"type": "tpu-v8-slice", "count": 4},
+                **SIZE,
+                "topology": "4x8",
+                "slices": 2,
+                "zone": "us-central1-a",
+                "acceptZone": True,
+            }
+        },
+    ),
     "a reserved machine with GPUs": (
         *("accelerators", "machine-unknown"),
         {

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Annotated, NoReturn
+
 import typer
 from msgspec.structs import replace
 
 from berth.cli import prices as costs
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, AllOption, JsonOption, StackArgument, print_answer, project_root
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    EXIT_OK,
+    AllOption,
+    JsonOption,
+    StackArgument,
+    evaluate_or_exit,
+    exit_with_error,
+    print_answer,
+    project_root,
+)
+from berth.diagnostics import did_you_mean
 from berth.document import ProblemList
 from berth.evaluate import evaluate_stack
+from berth.text import abbreviate_names
 
 EPILOG = "Example: berth plan dev --json | jq .teams"
 
 
 def plan_command(
-    stack: StackArgument, as_json: JsonOption = False, prices: costs.PricesFile = None, everything: AllOption = False
+    stack: StackArgument,
+    as_json: JsonOption = False,
+    prices: costs.PricesFile = None,
+    everything: AllOption = False,
+    team: Annotated[
+        str | None,
+        typer.Option("--team", help="Show only what this team has, who can take it, and what happens to its jobs."),
+    ] = None,
 ) -> None:
     """Show what a stack creates and what each team gets.
 
     Shows capacity, pools, each team's guarantee and ceiling, who can preempt whom, and all faults, warnings and notes.
     """
+    if team is not None:
+        _show_team(stack, team, as_json)
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
@@ -32,3 +55,18 @@ def plan_command(
     blocks = (replace(each, everything=everything) if isinstance(each, ProblemList) else each for each in document)
     print_answer(blocks, backend.as_json(evaluation, cost) if as_json else None)
     raise typer.Exit(EXIT_FAULTS if evaluation.faults else EXIT_OK)
+
+
+def _show_team(stack: str, name: str, as_json: bool) -> NoReturn:
+    from berth.overview.lead import lead_answer, lead_as_json, lead_document
+
+    evaluation = evaluate_or_exit(stack)
+    plan = evaluation.fleet_plan
+    assert plan is not None
+    teams = {each.name: each for each in plan.teams}
+    if name not in teams:
+        hint = did_you_mean(name, teams) or f"; write one of {abbreviate_names([*teams])}"
+        exit_with_error(f"no team '{name}' in {plan.stack}{hint}")
+    answer = lead_answer(plan, teams[name])
+    print_answer(lead_document(answer), lead_as_json(answer) if as_json else None)
+    raise typer.Exit(EXIT_OK)

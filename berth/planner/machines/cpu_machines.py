@@ -80,8 +80,9 @@ def unknown_machine(machine: Machine) -> str:
     """Return the warning for a machine that Berth's tables do not have; empty for any other."""
     if machine.known == "type":
         return ""
-    if machine.kind == "gpu":
-        unchecked = "its GPUs, boot disk, local SSDs, networks, placement and provisioning are"
+    if machine.kind in ("gpu", "tpu"):
+        chips = "GPUs" if machine.kind == "gpu" else "chips, topologies"
+        unchecked = f"its {chips}, boot disk, local SSDs, networks, placement and provisioning are"
         message = catalog.fact_tables()["accelerators"].unknown(f"'{format_value(machine.name)}'", unchecked)
         return f"{message}{did_you_mean(machine.name, catalog.machines()) or _COMPARE}"
     unchecked = {

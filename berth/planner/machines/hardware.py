@@ -174,13 +174,8 @@ def _machine_with_gpus(machine_type: str, accelerator: AcceleratorSpec, size: Ma
         raise HardwareError(("bad-accelerator", "accelerator", message))
     hosts = catalog.attachable_gpus().hosts
     if machine_type not in hosts and is_accelerator_family(machine_type) and not is_misspelt(machine_type):
-        if accelerator.type.startswith("tpu"):
-            message = (
-                f"'{format_value(accelerator.type)}' is of TPUs, whose slices Berth plans from its table; update Berth"
-            )
-            raise HardwareError(("bad-accelerator", "accelerator", message))
         cpu, memory = stated_size(machine_type, size)
-        return catalog.gpu_machine_of_size(machine_type, accelerator.type, accelerator.count, cpu, memory)
+        return catalog.machine_of_size(machine_type, accelerator.type, accelerator.count, cpu, memory)
     if machine_type not in hosts:
         hint = did_you_mean(machine_type, hosts) or "; write an n1 machine such as n1-standard-4"
         message = f"'{format_value(machine_type)}' does not support attached GPUs{hint}"
@@ -222,8 +217,13 @@ def _slice_shape(
 ) -> SliceShape:
     if shape := catalog.slice_shape(machine, topology):
         return shape
+    if machine.generation is None:
+        message = (
+            f"'{topology}' is not a number of chips that machines with {machine.accelerators} can form; write another"
+        )
+        raise HardwareError(("bad-topology", "topology", message))
     message = f"'{topology}' is not a {machine.generation} slice of {machine.name}"
-    same, generation = catalog.reordered_topology(machine, topology), catalog.generations()[machine.generation or ""]
+    same, generation = catalog.reordered_topology(machine, topology), catalog.generations()[machine.generation]
     if same and not (accepted and generation.any_order):
         raise HardwareError(("bad-topology", "topology", f"{message}: GKE writes it as {same}; write {same}"))
     message = f"{message}; {_topology_hint(machine)}"
@@ -242,7 +242,7 @@ def _slice_shape(
 def _topology_hint(machine: Machine) -> str:
     topologies = catalog.slice_topologies(machine)
     listed = topologies if len(topologies) <= 12 else (*topologies[:11], f"… ({len(topologies)} in all)")
-    return f"write one of {', '.join(listed)}"
+    return f"write one of {', '.join(listed)}" if listed else "write that of the slice, such as topology: 4x4"
 
 
 def _node_hardware(machine: Machine, spec: PoolSpec) -> Hardware:

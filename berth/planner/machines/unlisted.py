@@ -10,8 +10,11 @@ from berth import catalog
 from berth.diagnostics import did_you_mean, format_value
 from berth.planner.machines.hardware_error import HardwareFault
 
-_NEW_GPU: Final = "nvidia-b300"
-"""The GPU of examples in messages on machines that are newer than the table."""
+_EXAMPLES: Final = {
+    "gpu": ("{type: nvidia-b300, count: 8}", ", cpu: 224 and memory: 3968Gi"),
+    "tpu": ("{type: tpu-v8-slice, count: 4}", ", cpu: 224 and memory: 960Gi"),
+}
+"""Kind of machine → the accelerator and size of examples in messages on machines that are newer than the table."""
 _SIMILAR: Final = 0.8
 """Similarity of two forms of a series (standrd-#, standard-#) from which a machine type counts as misspelt."""
 
@@ -26,13 +29,14 @@ def unlisted_machine(machine_type: str, *, is_pool: bool) -> HardwareFault:
     if is_misspelt(machine_type):
         return "unknown-machine", "machineType", f"no accelerator machine type '{quoted}'{hint}"
     dated = catalog.fact_tables()["accelerators"].dated_name
-    needed = f"accelerator: {{type: {_NEW_GPU}, count: 8}}"
-    needed = f"{needed}, cpu: 224 and memory: 3968Gi" if is_pool else needed
+    similar = difflib.get_close_matches(machine_type, catalog.machines(), n=1)
+    is_tpu = bool(similar) and catalog.machines()[similar[0]].kind == "tpu"
+    accelerator, size = _EXAMPLES["tpu" if is_tpu else "gpu"]
     return (
         "missing-key",
         "accelerator",
         f"is missing: '{quoted}' is unknown: it is not in {dated}{hint.removesuffix('?')}; write what it has, such as "
-        f"{needed} (TPUs need a newer table)",
+        f"accelerator: {accelerator}{size if is_pool else ''}",
     )
 
 

@@ -27,19 +27,19 @@ def build_queues(
     kept_queues = [
         replace(line.queue, stop_policy=HOLD, quotas=line.queue.quotas if line.quota_holders else {})
         for line in removed
-        if line.quota_holders or line.ready or line.inadmissible
+        if line.quota_holders or line.line.has_any()
     ]
     for queue in (*setup.queues, *kept_queues):
         parent = None if queue.cohort is None else nodes.setdefault(queue.cohort, QuotaTreeNode(queue.cohort, None, {}))
         queue_state = QueueState(
-            queue, QuotaTreeNode(queue.name, parent, queue.quotas), is_removed=queue in kept_queues
+            queue, QuotaTreeNode(queue.name, parent, queue.quotas, queue.weight), is_removed=queue in kept_queues
         )
         queue_states[queue.name] = queue_state
         members_by_root.setdefault(queue_state.node.root(), []).append(queue_state)
     tree_of: dict[str, CohortTree] = {}
     for root, members in members_by_root.items():
         compute_quotas(root)
-        tree_of |= dict.fromkeys((line.queue.name for line in members), CohortTree(members))
+        tree_of |= dict.fromkeys((line.queue.name for line in members), CohortTree(members, setup.fair_strategies))
     return queue_states, tree_of
 
 
@@ -53,7 +53,7 @@ def _build_cohorts(setup: SchedulerSetup) -> dict[str, QuotaTreeNode]:
         if name not in nodes:
             cohort_spec = known.get(name, Cohort(name=name))
             parent = None if cohort_spec.parent is None else node_of(cohort_spec.parent, (*seen, name))
-            nodes[name] = QuotaTreeNode(name, parent, cohort_spec.quotas)
+            nodes[name] = QuotaTreeNode(name, parent, cohort_spec.quotas, cohort_spec.weight)
         return nodes[name]
 
     for name in known:

@@ -5,17 +5,18 @@ A head that no longer fits, because an earlier one in the cycle used the quota, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct, field
 
+from berth.simulator.scheduler.fair_sharing import Contender, Tournament
 from berth.simulator.scheduler.flavor_assignment import AssignmentOutcome
 from berth.simulator.scheduler.model import ANY, ResourceFlavor
 from berth.simulator.scheduler.nomination import Entry, Nominator, search_start
-from berth.simulator.scheduler.preemption import Victim
 from berth.simulator.scheduler.quota import QuotaState, add_usage, remove_usage
 from berth.simulator.scheduler.state import SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
+from berth.simulator.scheduler.victims import Victim
 
 
 class CycleResult(Struct):
@@ -55,7 +56,7 @@ class SchedulingCycle:
         self.tree.blocked_heads = []
         heads = [line.head() for line in self.tree.active_queues if line.is_active()]
         entries = [self.nominator.nominate(work) for work in heads if work is not None]
-        for entry in sorted(entries, key=_cycle_order) if len(entries) > 1 else entries:
+        for entry in self._in_order(entries) if len(entries) > 1 else entries:
             self._process(entry)
         for quota_state, before in reversed(self.journal):
             quota_state.usage = before
@@ -75,6 +76,23 @@ class SchedulingCycle:
             )
         return self.result
 
+    def _in_order(self, entries: list[Entry]) -> Iterator[Entry]:
+        """Yield the heads in the order in which Kueue considers them; under fair sharing it follows each decision."""
+        if self.tree.fair_strategies is None:
+            yield from sorted(entries, key=_cycle_order)
+            return
+        root = entries[0].workload.queue_state.node.root()
+        waiting = {each.workload.arrival_order: each for each in entries}
+        tournament, decided = None, -1
+        while waiting:
+            self._reserve_for_blocked()
+            if tournament is None or decided != len(self.journal):
+                tournament, decided = Tournament([_contender(each) for each in waiting.values()]), len(self.journal)
+            winner = tournament.winner(root)
+            assert winner is not None
+            del tournament.by_node[winner.node]
+            yield waiting.pop(winner.arrival_order)
+
     # --- processing heads ---------------------------------------------------------------------------------------------
 
     def _process(self, entry: Entry) -> None:
@@ -84,9 +102,8 @@ class SchedulingCycle:
             self._reassign(entry)
         assignment = entry.assignment
         if assignment.outcome == AssignmentOutcome.NO_FIT:
-            entry.shape_cannot_fit = True
-        elif assignment.outcome == AssignmentOutcome.PREEMPT and not entry.victims:
-            entry.shape_cannot_fit = True
+            return
+        if assignment.outcome == AssignmentOutcome.PREEMPT and not entry.victims:
             if entry.workload.queue_state.queue.preemption.reclaim_within_cohort != ANY:
                 self.tree.blocked_heads.append(entry.workload)
                 self.blocked_entries.append(entry)
@@ -167,7 +184,7 @@ class SchedulingCycle:
         return fits
 
     def _requeue(self, entry: Entry) -> None:
-        """Put the head back in line, or set it aside as inadmissible."""
+        """Put the head back in line, or set aside all jobs of its shape as inadmissible."""
         workload = entry.workload
         if (
             entry.admitted
@@ -176,14 +193,19 @@ class SchedulingCycle:
             or workload.search_progress is not None
         ):
             return
-        if workload.arrival_order in workload.queue_state.ready:
-            workload.queue_state.set_inadmissible(workload, entry.shape_cannot_fit)
+        if workload.queue_state.line.contains(workload):
+            workload.queue_state.set_inadmissible(workload)
             self.result.inadmissible_count += 1
 
 
 def _cycle_order(entry: Entry) -> tuple[int, int, int]:
     """Return the sort key of a cycle: lower borrowing level, then higher priority, then earlier arrival."""
     return entry.assignment.borrowing_level, -entry.workload.priority, entry.workload.arrival_order
+
+
+def _contender(entry: Entry) -> Contender:
+    workload = entry.workload
+    return Contender(workload.queue_state.node, entry.assignment.usage, workload.priority, workload.arrival_order)
 
 
 def _amount_to_reserve(quota_state: QuotaState, amount: int, borrows: bool) -> int:

@@ -8,8 +8,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from berth.simulator.lenders import QuotaUse
-from berth.simulator.scheduler.preemption import Victim
 from berth.simulator.scheduler.state import SimulatedWorkload
+from berth.simulator.scheduler.victims import Victim
 
 CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
 """Kueue's reason for evictions from a stopped queue."""

@@ -13,7 +13,6 @@ from msgspec import Struct, field
 
 from berth.placement.kueue import ResourceFlavor, flavor_refusal
 from berth.simulator.scheduler.model import (
-    NEVER,
     PREEMPTION_FIRST,
     TRY_NEXT_FLAVOR,
     FlavorFungibility,
@@ -222,11 +221,7 @@ class FlavorAssigner:
         borrowing_level, may_reclaim = find_borrowing_level(quota_state, amount)
         if amount <= quota_state.available():
             return AssignmentMode.FIT, borrowing_level
-        if (
-            may_reclaim
-            or quota_state.nominal >= amount
-            or self.workload.queue_state.queue.preemption.borrow_within_cohort not in (None, NEVER)
-        ):
+        if may_reclaim or quota_state.nominal >= amount or self.workload.queue_state.preempts_while_borrowing:
             return self.oracle(self.workload, quota_state, amount)
         return AssignmentMode.NO_FIT, borrowing_level
 

@@ -2,7 +2,7 @@
 
 Amounts are whole numbers in one unit per resource. For a fleet: accelerators as counts, cpu in milli, memory in bytes;
 for recorded cases: the unit of the file. The rules are Kueue's (v0.19 and the main branch that became 0.20), taken from
-its source; fair sharing and topology-aware scheduling are not modelled.
+its source; admission fair sharing and topology-aware scheduling are not modelled.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class ResourceGroup(Struct, frozen=True, kw_only=True):
 
 
 class ClusterQueue(Struct, frozen=True, kw_only=True):
-    """A cluster queue. `checks`: flavor and resource → the admission checks of jobs that use it."""
+    """A cluster queue. `checks`: flavor and resource → the admission checks of jobs that use it.
+
+    `weight` is that of fair sharing, below its cohort.
+    """
 
     name: str
     cohort: str | None
@@ -68,25 +71,29 @@ class ClusterQueue(Struct, frozen=True, kw_only=True):
     admission_checks: Mapping[FlavorResource, tuple[str, ...]] = field(
         default_factory=dict[FlavorResource, tuple[str, ...]]
     )
+    weight: float = 1.0
 
 
 class Cohort(Struct, frozen=True, kw_only=True):
-    """A cohort: its parent, and quota of its own that belongs to no queue."""
+    """A cohort: its parent, quota of its own that belongs to no queue, and its weight below its parent."""
 
     name: str
     parent: str | None = None
     quotas: Mapping[FlavorResource, QuotaLimits] = field(default_factory=dict[FlavorResource, QuotaLimits])
+    weight: float = 1.0
 
 
 class SchedulerSetup(Struct, frozen=True, kw_only=True):
     """All queues and cohorts at one time, including cohorts that only a queue or another cohort names.
 
     With `workers` (by name) this is a manager: a job that holds quota here runs in the queue of that name on a worker.
+    `fair_strategies` are the preemption strategies of fair sharing, in order; None if it is off.
     """
 
     queues: tuple[ClusterQueue, ...]
     cohorts: tuple[Cohort, ...] = ()
     resource_flavors: Mapping[str, ResourceFlavor] = field(default_factory=dict[str, "ResourceFlavor"])
+    fair_strategies: tuple[str, ...] | None = None
     workers: Mapping[str, SchedulerSetup] = field(default_factory=dict[str, "SchedulerSetup"])
 
 

@@ -17,19 +17,19 @@ from berth.simulator.scheduler.model import ResourceFlavor
 from berth.simulator.scheduler.preemption import (
     CachedVictims,
     PreemptionSearch,
-    Victim,
     cached_preemption,
     preemptor_key,
     simulate_preemption,
 )
 from berth.simulator.scheduler.state import SearchProgress, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
+from berth.simulator.scheduler.victims import Victim
 
 
 class Entry(Struct):
     """The head of a queue in one cycle.
 
-    Also records whether it stays in line, whether all jobs of its shape are inadmissible, and where its search started.
+    Also records whether it stays in line, and where its search started.
     """
 
     workload: SimulatedWorkload
@@ -37,7 +37,6 @@ class Entry(Struct):
     assignment: Assignment
     victims: list[Victim]
     stays_pending: bool = False
-    shape_cannot_fit: bool = False
     admitted: bool = False
 
 

@@ -6,28 +6,18 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from berth.simulator.scheduler.fair_preemption import FairPreemptionSearch
 from berth.simulator.scheduler.flavor_assignment import AssignmentMode
 from berth.simulator.scheduler.model import LOWER_OR_NEWER_EQUAL, NEVER
 from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode, add_usage, find_borrowing_level, remove_usage
 from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
-
-IN_CLUSTER_QUEUE = "InClusterQueue"
-IN_COHORT_RECLAMATION = "InCohortReclamation"
-RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
-
-
-class Victim(Struct):
-    """A job that may be preempted, and Kueue's name of the rule.
-
-    `common_cohort` is the lowest common cohort of both queues, None within one queue. `only_within_nominal` victims are
-    available only to a preemptor that stays within its nominal quota.
-    """
-
-    workload: SimulatedWorkload
-    reason: str
-    common_cohort: QuotaTreeNode | None = None
-    only_within_nominal: bool = False
+from berth.simulator.scheduler.victims import (
+    IN_CLUSTER_QUEUE,
+    IN_COHORT_RECLAMATION,
+    RECLAIM_WHILE_BORROWING,
+    Victim,
+)
 
 
 class CachedVictims(Struct):
@@ -74,6 +64,9 @@ class PreemptionSearch:
             amount <= stock.available() or self._upper_bound(stock) >= amount for stock, amount in self.usage.items()
         ):
             return []
+        if self.tree.fair_strategies is not None:
+            search = FairPreemptionSearch(self.tree, self.workload, self.usage, self.flavor_resources)
+            return search.find_victims(self.tree.fair_strategies)
         candidates = self._find_candidates()
         ordered = _order_candidates(candidates)
         for allow_borrowing in self._borrowing_attempts(candidates):

@@ -68,12 +68,23 @@ class QuotaState:
 
 
 class QuotaTreeNode:
-    """A cohort or a cluster queue in the tree; `height` is 0 for a queue, else one more than its highest child."""
+    """A cohort or a cluster queue in the tree; `height` is 0 for a queue, else one more than its highest child.
 
-    __slots__ = ("children", "height", "name", "parent", "quota_states", "quotas")
+    `weight` is that of fair sharing among the children of its parent.
+    """
 
-    def __init__(self, name: str, parent: QuotaTreeNode | None, quotas: Mapping[FlavorResource, QuotaLimits]) -> None:
+    __slots__ = ("_lendable_amounts", "children", "height", "name", "parent", "quota_states", "quotas", "weight")
+
+    def __init__(
+        self,
+        name: str,
+        parent: QuotaTreeNode | None,
+        quotas: Mapping[FlavorResource, QuotaLimits],
+        weight: float = 1.0,
+    ) -> None:
         self.name = name
+        self.weight = weight
+        self._lendable_amounts: dict[str, int] | None = None
         self.parent = parent
         self.quotas = quotas
         self.quota_states: dict[FlavorResource, QuotaState] = {}
@@ -102,6 +113,17 @@ class QuotaTreeNode:
                 self, flavor_resource, parent, self.quotas.get(flavor_resource, _NO_QUOTA)
             )
         return quota_state
+
+    def lendable_amounts(self) -> Mapping[str, int]:
+        """Return what the node could use at most of each resource, over all flavors of the tree."""
+        if self._lendable_amounts is None:
+            amounts: dict[str, int] = {}
+            for flavor, resource in self.root().quota_states:
+                nodes = (self, *self.ancestors())
+                ceilings = (at.ceiling for n in nodes if (at := n.quota_states.get((flavor, resource))) is not None)
+                amounts[resource] = amounts.get(resource, 0) + next(ceilings)
+            self._lendable_amounts = amounts
+        return self._lendable_amounts
 
     def is_within_nominal(self, flavor_resources: Iterable[FlavorResource]) -> bool:
         """Return whether the node's usage is within its subtree's quota for each of `flavor_resources`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from enum import IntEnum
 
@@ -17,8 +16,8 @@ from berth.simulator.scheduler.model import (
     ClusterQueue,
     FlavorResource,
     Job,
-    SchedulingShape,
 )
+from berth.simulator.scheduler.pending_line import PendingLine
 from berth.simulator.scheduler.quota import QuotaState, QuotaTreeNode, add_usage, remove_usage
 
 
@@ -69,8 +68,9 @@ class SimulatedWorkload(Struct, eq=False):
     """A job in the simulation.
 
     `group_requests` are the requests of each pod set by resource group, `uncovered_resource` a resource without quota
-    ("" if there is none). While it holds quota it also keeps its usage, its rank among preemption candidates (lowest
-    priority first, then last admitted) and the cached result of the last cycle.
+    ("" if there is none), `shape` the number of its shape in this simulation. While it holds quota it also keeps its
+    usage, its rank among preemption candidates (lowest priority first, then last admitted) and the cached result of the
+    last cycle.
     """
 
     job: Job
@@ -78,7 +78,7 @@ class SimulatedWorkload(Struct, eq=False):
     queue_state: QueueState
     group_requests: tuple[tuple[GroupRequest, ...], ...]
     uncovered_resource: str
-    shape: SchedulingShape
+    shape: int
     priority: int
     state: JobState = JobState.PENDING
     flavors: tuple[dict[str, str], ...] = ()
@@ -101,13 +101,10 @@ class QueueState:
     """A cluster queue in the simulation: jobs in line, inadmissible jobs, and jobs that hold quota.
 
     A removed queue is no longer in the setup, but still has jobs. The queues of a tree share a set of those with jobs
-    in line.
+    in line. `line` has the pending jobs.
     """
 
     __slots__ = (
-        "_by_shape",
-        "_heap",
-        "_heap_orders",
         "_holders_by_priority",
         "_request_cache",
         "_usage_by_priority",
@@ -115,15 +112,14 @@ class QueueState:
         "flavor_options",
         "flavors",
         "generation",
-        "inadmissible",
         "is_removed",
+        "line",
         "node",
         "preemptor",
+        "preempts_while_borrowing",
         "queue",
         "quota_holders",
-        "ready",
         "stop_policy",
-        "unfit_shapes",
     )
 
     def __init__(self, queue: ClusterQueue, node: QuotaTreeNode, is_removed: bool = False) -> None:
@@ -138,19 +134,14 @@ class QueueState:
         self.flavors = tuple(dict.fromkeys(flavor for group in queue.resource_groups for flavor in group.flavors))
         self._request_cache: dict[object, GroupRequest] = {}
         self.active_queues: dict[QueueState, None] = {}
-        self.ready: dict[int, SimulatedWorkload] = {}
-        self.inadmissible: dict[int, SimulatedWorkload] = {}
-        self.unfit_shapes: set[SchedulingShape] = set()
+        self.preempts_while_borrowing = queue.preemption.borrow_within_cohort not in (None, NEVER)
+        self.line = PendingLine[SimulatedWorkload]()
         self.quota_holders: dict[int, SimulatedWorkload] = {}
         # Jobs that hold quota by priority, and the usage of each priority by flavor and resource.
         self._holders_by_priority: dict[int, dict[int, SimulatedWorkload]] = {}
         self._usage_by_priority: dict[int, dict[FlavorResource, int]] = {}
         self.preemptor: SimulatedWorkload | None = None
         self.generation = 1
-        self._by_shape: dict[SchedulingShape, dict[int, SimulatedWorkload]] = {}
-        # The heap may contain jobs that have left; `_heaped` are its members, so that none is added twice.
-        self._heap: list[tuple[int, int]] = []
-        self._heap_orders: set[int] = set()
 
     def build_requests(self, job: Job) -> tuple[tuple[tuple[GroupRequest, ...], ...], str]:
         """Return the requests of each pod set, and a resource for which the queue has no quota ("" for none)."""
@@ -177,67 +168,38 @@ class QueueState:
                 yield request
 
     def enqueue(self, workload: SimulatedWorkload) -> None:
-        """Put a job in line, unless jobs of its shape are known to be inadmissible (in BestEffortFIFO queues only)."""
-        if workload.shape in self.unfit_shapes:
-            self.inadmissible[workload.arrival_order] = workload
-        else:
-            self.make_ready(workload)
-
-    def make_ready(self, workload: SimulatedWorkload) -> None:
-        """Put a job in line."""
-        self.inadmissible.pop(workload.arrival_order, None)
-        self.ready[workload.arrival_order] = workload
-        self.active_queues[self] = None
-        self._by_shape.setdefault(workload.shape, {})[workload.arrival_order] = workload
-        if workload.arrival_order not in self._heap_orders:
-            self._heap_orders.add(workload.arrival_order)
-            heapq.heappush(self._heap, (-workload.priority, workload.arrival_order))
+        """Add a pending job; it is in line unless jobs of its shape are known to be inadmissible."""
+        self.line.add(workload)
+        self._note_activity()
 
     def head(self) -> SimulatedWorkload | None:
         """Return the next job; in a BestEffortFIFO queue, a job that waits for its victims comes first."""
         preemptor = self.preemptor
-        if preemptor is not None and not self.queue.is_strict_fifo and preemptor.arrival_order in self.ready:
+        if preemptor is not None and not self.queue.is_strict_fifo and self.line.contains(preemptor):
             return preemptor
-        while self._heap:
-            workload = self.ready.get(self._heap[0][1])
-            if workload is not None:
-                return workload
-            self._heap_orders.discard(heapq.heappop(self._heap)[1])
-        return None
+        return self.line.first()
 
-    def set_inadmissible(self, workload: SimulatedWorkload, shape_cannot_fit: bool) -> None:
-        """Set aside a job of a BestEffortFIFO queue until something changes; optionally all jobs of its shape."""
-        same_shape = {workload.arrival_order: workload}
-        if shape_cannot_fit:
-            self.unfit_shapes.add(workload.shape)
-            same_shape = self._by_shape.get(workload.shape, same_shape)
-        for other in list(same_shape.values()):
-            self._remove_ready(other)
-            self.inadmissible[other.arrival_order] = other
+    def set_inadmissible(self, workload: SimulatedWorkload) -> None:
+        """Set aside all jobs of a shape, in a BestEffortFIFO queue, until something changes."""
+        self.line.set_aside(workload)
+        self._note_activity()
 
-    def requeue_inadmissible(self) -> bool:
-        """Put all inadmissible jobs back in line; return whether there were any."""
-        self.unfit_shapes.clear()
-        retried = list(self.inadmissible.values())
-        for workload in retried:
-            self.make_ready(workload)
-        return bool(retried)
+    def requeue_inadmissible(self) -> None:
+        """Put all inadmissible jobs back in line."""
+        self.line.restore()
+        self._note_activity()
 
     def dequeue(self, workload: SimulatedWorkload) -> None:
         """Remove a pending job."""
-        self.inadmissible.pop(workload.arrival_order, None)
-        if workload.arrival_order in self.ready:
-            self._remove_ready(workload)
+        self.line.remove(workload)
+        self._note_activity()
         if self.preemptor is workload:
             self.preemptor = None
 
-    def _remove_ready(self, workload: SimulatedWorkload) -> None:
-        del self.ready[workload.arrival_order]
-        same_shape = self._by_shape[workload.shape]
-        del same_shape[workload.arrival_order]
-        if not same_shape:
-            del self._by_shape[workload.shape]
-        if not self.ready:
+    def _note_activity(self) -> None:
+        if self.line.ready_count:
+            self.active_queues[self] = None
+        else:
             self.active_queues.pop(self, None)
 
     def hold_quota(self, workload: SimulatedWorkload) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from berth.simulator.scheduler.model import FlavorResource
+from berth.simulator.scheduler.model import NEVER, FlavorResource
 from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
 
 
@@ -12,7 +12,8 @@ class CohortTree:
     """All queues that can affect each other: a root cohort with everything below it, or a queue without a cohort.
 
     `claimants` are jobs for which the last cycle reserved quota although they could not be admitted. Results for a
-    flavor are cached until its usage changes; a counter records these changes.
+    flavor are cached until its usage changes; a counter records these changes. Under fair sharing, by
+    `fair_strategies`, every result depends on the usage of all flavors.
     """
 
     __slots__ = (
@@ -20,17 +21,21 @@ class CohortTree:
         "blocked_heads",
         "cycle",
         "evicted",
+        "fair_strategies",
         "flavor_caches",
         "flavor_versions",
         "queue_of_node",
         "queue_states",
     )
 
-    def __init__(self, queue_states: Iterable[QueueState]) -> None:
+    def __init__(self, queue_states: Iterable[QueueState], fair_strategies: tuple[str, ...] | None = None) -> None:
+        self.fair_strategies = fair_strategies
         self.queue_states = tuple(queue_states)
         self.active_queues: dict[QueueState, None] = {}
         for queue_state in self.queue_states:
             queue_state.active_queues = self.active_queues
+            if fair_strategies is not None and queue_state.queue.preemption.reclaim_within_cohort != NEVER:
+                queue_state.preempts_while_borrowing = True
         self.queue_of_node = {line.node: line for line in self.queue_states}
         self.evicted: list[SimulatedWorkload] = []
         self.blocked_heads: list[SimulatedWorkload] = []
@@ -40,7 +45,8 @@ class CohortTree:
 
     def invalidate(self, flavor_resources: Iterable[FlavorResource] | None = None) -> None:
         """Discard cached results of flavors whose usage changed (None: all flavors)."""
-        flavors = list(self.flavor_caches) if flavor_resources is None else {flavor for flavor, _ in flavor_resources}
+        is_everything = flavor_resources is None or self.fair_strategies is not None
+        flavors = list(self.flavor_caches) if is_everything else {flavor for flavor, _ in flavor_resources or ()}
         for flavor in flavors:
             self.flavor_versions[flavor] = self.flavor_versions.get(flavor, 0) + 1
             self.flavor_caches[flavor] = {}

@@ -22,12 +22,12 @@ ReservationName = Annotated[
 
 
 class AcceleratorSpec(Model):
-    """GPUs attached to a machine without its own (N1), or those of a machine that Berth's table does not have."""
+    """GPUs attached to a machine without its own (N1), or GPUs or TPU chips of one that Berth's table does not have."""
 
     type: str
-    """Type of the GPU, such as `nvidia-tesla-t4`."""
+    """Type of the GPU or TPU, the value of its node label, such as `nvidia-tesla-t4`."""
     count: int = Field(ge=1, le=MAX_COUNT)
-    """Number of GPUs of each machine."""
+    """Number of GPUs or chips of each machine."""
 
 
 class FutureSpec(Model):

@@ -164,7 +164,10 @@ def test_pools_and_teams_are_those_of_the_plan(stack: str) -> None:
             str(accelerators[0]) if accelerators[0] == accelerators[1] else f"{accelerators[0]}–{accelerators[1]}"
         )
         assert any(str(pool[key]) in row[5] for key in ("capacity", "reservation", "computeClass"))
-    teams = [[*row[:4], row[5]] for row in table(text, "Guaranteed and ceiling")]
+    rows = table(text, "Guaranteed and ceiling")
+    teams = [[*row[:2], row[2].removesuffix(", all spot"), row[3], row[5]] for row in rows]
+    spot = {pool["flavor"] for pool in read["pools"] if pool["capacity"] == "spot"}
+    assert {row[1] for row in rows if row[2].endswith(", all spot")} <= spot
     assert teams == [
         [team["name"], flavor, str(team["guaranteed"].get(flavor, 0) or "–"), str(most), team["state"]]
         for team in read["teams"]

@@ -81,10 +81,13 @@ def job(name: str, queue: str, gpus: int, priority: int = 0, pods: int = 1) -> J
 
 
 def simulator(
-    *queues: ClusterQueue, cohorts: tuple[Cohort, ...] = (), nodes: dict[str, ResourceFlavor] | None = None
+    *queues: ClusterQueue,
+    cohorts: tuple[Cohort, ...] = (),
+    nodes: dict[str, ResourceFlavor] | None = None,
+    fair: tuple[str, ...] | None = None,
 ) -> Simulator:
     """Return a simulator of some queues."""
-    return Simulator(SchedulerSetup(queues=queues, cohorts=cohorts, resource_flavors=nodes or {}))
+    return Simulator(SchedulerSetup(queues=queues, cohorts=cohorts, resource_flavors=nodes or {}, fair_strategies=fair))
 
 
 def submitted(simulator: Simulator, *jobs: Job) -> dict[str, str]:

@@ -8,11 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from berth.jobs.pod_set import PodSet
 from berth.simulator import agreement
-from berth.simulator.recorded_cases import RecordedCase, build_setup, read_cases, replay, with_simulated_states
-from berth.simulator.scheduler.model import Job
-from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.recorded_cases import RecordedCase, read_cases, replay, with_simulated_states
 
 FILE = pathlib.Path(__file__).with_name("cases.yaml")
 
@@ -55,32 +52,9 @@ def test_every_other_step_agrees_after_preempted_jobs_release_quota(cases: list[
     """So nothing that Kueue decides is left unexplained: only the time of looking is."""
     for case in cases:
         if case["case"] in LATE:
-            assert _replayed(case, LATE[case["case"]]) == [step["then"] for step in case["steps"]], case["case"]
-
-
-def _replayed(case: RecordedCase, late: int) -> list[object]:
-    simulator = Simulator(build_setup(case))
-    values: list[object] = []
-    for index, step in enumerate(case["steps"]):
-        simulator.delay_release = index != late
-        if "submit" in step:
-            of = step["submit"]
-            pods = PodSet(name="main", count=of["pods"], requests=of["requests"])
-            simulator.submit(Job(name=of["name"], queue=of["queue"], priority=of["priority"], pod_sets=(pods,)))
-        else:
-            simulator.finish(step["finish"])
-        values.append({name: _state(simulator, name) for name in simulator.workloads})
-    return values
-
-
-def _state(simulator: Simulator, name: str) -> dict[str, object]:
-    work = simulator.workloads[name]
-    values: dict[str, object] = {"state": "admitted" if work.has_quota() else "pending"}
-    if work.has_quota():
-        values["flavors"] = work.flavors[0]
-    if work.eviction_count:
-        values |= {"evicted": work.eviction_count} | ({} if work.has_quota() else {"reason": work.eviction_reason})
-    return values
+            states = replay(case, {LATE[case["case"]]})
+            assert states == [step["then"] for step in case["steps"]], case["case"]
+            assert agreement.find_late_steps(case) == ({LATE[case["case"]]}, len(states))
 
 
 def test_the_answered_file_has_the_form_of_the_file(cases: list[RecordedCase]) -> None:
@@ -93,6 +67,7 @@ def test_the_answered_file_has_the_form_of_the_file(cases: list[RecordedCase]) -
 
 def test_the_count_is_the_last_line_and_every_difference_comes_before_it(cases: list[RecordedCase]) -> None:
     result = CliRunner().invoke(app, ["admit", "--cases", str(FILE)]).stdout.splitlines()
+    assert result[-2] == "13 steps were read after preempted jobs had stopped; with these, 2823 of 2823 steps agree"
     assert result[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
     assert sum(line.endswith("):") for line in result) == 2823 - 2806
     assert result[:3] == [

@@ -128,7 +128,8 @@ CASE = """- case: a
         (
             "- case: a",
             "- kase: a",
-            "[0].kase: unknown key 'kase'; write one of case, clusterQueues, steps, cohorts; did you mean 'case'?",
+            "[0].kase: unknown key 'kase'; write one of case, clusterQueues, steps, cohorts, fairSharing; "
+            "did you mean 'case'?",
         ),
         ("nominal: 4", "nominal: four", "[0].clusterQueues[0].quotas[0].nominal: 'four' is not a whole number from 0"),
         (

@@ -283,7 +283,7 @@ def broken(stack: str, old: str, new: str, folder: Path) -> dict[str, Any]:
     ("old", "new", "code"),
     [
         ("topology: 2x4", "topology: 2x5", "bad-topology"),
-        ("slices: 3", "slices: 2, slices: 2", "duplicate-key"),
+        ("slices: 3", "slices: 2\n        slices: 2", "duplicate-key"),
         ("guaranteed: all", "guaranteed: lots", "bad-amount"),
         ("    region: us-central1\n", "", "missing-key"),
         ("project: my-project", "project: [", "bad-yaml"),

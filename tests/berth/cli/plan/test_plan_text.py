@@ -11,6 +11,8 @@ from berth.document import Share, Table
 from berth.document.text import render_text
 from berth.evaluate import Evaluation
 from berth.overview.fleet import fleet_document
+from berth.simulator.fleet import build_simulated_fleet
+from berth.simulator.scheduler.simulate import Simulator
 from tests.berth.cli.plan.test_plan_json import in_cores
 from tests.stack_files import ROOT, evaluation, every_stack, plan_json
 
@@ -62,10 +64,25 @@ def test_the_capacity_table_has_the_figures_of_the_plan(stack: str) -> None:
         pools = [p["accelerators"] for p in plan["pools"] if p["flavor"] == name]
         total = {end: sum(p[end] for p in pools) for end in ("min", "max")}
         assert held.split(" ")[0] == span(total)
-        assert int(promised) == sum(q["nominal"] for q in quotas)
-        in_queues = [in_cores(q) for queue in plan["clusterQueues"] for q in queue["quotas"]]
-        limits = [q["borrowingLimit"] for q in in_queues if q in quotas]
-        assert may_borrow == ("unlimited" if None in limits else str(sum(limits) or "–"))
+        total_promised = sum(q["nominal"] for q in quotas)
+        firm = sum(p["accelerators"]["max"] for p in plan["pools"] if p["flavor"] == name and p["capacity"] != "spot")
+        has_spot = any(p["capacity"] == "spot" for p in plan["pools"] if p["flavor"] == name)
+        spot = max(0, total_promised - firm) if has_spot else 0
+        words = {0: "", total_promised: ", all spot"}.get(spot, f", of them {spot} spot")
+        assert promised == f"{total_promised}{words}"
+        assert may_borrow == str(most_by_simulation(stack, name, total["max"]) or "–")
+
+
+def most_by_simulation(stack: str, flavor: str, capacity: int) -> int:
+    """Return the most that one queue uses beyond its guarantee, from the quota of the simulation of Kueue."""
+    fleet = evaluation(stack).fleet_plan
+    assert fleet is not None
+    (kind,) = (each for each in fleet.flavors if each.name == flavor)
+    simulator = Simulator(build_simulated_fleet(fleet).setup)
+    key = flavor, kind.resource
+    quotas = [s.node.quota_state(key) for s in simulator.queue_states.values() if key in s.node.quotas]
+    most = (min(each.ceiling // kind.scale, capacity) - each.nominal // kind.scale for each in quotas)
+    return max(0, *most, 0)
 
 
 @every_stack
@@ -103,7 +120,7 @@ def test_teams_have_the_guarantee_and_the_ceiling_of_the_plan(stack: str) -> Non
     for row in paragraph(stack, "Teams"):
         name, *row = row if row[0] in teams and len(row) == 5 else [name, *row]
         flavor, guaranteed, ceiling, *_ = row
-        read.setdefault(name, {})[flavor] = int(guaranteed.replace("–", "0")), int(ceiling)
+        read.setdefault(name, {})[flavor] = int(guaranteed.replace("–", "0").split(",")[0]), int(ceiling)
     assert read == {
         t["name"]: {f: (t["guaranteed"].get(f, 0), most) for f, most in t["ceiling"].items()} for t in teams.values()
     }
