@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.catalog import QuotaMetric
-from berth.diagnostics import Problem, Problems, Severity, format_path
+from berth.diagnostics import Problem, Problems, format_path
 from berth.jobs.values import SourceValue
 from berth.loader.text_file import read_json
 
@@ -61,23 +61,9 @@ class Answers(Struct, frozen=True, kw_only=True):
 
     def limit_of(self, metric: QuotaMetric, project: str, location: str) -> QuotaLimit | None:
         """The value of a metric in a project and location; the one that says most of it, None without any."""
-        return next(iter(self._best(metric, project, location)), None)
+        return next(iter(self.best_of(metric, project, location)), None)
 
-    def contradictions(self, metric: QuotaMetric, project: str, location: str) -> Iterator[Problem]:
-        """Yield a fault for each two values that say as much of a metric as the best one, and differ."""
-        best = self._best(metric, project, location)
-        for first, other in ((best[0], each) for each in best[1:]):
-            for noun, one, two in (("limit", first.limit, other.limit), ("usage", first.usage, other.usage)):
-                if None not in (one, two) and one != two:
-                    shown, also = ("unlimited" if each == UNLIMITED else str(each) for each in (two, one))
-                    message = (
-                        f"the {noun} of {metric.name} in {location} is {shown}, and {also} in {first.place}; "
-                        "give the newer answer alone"
-                    )
-                    yield Problem(Severity.FAULT, "quota-answer", (), message, other.place)
-                    break
-
-    def _best(self, metric: QuotaMetric, project: str, location: str) -> list[QuotaLimit]:
+    def best_of(self, metric: QuotaMetric, project: str, location: str) -> list[QuotaLimit]:
         """The values that say most of a metric, those with the usage first."""
         matches = [limit for limit in self.limits if limit.is_of(metric, project, location)]
         ranks = [(len(each.dimensions), bool(each.locations)) for each in matches]
