@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath, Problem, Problems, Severity, did_you_mean, join_quoted
 from berth.jobs.files import ManifestDocument
-from berth.lint.findings import lint_documents
+from berth.lint.findings import Verdict, combined_verdict, lint_documents
 from berth.lint.fleet import LintContext
 from berth.lint.provisioning_requests import NO_QUEUE_CODE
 from berth.manifests import roles
@@ -69,6 +69,7 @@ def plan_team_stack(
         secrets=secrets,
         workloads=workloads,
         permissions=(),
+        verdicts=builder.verdicts,
     )
     return replace(plan, permissions=tuple(_plan_permissions(plan, fleet))), builder.problems.entries
 
@@ -85,6 +86,7 @@ class _TeamStackBuilder:
     ) -> None:
         self.spec, self.faulty, self.problems = spec, faulty, problems
         self.fleet, self.team, self.platform_fleet = fleet, team, platform_fleet
+        self.verdicts: dict[str, str] = {}
 
     def configs(self) -> tuple[ConfigPlan, ...]:
         """Return the ConfigMaps, by name."""
@@ -149,7 +151,7 @@ class _TeamStackBuilder:
                 derived.workload, pod=replace(derived.workload.pod, configs=spec.config, secrets=spec.secrets)
             )
             plans[key] = plan
-            self._lint(path, plan)
+            self.verdicts[key] = self._lint(path, plan)
             for name in (f"{m['kind']} '{_metadata(m)['name']}'" for m in manifests.workload_manifests(plan)):
                 if (first_key := seen.setdefault(name, key)) != key:
                     message = f"the {name} already belongs to workloads.{first_key}; write another name"
@@ -184,13 +186,17 @@ class _TeamStackBuilder:
         fields["max_run_seconds"] = fields.pop("max_run_duration")
         return None if problems.has_faults() else WorkloadOptions(**fields)
 
-    def _lint(self, path: FieldPath, plan: WorkloadPlan) -> None:
+    def _lint(self, path: FieldPath, plan: WorkloadPlan) -> Verdict:
         """Report what `berth lint` reports: reasons why the objects would never be admitted or run."""
         documents = [ManifestDocument("", each) for each in manifests.workload_manifests(plan)]
-        for finding in lint_documents(documents, LintContext(self.fleet), beside=self._files_of(plan)):
-            self.problems.entries += [
-                replace(each, path=path, place="") for each in finding.problems if each.code != NO_QUEUE_CODE
-            ]
+        findings = list(lint_documents(documents, LintContext(self.fleet), beside=self._files_of(plan)))
+        self.problems.entries += [
+            replace(each, path=path, place="")
+            for finding in findings
+            for each in finding.problems
+            if each.code != NO_QUEUE_CODE
+        ]
+        return combined_verdict(findings)
 
     def _files_of(self, plan: WorkloadPlan) -> list[ManifestDocument]:
         """Return the classes of secrets that the stack makes, and those that its workload names: they are checked."""

@@ -21,6 +21,8 @@ from berth.jobs.values import SourceValue, get_nested
 from berth.manifests.workloads.values import as_mapping
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
+"""Annotation of a Job that Kueue may start with fewer pods (0.19.2 `pkg/controller/jobs/job`)."""
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 _NO_JOBS = ("PodTemplate", "Workload", "TrainingRuntime", "ClusterTrainingRuntime", "LimitRange")
 """Kinds with containers that do not start pods."""
@@ -33,7 +35,8 @@ class JobManifest(Struct, frozen=True):
 
     `source` is the whole object, `metadata` (which carry queue and priority) and `templates` (of pods, in Kueue's
     order) are places in it. `pod_sets` is None where one of them has a fault. `workloads` is what Kueue admits one by
-    one (each Pod of a Deployment), `group` are the pods of its whole pod group. `unread` is a clause for what of its
+    one (each Pod of a Deployment), `group` are the pods of its whole pod group, `group_conflict` what its members
+    disagree on. `unread` is a clause for what of its
     pods the manifest does not say. `row` is None of a kind that is not in the table. `elsewhere` is the field with
     which the job runs on pods of another object.
     """
@@ -49,6 +52,7 @@ class JobManifest(Struct, frozen=True):
     unread: str = ""
     row: KindRow | None = None
     group: tuple[PodSet, ...] = ()
+    group_conflict: str = ""
     elsewhere: str | None = None
 
     @property
@@ -204,7 +208,14 @@ def _build_pods(job: JobManifest, group: TemplatePods, row: KindRow, defaults: N
     exclusive = {**own, **group.annotations}.get(row.exclusive) if row.exclusive is not None else None
     if pod_set is None:
         return None
-    return replace(pod_set, child_jobs=group.replicas, exclusive_topology=None if exclusive is None else str(exclusive))
+    least = str(job.annotations.get(MIN_PARALLELISM)) if row.framework == "batch/job" else ""
+    return replace(
+        pod_set,
+        namespace=job.namespace,
+        child_jobs=group.replicas,
+        exclusive_topology=None if exclusive is None else str(exclusive),
+        least=int(least) if least.isdecimal() and 0 < int(least) < pod_set.count else None,
+    )
 
 
 def _read_other(

@@ -78,6 +78,7 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     group: str
     versions: tuple[str, ...]
     framework: str
+    operator: str | None = None
     metadata: str = "metadata"
     parameters: str | None = None
     suspend: str | None = None

@@ -180,6 +180,9 @@ def _spread_constraints(spec: Spec, labels: Mapping[str, str | None]) -> Iterato
         fields = source.mapping("a constraint") or {}
         key = _topology_key(source, fields) if fields else None
         hard = fields["whenUnsatisfiable"].value == "DoNotSchedule" if "whenUnsatisfiable" in fields else True
+        if not hard and "minDomains" in fields:
+            message = "the API server refuses minDomains with ScheduleAnyway; remove it, or write DoNotSchedule"
+            fields["minDomains"].fault("refused", message)
         if key is None or not hard:
             continue
         skew = fields["maxSkew"].integer("a whole number of pods from 1", 1) if "maxSkew" in fields else 1
@@ -242,15 +245,16 @@ def topology_request(template: SourceValue) -> TopologyRequest | None:
     return TopologyRequest(
         required=required,
         preferred=preferred if required is None else None,
-        unconstrained=free in _TRUE_WORDS if chosen else None,
+        unconstrained=free in TRUE_WORDS if chosen else None,
         slice_level=level if whole else None,
         slice_size=int(str(size)) if whole else None,
         group=text("group-name") if required is not None or preferred is not None else None,
     )
 
 
-_TRUE_WORDS = ("1", "t", "T", "true", "TRUE", "True")
-"""What Go's strconv.ParseBool reads as true."""
+TRUE_WORDS = ("1", "t", "T", "true", "TRUE", "True")
+FALSE_WORDS = ("0", "f", "F", "false", "FALSE", "False")
+"""What Go's strconv.ParseBool reads as true, and as false."""
 
 
 def unread_topology(template: SourceValue) -> Iterator[tuple[SourceValue, str]]:
@@ -266,7 +270,7 @@ def unread_topology(template: SourceValue) -> Iterator[tuple[SourceValue, str]]:
     for extra in placed[1:]:
         yield extra, f"it is a second topology annotation besides {placed[0].path[-1]}; keep one of them"
     free = at("unconstrained-topology")
-    if free is not None and str(free.value) not in (*_TRUE_WORDS, "0", "f", "F", "false", "FALSE", "False"):
+    if free is not None and str(free.value) not in (*TRUE_WORDS, *FALSE_WORDS):
         yield free, f'{describe_value(free.value)} is not true or false; write "true"'
     level, size = at("slice-required-topology"), at("slice-size")
     if level is not None and size is None:

@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from berth.diagnostics import Problems
+from berth.diagnostics import Problems, join_quoted
 from berth.jobs.files import ManifestDocument
-from berth.jobs.job_manifests import JobManifest, read_jobs
+from berth.jobs.job_manifests import QUEUE_NAME, JobManifest, read_jobs
 from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults
 from berth.jobs.pod_set import PodSet
 
@@ -39,7 +39,8 @@ class PodGroups:
         members = self._members.get(_key(job), []) if job.kind == "Pod" else []
         if not members or any(each.pod_sets is None for each in members):
             return job
-        return replace(job, group=_merged([pod_set for each in members for pod_set in each.pod_sets or ()]))
+        group = _merged([pod_set for each in members for pod_set in each.pod_sets or ()])
+        return replace(job, group=group, group_conflict=_conflict(members))
 
     def is_first(self, job: JobManifest) -> bool:
         """Return whether the job is the first of its group, or belongs to none."""
@@ -54,6 +55,15 @@ def group_name(job: JobManifest) -> str | None:
     """Return the pod group that a Pod belongs to."""
     name = job.labels.get(POD_GROUP) if job.kind == "Pod" else None
     return None if name is None else str(name)
+
+
+def _conflict(members: list[JobManifest]) -> str:
+    """Return what members of a group disagree on, for which Kueue makes no workload of them; empty if they agree."""
+    queues = dict.fromkeys(str(each.labels.get(QUEUE_NAME)) for each in members)
+    sizes = dict.fromkeys(str(each.annotations.get(POD_GROUP_SIZE)) for each in members)
+    if len(queues) > 1:
+        return f"name the queues {join_quoted(queues)}"
+    return f"have the sizes {join_quoted(sizes)}" if len(sizes) > 1 and all(map(str.isdecimal, sizes)) else ""
 
 
 def _key(job: JobManifest) -> _Key:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from berth.plan.nodes import Toleration
 
@@ -42,6 +43,18 @@ class PodAffinityTerm(Struct, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
     all_namespaces: bool = False
     has_namespace_selector: bool = False
+
+    def selects_own(self, namespace: str) -> bool | None:
+        """Whether it selects pods of their own namespace; None if that is not known."""
+        if self.all_namespaces or namespace in self.namespaces:
+            return True
+        if self.has_namespace_selector:
+            return None
+        return not self.namespaces
+
+    def selects_others(self, namespace: str) -> bool:
+        """Whether it selects pods of other namespaces too, or may do so."""
+        return self.all_namespaces or self.has_namespace_selector or any(each != namespace for each in self.namespaces)
 
 
 class SpreadConstraint(Struct, frozen=True, kw_only=True):
@@ -112,13 +125,15 @@ class PodSet(Struct, frozen=True, kw_only=True):
     One of `affinity_terms` must match. `tolerations` None tolerates every taint. `child_jobs` is the number of Jobs (or
     groups) that the pods belong to. `exclusive_topology` is the label whose nodes each child job has to itself.
     `added_labels` are labels that a controller adds to the pods, with their value or one of EACH_JOB, EACH_CHILD and
-    EACH_POD. `claims` are the resource claims and their templates. `request_paths` has the first field that requests
-    each resource.
+    EACH_POD. Kueue may start a job with fewer pods, down to `least`; None needs all. `claims` are the resource claims
+    and their templates. `request_paths` has the first field that requests each resource.
     """
 
     name: str
     count: int
     requests: Mapping[str, int]
+    least: int | None = None
+    namespace: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
     affinity_terms: tuple[tuple[NodeSelectorRequirement, ...], ...] = ()
     tolerations: tuple[Toleration, ...] | None = None
@@ -150,6 +165,10 @@ class PodSet(Struct, frozen=True, kw_only=True):
     def asks_for_topology(self) -> bool:
         """Whether the pods ask Kueue for a topology."""
         return self.topology is not None and self.topology.is_explicit
+
+    def with_count(self, count: int) -> PodSet:
+        """Return another number of these pods, in child jobs of the same size."""
+        return replace(self, count=count, child_jobs=max(1, self.child_jobs * count // max(1, self.count)))
 
     def request_path(self, resource: str) -> FieldSteps:
         """Return the field of the template that requests a resource; the pod's spec if none does."""

@@ -7,12 +7,12 @@ without either gets the default of the namespace's LimitRange.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from berth.jobs.placement_fields import placement_facts
 from berth.jobs.pod_references import reference_facts
 from berth.jobs.pod_set import FieldSteps, PodSet
-from berth.jobs.quantities import parse_quantity
+from berth.jobs.quantities import format_quantity, parse_quantity
 from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.manifests.workloads.values import as_list, as_mapping
 
@@ -63,6 +63,24 @@ def read_pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
     return fields["spec"].mapping("a pod's spec")
 
 
+def template_containers(template: SourceValue) -> Iterator[SourceValue]:
+    """Yield the containers of a template: those that initialize, then the others."""
+    spec = read_pod_spec(template) or {}
+    for key in ("initContainers", "containers"):
+        for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
+            yield spec[key].child(index, container)
+
+
+def requested_resources(template: SourceValue) -> set[str]:
+    """Return what any container of a template requests or limits."""
+    return {
+        str(name)
+        for container in template_containers(template)
+        for section in ("limits", "requests")
+        for name in as_mapping(get_nested(container.value, "resources", section))
+    }
+
+
 def _request_paths(spec: Mapping[str, object]) -> dict[str, FieldSteps]:
     """Return the first field of a template that requests each resource."""
     paths: dict[str, FieldSteps] = {}
@@ -99,13 +117,28 @@ def _pod_requests(
         or any(r is None for _, r in init_requests)
     ):
         return None
-    total = (
-        _effective_requests(
-            [r for r in container_requests if r is not None], [(s, r) for s, r in init_requests if r is not None]
-        )
-        | pod_level
+    of_containers = _effective_requests(
+        [r for r in container_requests if r is not None], [(s, r) for s, r in init_requests if r is not None]
     )
-    return _add(total, overhead)
+    if pod_level:
+        _check_pod_level(spec["resources"], of_containers)
+    return _add(of_containers | pod_level, overhead)
+
+
+def _check_pod_level(resources: SourceValue, of_containers: ResourceList) -> None:
+    """Report resources of a pod that the API server refuses (Kubernetes 1.36 `validatePodResourceConsistency`)."""
+    for section in ("requests", "limits"):
+        amounts = resources.child(section, get_nested(resources.value, section))
+        for name, written in as_mapping(amounts.value).items():
+            source, number = amounts.child(str(name), written), parse_quantity(str(name), written)
+            least = of_containers.get(str(name), 0)
+            if name not in ("cpu", "memory") and not str(name).startswith("hugepages-"):
+                message = f"the API server refuses {name} of a whole pod; request it in a container"
+                source.fault("refused", message)
+            elif number is not None and number < least:
+                enough = format_quantity(str(name), least)
+                message = f"the API server refuses {written} {name} of a pod whose containers request {enough}"
+                source.fault("refused", f"{message}; write at least {enough}")
 
 
 def _effective_requests(

@@ -6,37 +6,29 @@ StorageClass, read 2026-11-27.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest
+from berth.jobs.known_objects import KnownObjects
 from berth.jobs.pod_set import NodeSelectorRequirement, PodSet, VolumeNodes
 from berth.jobs.values import get_nested
 from berth.manifests.workloads.values import as_list
 
-_KINDS = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
+_CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
 _Terms = tuple[tuple[NodeSelectorRequirement, ...], ...]
 
 
 class VolumeZones:
     """The PersistentVolumes, claims and StorageClasses of manifests, and on which nodes they can be mounted."""
 
-    def __init__(self, documents: Iterable[ManifestDocument] = ()) -> None:
-        self._objects: dict[tuple[str, str, str], object] = {}
-        for document in documents:
-            listed = get_nested(document.value, "kind") == "List"
-            for value in as_list(get_nested(document.value, "items")) if listed else (document.value,):
-                kind = str(get_nested(value, "kind"))
-                if kind in _KINDS:
-                    space = str(get_nested(value, "metadata", "namespace") or "default")
-                    name = str(get_nested(value, "metadata", "name"))
-                    self._objects[kind, space if kind == "PersistentVolumeClaim" else "", name] = value
+    def __init__(self, objects: KnownObjects | None = None) -> None:
+        self._objects = objects or KnownObjects()
 
     def on_job(self, job: JobManifest) -> JobManifest:
         """Return the job with the nodes on which its volumes can be mounted."""
-        if not self._objects or not job.pod_sets:
+        if not job.pod_sets:
             return job
         return replace(
             job,
@@ -57,21 +49,29 @@ class VolumeZones:
             if terms:
                 yield VolumeNodes(str(volume.target), terms, volume.path)
 
+    def open_question(self, namespace: str, claim_name: str) -> str:
+        """Return what the manifests do not say of a claim, as a clause; empty if they say where its volume can be."""
+        claim = self._objects.get(_CLAIM, namespace, claim_name)
+        if claim is None and self._bound_to(namespace, claim_name) is None:
+            return "it is not in the files"
+        volume = get_nested(claim, "spec", "volumeName")
+        if volume and not self._objects.has(_VOLUME, "", str(volume)):
+            return f"its PersistentVolume '{volume}' is not in the files"
+        return ""
+
+    def _bound_to(self, namespace: str, name: str) -> object:
+        """Return the volume that names a claim; None without one."""
+        for each in self._objects.of_kind(_VOLUME):
+            claim = get_nested(each, "spec", "claimRef")
+            if (get_nested(claim, "namespace"), get_nested(claim, "name")) == (namespace, name):
+                return each
+        return None
+
     def _of_claim(self, namespace: str, name: str) -> _Terms:
         """Return the terms of the volume that a claim names, or else that its class allows."""
-        claim = self._objects.get(("PersistentVolumeClaim", namespace, name))
-        volume = self._objects.get(("PersistentVolume", "", str(get_nested(claim, "spec", "volumeName"))))
-        if volume is None:
-            bound = (name, namespace)
-            volume = next(
-                (
-                    each
-                    for (kind, _, _), each in self._objects.items()
-                    if kind == "PersistentVolume"
-                    and tuple(get_nested(each, "spec", "claimRef", key) for key in ("name", "namespace")) == bound
-                ),
-                None,
-            )
+        claim = self._objects.get(_CLAIM, namespace, name)
+        volume = self._objects.get(_VOLUME, "", get_nested(claim, "spec", "volumeName"))
+        volume = self._bound_to(namespace, name) if volume is None else volume
         if volume is not None:
             terms = get_nested(volume, "spec", "nodeAffinity", "required", "nodeSelectorTerms")
             return tuple(tuple(_expressions(each, "matchExpressions")) for each in as_list(terms))
@@ -79,8 +79,7 @@ class VolumeZones:
 
     def _of_class(self, name: object) -> _Terms:
         """Return the terms of a StorageClass: a new volume is made in one of its topologies."""
-        found = self._objects.get(("StorageClass", "", str(name)))
-        allowed = as_list(get_nested(found, "allowedTopologies"))
+        allowed = as_list(get_nested(self._objects.get("StorageClass", "", name), "allowedTopologies"))
         return tuple(tuple(_expressions(each, "matchLabelExpressions")) for each in allowed)
 
 

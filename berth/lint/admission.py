@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from berth.jobs.pods import read_pod_spec
+from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_rules import job_specs
@@ -70,7 +70,7 @@ def _grace(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Itera
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}
         found = [spec["terminationGracePeriodSeconds"]] if "terminationGracePeriodSeconds" in spec else []
-        for container in _containers(spec):
+        for container in template_containers(template):
             for probe in ("livenessProbe", "startupProbe"):
                 seconds = get_nested(container.value, probe, "terminationGracePeriodSeconds")
                 found.append(container.child(probe, None).child("terminationGracePeriodSeconds", seconds))
@@ -119,7 +119,9 @@ def _exclusive_topology(job: SubmittedJob) -> Iterator[_Refusal]:
             annotations = as_mapping(get_nested(holder.value, "annotations"))
             if EXCLUSIVE_TOPOLOGY in annotations:
                 key = annotations[EXCLUSIVE_TOPOLOGY]
-                if key not in EXCLUSIVE_KEYS or not _requests(template, accelerators):
+                has_claims = "resourceClaims" in (read_pod_spec(template) or {})
+                is_fast = has_claims or not requested_resources(template).isdisjoint(accelerators)
+                if key not in EXCLUSIVE_KEYS or not is_fast:
                     message = "exclusive topology is for pods with accelerators, in slices and GPU domains"
                     remedy = f"write it at replicatedJobs with accelerators, as one of {', '.join(EXCLUSIVE_KEYS)}"
                     yield (
@@ -150,7 +152,7 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}
         of_pod = as_mapping(get_nested(spec["resources"].value, "requests")) if "resources" in spec else {}
-        for container in _containers(spec):
+        for container in template_containers(template):
             for name in as_mapping(get_nested(container.value, "resources", "requests")):
                 if name in of_pod:
                     message = f"{name} is requested by the pod and by a container, of which Kueue counts the pod's"
@@ -204,21 +206,3 @@ def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:
 
 def _metadata(template: SourceValue) -> SourceValue:
     return template.child("metadata", get_nested(template.value, "metadata"))
-
-
-def _containers(spec: dict[str, SourceValue]) -> Iterator[SourceValue]:
-    for key in ("initContainers", "containers"):
-        for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
-            yield spec[key].child(index, container)
-
-
-def _requests(template: SourceValue, resources: tuple[str, ...]) -> bool:
-    """Whether a container of a template requests one of the resources, or the pod has claims."""
-    spec = read_pod_spec(template) or {}
-    names = {
-        str(name)
-        for container in _containers(spec)
-        for kind in ("limits", "requests")
-        for name in as_mapping(get_nested(container.value, "resources", kind) or {})
-    }
-    return "resourceClaims" in spec or not names.isdisjoint(resources)

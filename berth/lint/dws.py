@@ -14,10 +14,14 @@ from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.manifests.workloads.values import as_mapping
-from berth.plan.admission_checks import PARAMETER_PREFIX, RUN_DURATION_PARAMETER, ProvisioningConfigPlan
+from berth.plan.admission_checks import (
+    CONSUME_ANNOTATION,
+    PARAMETER_PREFIX,
+    RUN_DURATION_PARAMETER,
+    ProvisioningConfigPlan,
+)
 from berth.workloads.run_duration import RUN_DURATION, queued_configs, run_limit
 
-CONSUME_ANNOTATION = "consume-provisioning-request"
 _IDENTICAL_TEMPLATES = "IdenticalPodTemplates"
 
 

@@ -13,22 +13,30 @@ from berth.diagnostics import Problem, Problems, Severity, format_path, join_wor
 from berth.jobs.files import ManifestDocument
 from berth.jobs.job_manifests import JobManifest, read_jobs
 from berth.jobs.known_objects import KnownObjects
-from berth.jobs.namespaces import NamespaceDefaults, namespace_defaults
+from berth.jobs.namespaces import NamespaceDefaults, in_namespace, namespace_defaults
 from berth.jobs.pod_groups import PodGroups
 from berth.jobs.values import get_nested
 from berth.jobs.volume_zones import VolumeZones
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
 from berth.lint.around_pods.claims import check_claims
-from berth.lint.around_pods.rollouts import check_rollout, warn_of_late_volumes
+from berth.lint.around_pods.rollouts import check_claimed_volumes, check_rollout, warn_of_late_volumes
 from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
-from berth.lint.job_rules import check_indices, check_name, check_pod_group, check_refusals
+from berth.lint.job_rules import (
+    check_equal_completions,
+    check_indices,
+    check_least,
+    check_name,
+    check_pod_group,
+    check_refusals,
+)
 from berth.lint.likely_queue import LikelyQueue, likely_queue
 from berth.lint.pod_rules import check_limits, check_pod_rules
 from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import NO_ADMISSION, TrialAdmission, try_admission
+from berth.lint.unqueued import check_unqueued
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
@@ -105,6 +113,12 @@ class Finding(Struct, frozen=True):
             yield replace(each, path=(), message=f"{subject}{path}{each.message}")
 
 
+def combined_verdict(findings: Iterable[Finding]) -> Verdict:
+    """Return the verdict on several objects together: the worst of theirs."""
+    found = {each.verdict for each in findings}
+    return next((each for each in (Verdict.NEVER, Verdict.UNKNOWN) if each in found), Verdict.RUNS)
+
+
 def lint_documents(
     documents: Iterable[ManifestDocument],
     context: LintContext,
@@ -118,9 +132,9 @@ def lint_documents(
     all_documents = list(documents)
     defaults = namespace_defaults(context.plan, team.namespace if team is not None else "default")
     groups = PodGroups(all_documents, defaults)
-    context.claims = context.claims.with_documents(all_documents)
-    around = [*all_documents, *beside]
-    context.objects, context.volume_zones = KnownObjects(around), VolumeZones(around)
+    around = [in_namespace(each, defaults.namespace) for each in (*all_documents, *beside)]
+    context.claims, context.objects = context.claims.with_documents(around), KnownObjects(around)
+    context.volume_zones = VolumeZones(context.objects)
     for document in all_documents:
         for path, value in _objects(document.value):
             if get_nested(value, "kind") == PROVISIONING_REQUEST:
@@ -182,7 +196,8 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
             "other-namespace", f"'{job.namespace}' is not a namespace of team '{team.name}'; write {join_words(own)}"
         )
         job = replace(job, namespace=team.namespace)
-    if not local_queues.is_queued(context, job):
+    local_queues.check_operator(context, job)
+    if check_unqueued(context, job) or not local_queues.is_queued(context, job):
         return "", NO_ADMISSION
     if job.pod_sets:
         check_name(job, job.pod_sets)
@@ -199,6 +214,8 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_admission(submitted)
     check_refusals(submitted)
     check_indices(submitted)
+    check_least(submitted)
+    check_equal_completions(submitted)
     if not likely.is_only:
         check_limits(submitted)
         if job.pod_sets:
@@ -212,6 +229,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_claims(submitted)
     check_surroundings(submitted)
     warn_of_late_volumes(submitted)
+    check_claimed_volumes(submitted)
     faults_before = _count_faults(problems)
     machines.check_node_shapes(submitted)
     is_shaped = _count_faults(problems) == faults_before

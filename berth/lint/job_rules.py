@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.jobs.job_manifests import JobManifest
+from berth.jobs.job_manifests import MIN_PARALLELISM, JobManifest
 from berth.jobs.kinds import RefusedSetting, path_keys
+from berth.jobs.placement_fields import FALSE_WORDS, TRUE_WORDS
 from berth.jobs.pod_groups import POD_GROUP_SIZE, group_name
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pod_templates import find
@@ -84,6 +85,10 @@ def check_pod_group(job: JobManifest) -> None:
         source.fault("pod-group", f"'{size}' is not a size of a pod group; write a quoted number of at least 1")
         return
     members = sum(each.count for each in job.group)
+    if job.group_conflict and members <= int(size):
+        message = f"the Pods of group '{name}' {job.group_conflict}, so Kueue makes no workload of them"
+        source.fault("pod-group", f"{message}; write the same for all of them")
+        return
     if members and members < int(size):
         message = f"pod group '{name}' has {size} Pods, but {members} are in the manifests; Kueue waits for the others"
         job.source.problems.warning("pod-group", source.path, message)
@@ -93,13 +98,19 @@ def check_pod_group(job: JobManifest) -> None:
 
 
 _ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
+_ELASTIC = "kueue.x-k8s.io/elastic-job"
+_EQUAL_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
+
+
+def _may_be_elastic(job: SubmittedJob) -> bool:
+    kueue = job.context.plan.kueue
+    # Since 0.18 the gate is on by default.
+    return kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True)
 
 
 def check_refusals(job: SubmittedJob) -> None:
     """Report every setting with which the API server refuses the job."""
-    kueue = job.context.plan.kueue
-    # Since 0.18 the gate is on by default.
-    may_be_elastic = kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True)
+    may_be_elastic = _may_be_elastic(job)
     for row in job.job.row.refused if job.job.row is not None else ():
         if row.elastic and may_be_elastic and job.job.annotations.get(row.elastic) == "true":
             continue
@@ -124,6 +135,36 @@ def check_indices(job: SubmittedJob) -> None:
         if is_open and fields.get("completionMode") == "Indexed":
             message = "the API server refuses completionMode Indexed without completions"
             spec.child("completionMode", "Indexed").fault("refused", f"{message}; write completions")
+
+
+def check_least(job: SubmittedJob) -> None:
+    """Report a minimum of pods that Kueue's webhook refuses (0.19.2 `pkg/controller/jobs/job/job_webhook.go`)."""
+    written, pod_sets = job.job.annotations.get(MIN_PARALLELISM), job.job.pod_sets
+    if written is None or job.job.row is None or job.job.row.framework != "batch/job" or not pod_sets:
+        return
+    (pods,) = pod_sets
+    if job.job.annotations.get(_ELASTIC) == "true" and _may_be_elastic(job):
+        message = f"Kueue refuses {MIN_PARALLELISM} of an elastic job"
+        annotations = job.job.metadata.child("annotations", job.job.annotations)
+        annotations.child(MIN_PARALLELISM, written).fault("refused", f"{message}; remove one of them")
+    elif pods.least is None:
+        message = f"Kueue refuses the minimum {describe_value(written)} of {pods.count} pods"
+        remedy = f"write a quoted number from 1 to {pods.count - 1}" if pods.count > 1 else "remove it"
+        annotations = job.job.metadata.child("annotations", job.job.annotations)
+        annotations.child(MIN_PARALLELISM, written).fault("refused", f"{message}; {remedy}")
+
+
+def check_equal_completions(job: SubmittedJob) -> None:
+    """Report Jobs whose completions Kueue would keep equal to their parallelism, and whose webhook refuses that."""
+    written = job.job.annotations.get(_EQUAL_COMPLETIONS)
+    if written is None or job.job.kind != "Job" or str(written) in FALSE_WORDS:
+        return
+    spec = as_mapping(get_nested(job.job.source.value, "spec"))
+    is_equal = spec.get("parallelism", 1) == spec.get("completions", 1)
+    if str(written) not in TRUE_WORDS or spec.get("completionMode") != "Indexed" or not is_equal:
+        source = job.job.metadata.child("annotations", job.job.annotations).child(_EQUAL_COMPLETIONS, written)
+        message = f'Kueue refuses {_EQUAL_COMPLETIONS} {describe_value(written)} here; write "true", completionMode '
+        source.fault("refused", f"{message}Indexed and equal parallelism and completions, or remove it")
 
 
 def job_specs(job: JobManifest) -> Iterator[SourceValue]:

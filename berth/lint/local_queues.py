@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from berth.catalog import fact_tables
 from berth.diagnostics import did_you_mean, join_quoted, join_words
 from berth.jobs.job_manifests import PRIORITY_CLASS, QUEUE_NAME, JobManifest
+from berth.jobs.kinds import kinds
 from berth.jobs.pod_templates import iterate_containers
 from berth.jobs.pods import read_pod_spec
 from berth.jobs.values import get_nested
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.likely_queue import likely_queue
 from berth.manifests.workloads.values import as_list, as_mapping
+from berth.plan.configuration import OPERATORS
 from berth.plan.kueue import LocalQueuePlan
 from berth.simulator.integrations import POD
 from berth.workloads.target import DEFAULT_QUEUE
@@ -103,6 +105,22 @@ def _quote_some(names: list[str]) -> str:
 
 
 # --- kind -------------------------------------------------------------------------------------------------------------
+
+
+def check_operator(context: LintContext, job: JobManifest) -> None:
+    """Check that the cluster has the operator of the job's kind, and of those that an AppWrapper wraps."""
+    wrapped = as_list(get_nested(job.source.value, "spec", "components")) if job.kind == "AppWrapper" else []
+    rows = [job.row, *(kinds().get(str(get_nested(each, "template", "kind"))) for each in wrapped)]
+    present = context.plan.operators
+    for name in dict.fromkeys(row.operator for row in rows if row is not None and row.operator is not None):
+        if present is None:
+            message = f"not checked: whether the cluster has {OPERATORS[name]}, which Berth does not install"
+            remedy = f"write operators: [{name}] in the platform's stack file if it does"
+            job.source.problems.unknown("operator-unknown", job.source.path, f"{message}; {remedy}")
+        elif name not in present:
+            message = f"the cluster has no {OPERATORS[name].removeprefix('the ')}, so nothing starts the job's pods"
+            remedy = f"install it, and write {name} under operators in the platform's stack file"
+            job.source.fault("no-operator", f"{message}; {remedy}")
 
 
 def is_queued(context: LintContext, job: JobManifest) -> bool:

@@ -131,6 +131,18 @@ def flavor_refusals(pods: JobPods) -> dict[str, Refusal | None]:
     }
 
 
+def report_without_flavor(job: SubmittedJob) -> None:
+    """Report pods to which Kueue gives no flavor, also those without accelerators, unless they have a fault for it."""
+    shapes = job.context.node_shapes(job.queue)
+    for pods in list_job_pods(job):
+        refusals = flavor_refusals(pods)
+        known = len(job.job.source.problems.entries)
+        if None not in refusals.values() and not any(_is_for(pods, shape) for shape in shapes):
+            _report_unmatched(pods, shapes, refusals)
+        if len(job.job.source.problems.entries) > known:
+            return
+
+
 def _report_unmatched(pods: JobPods, candidates: list[NodeShape], refusals: Mapping[str, Refusal | None]) -> None:
     """Report why Kueue may give none of the flavors to the pods."""
     place = pods.submitted.queue_name

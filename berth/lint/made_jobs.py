@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from berth.diagnostics import Severity
 from berth.jobs.files import ManifestDocument
-from berth.lint.findings import lint_documents
+from berth.lint.findings import Verdict, combined_verdict, lint_documents
 from berth.lint.fleet import LintContext
 from berth.lint.provisioning_requests import NO_QUEUE_CODE
 from berth.manifests.workloads.objects import workload_manifests
@@ -21,9 +20,13 @@ def linted_workload(plan: FleetPlan, fleet: object, team: str, queue: str, optio
     """Return the workload for a team's queue, named as in the stack file (`fleet`, its values) or as in the cluster."""
     derived = derive_workload(plan, team, local_queue_name(fleet, team, queue), options)
     objects = tuple(workload_manifests(derived.workload)) if derived.workload is not None else ()
-    findings = lint_documents([ManifestDocument("", each) for each in objects], LintContext(plan))
+    findings = list(lint_documents([ManifestDocument("", each) for each in objects], LintContext(plan)))
     problems = [
-        replace(each, path=()) for finding in findings for each in finding.problems if each.code != NO_QUEUE_CODE
+        replace(each, path=())
+        for finding in findings
+        for each in finding.problems
+        if each.code not in (NO_QUEUE_CODE, "unqueued")
     ]
-    is_refused = any(each.severity == Severity.FAULT for each in problems)
-    return WorkloadResult(() if is_refused else objects, derived.notes, (*derived.problems, *problems))
+    verdict = combined_verdict(findings) if objects else Verdict.NEVER
+    kept = () if verdict is Verdict.NEVER else objects
+    return WorkloadResult(kept, derived.notes, (*derived.problems, *problems), verdict)

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.jobs.placement_fields import unread_topology
-from berth.jobs.pods import read_pod_spec
+from berth.jobs.pods import read_pod_spec, template_containers
 from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.lint.job_pods import JobPods, list_job_pods
 from berth.manifests.workloads.values import as_list, as_mapping
 
 _TOPOLOGY_PREFIX = "kueue.x-k8s.io/podset-"
 _LEVEL_KEYS = tuple(f"{_TOPOLOGY_PREFIX}{each}-topology" for each in ("required", "preferred", "slice-required"))
+_GROUP_NAME = f"{_TOPOLOGY_PREFIX}group-name"
 _UNCONSTRAINED = f"{_TOPOLOGY_PREFIX}unconstrained-topology"
 _NATIVE_PREFIX = "kubernetes.io/"
 _AUTOPILOT_HOST_FIELDS = ("hostPID", "hostIPC")
@@ -30,6 +32,7 @@ def check_limits(job: SubmittedJob) -> None:
 
 def check_pod_rules(job: SubmittedJob) -> None:
     """Report violations in the pod templates of a job."""
+    _check_topology_groups(job)
     for template in job.job.templates:
         _check_limits(template)
         _check_kubelet(template)
@@ -47,7 +50,7 @@ def check_pod_rules(job: SubmittedJob) -> None:
 
 def _check_limits(template: SourceValue) -> None:
     """Report extended resources whose limit is missing or differs from the request."""
-    for container in _containers(template):
+    for container in template_containers(template):
         resources = container.child("resources", get_nested(container.value, "resources"))
         requests, limits = (as_mapping(get_nested(resources.value, key)) for key in ("requests", "limits"))
         for resource, amount in requests.items():
@@ -63,13 +66,6 @@ def _check_limits(template: SourceValue) -> None:
                     f"{describe_value(limits[resource])}, so the API server refuses its pods; write equal numbers"
                 )
                 source.fault("no-limit", message)
-
-
-def _containers(template: SourceValue) -> Iterator[SourceValue]:
-    spec = read_pod_spec(template) or {}
-    for key in ("initContainers", "containers"):
-        for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
-            yield spec[key].child(index, container)
 
 
 def _check_kubelet(template: SourceValue) -> None:
@@ -109,6 +105,27 @@ def _check_topology(job: SubmittedJob, template: SourceValue) -> None:
             source.fault("no-topology", f"{message}; write one of {known}")
 
 
+def _check_topology_groups(job: SubmittedJob) -> None:
+    """Report groups of pod sets that Kueue's webhook refuses (0.19.2 `jobframework/tas_validation.go`)."""
+    groups: dict[str, list[JobPods]] = {}
+    for pods in list_job_pods(job) if job.job.pod_sets else ():
+        if pods.pod_set.topology is not None and pods.pod_set.topology.group is not None:
+            groups.setdefault(pods.pod_set.topology.group, []).append(pods)
+    for name, members in groups.items():
+        sets = [each.pod_set for each in members]
+        levels = {(each.topology.required, each.topology.preferred) for each in sets if each.topology is not None}
+        if len(sets) != 2:
+            why = f"a group has 2 pod sets, and this one has {len(sets)}"
+        elif all(each.count != 1 for each in sets):
+            why = f"one pod set of a group has 1 pod, and these have {sets[0].count} and {sets[1].count}"
+        elif len(levels) > 1:
+            why = "the pod sets of a group ask for one topology, and these differ"
+        else:
+            continue
+        place = members[-1].at(("metadata", "annotations", _GROUP_NAME))
+        place.fault("refused", f"Kueue refuses {_GROUP_NAME} '{name}': {why}; correct it, or remove the annotation")
+
+
 # --- Autopilot --------------------------------------------------------------------------------------------------------
 
 
@@ -121,6 +138,6 @@ def _autopilot_violations(template: SourceValue) -> Iterator[tuple[SourceValue, 
         path = get_nested(volume, "hostPath", "path")
         if path is not None and not str(path).startswith(_AUTOPILOT_LOGS):
             yield spec["volumes"].child(index, volume), f"a hostPath volume of {describe_value(path)}"
-    for container in _containers(template):
+    for container in template_containers(template):
         if get_nested(container.value, "securityContext", "privileged") is True:
             yield container.child("securityContext", {}).child("privileged", True), "privileged containers"

@@ -5,14 +5,14 @@ The rules are those of `berth.manifests.policy_rules`, applied to a manifest bef
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from berth.jobs.pods import read_pod_spec
+from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.pod_settings import host_ports, probes, profiles, sysctls, weak_context
 from berth.manifests.policy_rules import BASELINE_CAPABILITIES, DEFAULT_TOLERATIONS, RUNTIME_CLASSES, SYSTEM_TAINTS
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_list
 from berth.plan.teams import HostAccessPlan, IsolationPlan
 
 _PRIVILEGED = "privileged"
@@ -33,7 +33,7 @@ def check_pod_security(job: SubmittedJob) -> None:
         return
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}
-        for source, violation in _find_violations(spec, team.isolation):
+        for source, violation in _find_violations(template, spec, team.isolation):
             message = (
                 f"pods {violation} are refused in namespace "
                 f"'{job.local_queue.namespace}', whose podSecurity is '{team.isolation.pod_security}'; "
@@ -45,62 +45,58 @@ def check_pod_security(job: SubmittedJob) -> None:
             source.fault("pod-security", message)
 
 
-def _find_violations(spec: _Spec, isolation: IsolationPlan) -> Iterator[_Violation]:
+def _find_violations(template: SourceValue, spec: _Spec, isolation: IsolationPlan) -> Iterator[_Violation]:
     if isolation.pod_security == _PRIVILEGED:
         return
-    access = isolation.host_access or HostAccessPlan()
-    for check in (_host_fields, _host_paths, _privileged, _capabilities, _settings):
-        yield from check(spec, access)
+    access, containers = isolation.host_access or HostAccessPlan(), list(template_containers(template))
+    may_share_network = not requested_resources(template).isdisjoint(access.network_for)
+    yield from _host_fields(spec, may_share_network=may_share_network)
+    yield from _host_paths(spec, containers, access)
+    for container in containers:
+        yield from _privileges(container, access)
+    yield from _settings(spec, containers, may_share_network=may_share_network)
 
 
-def _host_fields(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
+def _host_fields(spec: _Spec, *, may_share_network: bool) -> Iterator[_Violation]:
     for key, violation in _HOST_FIELDS.items():
-        exempt = key == "hostNetwork" and _requests(spec, access.network_for.__contains__)
-        if key in spec and spec[key].value is True and not exempt:
+        if key in spec and spec[key].value is True and not (key == "hostNetwork" and may_share_network):
             yield spec[key], violation
 
 
-def _host_paths(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
+def _host_paths(spec: _Spec, containers: list[SourceValue], access: HostAccessPlan) -> Iterator[_Violation]:
     exempt = {*access.paths, *access.read_only_paths}
     for index, volume in enumerate(as_list(spec["volumes"].value) if "volumes" in spec else ()):
         path = get_nested(volume, "hostPath", "path")
         if get_nested(volume, "hostPath") is not None and path not in exempt:
             yield spec["volumes"].child(index, volume), "with a hostPath volume"
-        elif path is not None and path not in access.paths and _is_written(spec, get_nested(volume, "name")):
+        elif path is not None and path not in access.paths and _is_written(containers, get_nested(volume, "name")):
             yield spec["volumes"].child(index, volume), "that mount a hostPath volume without readOnly: true"
 
 
-def _is_written(spec: _Spec, volume: object) -> bool:
+def _is_written(containers: list[SourceValue], volume: object) -> bool:
     mounts = [
         mount
-        for container in _containers(spec)
+        for container in containers
         for mount in as_list(get_nested(container.value, "volumeMounts"))
         if get_nested(mount, "name") == volume
     ]
     return any(get_nested(mount, "readOnly") is not True for mount in mounts)
 
 
-def _privileged(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
-    for container in _containers(spec):
-        if get_nested(container.value, "securityContext", "privileged") is True:
-            yield container.child("securityContext", {}).child("privileged", True), "with privileged containers"
-
-
-def _capabilities(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
+def _privileges(container: SourceValue, access: HostAccessPlan) -> Iterator[_Violation]:
+    if get_nested(container.value, "securityContext", "privileged") is True:
+        yield container.child("securityContext", {}).child("privileged", True), "with privileged containers"
+    added = as_list(get_nested(container.value, "securityContext", "capabilities", "add"))
     allowed = {*BASELINE_CAPABILITIES, *access.capabilities}
-    for container in _containers(spec):
-        added = as_list(get_nested(container.value, "securityContext", "capabilities", "add"))
-        if others := sorted(str(name) for name in added if str(name) not in allowed):
-            context = container.child("securityContext", {}).child("capabilities", {})
-            yield context.child("add", added), f"with the capability {others[0]}"
+    if others := sorted(str(name) for name in added if str(name) not in allowed):
+        context = container.child("securityContext", {}).child("capabilities", {})
+        yield context.child("add", added), f"with the capability {others[0]}"
 
 
-def _settings(spec: _Spec, access: HostAccessPlan) -> Iterator[_Violation]:
+def _settings(spec: _Spec, containers: list[SourceValue], *, may_share_network: bool) -> Iterator[_Violation]:
     """Yield settings of the pod and its containers that the policies refuse at every level but privileged."""
-    has_host_network = (
-        "hostNetwork" in spec and spec["hostNetwork"].value is True and _requests(spec, access.network_for.__contains__)
-    )
-    for container in _containers(spec):
+    has_host_network = "hostNetwork" in spec and spec["hostNetwork"].value is True and may_share_network
+    for container in containers:
         yield from host_ports(container, has_host_network)
         yield from probes(container)
         yield from profiles(container)
@@ -121,20 +117,3 @@ def _scheduling(spec: _Spec) -> Iterator[tuple[SourceValue, str, str]]:
         if not key or (key not in DEFAULT_TOLERATIONS and key.startswith(SYSTEM_TAINTS)):
             violation = f"that tolerate '{key}'" if key else "that tolerate every taint"
             yield spec["tolerations"].child(index, toleration), violation, _NO_TOLERATION
-
-
-def _containers(spec: _Spec) -> Iterator[SourceValue]:
-    for key in ("initContainers", "containers"):
-        for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
-            yield spec[key].child(index, container)
-
-
-def _requests(spec: _Spec, wanted: Callable[[str], bool]) -> bool:
-    """Whether any container requests a resource that matches `wanted`."""
-    names = (
-        str(name)
-        for container in _containers(spec)
-        for kind in ("limits", "requests")
-        for name in as_mapping(get_nested(container.value, "resources", kind) or {})
-    )
-    return any(map(wanted, names))

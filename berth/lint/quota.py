@@ -6,16 +6,15 @@ import bisect
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from berth.diagnostics import Severity, join_words
-from berth.jobs.job_manifests import JobManifest
+from berth.jobs.job_manifests import MIN_PARALLELISM, JobManifest
 from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.quantities import format_quantity
 from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
-from berth.lint.machines import find_obstacle, flavor_refusals
+from berth.lint.machines import find_obstacle, flavor_refusals, report_without_flavor
 from berth.lint.trial import admit_pod_sets, reasons_on_first_flavor, try_pod_sets
 from berth.placement.obstacles import Reason
 from berth.plan.kueue import CPU, PODS
@@ -23,9 +22,6 @@ from berth.simulator.fleet import is_excluded
 from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage
 from berth.simulator.scheduler.state import SimulatedWorkload
 from berth.workloads.node_shapes import NodeShape
-
-_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
-"""Annotation of a Job that may start with fewer pods."""
 
 
 class TrialAdmission(Struct, frozen=True):
@@ -50,10 +46,10 @@ def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | Non
         _report_placement(job, reasons_on_first_flavor(job.context, job.queue, pod_sets), ())
         return None
     trial = try_pod_sets(job.context, job.queue.name, pod_sets)
-    if trial.pending is not None and (fewer := _partially_admitted(job, pod_sets)) is not None:
-        trial = try_pod_sets(job.context, job.queue.name, fewer)
-        fit = f"{job.queue_name} can hold {fewer[0].count} of its {pod_sets[0].count} pods at a time"
-        job.warn("not-all-fit", job.job.source.path, f"{fit}, with which Kueue starts it ({_MIN_PARALLELISM})")
+    placed = trial.workload.job.pod_sets
+    if placed[0].count < pod_sets[0].count:
+        fit = f"{job.queue_name} can hold {placed[0].count} of its {pod_sets[0].count} pods at a time"
+        job.warn("not-all-fit", job.job.source.path, f"{fit}, with which Kueue starts it ({MIN_PARALLELISM})")
     if trial.pending is None:
         _report_placement(job, trial.reasons, trial.flavors)
         if not trial.reasons:
@@ -70,27 +66,11 @@ def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | Non
         case PendingCode.NEVER_WORKER:
             _report_above_worker(job, pods, trial.pending)
         case PendingCode.NEVER_NODES:
-            pass  # reported as the flavors that refuse the pods, or as a topology without room
+            report_without_flavor(job)  # others are reported with their sizes, or as a topology without room
         case _:
             _report_above_ceiling(job, pods, trial.pending)
     _report_placement(job, reasons_on_first_flavor(job.context, job.queue, pod_sets), ())
     return None
-
-
-def _partially_admitted(job: SubmittedJob, pod_sets: tuple[PodSet, ...]) -> tuple[PodSet, ...] | None:
-    """Return the most pods with which Kueue admits a Job that accepts fewer; None if it does not, or not enough fit.
-
-    Source: Kueue 0.19.2 `pkg/controller/jobs/job` and its feature gate PartialAdmission, which is on by default.
-    """
-    written = str(job.job.annotations.get(_MIN_PARALLELISM, ""))
-    kueue = job.context.plan.kueue
-    is_off = kueue is not None and kueue.feature_gates.get("PartialAdmission") is False
-    if job.job.kind != "Job" or is_off or not written.isdecimal():
-        return None
-    (pods,) = pod_sets
-    counts = range(max(1, int(written)), pods.count)
-    refused = bisect.bisect_left(counts, True, key=lambda count: _refusal(job, (_resized(pods, count),)) is not None)
-    return (_resized(pods, counts[refused - 1]),) if refused else None
 
 
 def _report_placement(job: SubmittedJob, reasons: Iterable[Reason], flavors: Sequence[str | None]) -> None:
@@ -158,12 +138,7 @@ def _warn_if_not_all_fit(job: SubmittedJob) -> None:
 
 
 def _multiplied(job: SubmittedJob, times: int) -> tuple[PodSet, ...]:
-    return tuple(_resized(each, each.count * times) for each in _pod_sets(job.job))
-
-
-def _resized(pod_set: PodSet, count: int) -> PodSet:
-    """Return a pod set with another number of pods, in child jobs of the same size."""
-    return replace(pod_set, count=count, child_jobs=max(1, pod_set.child_jobs * count // max(1, pod_set.count)))
+    return tuple(each.with_count(each.count * times) for each in _pod_sets(job.job))
 
 
 def _pod_sets(job: JobManifest) -> tuple[PodSet, ...]:
@@ -192,7 +167,7 @@ def _build_trial(job: SubmittedJob, workload: SimulatedWorkload) -> TrialAdmissi
     nothing = "no cores" if all(each.is_cpu for each in job.context.node_shapes(job.queue)) else "no accelerators"
     flavors_by_pod_set = {
         pods.name: flavor
-        for pods, flavors in zip(workload.job.pod_sets, workload.flavors, strict=True)
+        for pods, flavors in zip(workload.pod_sets, workload.flavors, strict=True)
         for resource, flavor in flavors.items()
         if (flavor, resource) in nouns
     }
@@ -287,7 +262,7 @@ def _largest_fit_text(job: SubmittedJob) -> str:
     low, high = 0, len(fits)
     while low < high:
         middle = (low + high + 1) // 2
-        if _runs(job, (_resized(first, middle * step),)):
+        if _runs(job, (first.with_count(middle * step),)):
             low = middle
         else:
             high = middle - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
@@ -40,12 +41,28 @@ class Trial(Struct, frozen=True, kw_only=True):
         """The barred flavors of each pod set, as the simulator takes them; empty if there are none."""
         if not self.barred:
             return ()
-        count = len(self.workload.job.pod_sets)
+        count = len(self.workload.pod_sets)
         return tuple(frozenset(flavor for at, flavor, _ in self.barred if at == index) for index in range(count))
 
 
 def try_pod_sets(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...]) -> Trial:
-    """Submit pod sets to a queue of the empty fleet; flavors without room in their topology make Kueue try the next."""
+    """Submit pod sets to a queue of the empty fleet; with the most pods that fit, if they may start with fewer."""
+    all_pods = tuple(replace(each, least=None) for each in pod_sets)
+    trial = _try_all(context, queue, all_pods)
+    if trial.pending is None or len(pod_sets) != 1 or not context.simulated.setup.partial_admission:
+        return trial
+    (pods,) = pod_sets
+    counts = range(pods.count if pods.least is None else pods.least, pods.count)
+
+    def fewer(count: int) -> Trial:
+        return _try_all(context, queue, (all_pods[0].with_count(count),))
+
+    refused = bisect.bisect_left(counts, True, key=lambda count: fewer(count).pending is not None)
+    return fewer(counts[refused - 1]) if refused else trial
+
+
+def _try_all(context: LintContext, queue: str, pod_sets: tuple[PodSet, ...]) -> Trial:
+    """Submit pod sets; flavors without room in their topology make Kueue try the next."""
     barred: list[tuple[int, str, str]] = []
     while True:
         trial = admit_pod_sets(context, queue, pod_sets, barred)
@@ -190,7 +207,7 @@ def _topology_nodes(
     unknown: list[Reason] = []
     for name, flavor in _topology_flavors(context, trial):
         indices = [index for index, each in enumerate(trial.flavors) if each == name]
-        sets = [trial.workload.job.pod_sets[index] for index in indices]
+        sets = [trial.workload.pod_sets[index] for index in indices]
         result = assign_topology(sets, flavor, topology_leaves(context.node_classes, flavor, sets))
         if result.failure:
             return {}, (indices[result.failed], name, result.failure), []

@@ -50,6 +50,7 @@ class _Arranger:
         self.bins = {
             node: [Bin(node, dict(node.amounts)) for _ in range(min(node.count, pods + 1))] for node in classes
         }
+        self.outside: dict[NodeClass, Bin] = {}  # one of each class that takes none of the pods
         self.opened: Counter[str] = Counter()
         self.placed: list[tuple[int, int, int, Bin]] = []
 
@@ -168,8 +169,8 @@ class _Arranger:
         # Later pods of a child job with an exclusive topology select the domain of its first.
         exclusive = demand.pod_set.exclusive_topology if constraint.honours_affinity else None
         first = [node for at, other, _, node in self.placed if (at, other) == (index, child)][:1] if exclusive else []
-        for node in demand.spread_classes if constraint.honours_affinity else self.bins:
-            for each in self.bins.get(node, ()):
+        for node in demand.counted_by(constraint):
+            for each in self.bins.get(node) or [self.outside.setdefault(node, Bin(node, {}))]:
                 is_chosen = not (exclusive and first) or each.domain(exclusive) == first[0].domain(exclusive)
                 if is_chosen and (domain := each.domain(key)) is not None:
                     counts[domain] += 0

@@ -110,6 +110,8 @@ def _on_clear_nodes(demands: Sequence[Demand], others: Sequence[Demand], keys: C
             each.pod_set,
             [left[node] for node in each.classes if node in left],
             [left.get(node, node) for node in each.spread_classes],
+            fleet=each.fleet,
+            tainted=each.tainted,
         )
         for each in demands
     ]

@@ -76,7 +76,8 @@ def unknowable_reasons(index: int, pod_set: PodSet) -> Iterator[Reason]:
     for kind, terms in (("podAffinity", pod_set.pod_affinity), ("podAntiAffinity", pod_set.pod_anti_affinity)):
         for term in terms:
             scope = own_scope(term.selector, term, pod_set)
-            if scope is OwnPods.UNKNOWN or (scope is OwnPods.NONE and kind == "podAffinity"):
+            is_open = scope is OwnPods.UNKNOWN or (scope is OwnPods.NONE and kind == "podAffinity")
+            if is_open or term.selects_others(pod_set.namespace):
                 yield open_question(
                     ("spec", "affinity", kind),
                     f"whether other pods that its {kind} selects are on the nodes is not known; "
@@ -137,7 +138,11 @@ def eligible_nodes(index: int, each: AssignedPods, classes: Sequence[NodeClass])
         allowed += [node] if all(other.kind in ("resource", "taint") for other in found) else []
         certain += [node] if not found and node.matches(labels) else []
     possible = {node: found for node, found in by_node.items() if all(other.is_unknown for other in found)}
-    demand = Demand(pod_set, certain, allowed, tuple(possible))
+    added = each.flavor.tolerations if each.flavor is not None else ()
+    tainted = frozenset(
+        node for node in classes if any(not tolerates(pod_set.tolerations, taint, added) for taint in node.group.taints)
+    )
+    demand = Demand(pod_set, certain, allowed, tuple(possible), classes, tainted)
     if certain:
         return demand, []
     if possible or not own:

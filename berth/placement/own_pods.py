@@ -46,8 +46,9 @@ def own_scope(
     target = owner if other is None else other
     if selector is None:
         return OwnPods.NONE
-    if term is not None and (term.has_namespace_selector or term.namespaces):
-        return OwnPods.UNKNOWN
+    in_own = True if term is None else term.selects_own(owner.namespace)
+    if not in_own:
+        return OwnPods.UNKNOWN if in_own is None else OwnPods.NONE
     found = [_scope(each, owner, target) for each in selector]
     if OwnPods.NONE in found:
         return OwnPods.NONE

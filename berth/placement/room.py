@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from berth.jobs.pod_set import HostPort, PodSet
+from berth.jobs.pod_set import HostPort, PodSet, SpreadConstraint
 from berth.nodes.model import HOSTNAME, PODS
 from berth.placement.node_classes import NodeClass
 from berth.placement.own_pods import OwnPods, own_scope
@@ -33,13 +33,27 @@ class Demand(Struct, eq=False):
     """The pods of one pod set, with the nodes that take a single one of them (`classes`).
 
     `spread_classes` are the nodes that its selectors and affinity allow, whatever their size; `possible` all nodes that
-    nothing certain keeps it off.
+    nothing certain keeps it off. `tainted` are nodes with a taint that the pods do not tolerate, of all nodes of the
+    fleet (`fleet`).
     """
 
     pod_set: PodSet
     classes: Sequence[NodeClass]
     spread_classes: Sequence[NodeClass]
     possible: Sequence[NodeClass] = ()
+    fleet: Sequence[NodeClass] = ()
+    tainted: frozenset[NodeClass] = frozenset()
+
+    def counted_by(self, constraint: SpreadConstraint) -> list[NodeClass]:
+        """Return the nodes whose domains a spread constraint compares.
+
+        Of nodes that the pods cannot use only those count that exist before them: a pool that scales from zero may have
+        none.
+        """
+        counted = list(self.spread_classes)
+        if not constraint.honours_affinity:
+            counted += [each for each in self.fleet if each not in counted and each.group.pool_nodes.min]
+        return [each for each in counted if not (constraint.honours_taints and each in self.tainted)]
 
 
 class Bin(Struct, eq=False):
@@ -95,11 +109,12 @@ def most_pods(demand: Demand, rules: frozenset[PodRule]) -> int:
         for node in demand.classes
         if (room := pods_per_node(pod_set, node))
     }
-    return min([_within_pools(by_class), *_under_rules(pod_set, by_class, rules)])
+    return min([_within_pools(by_class), *_under_rules(demand, by_class, rules)])
 
 
-def _under_rules(pod_set: PodSet, by_class: dict[NodeClass, int], rules: frozenset[PodRule]) -> Iterator[int]:
+def _under_rules(demand: Demand, by_class: dict[NodeClass, int], rules: frozenset[PodRule]) -> Iterator[int]:
     """Yield the most pods under each rule of a pod set, from the room of its nodes."""
+    pod_set = demand.pod_set
     for term in pod_set.pod_anti_affinity if PodRule.ANTI_AFFINITY in rules else ():
         if term.topology_key != HOSTNAME and own_scope(term.selector, term, pod_set) is OwnPods.ALL:
             yield sum(min(1, room) if key else room for key, room in _by_domain(by_class, term.topology_key))
@@ -115,7 +130,8 @@ def _under_rules(pod_set: PodSet, by_class: dict[NodeClass, int], rules: frozens
             yield max((room for key, room in _by_domain(by_class, term.topology_key) if key), default=0)
     for each in pod_set.spread if PodRule.SPREAD in rules else ():
         if own_scope(each.selector, None, pod_set) is OwnPods.ALL:
-            rooms = [room for key, room in _by_domain(by_class, each.topology_key) if key]
+            counted = dict.fromkeys(demand.counted_by(each), 0)
+            rooms = [room for key, room in _by_domain(counted | by_class, each.topology_key) if key]
             least = min(rooms, default=0) if len(rooms) >= each.min_domains else 0
             yield sum(min(room, least + each.max_skew) for room in rooms)
 

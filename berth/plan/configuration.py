@@ -33,6 +33,17 @@ SERVING_FRAMEWORKS: Final = ("deployment", "leaderworkerset.x-k8s.io/leaderworke
 """Integrations for services and pods, on by default in Kueue's chart. Berth turns them on for namespaces with serving:
 each has a webhook that fails closed, and without a queue name Kueue gates every pod that reaches it."""
 
+OPERATORS: Final[Mapping[str, str]] = {
+    "appwrapper": "the AppWrapper controller",
+    "kuberay": "the KubeRay operator",
+    "leaderworkerset": "the LeaderWorkerSet controller",
+    "mpi-operator": "the MPI operator",
+    "spark-operator": "the Spark operator",
+    "trainer": "Kubeflow Trainer",
+    "training-operator": "Kubeflow's training operator",
+}
+"""Operators of kinds of jobs that Berth does not install, by their names in the stack file."""
+
 PODS_READY_SECONDS: Final = 3600
 """Default of 60 minutes from admission until all pods are ready: a large slice or queued capacity needs 45 to 60
 minutes, and after Kueue's 30 a workload would be evicted while it still pulls images (Kueue docs: Configuration)."""
@@ -160,7 +171,8 @@ class ConfigurationPlan(Struct, frozen=True, kw_only=True):
     pending, unless `quota_check` is IgnoreUndeclared. `feature_gates` must all be here: with some in the chart's own
     list too, the manager does not start. Retention None keeps finished or deactivated workloads forever.
     `serving_namespaces` are the only ones in which the webhooks of SERVING_FRAMEWORKS are called; None: wherever Kueue
-    manages jobs.
+    manages jobs. `lets_unqueued_start` is whether the stack file itself says that jobs without a queue start, and not
+    only a queue that is open to all namespaces.
     """
 
     pods_ready: PodsReadyPlan = PodsReadyPlan()
@@ -170,6 +182,7 @@ class ConfigurationPlan(Struct, frozen=True, kw_only=True):
     external_frameworks: tuple[str, ...] = ()
     label_keys_to_copy: tuple[str, ...] = ()
     manage_jobs_without_queue_name: bool = False
+    lets_unqueued_start: bool = False
     managed_namespaces: SelectorPlan | None = None
     serving_namespaces: tuple[str, ...] | None = None
     excluded_prefixes: tuple[str, ...] = ("ephemeral-storage",)

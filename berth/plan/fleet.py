@@ -120,6 +120,8 @@ class FleetPlan(Struct, frozen=True, kw_only=True):
     multikueue_configs: tuple[MultiKueueConfigPlan, ...] = ()
     multikueue_clusters: tuple[MultiKueueClusterPlan, ...] = ()
     manager_access: WorkerAccessPlan | None = None
+    operators: tuple[str, ...] | None = None
+    """Operators of kinds of jobs (keys of OPERATORS) that somebody installed; None if that is not known."""
 
     @property
     def kueue_release(self) -> str | None:

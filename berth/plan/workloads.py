@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from berth.plan.admission_checks import AUTOSCALING_PREFIX, CLASS_ANNOTATION, CONSUME_ANNOTATION
 from berth.plan.nodes import Toleration
 
 
@@ -109,7 +110,8 @@ class PyTorchJobPlan(Struct, frozen=True, kw_only=True):
 class ProvisioningRequestPlan(Struct, frozen=True, kw_only=True):
     """A request for machines that no queue has a part in: `pods` nodes' worth of the pod's template, all at once.
 
-    `class_name` is the provisioning class, `parameters` go to it as they are.
+    `class_name` is the provisioning class, `parameters` go to it as they are. `with_job` adds a Job whose pods use the
+    machines, where Kueue lets a job without a queue start.
     """
 
     name: str
@@ -119,11 +121,18 @@ class ProvisioningRequestPlan(Struct, frozen=True, kw_only=True):
     pods: int
     class_name: str
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    with_job: bool = False
 
     @property
     def pod_count(self) -> int:
         """Pods with accelerators."""
         return self.pods
+
+    @property
+    def consuming_annotations(self) -> Mapping[str, str]:
+        """Annotations by which pods use the machines."""
+        values = {CONSUME_ANNOTATION: self.name, CLASS_ANNOTATION: self.class_name}
+        return {f"{AUTOSCALING_PREFIX}/{key}": value for key, value in values.items()}
 
 
 class MPIJobPlan(Struct, frozen=True, kw_only=True):

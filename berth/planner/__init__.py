@@ -13,6 +13,7 @@ from berth.planner.allowances import allowances
 from berth.planner.cluster_fleet import plan_cluster_fleet, plan_machines
 from berth.planner.context import PlanningContext
 from berth.planner.queueing import admission_checks, cohorts, queues
+from berth.planner.written_references import check_written_references
 from berth.spec.fleet import FleetSpec
 from berth.spec.parse import Parsed
 
@@ -56,6 +57,8 @@ def plan_fleet(stack: str, parsed: Parsed[FleetSpec]) -> PlanningResult | None:
         return None
     context = _planning_context(stack, parsed.spec, set(parsed.set_aside))
     plan, worker_plans = _plan(context)
+    if parsed.set_aside:
+        check_written_references(context, parsed.written)
     faulty_sections = {section for section, _ in context.set_aside}
     machines_complete = _MACHINE_SECTIONS.isdisjoint(faulty_sections) and _MACHINE_CLUSTER_KEYS.isdisjoint(
         n for s, n in context.set_aside if s == "cluster"

@@ -124,6 +124,7 @@ def plan_cluster_fleet(
         policies=policies.plan_policies(team_plans, kueue, context.spec.platform),
         monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, cohort_plans, queue_plans, team_plans),
         allowances=allowances,
+        operators=context.spec.operators,
     )
 
 

@@ -1,7 +1,4 @@
-"""Jobs from manifests, with their cluster queue and priority.
-
-Partial admission and topology requests are not modelled.
-"""
+"""Jobs from manifests, with their cluster queue and priority."""
 
 from __future__ import annotations
 

@@ -115,6 +115,7 @@ def _build_setup(plan: FleetPlan) -> SchedulerSetup:
             )
             for flavor in plan.flavors
         },
+        partial_admission=plan.kueue is None or plan.kueue.feature_gates.get("PartialAdmission", True),
         workers={worker.name: _build_setup(worker.plan) for worker in plan.workers},
     )
 

@@ -110,7 +110,7 @@ class Occupancy:
         by_flavor: dict[str, list[Demand]] = {}
         if any(True for _ in required_checks(workload)):
             return by_flavor  # its machines are made for it
-        for pod_set, flavors in zip(workload.job.pod_sets, workload.flavors, strict=True):
+        for pod_set, flavors in zip(workload.pod_sets, workload.flavors, strict=True):
             counted = [flavor for resource, flavor in flavors.items() if (flavor, resource) in self.nodes.own]
             flavor = next(iter([*counted, *flavors.values()]), None)
             if flavor is not None and flavor in self.nodes.flavors and pod_set.count:

@@ -72,7 +72,7 @@ class JobOutcome(Struct, frozen=True):
     An admitted job with `preempted_by` was preempted and admitted again in the same step. One with `checks_completed`
     held its quota before, and waited for its admission checks. `room` is set for an admitted job whose pods are not
     certain to get nodes beside those of other jobs. `flavors` has the flavor of the accelerators of each pod set that
-    has quota.
+    has quota. `pods` is their number if Kueue starts the job with fewer than all.
     """
 
     job: str
@@ -85,6 +85,7 @@ class JobOutcome(Struct, frozen=True):
     checks_completed: bool = False
     room: NodeRoom | None = None
     flavors: Mapping[str, str] = field(default_factory=dict[str, str])
+    pods: int | None = None
 
 
 NodesOf = Callable[[SimulatedFleet], NodesOfFleet]
@@ -211,10 +212,11 @@ class _Run:
             and any(True for _ in required_checks(workload)),
             flavors={
                 pod_set.name: flavor
-                for pod_set, chosen in zip(workload.job.pod_sets, workload.flavors, strict=False)
+                for pod_set, chosen in zip(workload.pod_sets, workload.flavors, strict=False)
                 for resource, flavor in chosen.items()
                 if (flavor, resource) in self.fleet.accelerator_nouns
             },
+            pods=sum(workload.counts) or None,
         )
         if any(event.kind == JobEventKind.PREEMPTION_LOOP for event in events):
             return replace(outcome, status=JobStatus.PREEMPTION_LOOP)

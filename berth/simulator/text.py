@@ -72,6 +72,8 @@ class RunFormatter:
             yield self.preemption(outcome.preempted_by)
         if outcome.status == JobStatus.PREEMPTION_LOOP:
             yield "is admitted and preempted again, in an endless loop"
+        if outcome.pods is not None:
+            yield f"starts with {pluralize(outcome.pods, 'pod')}, because not all fit"
         if outcome.quota_uses:
             prefix = (
                 "admitted again on "

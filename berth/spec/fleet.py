@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from berth.spec.base import (
     AcceptLoss,
@@ -38,6 +38,9 @@ CloudLabelValue = Annotated[
 ]
 
 
+OperatorName = Literal[
+    "appwrapper", "kuberay", "leaderworkerset", "mpi-operator", "spark-operator", "trainer", "training-operator"
+]
 _EXISTING = {"type": "object", "required": ["existing"], "properties": {"existing": {"type": "object"}}}
 _FRAME: dict[str, Any] = {
     "anyOf": [
@@ -123,6 +126,9 @@ class FleetSpec(FleetMachines, AnyFleetSpec):
     """Kueue, and its own Configuration."""
     jobset: Entry[ControllerSpec] = default_field(ControllerSpec)
     """The JobSet controller."""
+    operators: Sequence[OperatorName] | None = None
+    """Operators in the cluster that Berth does not install, for kinds of jobs beside Job and JobSet. `[]` says that
+    there is none. By default not known."""
     monitoring: Entry[MonitoringSpec] = default_field(MonitoringSpec)
     """Dashboards and alerts."""
     platform: Entry[PlatformSpec] = default_field(PlatformSpec)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 from pydantic_core import ValidationError
 
 from berth.diagnostics import FieldPath, Problem, Severity, closest_match
@@ -36,13 +36,14 @@ _HIDING_CODES = ("merge-key", "secret")
 class Parsed(Struct, Generic[S], frozen=True):
     """The valid part of a fleet; `spec` is None if the fleet is not a mapping.
 
-    `set_aside` has the omitted parts: a reference to one is not a second fault. Without its frame (the required keys:
-    project and region) the spec can only be used to find more faults.
+    `set_aside` has the omitted parts: a reference to one is not a second fault; `written` has them too. Without its
+    frame (the required keys: project and region) the spec can only be used to find more faults.
     """
 
     spec: S | None
     problems: tuple[Problem, ...]
     set_aside: frozenset[SpecPart]
+    written: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def has_frame(self) -> bool:
@@ -90,7 +91,7 @@ def parse_as(
     if fleet.get("teamDefaults") and not fleet.get("teams"):  # each team is validated with them, and nothing else is
         message = "no team uses them, so they are not checked; write a team, or remove them"
         warnings.append(Problem(Severity.WARNING, "unused-defaults", ("teamDefaults",), message))
-    return Parsed(spec, (*(each.problem for each in misplaced), *problems, *warnings), set_aside)
+    return Parsed(spec, (*(each.problem for each in misplaced), *problems, *warnings), set_aside, fleet)
 
 
 def _missing_frame(model: type[AnyFleetSpec], fleet: Mapping[str, Any]) -> list[Mapping[str, Any]]:

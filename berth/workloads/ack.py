@@ -127,6 +127,7 @@ def _build_job(
     if options.name is not None:
         check_workload_name(options.name, longest, problems)
     requested = {"cpu": options.cpu, "memory": options.memory}
+    is_given = bool(options.image or options.template is not None)
     return PyTorchJobPlan(
         submission=SubmissionPlan(
             name=shorten(options.name or target.default_name, longest),
@@ -136,8 +137,9 @@ def _build_job(
             priority=options.priority,
         ),
         pod=PodPlan(
-            image=options.image or TRIAL_IMAGE,
-            command=options.command or (() if options.image else TRIAL_COMMAND),
+            template=options.template,
+            image=options.image or ("" if is_given else TRIAL_IMAGE),
+            command=options.command or (() if is_given else TRIAL_COMMAND),
             resources={**{key: amount for key, amount in requested.items() if amount is not None}, GPU: gpus},
             ports=options.ports,
             # On ACK no flavor adds these to the pods, so the job has them.

@@ -205,6 +205,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         shape = self.target.shape
         seconds = self._run_seconds()
         parameters = {} if seconds is None else {RUN_DURATION_PARAMETER: str(seconds)}
+        kueue = self.target.plan.kueue
         if shape.is_tpu and shape.is_multi_host:
             parameters["tpu-topology"] = str(shape.pool.topology)
         return ProvisioningRequestPlan(
@@ -215,6 +216,7 @@ class _WorkloadBuilder(Struct, frozen=True):
             pods=shape.hosts if shape.is_tpu else self.pods.pod_count(),
             class_name=QUEUED_CLASS,
             parameters=parameters,
+            with_job=kueue is not None and not kueue.manage_jobs_without_queue_name,
         )
 
     # --- parts --------------------------------------------------------------------------------------------------------

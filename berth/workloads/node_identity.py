@@ -17,9 +17,10 @@ def has_grants(team: TeamPlan, template: object = None) -> bool:
     Cloud Storage FUSE mounts buckets as the pod's own account where the volume says so (GKE docs on its driver).
     """
     identity = team.identity
-    if identity is None:
-        return False
-    volumes = as_list(as_mapping(as_mapping(template).get("spec")).get("volumes"))
+    spec = as_mapping(as_mapping(template).get("spec"))
+    if identity is None or spec.get("serviceAccountName") not in (None, identity.service_account):
+        return False  # pods with another account do not have the team's rights on any network
+    volumes = as_list(spec.get("volumes"))
     drivers = [as_mapping(as_mapping(each).get("csi")) for each in volumes]
     attributes = [as_mapping(each.get("volumeAttributes")) for each in drivers if each.get("driver") == _FUSE]
     by_driver = bool(attributes) and all(each.get("hostNetworkPodKSA") == "true" for each in attributes)

@@ -9,6 +9,7 @@ from berth import catalog
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.pods import list_additions, pod_template
+from berth.plan.configuration import OPERATORS
 from berth.plan.fleet import FleetPlan
 from berth.plan.workloads import (
     DeploymentPlan,
@@ -26,18 +27,12 @@ from berth.workloads.kinds import workload_kinds
 from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
 from berth.workloads.target import WorkloadTarget
 
-AUTOSCALING_PREFIX = "autoscaling.x-k8s.io"
-"""Prefix of the annotations by which pods use the machines of a request."""
-
 
 def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Iterator[str]:
     """Yield the notes, one line each."""
     yield _request_note(target, plan)
     if isinstance(plan, ProvisioningRequestPlan):
-        yield "Kueue does not manage this request, and its machines use no quota. Pods use them by the annotations"
-        yield f"  {AUTOSCALING_PREFIX}/consume-provisioning-request: {plan.name}"
-        yield f"  {AUTOSCALING_PREFIX}/provisioning-class-name: {plan.class_name}"
-        yield "  and must start within 10 minutes of Provisioned=True."
+        yield from _machine_notes(plan)
         return
     yield from _kueue_notes(target)
     yield from _worker_notes(target, plan)
@@ -54,11 +49,25 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
         yield from _slice_notes(target, plan)
     if plan.pod_count > 1:
         yield from _network_notes(target)
-    if operator := workload_kinds()[kind].operator:
-        yield f"Needs {operator} in the cluster, which Berth does not install."
+    operator = workload_kinds()[kind].operator
+    if operator and operator not in (target.plan.operators or ()):
+        yield (
+            f"Needs {OPERATORS[operator]} in the cluster, which Berth does not install; once it is there, write "
+            f"operators: [{operator}] in the stack file."
+        )
     yield from _kind_notes(plan)
     if plan.submission.priority:
         yield f"Priority '{plan.submission.priority}' orders the queue by its label, and the pods by their class."
+
+
+def _machine_notes(plan: ProvisioningRequestPlan) -> Iterator[str]:
+    yield "Kueue does not manage this request, and its machines use no quota. Pods use them by the annotations"
+    yield from (f"  {key}: {value}" for key, value in plan.consuming_annotations.items())
+    yield "  and must start within 10 minutes of Provisioned=True."
+    if plan.with_job:
+        yield "The Job has them: apply it when `kubectl get provreq` shows Provisioned, or with the request."
+    else:
+        yield "Kueue may hold jobs without a queue here; kueue: {manageJobsWithoutQueueName: false} lets them start."
 
 
 def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:

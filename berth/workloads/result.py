@@ -9,11 +9,15 @@ from berth.manifests.workloads.metadata import Manifest
 
 
 class WorkloadResult(Struct, frozen=True):
-    """The objects and comments on them; no objects if there is a fault."""
+    """The objects and comments on them; no objects if there is a fault.
+
+    `verdict` is lint's: runs, never or unknown; None where nobody judges the objects.
+    """
 
     objects: tuple[Manifest, ...]
     notes: tuple[str, ...]
     problems: tuple[Problem, ...]
+    verdict: str | None = None
 
     @property
     def faults(self) -> tuple[Problem, ...]:

@@ -199,11 +199,16 @@ class _Simulation:
         return next(context for known, context in self._contexts if known is fleet)
 
     def _bar_flavors(self, fleet: SimulatedFleet, job: Job) -> Job:
-        """Return the job with the flavors on whose topology Kueue finds no room for it, even on empty nodes."""
+        """Return the job with the flavors on whose topology Kueue finds no room for it, even on empty nodes.
+
+        A job that may start with fewer pods has no more than such nodes hold.
+        """
         if not any(each.levels for each in fleet.setup.resource_flavors.values()):
             return job
         trial = try_pod_sets(self._context_of(fleet), job.queue, job.pod_sets)
-        return replace(job, barred=trial.barred_flavors)
+        most = (each.count for each in trial.workload.job.pod_sets)
+        pod_sets = tuple(each.with_count(count) for each, count in zip(job.pod_sets, most, strict=True))
+        return replace(job, pod_sets=pod_sets, barred=trial.barred_flavors)
 
     def _load_documents(self, name: str) -> tuple[list[ManifestDocument], list[Problem]]:
         manifests = read_files([name], self.root)

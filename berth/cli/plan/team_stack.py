@@ -26,19 +26,20 @@ def team_plan_as_json(evaluation: Evaluation) -> dict[str, Any]:
         "queues": list(plan.queues) if plan else [],
         "configs": [each.name for each in plan.configs] if plan else [],
         "secrets": [each.name for each in plan.secrets] if plan else [],
-        "workloads": [_workload(key, each) for key, each in plan.workloads.items()] if plan else [],
+        "workloads": [_workload(key, each, plan.verdicts[key]) for key, each in plan.workloads.items()] if plan else [],
         "permissions": [_permission(each) for each in plan.permissions] if plan else [],
         "problems": [problem_as_json(each) for each in evaluation.problems],
     }
 
 
-def _workload(key: str, plan: WorkloadPlan) -> dict[str, Any]:
+def _workload(key: str, plan: WorkloadPlan, verdict: str) -> dict[str, Any]:
     kind, name, queue = workload_object(plan)
     return {
         "key": key,
         "kind": kind,
         "name": name,
         "queue": queue,
+        "verdict": verdict,
         "image": plan.pod.image,
         "resources": dict(plan.pod.resources),
         "configs": list(plan.pod.configs),

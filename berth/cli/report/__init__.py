@@ -22,7 +22,7 @@ from berth.cli.arguments import (
     project_root,
     write_output,
 )
-from berth.document import Heading, Note, ProblemList
+from berth.document import Heading, Note, ProblemList, Table
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.revisions import RevisionNotFound
 
@@ -121,7 +121,12 @@ def _timeline(simulation: SimulationResult, live: pathlib.Path | None) -> Timeli
 
     timeline = story_timeline(simulation.stories[0])
     notes = () if live is None else (Note([f"Step 0 is the state in {live.name}."]),)
-    return replace(timeline, document=(*timeline.document, *notes))
+    rows = [
+        (each.object_name, each.queue or "–", each.verdict, "; ".join(reason.message for reason in each.reasons))
+        for _, each in simulation.findings
+    ]
+    verdicts = Table("Whether the jobs run", ("job", "queue", "verdict", "why"), rows, wide=(3,))
+    return replace(timeline, document=(*timeline.document, verdicts, *notes))
 
 
 def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:

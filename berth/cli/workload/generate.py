@@ -86,5 +86,6 @@ def workload_as_json(result: WorkloadResult) -> dict[str, Any]:
     return {
         "objects": list(result.objects),
         "notes": list(result.notes),
+        "verdict": result.verdict,
         "problems": [problem_as_json(each) for each in result.problems],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from berth.diagnostics import did_you_mean, join_quoted
 from berth.jobs.claims import TEMPLATE_KIND
 from berth.jobs.pod_set import ObjectReference
-from berth.jobs.pods import read_pod_spec
+from berth.jobs.pods import read_pod_spec, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
@@ -30,15 +30,14 @@ def _check_references(template: SourceValue) -> None:
     spec = read_pod_spec(template) or {}
     listed = spec.get("resourceClaims")
     names = [str(get_nested(each, "name")) for each in as_list(listed.value if listed is not None else None)]
-    for key in ("initContainers", "containers"):
-        for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
-            for position, used in enumerate(as_list(get_nested(container, "resources", "claims"))):
-                name = str(get_nested(used, "name"))
-                if name not in names:
-                    source = spec[key].child(index, None).child("resources", None).child("claims", None)
-                    hint = did_you_mean(name, names) or "; write the claim there"
-                    message = f"a container uses claim '{name}', which resourceClaims does not list, {_API_REFUSES}"
-                    source.child(position, used).fault("bad-claim", message + hint)
+    for container in template_containers(template):
+        for position, used in enumerate(as_list(get_nested(container.value, "resources", "claims"))):
+            name = str(get_nested(used, "name"))
+            if name not in names:
+                source = container.child("resources", None).child("claims", None)
+                hint = did_you_mean(name, names) or "; write the claim there"
+                message = f"a container uses claim '{name}', which resourceClaims does not list, {_API_REFUSES}"
+                source.child(position, used).fault("bad-claim", message + hint)
 
 
 def _check_claim(pods: JobPods, claim: ObjectReference) -> None:

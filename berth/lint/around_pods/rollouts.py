@@ -1,4 +1,4 @@
-"""What waits for itself: rollouts without room for a new pod, and volumes that are bound after their machines are made.
+"""What waits for itself: rollouts without room for a new pod, volumes that are bound late or that nobody has described.
 
 Sources: Kubernetes docs, "Deployments" (rolling update); Kueue docs, "Run Deployment" (each pod is a workload);
 kubernetes-sigs/kueue#2389 and kubernetes/autoscaler#7321 (volumes of queued machines, both open on 2026-11-25).
@@ -87,3 +87,19 @@ def warn_of_late_volumes(job: SubmittedJob) -> None:
                 message = f"the claim '{volume.target}' must be bound before: queued machines are requested without it"
                 remedy = "a StorageClass with WaitForFirstConsumer, as GKE's own are, binds it too late"
                 job.warn("late-volume", pods.at(volume.path).path, f"{message}, and {remedy}")
+
+
+def check_claimed_volumes(job: SubmittedJob) -> None:
+    """Name PersistentVolumeClaims that are not in the files: without one, or in another zone, pods never start."""
+    namespace, zones, said = job.local_queue.namespace, job.context.volume_zones, set[str]()
+    for pods in list_job_pods(job):
+        for reference in pods.pod_set.references:
+            if reference.kind != "PersistentVolumeClaim" or reference.name in said:
+                continue
+            said.add(reference.name)
+            if why := zones.open_question(namespace, reference.name):
+                claim = f"PersistentVolumeClaim '{reference.name}'"
+                message = f"not checked: whether the job's nodes can mount {claim}: {why}"
+                remedy = f"add its manifest, or look at kubectl get pvc {reference.name} -n {namespace}"
+                path = pods.at(reference.path).path
+                job.job.source.problems.unknown("volume-unknown", path, f"{message}; {remedy}")

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from berth.manifests.workloads.metadata import Manifest, optional, queued_object, unqueued_object
 from berth.manifests.workloads.pods import pod_template
 from berth.manifests.workloads.values import as_mapping
 from berth.names import TEAM_LABEL
-from berth.plan.workloads import JobPlan, JobSetPlan, ProvisioningRequestPlan, SubmissionPlan
+from berth.plan.workloads import JobPlan, JobSetPlan, PodPlan, ProvisioningRequestPlan, SubmissionPlan
 
 JOB_API: Final = "batch/v1"
 JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
@@ -96,9 +98,19 @@ def provisioning_request(plan: ProvisioningRequestPlan) -> Manifest:
 
 def requested_pod_template(plan: ProvisioningRequestPlan) -> Manifest:
     """Render the pod template that the requested nodes must be able to run."""
+    return unqueued_object("v1", "PodTemplate", plan) | {"template": _unqueued_template(plan, plan.pod)}
+
+
+def consuming_job(plan: ProvisioningRequestPlan) -> Manifest:
+    """Render a Job without a queue whose pods use the machines of a request."""
+    pod = replace(plan.pod, annotations={**plan.pod.annotations, **plan.consuming_annotations})
+    spec = {"parallelism": plan.pods, "completions": plan.pods, "template": _unqueued_template(plan, pod)}
+    return unqueued_object("batch/v1", "Job", plan) | {"spec": spec}
+
+
+def _unqueued_template(plan: ProvisioningRequestPlan, pod: PodPlan) -> Manifest:
     submission = SubmissionPlan(name=plan.name, namespace=plan.namespace, team=plan.team, queue="")
-    template = pod_template(submission, plan.pod)
-    return unqueued_object("v1", "PodTemplate", plan) | {"template": template}
+    return pod_template(submission, pod)
 
 
 def headless_service(plan: SubmissionPlan) -> Manifest:

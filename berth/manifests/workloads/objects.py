@@ -28,7 +28,8 @@ def workload_manifests(plan: WorkloadPlan) -> list[Manifest]:
         case JobPlan():
             return [*([jobs.headless_service(plan.submission)] if plan.pods > 1 else []), jobs.job(plan)]
         case ProvisioningRequestPlan():
-            return [jobs.requested_pod_template(plan), jobs.provisioning_request(plan)]
+            request = [jobs.requested_pod_template(plan), jobs.provisioning_request(plan)]
+            return [*request, jobs.consuming_job(plan)] if plan.with_job else request
         case _:
             return [_job_object(plan)]
 

@@ -118,6 +118,7 @@ def kueue_configuration(
         external_frameworks=spec.integrations.external_frameworks,
         label_keys_to_copy=spec.integrations.label_keys_to_copy,
         manage_jobs_without_queue_name=all_jobs,
+        lets_unqueued_start=spec.manage_jobs_without_queue_name is False,
         managed_namespaces=_selector_plan(spec.managed_jobs_namespace_selector)
         or (team_selector if all_jobs or serving else None),
         serving_namespaces=serving,

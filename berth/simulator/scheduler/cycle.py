@@ -5,13 +5,13 @@ A head that no longer fits, because an earlier one in the cycle used the quota, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct, field
 
 from berth.simulator.scheduler.fair_sharing import Contender, Tournament
 from berth.simulator.scheduler.flavor_assignment import AssignmentOutcome
-from berth.simulator.scheduler.model import ANY, ResourceFlavor
+from berth.simulator.scheduler.model import ANY, SchedulerSetup
 from berth.simulator.scheduler.nomination import Entry, Nominator, search_start
 from berth.simulator.scheduler.quota import QuotaState, add_usage, remove_usage
 from berth.simulator.scheduler.state import SimulatedWorkload
@@ -38,11 +38,9 @@ class CycleResult(Struct):
 class SchedulingCycle:
     """One cycle over a tree; `admit` is called for each admitted job."""
 
-    def __init__(
-        self, tree: CohortTree, resource_flavors: Mapping[str, ResourceFlavor], on_admit: Callable[[Entry], None]
-    ) -> None:
+    def __init__(self, tree: CohortTree, setup: SchedulerSetup, on_admit: Callable[[Entry], None]) -> None:
         self.tree = tree
-        self.nominator = Nominator(tree, resource_flavors)
+        self.nominator = Nominator(tree, setup)
         self.on_admit = on_admit
         self.result = CycleResult()
         self.preempted: dict[int, SimulatedWorkload] = {}
@@ -164,7 +162,7 @@ class SchedulingCycle:
             workload.queue_state.release_quota(workload)
         entry.workload.search_progress = None
         entry.assignment, entry.victims = self.nominator.assign(
-            entry.workload, [dict(flavors) for flavors in entry.assignment.flavors]
+            entry.workload, [dict(flavors) for flavors in entry.assignment.flavors], entry.assignment.counts
         )
         for workload in preempted:
             workload.queue_state.hold_quota(workload)

@@ -48,6 +48,7 @@ PreemptionOracle = Callable[[SimulatedWorkload, QuotaState, int], tuple[Assignme
 class Assignment(Struct):
     """A flavor for each resource of each pod set, with the mode of each flavor and resource and the borrowing level.
 
+    `counts` are the pods of each pod set if they are fewer than the job's, else empty.
     `unmatched_flavors`, for messages, are flavors whose nodes the pods do not accept.
     """
 
@@ -58,6 +59,7 @@ class Assignment(Struct):
     usage: dict[QuotaState, int] = field(default_factory=dict[QuotaState, int])
     borrowing_level: int = 0
     unmatched_flavors: list[str] = field(default_factory=list[str])
+    counts: tuple[int, ...] = ()
 
     def quotas_to_preempt(self) -> list[QuotaState]:
         """Return the quotas on which other jobs must be preempted."""

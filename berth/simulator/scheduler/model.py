@@ -86,13 +86,15 @@ class Cohort(Struct, frozen=True, kw_only=True):
 class SchedulerSetup(Struct, frozen=True, kw_only=True):
     """All queues and cohorts at one time, including cohorts that only a queue or another cohort names.
 
-    With `workers` (by name) this is a manager: a job that holds quota here runs in the queue of that name on a worker.
+    With `partial_admission` (a feature gate) jobs that allow it are admitted with fewer pods. With `workers` (by name)
+    this is a manager: a job that holds quota here runs in the queue of that name on a worker.
     `fair_strategies` are the preemption strategies of fair sharing, in order; None if it is off.
     """
 
     queues: tuple[ClusterQueue, ...]
     cohorts: tuple[Cohort, ...] = ()
     resource_flavors: Mapping[str, ResourceFlavor] = field(default_factory=dict[str, "ResourceFlavor"])
+    partial_admission: bool = True
     fair_strategies: tuple[str, ...] | None = None
     workers: Mapping[str, SchedulerSetup] = field(default_factory=dict[str, "SchedulerSetup"])
 
@@ -120,6 +122,7 @@ def scheduling_shape(job: Job) -> SchedulingShape:
         (
             p.name,
             p.count,
+            p.least,
             *sorted(p.requests.items()),
             *sorted(p.node_selector.items()),
             p.affinity_terms,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import bisect
 from functools import partial
 
 from msgspec import Struct
@@ -13,7 +13,7 @@ from berth.simulator.scheduler.flavor_assignment import (
     AssignmentOutcome,
     FlavorAssigner,
 )
-from berth.simulator.scheduler.model import ResourceFlavor
+from berth.simulator.scheduler.model import SchedulerSetup
 from berth.simulator.scheduler.preemption import (
     CachedVictims,
     PreemptionSearch,
@@ -56,9 +56,9 @@ class CachedNomination(Struct):
 class Nominator:
     """Finds flavors and victims for the heads of a tree's queues."""
 
-    def __init__(self, tree: CohortTree, resource_flavors: Mapping[str, ResourceFlavor]) -> None:
+    def __init__(self, tree: CohortTree, setup: SchedulerSetup) -> None:
         self.tree = tree
-        self.resource_flavors = resource_flavors
+        self.setup = setup
 
     def nominate(self, workload: SimulatedWorkload) -> Entry:
         """Return the entry of a head, from the cache if nothing has changed since."""
@@ -84,18 +84,54 @@ class Nominator:
         return Entry(workload, start, assignment, victims)
 
     def assign(
-        self, workload: SimulatedWorkload, allowed_flavors: list[dict[str, str]] | None = None
+        self,
+        workload: SimulatedWorkload,
+        allowed_flavors: list[dict[str, str]] | None = None,
+        counts: tuple[int, ...] = (),
     ) -> tuple[Assignment, list[Victim]]:
-        """Find flavors and victims for a head. With `only`, in the middle of a cycle, without the cache."""
-        use_cache = allowed_flavors is None
-        oracle = partial(cached_preemption if use_cache else simulate_preemption, self.tree)
-        cache = AssignmentCache(self.tree.flavor_cache, preemptor_key(workload)) if use_cache else None
-        assignment = FlavorAssigner(
-            workload, self.tree.cycle, oracle, self.resource_flavors, allowed_flavors, cache
-        ).assign()
+        """Find flavors and victims for a head; for fewer pods if the head may start with them and all do not fit.
+
+        With `allowed_flavors` (and the `counts` that they are for), in the middle of a cycle, without the cache.
+        """
+        start = workload.search_progress
+        assignment, victims = self._assign(workload, allowed_flavors, counts)
+        if allowed_flavors is None and not _is_usable(assignment, victims) and self.setup.partial_admission:
+            fewer = self._with_fewer_pods(workload, start)
+            assignment, victims = fewer or (assignment, victims)
         workload.search_progress = assignment.search_progress if assignment.search_progress.has_untried() else None
+        return assignment, victims
+
+    def _assign(
+        self, workload: SimulatedWorkload, allowed_flavors: list[dict[str, str]] | None, counts: tuple[int, ...]
+    ) -> tuple[Assignment, list[Victim]]:
+        asked = workload.with_counts(counts)
+        use_cache = allowed_flavors is None and not counts
+        oracle = partial(cached_preemption if use_cache else simulate_preemption, self.tree)
+        cache = AssignmentCache(self.tree.flavor_cache, preemptor_key(asked)) if use_cache else None
+        assignment = FlavorAssigner(
+            asked, self.tree.cycle, oracle, self.setup.resource_flavors, allowed_flavors, cache
+        ).assign()
+        assignment.counts = counts
         must_preempt = assignment.outcome == AssignmentOutcome.PREEMPT
-        return assignment, self._find_victims(workload, assignment, use_cache) if must_preempt else []
+        return assignment, self._find_victims(asked, assignment, use_cache) if must_preempt else []
+
+    def _with_fewer_pods(
+        self, workload: SimulatedWorkload, start: SearchProgress | None
+    ) -> tuple[Assignment, list[Victim]] | None:
+        """Return the assignment of the most pods that fit (Kueue 0.19.2 `flavorassigner/podset_reducer.go`)."""
+        pod_sets = workload.job.pod_sets
+        spare = [0 if each.least is None else each.count - each.least for each in pod_sets]
+        total = sum(spare)
+        if not total:
+            return None
+        workload.search_progress = start
+
+        def assigned(steps: int) -> tuple[Assignment, list[Victim]]:
+            counts = tuple(each.count - more * steps // total for each, more in zip(pod_sets, spare, strict=True))
+            return self._assign(workload, None, counts)
+
+        steps = bisect.bisect_left(range(total + 1), True, key=lambda each: _is_usable(*assigned(each)))
+        return assigned(steps) if steps <= total else None
 
     def _find_victims(self, workload: SimulatedWorkload, assignment: Assignment, use_cache: bool) -> list[Victim]:
         """Return the victims; cached for jobs with a single flavor, which are most."""
@@ -113,6 +149,10 @@ class Nominator:
             ).find_victims()
             cached = cache[key] = CachedVictims(tuple(victims))
         return list(cached.victims)
+
+
+def _is_usable(assignment: Assignment, victims: list[Victim]) -> bool:
+    return assignment.outcome == AssignmentOutcome.FIT or bool(victims)
 
 
 def search_start(workload: SimulatedWorkload) -> object:

@@ -108,7 +108,7 @@ class SettlingQueues:
                 seen.add(result.search_state)
 
     def _run_cycle(self, tree: CohortTree) -> CycleResult:
-        result = SchedulingCycle(tree, self.setup.resource_flavors, self._admit).run()
+        result = SchedulingCycle(tree, self.setup, self._admit).run()
         for victim, preemptor in result.preempted:
             self._evict(victim.workload, preempted_event(victim, preemptor))
         return result
@@ -144,6 +144,7 @@ class SettlingQueues:
         workload.queue_state.dequeue(workload)
         workload.reserved_at, workload.search_progress = self.clock, None
         workload.flavors, workload.usage = tuple(entry.assignment.flavors), entry.assignment.usage
+        workload.counts = entry.assignment.counts
         workload.state = JobState.RESERVED if any(True for _ in required_checks(workload)) else JobState.ADMITTED
         workload.queue_state.hold_quota(workload)
         self.trees[workload.queue_state.queue.name].invalidate(workload.flavor_resources)
@@ -175,4 +176,4 @@ class SettlingQueues:
         """Release the quota of a job that is pending again."""
         self._release_quota(workload)
         workload.state, workload.is_evicted, workload.search_progress = JobState.PENDING, False, None
-        workload.flavors, workload.usage = (), {}
+        workload.flavors, workload.usage, workload.counts = (), {}, ()

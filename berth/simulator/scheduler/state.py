@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from berth.jobs.pod_set import PodSet
 from berth.plan.kueue import PODS
 from berth.simulator.scheduler.model import (
     ANY,
@@ -69,8 +71,8 @@ class SimulatedWorkload(Struct, eq=False):
 
     `group_requests` are the requests of each pod set by resource group, `uncovered_resource` a resource without quota
     ("" if there is none), `shape` the number of its shape in this simulation. While it holds quota it also keeps its
-    usage, its rank among preemption candidates (lowest priority first, then last admitted) and the cached result of the
-    last cycle.
+    usage, its rank among preemption candidates (lowest priority first, then last admitted), its pods (`counts`) if they
+    are fewer than the job's, and the cached result of the last cycle.
     """
 
     job: Job
@@ -91,6 +93,22 @@ class SimulatedWorkload(Struct, eq=False):
     flavor_resources: frozenset[FlavorResource] = frozenset()
     preemption_order: tuple[int, int, int] = (0, 0, 0)
     cached_nomination: object = None
+    counts: tuple[int, ...] = ()
+
+    @property
+    def pod_sets(self) -> tuple[PodSet, ...]:
+        """The pods that are admitted, or wait."""
+        if not self.counts:
+            return self.job.pod_sets
+        return tuple(each.with_count(count) for each, count in zip(self.job.pod_sets, self.counts, strict=True))
+
+    def with_counts(self, counts: tuple[int, ...]) -> SimulatedWorkload:
+        """Return the workload as if its job had other numbers of pods."""
+        if not counts:
+            return self
+        job = replace(self.job, pod_sets=replace(self, counts=counts).pod_sets)
+        requests, uncovered = self.queue_state.build_requests(job)
+        return replace(self, job=job, group_requests=requests, uncovered_resource=uncovered)
 
     def has_quota(self) -> bool:
         """Return whether the job holds quota."""

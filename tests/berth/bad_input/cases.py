@@ -209,6 +209,8 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         [
             "Pulumi.bad.yaml:6: error: priorities.low.description: has 3400 characters; write at most 2048 [bad-size]",
             "Pulumi.bad.yaml:8: error: teams.a.queues.a.flavors: has 65 entries; write at most 64 [bad-size]",
+            "Pulumi.bad.yaml:8: error: teams.a.queues.a.flavors[0].pool: no pool 'p'; write it under pools "
+            "[unknown-reference]",
         ],
     ),
 }

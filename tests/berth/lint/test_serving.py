@@ -15,6 +15,7 @@ config:
   berth:fleet:
     project: acme-ml-dev
     region: us-central1
+    operators: [leaderworkerset]
     cluster: {controlPlane: {publicEndpoint: false}, zones: [us-central1-a]}
     pools:
       l4: {machineType: g2-standard-24, nodes: 6}

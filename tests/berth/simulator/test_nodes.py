@@ -15,6 +15,7 @@ from berth.jobs.files import ManifestDocument
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
 from berth.simulator.story import JobStatus
+from berth.simulator.text import RunFormatter
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
 STACK = """\
@@ -163,20 +164,33 @@ def test_json_has_the_flavors_that_kueue_chooses(folder: pathlib.Path) -> None:
     assert [each["flavors"] for each in answer["jobs"]] == [{"main": "h100"}]
 
 
-def test_a_job_that_accepts_fewer_pods_is_judged_with_as_many_as_fit(folder: pathlib.Path) -> None:
-    """Kueue starts a Job with a minimum parallelism on what its queue can hold."""
+def test_lint_and_admit_judge_a_job_that_accepts_fewer_pods_with_as_many_as_fit(folder: pathlib.Path) -> None:
+    """Kueue starts a Job with a minimum parallelism on what its queue can hold; its webhook refuses other minimums."""
     plan = evaluate_config("stack", yaml.safe_load(STACK)["config"]["berth:fleet"], folder).fleet_plan
     assert plan is not None
     context = LintContext(plan)
 
-    def verdict(least: int | None) -> tuple[str, list[str]]:
+    def verdict(least: int | None) -> tuple[str, list[str], list[str]]:
         flexible = job("flexible", 6, 8)
         if least is not None:
             flexible["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": str(least)}
         (finding,) = lint_documents([ManifestDocument("job.yaml", flexible)], context)
-        return finding.verdict, [each.code for each in finding.problems]
+        result = run(folder, flexible)
+        assert verdicts(result) == {"flexible": finding.verdict}
+        codes = [each.code for each in finding.problems]
+        return finding.verdict, codes, [each.status for story in result.stories for each in story.unfinished]
 
-    assert verdict(None) == ("never", ["above-ceiling"])
-    assert verdict(5) == ("never", ["above-ceiling"])
-    assert verdict(4) == ("runs", ["not-all-fit"])
-    assert verdict(1) == ("runs", ["not-all-fit"])
+    assert verdict(None) == ("never", ["above-ceiling"], ["never-admitted"])
+    assert verdict(5) == ("never", ["above-ceiling"], ["never-admitted"])
+    assert verdict(4) == ("runs", ["not-all-fit"], ["admitted"])
+    assert verdict(1) == ("runs", ["not-all-fit"], ["admitted"])
+    assert verdict(6)[:2] == ("never", ["refused", "above-ceiling"])
+    assert verdict(0)[:2] == ("never", ["refused", "above-ceiling"])
+    result = run(folder, job("small", 1, 8), {**job("flexible", 6, 8), "metadata": _least(job("flexible", 6, 8), 3)})
+    story = result.stories[0]
+    rows = [row for step in story.steps for row in output.step_rows(step, RunFormatter(story, step))]
+    assert rows[-1][-1].startswith("starts with 3 pods, because not all fit; ")
+
+
+def _least(manifest: dict[str, Any], pods: int) -> dict[str, Any]:
+    return {**manifest["metadata"], "annotations": {"kueue.x-k8s.io/job-min-parallelism": str(pods)}}

@@ -49,11 +49,15 @@ def fitting(stack: str, team: str, queue: str) -> dict[str, list[dict[str, Any]]
     for kind in KINDS:
         made = answer(stack, team, queue, kind=kind, **_needed_options(kind))
         if made.objects:
-            assert {problem.code for problem in made.problems} <= {"held", "not-checked"}
+            assert {problem.code for problem in made.problems} <= {"held", "not-checked", "operator-unknown"}
             values[kind] = [dict(each) for each in made.objects]
         else:
-            expected = {"wrong-kind"} if _is_queued(stack, team, kind) else {"not-queued"}
-            assert {problem.code for problem in made.faults} in ({"wrong-kind"}, expected), made.faults
+            expected = set[str]() if _is_queued(stack, team, kind) else {"not-queued"}
+            operators, operator = plan(stack).operators, workload_kinds()[kind].operator
+            expected |= {"no-operator"} if operators is not None and operator and operator not in operators else set()
+            assert {problem.code for problem in made.faults} in ({"wrong-kind"}, expected or {"wrong-kind"}), (
+                made.faults
+            )
     return values
 
 
@@ -82,22 +86,29 @@ def written(folder: pathlib.Path, manifests: list[dict[str, Any]]) -> pathlib.Pa
 
 @every_queue
 def test_printed_workloads_pass_lint(stack: str, team: str, queue: str, tmp_path: pathlib.Path) -> None:
-    """Without a warning too, except for requests that no queue covers."""
+    """Without a warning too, except for requests that no queue covers, and operators that the stack does not name."""
     made = fitting(stack, team, queue)
     assert "jobset" in made
     for kind, manifests in made.items():
         result = lint.lint_files(evaluation(stack), [str(written(tmp_path, manifests))], None, tmp_path)
         assert not result.has_faults
-        (finding,) = result.findings
+        finding, *others = result.findings
         assert finding.admission
         warned = {each.code for each in finding.problems} - {"held"}
-        assert warned == {"provisioning-request": {"no-queue-asked"}, "trainjob": {"not-checked"}}.get(kind, set())
+        expected = {"provisioning-request": {"no-queue-asked"}, "trainjob": {"not-checked"}}.get(kind, set())
+        operator = workload_kinds()[kind].operator
+        unnamed = {"operator-unknown"} if operator and operator not in (plan(stack).operators or ()) else set[str]()
+        assert warned == expected | unnamed
+        assert [each.code for other in others for each in other.problems] == ["unqueued"] * len(others)
+        assert not others or kind == "provisioning-request"
 
 
 @every_queue
 def test_an_empty_fleet_admits_what_lint_passes(stack: str, team: str, queue: str, tmp_path: pathlib.Path) -> None:
     """As in `berth admit`: the manifests are read again, in the fleet with held queues resumed."""
-    for manifests in fitting(stack, team, queue).values():
+    for kind, manifests in fitting(stack, team, queue).items():
+        if kind == "provisioning-request":
+            continue  # no queue admits its job
         book = build_simulated_fleet(plan(stack))
         result, problems = read_documents(written(tmp_path, manifests), "workload.yaml")
         assert problems == []

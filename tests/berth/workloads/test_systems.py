@@ -140,7 +140,7 @@ def test_the_job_of_queued_machines() -> None:
 
 def test_a_request_for_machines_without_kueue() -> None:
     """A pod template and a request of one pod set, without added selectors and tolerations."""
-    template, request = objects(
+    template, request, job = objects(
         "dws", "batch", "dws", kind="provisioning-request", name="sample", gpus=1, cpu="700m", max_run_duration="600s"
     )
     assert (template["apiVersion"], template["kind"]) == ("v1", "PodTemplate")
@@ -156,6 +156,11 @@ def test_a_request_for_machines_without_kueue() -> None:
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "700m", "nvidia.com/gpu": "1"}
     assert spec["nodeSelector"]["cloud.google.com/gke-queued"] == "true"
     assert {each["key"] for each in spec["tolerations"]} == {"nvidia.com/gpu", "cloud.google.com/gke-queued"}
+    assert (job["kind"], job["spec"]["parallelism"], job["spec"]["template"]["spec"]) == ("Job", 1, spec)
+    assert job["spec"]["template"]["metadata"]["annotations"] == {
+        "autoscaling.x-k8s.io/consume-provisioning-request": "sample",
+        "autoscaling.x-k8s.io/provisioning-class-name": "queued-provisioning.gke.io",
+    }
 
 
 # --- a gang of PyTorch ------------------------------------------------------------------------------------------------

@@ -1,0 +1,97 @@
+"""Checks of jobs that name no queue where the stack file lets such jobs start: they run outside all quota.
+
+A job may also use the machines of a ProvisioningRequest, which its pods name in two annotations (GKE docs: "Dynamic
+Workload Scheduler for Jobs without Kueue"); such machines count against no quota either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from berth.jobs.job_manifests import QUEUE_NAME, JobManifest
+from berth.jobs.pod_set import PodSet
+from berth.jobs.values import SourceValue, get_nested
+from berth.lint.fleet import LintContext
+from berth.manifests.workloads.values import as_mapping
+from berth.placement.obstacles import AssignedPods
+from berth.placement.scheduler import unplaceable_reasons
+from berth.plan.admission_checks import AUTOSCALING_PREFIX, CLASS_ANNOTATION, CONSUME_ANNOTATION, QUEUED_CLASS
+from berth.plan.nodes import Toleration
+from berth.workloads.target import DEFAULT_QUEUE
+
+_PREFIXES = (AUTOSCALING_PREFIX, "cluster-autoscaler.kubernetes.io")
+"""Prefixes of both annotations: the one of autoscaling.x-k8s.io/v1, and the older one, which GKE also reads."""
+
+
+def check_unqueued(context: LintContext, job: JobManifest) -> bool:
+    """Check a job without a queue that may start; return whether it is one. Faults go to its problems."""
+    annotations = [as_mapping(get_nested(each.value, "metadata", "annotations")) for each in job.templates]
+    consumed = [name for each in annotations if (name := _annotation(each, CONSUME_ANNOTATION)) is not None]
+    if not _may_start(context, job, has_machines=bool(consumed)):
+        return False
+    reason = f"as its pods use the request '{consumed[0]}'" if consumed else "as kueue.manageJobsWithoutQueueName says"
+    job.source.problems.warning(
+        "unqueued", job.metadata.path, f"names no queue: it starts at once, outside all quota, {reason}"
+    )
+    for template, written in zip(job.templates, annotations, strict=True):
+        _check_request(context, job.namespace, template, written)
+    _check_nodes(context, job)
+    return True
+
+
+def _may_start(context: LintContext, job: JobManifest, *, has_machines: bool) -> bool:
+    """Whether Kueue lets the job start on purpose: no label of it names a queue, and the stack file lets it."""
+    kueue = context.plan.kueue
+    named = [job.labels, job.annotations, *(_labels(each) for each in job.templates)]
+    if any(QUEUE_NAME in each for each in named) or (job.namespace, DEFAULT_QUEUE) in context.local_queues:
+        return False
+    if kueue is None or job.row is None or context.holds_unqueued(job.namespace):
+        return False
+    return kueue.lets_unqueued_start or has_machines
+
+
+def _labels(template: SourceValue) -> Mapping[str, object]:
+    return as_mapping(get_nested(template.value, "metadata", "labels"))
+
+
+def _annotation(annotations: Mapping[str, object], key: str) -> str | None:
+    return next((str(annotations[f"{each}/{key}"]) for each in _PREFIXES if f"{each}/{key}" in annotations), None)
+
+
+def _check_request(
+    context: LintContext, namespace: str, template: SourceValue, annotations: Mapping[str, object]
+) -> None:
+    """Report pods that name a request without its class, or a request that no file has."""
+    name, written = _annotation(annotations, CONSUME_ANNOTATION), _annotation(annotations, CLASS_ANNOTATION)
+    if name is None:
+        return
+    source = template.child("metadata", get_nested(template.value, "metadata")).child("annotations", annotations)
+    if written != QUEUED_CLASS:
+        wrong = "names a request without its class" if written is None else f"'{written}' is not the request's class"
+        source.fault("dws", f"{wrong}; write the annotation {AUTOSCALING_PREFIX}/{CLASS_ANNOTATION}: {QUEUED_CLASS}")
+    if not context.objects.has("ProvisioningRequest", namespace, name):
+        message = f"no ProvisioningRequest '{name}' in these files; its pods wait until one exists"
+        source.problems.warning("not-checked", source.path, message)
+
+
+def _check_nodes(context: LintContext, job: JobManifest) -> None:
+    """Report why the scheduler would leave its pods pending on the empty nodes of the fleet."""
+    resources = {flavor.resource for flavor in context.plan.flavors}
+    assigned = [AssignedPods(_as_gke_does(each, resources), None, None) for each in job.pod_sets or ()]
+    for reason in unplaceable_reasons(assigned, context.node_classes):
+        template = job.templates[reason.pod_set if reason.pod_set < len(job.templates) else 0]
+        path = (*template.path, *reason.path)
+        if reason.is_unknown:
+            job.source.problems.unknown(reason.code, path, reason.message)
+        else:
+            job.source.problems.fault(reason.code, path, reason.message)
+
+
+def _as_gke_does(pod_set: PodSet, resources: set[str]) -> PodSet:
+    """Return pods with the toleration that GKE adds for the taint of accelerators that they request."""
+    if pod_set.tolerations is None:
+        return pod_set
+    added = (Toleration(key=each) for each in sorted(resources & pod_set.requests.keys()))
+    return replace(pod_set, tolerations=(*pod_set.tolerations, *added))

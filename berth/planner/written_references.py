@@ -1,0 +1,59 @@
+"""References in entries that a fault keeps out of the plan, so that a wrong name is reported in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from berth.diagnostics import FieldPath
+from berth.planner.context import PlanningContext
+
+
+def check_written_references(context: PlanningContext, fleet: Mapping[str, object]) -> None:
+    """Report names that do not exist in the pools, teams and shared queues that were set aside, as they are written."""
+    spec = context.spec
+    known: dict[str, Mapping[str, object]] = {
+        "cohorts": spec.cohorts,
+        "priorities": spec.priorities,
+        "pools": spec.pools,
+        "reservations": spec.reservations,
+    }
+    reported: set[tuple[str, FieldPath, str]] = set()
+    for section, path, name in _references(fleet, context):
+        # The pools of a manager are those of its workers. A name that an entry repeats is one mistake.
+        if not (section == "pools" and spec.workers) and (section, path[:2], name) not in reported:
+            reported.add((section, path[:2], name))
+            context.resolve(section, name, known[section], path)
+
+
+def _references(fleet: Mapping[str, object], context: PlanningContext) -> Iterator[tuple[str, FieldPath, str]]:
+    """Yield section, path and name of each reference in entries with a fault of their own."""
+    for section in ("pools", "teams", "clusterQueues"):
+        for name, entry in _mapping(fleet.get(section)).items():
+            if (section, name) not in context.set_aside:
+                continue
+            path: FieldPath = (section, name)
+            if section == "pools":
+                reservation = _mapping(_mapping(entry).get("capacity")).get("reservation")
+                yield from _named("reservations", (*path, "capacity", "reservation"), reservation)
+                continue
+            yield from _named("cohorts", (*path, "cohort"), _mapping(entry).get("cohort"))
+            queues = (
+                {path: entry}
+                if section == "clusterQueues"
+                else {(*path, "queues", key): queue for key, queue in _mapping(_mapping(entry).get("queues")).items()}
+            )
+            for queue_path, queue in queues.items():
+                yield from _named("priorities", (*queue_path, "priority"), _mapping(queue).get("priority"))
+                flavors = _mapping(queue).get("flavors")
+                for index, flavor in enumerate(cast("list[object]", flavors) if isinstance(flavors, list) else ()):
+                    yield from _named("pools", (*queue_path, "flavors", index, "pool"), _mapping(flavor).get("pool"))
+
+
+def _named(section: str, path: FieldPath, name: object) -> Iterator[tuple[str, FieldPath, str]]:
+    if isinstance(name, str):
+        yield section, path, name
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
