@@ -5,7 +5,6 @@ Pure: standard library, YAML and the plan's word for a taint. The data is `accel
 read at first use. `tables.yaml` has the day of each. A new accelerator is a new row there.
 """
 
-from berth.catalog.alibaba import EcsMachine, ack_minors, ecs_machines
 from berth.catalog.allocatable import (
     DEFAULT_MAX_PODS,
     Allocatable,
@@ -73,7 +72,6 @@ __all__ = [
     "AttachableGpus",
     "Availability",
     "Confidence",
-    "EcsMachine",
     "FactTable",
     "Generation",
     "GkeLimits",
@@ -91,7 +89,6 @@ __all__ = [
     "Releases",
     "SliceShape",
     "VersionOrder",
-    "ack_minors",
     "allocatable",
     "attach_gpus",
     "attachable_gpus",
@@ -103,7 +100,6 @@ __all__ = [
     "cpu_machine_of_size",
     "cpu_machine_types",
     "divisible_shape",
-    "ecs_machines",
     "end_of_support",
     "extended_resource",
     "fact_tables",

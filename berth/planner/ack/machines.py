@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from berth.catalog import ack_minors, ecs_machines, fact_tables
+from berth.catalog import fact_tables
+from berth.catalog.alibaba import ack_minors, ecs_machines
 from berth.clock import as_of
 from berth.diagnostics import FieldPath
 from berth.planner.context import PlanningContext
@@ -43,9 +44,7 @@ def check_instance_types(context: PlanningContext, spec: AckFleetSpec) -> None:
                 context.problems.fault("machine-size", (*path, key), f"{message}; write {shown}")
         if machine.gpu is not None and machine.gpu.lower() not in described.gpu.lower():
             message = f"'{described.gpu}' is another GPU than the {machine.gpu} of {name} in {table.dated_name}"
-            context.problems.warning(
-                "machine-size", (*path, "gpu"), f"{message}; write {machine.gpu}, or read its page"
-            )
+            context.problems.warning("machine-size", (*path, "gpu"), f"{message}; write {machine.gpu}")
 
 
 def check_version(context: PlanningContext, path: FieldPath, version: str | None) -> None:

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from msgspec import Struct, field
 
-from berth.catalog import ecs_machines
+from berth.catalog.alibaba import ecs_machines
 from berth.diagnostics import FieldPath, did_you_mean
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
 from berth.plan.nodes import Bounds, Taint

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from berth.catalog import ack_minors, ecs_machines, fact_tables
+from berth.catalog import fact_tables
+from berth.catalog.alibaba import ack_minors, ecs_machines
 from berth.diagnostics import Severity
 from berth.evaluate import evaluate_values
 from tests.problem_lines import line_without_code
@@ -55,7 +56,7 @@ def fleet() -> dict[str, Any]:
 def test_a_version_is_known_past_or_unknown(version: str, message: str | None) -> None:
     value = fleet()
     value["ack"]["clusters"]["east"]["version"] = version
-    assert lines(value) == ([] if message is None else [f"ack.clusters.east.version: {message}"])
+    assert lines(value) == ([] if message is None else [f"warning: ack.clusters.east.version: {message}"])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,8 @@ def test_a_version_is_known_past_or_unknown(version: str, message: str | None) -
         (
             "gpu",
             "H100",
-            f"ack.instanceTypes.\"{A100}\".gpu: 'H100' is another GPU than the A100 of {A100} in {TABLE}; write A100",
+            f"warning: ack.instanceTypes.\"{A100}\".gpu: 'H100' is another GPU than the A100 of {A100} in {TABLE}; "
+            "write A100",
         ),
     ],
 )
@@ -99,7 +101,7 @@ def test_a_machine_that_no_table_has_is_unknown() -> None:
     value = fleet()
     value["ack"]["instanceTypes"]["ecs.gn10x.2xlarge"] = {"gpu": "B1", "gpus": 1, "cpu": 8, "memory": "8Gi"}
     assert lines(value) == [
-        f"ack.instanceTypes.\"ecs.gn10x.2xlarge\": 'ecs.gn10x.2xlarge' is unknown: it is not in {TABLE}, so "
+        f"warning: ack.instanceTypes.\"ecs.gn10x.2xlarge\": 'ecs.gn10x.2xlarge' is unknown: it is not in {TABLE}, so "
         "its GPUs, vCPUs and memory are not checked; compare them with the page of its family, or update Berth"
     ]
 
