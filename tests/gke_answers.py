@@ -326,6 +326,18 @@ def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": ssd.ephemeral}
     if ssd and ssd.block:
         config["localNvmeSsdBlockConfig"] = {"localSsdCount": ssd.block}
+    config |= {"bootDiskKmsKey": settings.boot_disk_kms_key} if settings.boot_disk_kms_key else {}
+    config |= {"tags": [*settings.tags]} if settings.tags else {}
+    config |= {"sandboxConfig": {"type": "GVISOR"}} if settings.sandbox else {}
+    if disks := settings.secondary_boot_disks:
+        modes = [{"mode": each.mode} if each.mode else {} for each in disks]
+        config["secondaryBootDisks"] = [
+            {"diskImage": disk.disk_image, **mode} for disk, mode in zip(disks, modes, strict=True)
+        ]
+    if threads := settings.threads_per_core:
+        config["advancedMachineFeatures"] = {"threadsPerCore": str(threads)}
+    if interval := settings.maintenance_interval:
+        config["hostMaintenancePolicy"] = {"maintenanceInterval": interval}
     if kind := settings.confidential_nodes:
         config["confidentialNodes"] = {"enabled": True, "confidentialInstanceType": kind}
     return config

@@ -48,9 +48,11 @@ def cluster_section(inventory: ClusterInventory, stack: str, not_adopted: list[N
     if networks := _authorized_networks(cluster_answer):
         entry.setdefault("controlPlane", {}).update(networks)
     entry |= _network_section(inventory, not_adopted)
-    entry |= _system_pool_section(inventory)
+    entry |= _system_pool_section(inventory)  # with the key of its boot disks, which is the cluster's
     entry |= provisioning_section(inventory)
     entry |= _maintenance_section(cluster_answer)
+    key = value_at(cluster_answer, "databaseEncryption.keyName")
+    entry |= {"databaseEncryption": {"keyName": key}} if key else {}
     drivers = [driver for key, driver in _DRIVERS.items() if value_at(cluster_answer, f"addonsConfig.{key}.enabled")]
     drivers = [driver for driver in drivers if not (inventory.is_autopilot and driver in _AUTOPILOT_DRIVERS)]
     entry |= {"storageDrivers": drivers} if drivers else {}
@@ -89,6 +91,8 @@ def _network_section(inventory: ClusterInventory, not_adopted: list[NotAdopted])
     entry: StackEntry = {"existing": path.rpartition("/")[2], "subnetwork": subnet.rpartition("/")[2]}
     entry |= {"project": owner} if owner and owner != inventory.project else {}
     range_fields = {"podRangeName": "clusterSecondaryRangeName", "serviceRangeName": "servicesSecondaryRangeName"}
+    if more := list_at(ranges, "additionalPodRangesConfig.podRangeNames"):
+        entry["additionalPodRangeNames"] = sorted(more)
     return {"network": entry | {key: ranges[field] for key, field in range_fields.items() if ranges.get(field)}}
 
 
@@ -118,7 +122,9 @@ def _system_pool_section(inventory: ClusterInventory) -> StackEntry:
     entry |= boot_disk(node_pool, catalog.cpu_machine(machine_type(node_pool)))
     size = value_at(node_pool, "config.diskSizeGb")
     entry |= {"diskSizeGb": size} if size not in (None, 100) else {}
-    return {"systemPool": entry} if entry else {}
+    tags, key = sorted(list_at(node_pool, "config.tags")), value_at(node_pool, "config.bootDiskKmsKey")
+    entry |= {"tags": tags} if tags else {}
+    return ({"systemPool": entry} if entry else {}) | ({"bootDiskKmsKey": key} if key else {})
 
 
 def provisioning_section(inventory: ClusterInventory) -> StackEntry:

@@ -24,6 +24,7 @@ from berth.catalog.cpu_machines import (
     cpu_machine_types,
     host_without_gpus,
     memory_per_core,
+    with_one_thread,
 )
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, quotas_of_accelerator, series_quotas
@@ -47,6 +48,7 @@ from berth.catalog.rows import (
 from berth.catalog.slices import divisible_shape, reordered_topology, slice_shape, slice_topologies
 from berth.catalog.table import (
     attachable_gpus,
+    exclusive_keys,
     extended_resource,
     generations,
     gpudirect,
@@ -101,6 +103,7 @@ __all__ = [
     "cpu_machine_types",
     "divisible_shape",
     "end_of_support",
+    "exclusive_keys",
     "extended_resource",
     "fact_tables",
     "generations",
@@ -129,6 +132,7 @@ __all__ = [
     "slice_topologies",
     "supported_minor",
     "taints",
+    "with_one_thread",
     "zone_table",
     "zones_in",
 ]

@@ -112,6 +112,7 @@ def _machine(name: str, vcpu: int, memory_gb: float, series: _YamlRow, row: _Yam
         ssd_options=() if "ssd" in row else _options(series.get("ssd_options", {}), vcpu),
         compact_max_nodes=series.get("compact_max_nodes", 0),
         confidential=() if _lists(row.get("not_confidential"), vcpu) else confidential,
+        one_thread=series.get("one_thread", False),
         explicit_only=_lists(row.get("explicit_only"), vcpu),
         provisioning=_provisioning(series.get("provisioning", CPU)),
     )
@@ -131,6 +132,15 @@ def _options(by_size: Mapping[int, object], vcpu: int) -> tuple[int, ...]:
 def _lists(value: object, vcpu: int) -> bool:
     """Return whether a column means this size: true means all, a text lists the vCPUs."""
     return value is True or str(vcpu) in str(value).split()
+
+
+def with_one_thread(machine: Machine) -> Machine:
+    """Return a machine whose cores have one thread each: half of the vCPUs, if it has threads at all."""
+    if not machine.has_threads:
+        return machine
+    vcpu = machine.vcpu // 2
+    cores = _room(vcpu, machine.memory_gb, shared_core=False).cpu // 1000
+    return replace(machine, vcpu=vcpu, accelerators=cores if machine.kind == CPU else machine.accelerators)
 
 
 def memory_per_core(machine: Machine) -> int:

@@ -85,8 +85,8 @@ class Machine(Struct, frozen=True, kw_only=True):
 
     `accelerator` is the node-label value, `resource` the resource name, `noun` the name in messages after a count ("v5e
     chips", "L4"). `accelerators` counts chips or GPUs; for a fractional GPU machine, fractions (and `noun` says so).
-    `status`: legacy is usable but old; unsupported is refused by Berth, and `note` says why (0 vCPU or GB means
-    unknown). `explicit_only`: GKE creates it only for a pool that names it. `provisioning` is its availability.
+    `status`: legacy is usable but old; unsupported is refused by Berth, and `note` says why (0 vCPU or GB: unknown).
+    `explicit_only`: GKE creates it only for a pool that names it. `provisioning` is its availability.
 
     A machine of kind `cpu` has no accelerator (""): its `resource` is cpu, and `accelerators` are the whole cores that
     pods can request on a node. `shared_core`: it has a fraction of its vCPUs, and GKE reserves a fixed part of them.
@@ -106,8 +106,9 @@ class Machine(Struct, frozen=True, kw_only=True):
     that GKE accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
     Pods claim the node's `network_devices` then, None if no source tells how many.
 
-    `topology_levels` are the node labels with a node's location, widest first; may be empty. `aggregate_type` (an
-    acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) are needed to reserve such machines by the chip.
+    `one_thread`: each vCPU is a core, as on every arm64 machine.
+    `topology_levels` are the node labels of a node's location, widest first. `aggregate_type` (an acceleratorType) and
+    `aggregate_family` (Compute Engine's VmFamily) are needed to reserve such machines by the chip.
     """
 
     name: str
@@ -141,11 +142,17 @@ class Machine(Struct, frozen=True, kw_only=True):
     aggregate_family: str | None = None
     provisioning: Provisioning = Provisioning()
     arch: str = "amd64"
+    one_thread: bool = False
     explicit_only: bool = False
     status: Literal["current", "legacy", "unsupported"] = "current"
     note: str = ""
     min_gke_standard: str | None = None
     min_gke_autopilot: str | None = None
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether a core has two threads."""
+        return not (self.one_thread or self.arch == "arm64" or self.shared_core or self.vcpu < 2)
 
     @property
     def multi_host(self) -> bool:
@@ -210,7 +217,7 @@ class NodeLabelKeys(Struct, frozen=True, kw_only=True):
     """Keys of the node labels that GKE sets.
 
     DWS selects by `provisioning_request`, and pods whose nodes GKE creates close together by `placement_group`. Compute
-    class and placement group are also taints with the same keys.
+    class, placement group and sandbox are also taints.
     """
 
     tpu_accelerator: str
@@ -233,14 +240,16 @@ class NodeLabelKeys(Struct, frozen=True, kw_only=True):
     placement_group: str
     provisioning_request: str
     compute_class: str
+    sandbox: str
 
 
 class GkeTaints(Struct, frozen=True, kw_only=True):
-    """Taints that GKE sets by itself: on TPU hosts, GPU nodes and queued-provisioning nodes."""
+    """Taints that GKE sets by itself: on hosts of TPUs and GPUs, on queued nodes and on those of GKE Sandbox."""
 
     tpu: Taint
     gpu: Taint
     queued: Taint
+    sandbox: Taint
 
 
 class GkeLimits(Struct, frozen=True, kw_only=True):
@@ -279,12 +288,7 @@ class GpuDirect(Struct, frozen=True, kw_only=True):
 
 
 class AttachableGpus(Struct, frozen=True, kw_only=True):
-    """GPUs and disks that can be attached to N1 machines.
-
-    `gpus` maps accelerator → GPUs per node → maximum vCPUs of the machine; `hosts` maps machine type → vCPUs and GB;
-    `ssd_options` are the possible local SSD counts, `boot_disk_types` the allowed boot disks, `provisioning` the
-    availability of such nodes.
-    """
+    """GPUs and disks of N1 machines: accelerator → GPUs per node → most vCPUs; machine type → vCPUs and GB."""
 
     gpus: Mapping[str, Mapping[int, int]]
     hosts: Mapping[str, tuple[int, float]]

@@ -17,6 +17,7 @@ from berth.diagnostics.listing import count_problems
 from berth.document import Document
 from berth.document.text import problem_lines, render_text
 from berth.evaluate import Evaluation, Need, evaluate_stack, require_offer
+from berth.loader.locate import EXAMPLES, locate
 from berth.yaml_loader import load_table
 
 EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
@@ -28,6 +29,20 @@ def complete_stack(incomplete: str) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def or_example(stack: str) -> str:
+    """Return the path of an example for its name, unless the project has a stack of that name; else `stack`."""
+    root = project_root()
+    located, example = locate(stack, root), f"{EXAMPLES}/{stack}.yaml"
+    is_taken = located.file.exists() or pathlib.Path(stack).exists()
+    is_example = located.by_name and not is_taken and (root / example).is_file()
+    return example if is_example else stack
+
+
+def or_examples(stacks: list[str] | None) -> list[str] | None:
+    """Return the paths of examples for their names; see `or_example`."""
+    return None if stacks is None else [or_example(each) for each in stacks]
+
+
 StackArgument = Annotated[
     str,
     typer.Argument(
@@ -36,6 +51,16 @@ StackArgument = Annotated[
         autocompletion=complete_stack,
     ),
 ]
+ExampleArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="STACK",
+        help="A stack's name (dev: Pulumi.dev.yaml), an example's name, or a path to a stack file.",
+        autocompletion=complete_stack,
+        callback=or_example,
+    ),
+]
+"""STACK of a verb that only reads: it may name an example, as `make` does."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Output = Annotated[
     pathlib.Path | None,

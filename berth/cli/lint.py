@@ -15,8 +15,8 @@ from berth.cli.arguments import (
     EXIT_FAULTS,
     EXIT_OK,
     AllOption,
+    ExampleArgument,
     JsonOption,
-    StackArgument,
     evaluate_or_exit,
     format_json,
     problem_as_json,
@@ -37,13 +37,14 @@ EPILOG = "Example: berth lint dev stacks/jobs/train.yaml --team vision"
 
 
 def lint_command(
-    stack: StackArgument,
+    stack: ExampleArgument,
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Manifests, folders of them, or - for stdin.")],
     team: Annotated[
         str | None, typer.Option("--team", help="The team that submits them; its namespace is the default.")
     ] = None,
     print_json: JsonOption = False,
     everything: AllOption = False,
+    sarif: Annotated[bool, typer.Option("--sarif", help="Print a SARIF log for code scanning instead.")] = False,
 ) -> None:
     """Check whether jobs can ever be admitted and run.
 
@@ -52,10 +53,14 @@ def lint_command(
     evaluation = evaluate_or_exit(stack)
 
     result = lint_files(evaluation, files, team, project_root())
+    problems = [*result.problems, *(each for finding in result.findings for each in finding.named_problems())]
     if print_json:
         typer.echo(format_json(lint_as_json(result)))
+    elif sarif:
+        from berth.diagnostics.sarif import sarif_log
+
+        typer.echo(format_json(sarif_log(problems)))
     else:
-        problems = [*result.problems, *(each for finding in result.findings for each in finding.named_problems())]
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
             typer.echo(line)
         for line in admission_lines(result.findings):

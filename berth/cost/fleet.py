@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from berth import catalog
 from berth.cost.prices import Prices
@@ -64,7 +64,7 @@ class CostTotal(Struct, frozen=True):
 
 
 class FleetCost(Struct, frozen=True):
-    """The hourly cost of a fleet with a table of `prices`; `teams` are by name.
+    """The hourly cost of a fleet with a table of `prices`; `teams` are by name, `accelerators` by flavor.
 
     An accelerator costs its share of the most expensive machine of its flavor. Teams borrow from each other, so the sum
     of their ceilings is more than the fleet's.
@@ -73,6 +73,7 @@ class FleetCost(Struct, frozen=True):
     prices: Prices
     machines: tuple[MachineCost, ...]
     teams: Mapping[str, CostTotal]
+    accelerators: Mapping[str, Fraction | None] = field(default_factory=dict[str, "Fraction | None"])
 
     @property
     def fleet(self) -> CostTotal:
@@ -96,9 +97,9 @@ def fleet_cost(plan: FleetPlan, prices: Prices) -> FleetCost:
     for pool in plan.pools:
         models = _provisioning_models(pool, clusters.get(pool.worker or "", plan))
         pools[pool.name] = _machine_cost(POOL, pool.name, pool.machine_type, pool.capacity, pool.nodes, models, prices)
-    accelerator_prices = _accelerator_prices(plan, pools)
-    teams = {team.name: _team_cost(team, accelerator_prices) for team in plan.teams}
-    return FleetCost(prices, tuple(_paid_machines(plan, pools, prices)), teams)
+    by_flavor = _accelerator_prices(plan, pools)
+    teams = {team.name: _team_cost(team, by_flavor) for team in plan.teams}
+    return FleetCost(prices, tuple(_paid_machines(plan, pools, prices)), teams, by_flavor)
 
 
 # --- machines ---------------------------------------------------------------------------------------------------------

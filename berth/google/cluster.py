@@ -8,7 +8,7 @@ from berth.google.auto_provisioning import autopilot_autoscaling, standard_autos
 from berth.google.control_plane import control_plane
 from berth.google.maintenance import maintenance_policy
 from berth.google.node_config import SCOPE
-from berth.plan.gke import ClusterPlan
+from berth.plan.gke import ClusterPlan, ExistingNetworkPlan
 from berth.registration import Registration, without_none
 
 _REPORTED_ORDER = (
@@ -58,6 +58,7 @@ def cluster(
     """
     pod_range, service_range = range_names or (plan.network.pod_range_name, plan.network.service_range_name)
     settings = plan.settings
+    encryption = settings.database_encryption
     arguments = {
         "name": plan.name,
         "project": plan.project,
@@ -71,6 +72,7 @@ def cluster(
         "ip_allocation_policy": {
             "cluster_secondary_range_name": pod_range,
             "services_secondary_range_name": service_range,
+            "additional_pod_ranges_config": _additional_pod_ranges(plan),
         },
         **control_plane(plan.control_plane, manager_range),
         "maintenance_policy": maintenance_policy(plan.maintenance),
@@ -92,6 +94,7 @@ def cluster(
         # Without it, Kubernetes does not know the Google Groups of a person.
         "authenticator_groups_config": None if plan.security_group is None else {"security_group": plan.security_group},
         "secret_manager_config": {"enabled": True} if plan.secret_manager else None,
+        "database_encryption": encryption and {"state": encryption.state, "key_name": encryption.key_name},
         "deletion_protection": settings.deletion_protection,
         "resource_labels": dict(sorted(plan.labels.items())),
     }
@@ -103,6 +106,11 @@ def cluster(
         delete_before_replace=True,  # the name is fixed
         ignore_changes=(*_INITIAL_POOL, *(() if plan.control_plane.ip_endpoint else _NOT_SENT_WITHOUT_IP)),
     )
+
+
+def _additional_pod_ranges(plan: ClusterPlan) -> dict[str, Any] | None:
+    names = plan.network.additional_pod_range_names if isinstance(plan.network, ExistingNetworkPlan) else ()
+    return {"pod_range_names": sorted(names)} if names else None
 
 
 def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
@@ -120,6 +128,7 @@ def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
             "machine_type": plan.first_machine_type,
             "service_account": service_account,
             "oauth_scopes": [SCOPE],
+            "boot_disk_kms_key": plan.settings.boot_disk_kms_key,
             "shielded_instance_config": {"enable_secure_boot": True, "enable_integrity_monitoring": True},
         },
         "datapath_provider": f"{plan.datapath.upper()}_DATAPATH",
@@ -137,5 +146,5 @@ def _autopilot(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
     return {
         "enable_autopilot": True,
         "addons_config": {_DRIVERS[each]: {"enabled": True} for each in drivers} or None,
-        "cluster_autoscaling": autopilot_autoscaling(service_account),
+        "cluster_autoscaling": autopilot_autoscaling(plan, service_account),
     }

@@ -28,6 +28,7 @@ def control_plane(plan: ControlPlanePlan, manager_range: object | None = None) -
             "enable_private_nodes": plan.private_nodes,
             "enable_private_endpoint": not plan.public_endpoint,
             "master_ipv4_cidr_block": plan.ip_range,
+            "master_global_access_config": {"enabled": True} if plan.global_access else None,
         },
         "control_plane_endpoints_config": endpoints,
         "master_authorized_networks_config": _authorized_networks(plan, manager_range),

@@ -54,6 +54,7 @@ def _machines(plan: FutureReservationPlan) -> dict[str, Any] | None:
             "guest_accelerators": None
             if plan.gpu_type is None
             else [{"accelerator_type": plan.gpu_type, "accelerator_count": plan.gpu_count}],
+            "maintenance_interval": plan.maintenance_interval,
             "local_ssds": [{"disk_size_gb": "375", "interface": "NVME"}] * plan.local_ssds or None,
         },
     }

@@ -27,7 +27,7 @@ def node_config(plan: NodePoolPlan, service_account: object, reservation: object
     `service_account` is that of nodes without one of their own; `reservation` replaces the plan's name of it.
     """
     settings = plan.settings
-    ssd, system = settings.local_ssd, settings.node_system_config
+    ssd, system, interval = settings.local_ssd, settings.node_system_config, settings.maintenance_interval
     return {
         "machine_type": plan.machine_type,
         "spot": plan.spot,
@@ -40,7 +40,16 @@ def node_config(plan: NodePoolPlan, service_account: object, reservation: object
         ],
         "disk_type": settings.disk_type,
         "disk_size_gb": settings.disk_size_gb,
+        "boot_disk_kms_key": settings.boot_disk_kms_key,
+        "secondary_boot_disks": [
+            {"disk_image": each.disk_image, "mode": each.mode} for each in settings.secondary_boot_disks
+        ]
+        or None,
         "image_type": settings.image_type,
+        "tags": sorted(settings.tags) or None,
+        "sandbox_config": settings.sandbox and {"type": settings.sandbox.upper()},
+        "advanced_machine_features": settings.threads_per_core and {"threads_per_core": settings.threads_per_core},
+        "host_maintenance_policy": interval and {"maintenance_interval": interval},
         "service_account": settings.service_account or service_account,
         "oauth_scopes": [SCOPE],
         "gvnic": {"enabled": True},

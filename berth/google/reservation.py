@@ -25,6 +25,7 @@ def reservation(plan: ReservationPlan) -> Registration:
                 if plan.gpu_type is None
                 else [{"accelerator_type": plan.gpu_type, "accelerator_count": plan.gpu_count}],
                 # Explicitly NVMe: the provider's default is SCSI, which GKE does not use.
+                "maintenance_interval": plan.maintenance_interval,
                 "local_ssds": [{"disk_size_gb": 375, "interface": "NVME"}] * plan.local_ssds or None,
             },
         },

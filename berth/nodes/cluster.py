@@ -28,8 +28,10 @@ def runtime_classes(plan: FleetPlan) -> tuple[str, ...]:
     """Return the names of the RuntimeClasses of a cluster that Berth creates; empty for an existing one."""
     if not isinstance(plan.cluster, ClusterPlan):
         return ()
-    rows = _table()["runtime_classes"].values()
-    return tuple(sorted(row["name"] for row in rows if plan.cluster.mode in row["always"]))
+    sandboxes = {each.settings.sandbox for pool in plan.own_pools for each in pool.node_pools}
+    rows = _table()["runtime_classes"].items()
+    names = (row["name"] for key, row in rows if plan.cluster.mode in row["always"] or key in sandboxes)
+    return tuple(sorted(names))
 
 
 def device_classes_of(source: NodeSource) -> dict[str, int | None]:

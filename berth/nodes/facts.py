@@ -17,6 +17,7 @@ _DRIVERS: dict[str, Fact] = {"default": "default", "latest": "latest", "disabled
 _OS = {None: "cos", "COS_CONTAINERD": "cos", "UBUNTU_CONTAINERD": "ubuntu"}
 _CHOSEN_BY_GKE = Unknown("GKE chooses it when it creates the node pool")
 _CLUSTERS_OWN = Unknown("it is a setting of the existing cluster, which the stack file does not have")
+_SANDBOX_UNKNOWN = Unknown("GKE may create nodes of GKE Sandbox for pods that ask for them", maybe_absent=True)
 _NOT_STATED = Unknown("the stack file does not state it")
 
 
@@ -66,7 +67,7 @@ def node_facts(plan: FleetPlan, source: NodeSource) -> dict[str, Fact]:
         "has_subblock": _location(machine, "cloud.google.com/gce-topology-subblock"),
         "has_host": _location(machine, "cloud.google.com/gce-topology-host"),
         "confidential": _confidential(plan, source),
-        "sandbox": None,
+        "sandbox": _KEPT if source.is_adopted else None if settings else _SANDBOX_UNKNOWN,
     }
 
 

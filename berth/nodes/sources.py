@@ -55,6 +55,8 @@ def node_sources(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeSource]:
     for number, priority in enumerate(priorities, 1):
         machine_type = (priority.machine_type if priority else None) or pool.machine_type
         machine = _machine(machine_type, pool)
+        if machine is not None and machine_type == pool.machine_type and 0 < pool.vcpu < machine.vcpu:
+            machine = catalog.with_one_thread(machine)
         ephemeral, block = _local_ssds(machine, pool, maker)
         zones = (priority.zones if priority else ()) or pool.zones or (None,)
         for zone in zones:

@@ -218,7 +218,9 @@ def _upgrades(plan: FleetPlan) -> str:
     if maintenance is None:
         return "at any time"
     exclusions = [
-        f", not from {each.start[:_DAY]} until {each.end[:_DAY]}" for each in maintenance.exclusions if each.end
+        f", not from {each.start[:_DAY]} until {each.end[:_DAY] if each.end else 'the end of support'}"
+        for each in maintenance.exclusions
+        if each.scope != "NO_MINOR_UPGRADES"  # nodes get patches then
     ]
     return f"{_window(maintenance)}{''.join(exclusions)}"
 

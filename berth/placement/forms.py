@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from berth import catalog
 from berth.jobs.pod_set import PodSet, TopologyRequest
 from berth.placement.kueue import ResourceFlavor, flavor_refusal
 from berth.plan.kueue import ClusterQueuePlan, FlavorPlan, TopologyPlan
@@ -45,6 +46,7 @@ def smallest_pods(flavor: FlavorPlan, form: JobForm) -> PodSet:
         count=1,
         requests={flavor.resource: flavor.scale},
         tolerations=(),
+        runtime_class=flavor.node_labels.get(catalog.labels().sandbox),
         topology=TopologyRequest(unconstrained=True) if asks else None,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from berth import catalog
 from berth.diagnostics import join_quoted, join_words
 from berth.jobs.pod_set import FieldSteps, NodeSelectorRequirement, PodSet
 from berth.jobs.quantities import format_quantity
@@ -114,6 +115,11 @@ def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[_Obstacle]:
     pod_set = each.pod_set
     yield from _choices(pod_set, node)
     added = each.flavor.tolerations if each.flavor is not None else ()
+    sandbox = catalog.taints().sandbox
+    if pod_set.runtime_class == sandbox.value:  # as the RuntimeClass of GKE adds it to pods
+        added = (*added, sandbox.tolerated)
+        if (answer := node.matches({sandbox.key: sandbox.value})) is not True:
+            yield _Obstacle(("spec", "runtimeClassName"), "selector", sandbox.key, answer is None)
     for taint in node.group.taints:
         if not tolerates(pod_set.tolerations, taint, added):
             yield _Obstacle(("spec", "tolerations"), "taint", f"{taint.key}={taint.value}:{taint.effect}")
@@ -182,7 +188,8 @@ def _unknown_words(pod_set: PodSet, node: NodeClass, obstacle: _Obstacle) -> tup
         why = node.group.unknown_resources.get(obstacle.key) or node.group.open_reason or ""
         return f"have enough {obstacle.key}", why
     if obstacle.kind == "selector":
-        return f"have {obstacle.key}: '{pod_set.node_selector[obstacle.key]}'", node.label(obstacle.key).why
+        wanted = pod_set.node_selector.get(obstacle.key) or pod_set.runtime_class
+        return f"have {obstacle.key}: '{wanted}'", node.label(obstacle.key).why
     is_volume = obstacle.kind == "volume"
     terms = _terms_of(pod_set, obstacle.key) if is_volume else pod_set.affinity_terms
     keys = [each.key for term in terms for each in term if node.matches_requirement(each) is None]
@@ -225,7 +232,7 @@ def _words(each: AssignedPods, nodes: Sequence[NodeClass], obstacle: _Obstacle) 
     pod_set, where = each.pod_set, place_of(each)
     match obstacle.kind:
         case "selector":
-            wanted = pod_set.node_selector[obstacle.key]
+            wanted = pod_set.node_selector.get(obstacle.key) or pod_set.runtime_class
             return "no-nodes", f"no node of {where} has {obstacle.key}: '{wanted}'; {_have(nodes, obstacle.key)}"
         case "affinity":
             text = _affinity(pod_set.affinity_terms, nodes)
@@ -237,6 +244,8 @@ def _words(each: AssignedPods, nodes: Sequence[NodeClass], obstacle: _Obstacle) 
             text = _affinity(_terms_of(pod_set, obstacle.key), nodes)
             message = f"no node of {where} can mount its volume '{obstacle.key}', which is on nodes with {text}"
             return "no-nodes", f"{message}; write a volume of their zone"
+        case "taint" if obstacle.key.startswith(catalog.labels().sandbox):
+            return "no-nodes", f"the nodes of {where} take only pods of GKE Sandbox; write runtimeClassName: gvisor"
         case "taint":
             message = f"the nodes of {where} have the taint {obstacle.key}, which its pods do not tolerate"
             return "no-nodes", f"{message}; write the toleration"
@@ -249,12 +258,10 @@ def _have(nodes: Sequence[NodeClass], key: str) -> str:
     values = sorted({value for node in nodes for value in node.label(key).values})
     if not values:
         return "they do not have this label; remove it"
+    if len(values) == 1:
+        return f"they have '{values[0]}'; write that, or remove it"
     listed = values if len(values) <= 6 else [*values[:6], "…"]
-    return (
-        f"they have {join_quoted(listed)}; write one of them, or remove it"
-        if len(values) > 1
-        else (f"they have '{values[0]}'; write that, or remove it")
-    )
+    return f"they have {join_quoted(listed)}; write one of them, or remove it"
 
 
 def _terms_of(pod_set: PodSet, volume: str) -> _Terms:
@@ -283,11 +290,9 @@ def _too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> st
     """Return how much of a resource a pod requests, and how much a node has at most."""
     most, machine = max((node.amount(resource) or 0, node.group.machine_type) for node in nodes)
     requested = pod_set.requests.get(resource, 0)
-    if resource == "cpu":
-        amount, limit = format_quantity(resource, requested), format_quantity(resource, most)
-        return f"a pod requests {amount} cpu, but pods can use {limit} of each {machine}; write at most {limit}"
-    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages"):
-        amount, limit = format_quantity(resource, requested), f"{most // 2**20}Mi"
+    if resource in ("cpu", "memory", "ephemeral-storage") or resource.startswith("hugepages"):
+        amount = format_quantity(resource, requested)
+        limit = format_quantity(resource, most) if resource == "cpu" else f"{most // 2**20}Mi"
         return f"a pod requests {amount} {resource}, but pods can use {limit} of each {machine}; write at most {limit}"
     if not most:
         return f"a pod requests {requested} {resource}, but a node of {machine} has none; remove the request"

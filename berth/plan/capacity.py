@@ -45,6 +45,7 @@ class FutureReservationPlan(Struct, frozen=True, kw_only=True):
     share_with: tuple[str, ...] = ()
     protect: bool = True
     attached_ssds: bool = False
+    maintenance_interval: str | None = None
 
 
 class HeldPlan(Struct, frozen=True, kw_only=True):

@@ -41,6 +41,7 @@ class ExistingNetworkPlan(Struct, frozen=True, kw_only=True):
     subnetwork: str
     pod_range_name: str
     service_range_name: str
+    additional_pod_range_names: tuple[str, ...] = ()
 
 
 class WebhookFirewallPlan(Struct, frozen=True, kw_only=True):
@@ -75,6 +76,7 @@ class ControlPlanePlan(Struct, frozen=True, kw_only=True):
     ip_range: str | None = None
     authorized_networks: tuple[AuthorizedNetwork, ...] | None = None
     google_ranges: bool = False
+    global_access: bool = False
     dns_endpoint: bool | None = None
     ip_endpoint: bool = True
     manager_access: bool = False
@@ -203,6 +205,7 @@ class ReservationPlan(Struct, frozen=True, kw_only=True):
     local_ssds: int = 0
     share_with: tuple[str, ...] = ()
     attached_ssds: bool = False
+    maintenance_interval: str | None = None
 
 
 class GpuPlan(Struct, frozen=True, kw_only=True):

@@ -30,7 +30,8 @@ class PodPlan(Struct, frozen=True, kw_only=True):
 
     `resources` are requests and limits alike: accelerators as counts, cpu in milli, memory in bytes. `node_selector`
     and `tolerations` are only those that nobody adds later. `restart_policy` None is left to the job's controller,
-    `service_account` None to the namespace. Without a `command` the image's own runs. `annotations` are the pod's.
+    `service_account` None to the namespace. `runtime_class` is that of GKE Sandbox. Without a `command` the image's own
+    runs. `annotations` are the pod's.
     `claims` are ResourceClaimTemplates, one for each claim. `configs` are ConfigMaps and `secrets` are
     SecretProviderClasses of the namespace, which the pod sees as folders.
     `template` is the team's own pod template (metadata and spec), to which the other fields are added; `image` and
@@ -46,6 +47,7 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     host_network: bool = False
     restart_policy: str | None = None
     service_account: str | None = None
+    runtime_class: str | None = None
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
     claims: tuple[str, ...] = ()
     configs: tuple[str, ...] = ()

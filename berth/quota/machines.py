@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth import catalog
+from berth.catalog import Machine
 from berth.plan.capacity import FutureReservationPlan
 from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
@@ -86,13 +87,14 @@ def _pool_machines(plan: FleetPlan, pool: PoolPlan) -> Iterator[Machines]:
         for number, priority in enumerate(compute_class.priorities):
             yield _way_machines(pool, priority, f"computeClasses.{compute_class.name}.priorities[{number}]")
         return
+    row = _row(pool.machine_type)
     machines = Machines(
         source=f"pools.{pool.name}",
         pool=pool.name,
         capacity=pool.capacity,
         machine_type=pool.machine_type,
         nodes=pool.nodes,
-        vcpus=pool.vcpu,
+        vcpus=row.vcpu if row else pool.vcpu,  # also those that threadsPerCore switches off
         accelerator=pool.accelerator or None,
         accelerators=_accelerators_per_node(pool) if pool.accelerator else 0,
         local_ssds=_attached_ssds(pool.machine_type),
@@ -184,8 +186,12 @@ def _attached_ssds(machine_type: str) -> int:
     return row.ssd_automatic if row else 0
 
 
+def _row(machine_type: str) -> Machine | None:
+    return catalog.machines().get(machine_type) or catalog.cpu_machine(machine_type)
+
+
 def _boot_disk(machine_type: str) -> str:
-    row = catalog.machines().get(machine_type) or catalog.cpu_machine(machine_type)
+    row = _row(machine_type)
     return row.default_boot_disk if row else catalog.DEFAULT_BOOT_DISK
 
 

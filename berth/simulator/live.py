@@ -157,6 +157,19 @@ def _read_workload(item: SourceValue, fleet: SimulatedFleet) -> Iterator[Running
     )
 
 
+def read_requested_job(item: SourceValue, fleet: SimulatedFleet) -> Job | None:
+    """Return the job of a Workload in any state, as it was requested; None if no queue of the fleet has it."""
+    namespace, name = str(_nested(item, "metadata", "namespace")), str(_nested(item, "metadata", "name"))
+    local_queue = (namespace, str(_nested(item, "spec", "queueName")))
+    queue = str(_nested(item, "status", "admission", "clusterQueue") or fleet.local_queues.get(local_queue, ""))
+    if all(known.name != queue for known in fleet.setup.queues):
+        return None
+    pod_sets = _requested_pod_sets(item)
+    if not pod_sets:
+        return None
+    return Job(name=f"{namespace}/{name}", queue=queue, priority=_priority(item), pod_sets=tuple(pod_sets))
+
+
 def _requested_pod_sets(item: SourceValue) -> list[PodSet] | None:
     """Return the requested pod sets."""
     pod_sets: list[PodSet] = []

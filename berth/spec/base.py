@@ -225,6 +225,20 @@ SemVer = Annotated[
         'a release such as "0.19.2" (without a v)',
     ),
 ]
+NetworkTags = Annotated[
+    Sequence[
+        Annotated[
+            str,
+            Text(
+                r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+                "a network tag: lower-case letters, digits and '-', starting with a letter, at most 63 characters",
+            ),
+        ]
+    ],
+    AfterValidator(unique_items),
+]
+MaintenanceInterval = Literal["PERIODIC", "AS_NEEDED"]
+"""How often the hosts of machines are maintained: at planned times, or as updates become available."""
 ConfidentialType = Literal["SEV", "SEV_SNP", "TDX"]
 """Technology that encrypts the memory of confidential nodes."""
 

@@ -13,6 +13,7 @@ from berth.spec.base import (
     GkeVersion,
     MachineType,
     Model,
+    NetworkTags,
     NonEmptyText,
     ProjectId,
     Section,
@@ -20,10 +21,12 @@ from berth.spec.base import (
     Text,
     Zones,
     default_field,
+    unique_items,
     validation_fault,
 )
 from berth.spec.core import AfterValidator
 from berth.spec.existing_cluster import Cidr, ClusterName, ExistingClusterSpec
+from berth.spec.machines.encryption import DatabaseEncryptionSpec, KmsKey
 from berth.spec.machines.gpu_installers import GpuInstallersSpec
 from berth.spec.model import Field
 
@@ -96,6 +99,8 @@ class ControlPlaneSpec(Model):
     """Address ranges that may reach the control plane. Without any, the public endpoint answers everyone."""
     gcp_public_cidrs_access: bool = False
     """Let public addresses of Google Cloud reach the control plane."""
+    global_access: bool = False
+    """Let clients in other regions reach the private endpoint through the VPC."""
 
 
 class NetworkSpec(Model):
@@ -111,6 +116,8 @@ class NetworkSpec(Model):
     """Name of the subnet's secondary range for pods."""
     service_range_name: ComputeName | None = None
     """Name of the subnet's secondary range for services."""
+    additional_pod_range_names: Annotated[Sequence[ComputeName], AfterValidator(unique_items)] = ()
+    """Names of further secondary ranges for pods, from which GKE takes addresses when the first range is used up."""
     node_cidr_block: Cidr = "10.40.0.0/22"
     """Address range of nodes."""
     pod_cidr_block: Cidr = "10.64.0.0/13"
@@ -164,6 +171,8 @@ class SystemPoolSpec(Model):
     """Type of the boot disk. By default `pd-balanced`, or what the machine's series takes (docs/hardware.md)."""
     disk_size_gb: int = Field(default=100, ge=10, le=65536)
     """Size of the boot disk of a node in GB."""
+    tags: NetworkTags = ()
+    """Network tags of these nodes."""
 
 
 class MaintenanceWindowSpec(Model):
@@ -260,6 +269,11 @@ class ClusterSettings(Model):
     """GKE's own protection from deletion, in addition to Pulumi's."""
     fleet_project: ProjectId | None = None
     """Project of the GKE fleet that the cluster is a member of."""
+    database_encryption: DatabaseEncryptionSpec | None = None
+    """Encryption of Secrets in the cluster's database with a key of Cloud KMS. By default Google's own keys."""
+    boot_disk_kms_key: KmsKey | None = None
+    """Key of Cloud KMS that encrypts the boot disks of all nodes; Compute Engine's service agent must be allowed to use
+    it. A change replaces the node pools. By default Google's own keys."""
     shielded_nodes: bool = True
     """Verify the identity of nodes."""
     logging_components: Sequence[Literal["WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"]] = ("WORKLOADS",)

@@ -59,6 +59,7 @@ class PodBuilder(Struct, frozen=True):
             host_network=host_network,
             restart_policy=restart_policy,
             service_account=options.service_account or (identity.service_account if identity else None),
+            runtime_class=shape.flavor.node_labels.get(catalog.labels().sandbox),
             annotations=annotations,
             claims=() if self.kind in _WITHOUT_CLAIMS else self._claims(resources[shape.flavor.resource]),
             template=options.template,

@@ -31,10 +31,15 @@ class ClusterArgs(ComponentArguments):
     """Path or ID of the subnet, such as the output `subnetwork` of a Network."""
     accept_region: bool | None = None
     """Accept a region, or zones of the cluster, that are newer than Berth's table. Default: `false`."""
+    boot_disk_kms_key: str | None = None
+    """Key of Cloud KMS that encrypts the boot disks of all nodes; Compute Engine's service agent must be allowed to use
+    it. A change replaces the node pools. By default Google's own keys."""
     confidential_nodes: Literal["SEV", "SEV_SNP", "TDX"] | None = None
     """Technology that encrypts the memory of every node, including the system pool."""
     control_plane: Mapping[str, Any] | None = None
     """Access to the control plane."""
+    database_encryption: Mapping[str, Any] | None = None
+    """Encryption of Secrets in the cluster's database with a key of Cloud KMS. By default Google's own keys."""
     datapath_provider: Literal["advanced", "legacy"] | None = None
     """Data plane of a Standard cluster: `advanced` is Dataplane V2, `legacy` is not. A change replaces the cluster.
     Default: `advanced`."""

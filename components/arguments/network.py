@@ -21,6 +21,8 @@ class NetworkArgs(ComponentArguments):
     """Region of the cluster, such as `us-central1`. Required as `project` is."""
     accept_region: bool | None = None
     """Accept a region, or zones of the cluster, that are newer than Berth's table. Default: `false`."""
+    additional_pod_range_names: Sequence[str] | None = None
+    """Names of further secondary ranges for pods, from which GKE takes addresses when the first range is used up."""
     mtu: int | None = None
     """MTU of the VPC in bytes. Google's blueprints of A3 raise it to 8244. A change replaces the VPC. By default
     Google's 1460."""

@@ -37,6 +37,8 @@ class NodePoolArgs(ComponentArguments):
     streaming, gVNIC, metadata server, node labels and taints, node system settings, network, upgrade and repair
     settings, GPU driver, and their affinity to reservations unless `capacity` names one. Node pools that are created
     later have Berth's settings. Default: `false`."""
+    boot_disk_kms_key: str | None = None
+    """Key of Cloud KMS that encrypts the boot disks. A change replaces the pool. By default the cluster's."""
     capacity: Mapping[str, Any] | str | None = None
     """How the machines are obtained: `on-demand`, `spot`, `any-reservation` (else on-demand),
     `any-reservation-then-fail`, `flex-start`, `queued`, or a mapping for a reservation or with settings. Default:
@@ -68,6 +70,9 @@ class NodePoolArgs(ComponentArguments):
     """Use of the local SSDs of a node. By default the machine's."""
     location: pulumi.Input[str] | None = None
     """Region of the cluster, or the zone of a zonal one. By default `region`, or the zone's."""
+    maintenance_interval: Literal["PERIODIC", "AS_NEEDED"] | None = None
+    """How often hosts are maintained: `PERIODIC`, or `AS_NEEDED`, which interrupts more often. It equals that of the
+    pool's reservation. A change replaces the pool. By default Google's choice."""
     max_pods_per_node: int | None = None
     """Maximum number of pods of a node; a node uses a block of the pod range for twice as many. By default GKE's
     110."""
@@ -104,6 +109,10 @@ class NodePoolArgs(ComponentArguments):
     """Region of the cluster, such as `us-central1`. By default that of `location` or of the zone."""
     reservation: pulumi.Input[str] | None = None
     """Name of the reservation whose machines the pool consumes. Instead of `capacity`."""
+    sandbox: Literal["gvisor"] | None = None
+    """`gvisor`: the nodes take only pods of GKE Sandbox (`runtime_class_name: gvisor`). A change replaces the pool."""
+    secondary_boot_disks: Sequence[Mapping[str, Any]] | None = None
+    """Disks with container images or data that every node gets. A change replaces the pool."""
     secure_boot: bool | None = None
     """Boot signed software only. Default: `true`."""
     service_account: str | None = None
@@ -118,8 +127,13 @@ class NodePoolArgs(ComponentArguments):
     surge: Mapping[str, Any] | None = None
     """Nodes that an upgrade adds before others are drained, and drains first; together at most 20. By default one node
     at a time."""
+    tags: Sequence[str] | None = None
+    """Network tags of the nodes, which firewall rules and routes name."""
     taints: Sequence[Mapping[str, Any]] | None = None
     """Additional taints of the nodes; the flavor tolerates them."""
+    threads_per_core: int | None = None
+    """Threads of each core: with 1, jobs have half of the vCPUs, and the price stays. A change replaces the pool. By
+    default the machine's."""
     topology: str | None = None
     """Topology of a TPU slice, such as `2x4`. Each slice of several hosts is a node pool."""
     topology_aware: bool | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from berth.spec.fleet import FleetSpec
 from berth.spec.machines.reservations import ReservationSpec
@@ -39,6 +39,9 @@ class ReservationArgs(ComponentArguments):
     """The reservation begins later. Its pools scale from zero."""
     local_ssd: int | None = None
     """Number of local SSDs of each machine; must equal that of its pools. By default the machine's."""
+    maintenance_interval: Literal["PERIODIC", "AS_NEEDED"] | None = None
+    """How often the hosts of the reserved machines are maintained; must equal that of its pools. A change replaces the
+    reservation. By default Google's choice."""
     name: str | None = None
     """Name of the reservation in Google Cloud. By default the component's name."""
     protect: bool | None = None

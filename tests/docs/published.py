@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import yaml
 from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from berth.yaml_loader import load_table
 from tests.stack_files import ROOT
@@ -25,8 +26,9 @@ IDENTITIES = ("name", "key", "resourceType")
 
 
 class Row(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a field differs. `of` is a kind and name, `field` a path or "" for the whole object; `*` is any text.
+    """Why a field differs. `of` is a kind and name, of a job with its file, and `field` a path; `*` is any text.
 
+    `field` "" is the whole object.
     A row of reason "safety" has the code of the fault that the published value gives, and what to write in the
     example to see it: paths under `berth:fleet`, with the values of the source.
     """
@@ -76,7 +78,7 @@ class System(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A published system: where it is from, its fields by object, and the rows of what differs.
 
     `cloud` has inputs by the name of the resource of the example, `objects` fields by kind and name, `jobs` by the
-    folder in stacks/jobs and the kind and name there. A value in parentheses is left open by the source.
+    file in stacks/jobs and the kind and name there. A value in parentheses is left open by the source.
     """
 
     title: str
@@ -186,9 +188,9 @@ def registered(example: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def written(folder: str) -> dict[str, dict[str, Any]]:
+def written(job: str) -> dict[str, dict[str, Any]]:
     """Return the objects of a job in stacks/jobs: fields by kind and name."""
-    text = (ROOT / "stacks" / "jobs" / folder / "job.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "stacks" / "jobs" / f"{job}.yaml").read_text(encoding="utf-8")
     return {
         f"{each['kind']}/{each['metadata']['name']}": _without_name(each)
         for each in yaml.load_all(text, Loader=yaml.CSafeLoader)
@@ -199,13 +201,22 @@ SYSTEMS = {file.stem: convert(load_table(file), System) for file in sorted(FOLDE
 SHARED = convert(load_table(FOLDER / "all.yaml"), Shared)
 
 
+def _without_container_names(objects: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the fields with each job's only container as `container`; its name means nothing."""
+    return {
+        of: {re.sub(r"containers\[[^\]]*\]", "container", path): value for path, value in values.items()}
+        for of, values in objects.items()
+    }
+
+
 @cache
 def differences(name: str) -> tuple[Difference, ...]:
     """Return every difference of a system: its resources, its objects and its jobs."""
     system = SYSTEMS[name]
     found = compare(system.cloud, registered(name)) + compare(system.objects, created(name))
-    for folder, objects in system.jobs.items():
-        found += compare(objects, written(folder), whole=False)
+    for job, objects in system.jobs.items():
+        sides = (_without_container_names(objects), _without_container_names(written(job)))
+        found += [replace(each, of=f"{each.of} ({job})") for each in compare(*sides, whole=False)]
     return tuple(found)
 
 

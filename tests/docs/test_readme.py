@@ -16,8 +16,11 @@ EXAMPLES = sorted(file.stem for file in (ROOT / "stacks" / "examples").glob("*.y
 def test_every_example_is_in_the_table_and_has_what_an_operator_sees() -> None:
     page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
     seen = re.findall(r"^\*\*([\w-]+)\.\*\* \S", page.partition("## What an operator sees\n")[2], flags=re.MULTILINE)
-    assert re.findall(r"^\| \[([\w-]+)\.yaml\]", page, flags=re.MULTILINE) == seen
-    assert sorted(seen) == EXAMPLES
+    walks = "".join(each.read_text(encoding="utf-8") for each in (ROOT / "docs" / "walks").glob("*.md"))
+    walked = [name for name in EXAMPLES if f"](../../stacks/examples/{name}.yaml)" in walks and name not in seen]
+    table = re.findall(r"^\| \[([\w-]+)\.yaml\]", page, flags=re.MULTILINE)
+    assert [name for name in table if name not in walked] == seen
+    assert sorted([*seen, *walked]) == EXAMPLES == sorted(table)
     assert sorted(re.findall(r"\[([\w-]+)\]\(stacks/examples/\1\.yaml\)", README)) == EXAMPLES
 
 

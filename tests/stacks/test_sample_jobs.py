@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -100,6 +102,23 @@ def test_the_code_that_pods_mount_is_in_the_config_map(sample: str) -> None:
     assert code <= set((JOBS / f"{sample}.yaml").read_text(encoding="utf-8").replace("'", " ").split())
 
 
+IMAGE = JOBS / "fine-tuning" / "image"
+
+
+def test_the_image_for_fine_tuning_has_each_package_pinned_with_its_hash() -> None:
+    """And no other: what tune.py imports is one of them, or the torch of the image that it is made from."""
+    text = (IMAGE / "requirements.txt").read_text(encoding="utf-8")
+    pinned = re.findall(r"^([a-z0-9-]+)==[0-9.]+ \\\n    --hash=sha256:[0-9a-f]{64}$", text, flags=re.MULTILINE)
+    assert len(pinned) == text.count("==") == len(set(pinned)) > 30
+    code = (JOBS / "fine-tuning" / "code" / "tune.py").read_text(encoding="utf-8")
+    imported = set(re.findall(r"^(?:from|import) (\w+)", code, flags=re.MULTILINE)) - sys.stdlib_module_names
+    assert imported <= {*pinned, "torch"}
+    commands = [line for line in (IMAGE / "Dockerfile").read_text(encoding="utf-8").splitlines() if line[0] != "#"]
+    assert [line.split()[0] for line in commands] == ["FROM", "COPY", "RUN"]
+    assert re.fullmatch(r"FROM pytorch/pytorch:[0-9.]+-cuda[\w.-]+", commands[0])
+    assert {"--no-deps", "--require-hashes"} <= set(commands[2].split())
+
+
 # --- all MNIST jobs of the batch platform -----------------------------------------------------------------------------
 
 
@@ -133,6 +152,40 @@ def test_the_script_refuses_an_unknown_group_before_it_submits_anything(tmp_path
     done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "no group 'hihg'; write low, high, compact or jobset\n"
+
+
+def deleted(tmp_path: pathlib.Path, *groups: str) -> list[list[str]]:
+    """The arguments with which remove.sh calls `kubectl`."""
+    calls = tmp_path / "deleted"
+    (tmp_path / "kubectl").write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> {calls}\n', encoding="utf-8")
+    (tmp_path / "kubectl").chmod(0o755)
+    settings = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    script = [str(JOBS / "mnist" / "remove.sh"), *groups]
+    done = subprocess.run(script, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [line.split() for line in calls.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("groups", [(), ("jobset",), ("low", "high")])
+def test_the_other_script_deletes_every_object_that_the_first_submits(
+    tmp_path: pathlib.Path, groups: tuple[str, ...]
+) -> None:
+    made = {(f"team-{team}", "configmap", "mnist") for team in "abcd"} if not groups else set[tuple[str, str, str]]()
+    for words in submitted(tmp_path, *groups):
+        name, kind = words[words.index("--name") + 1], words[words.index("--kind") + 1]
+        made |= {(words[2], each, name) for each in ([kind] if kind == "jobset" else [kind, "service"])}
+    removed = [(words[words.index("--namespace") + 1], *words[1:3]) for words in deleted(tmp_path, *groups)]
+    assert sorted(removed) == sorted(made)
+
+
+def test_the_other_script_refuses_an_unknown_group_before_it_deletes_anything(tmp_path: pathlib.Path) -> None:
+    script = [str(JOBS / "mnist" / "remove.sh"), "low", "hihg"]
+    done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        "no group 'hihg'; write low, high, compact or jobset\n",
+    )
 
 
 def test_every_job_that_the_script_submits_passes_lint(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from berth.cli import terminal
-from berth.cli.arguments import EXIT_FAULTS, EXIT_OK, JsonOption, print_answer, print_problems, project_root
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    EXIT_OK,
+    JsonOption,
+    or_examples,
+    print_answer,
+    print_problems,
+    project_root,
+)
 from berth.diagnostics import Severity
 from berth.document import Block, Note
 
@@ -20,6 +28,7 @@ def admit_command(
         list[str] | None,
         typer.Argument(
             metavar="STACK [NEW] JOBS",
+            callback=or_examples,
             help="One stack, or two to compare; then manifests, folders, scenarios or - (stdin), in order of arrival.",
         ),
     ] = None,

@@ -7,13 +7,20 @@ from typing import Annotated
 import typer
 
 from berth.cli import terminal
-from berth.cli.arguments import JsonOption, StackArgument, evaluate_or_exit, exit_with_error, format_json, project_root
+from berth.cli.arguments import (
+    ExampleArgument,
+    JsonOption,
+    evaluate_or_exit,
+    exit_with_error,
+    format_json,
+    project_root,
+)
 
 EPILOG = "Example: berth preview dev --inputs | less"
 
 
 def preview_command(
-    stack: StackArgument,
+    stack: ExampleArgument,
     as_json: JsonOption = False,
     inputs: Annotated[bool, typer.Option("--inputs", help="Also show the inputs of every resource.")] = False,
 ) -> None:

@@ -54,6 +54,7 @@ def pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
         **optional("restartPolicy", plan.restart_policy),
         **optional("priorityClassName", priority),
         **optional("serviceAccountName", plan.service_account),
+        **optional("runtimeClassName", plan.runtime_class),
     }
     if plan.node_selector:
         spec["nodeSelector"] = dict(plan.node_selector)

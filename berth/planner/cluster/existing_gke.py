@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from berth.diagnostics import FieldPath, join_words
 from berth.plan.existing import ExistingGkeClusterPlan
-from berth.planner.cluster.gke import check_autopilot_keys, node_account_plan, planned_node_account
+from berth.planner.cluster.gke import check_autopilot_keys, check_keys_of_kms, node_account_plan, planned_node_account
 from berth.planner.cluster.maintenance import auto_provisioning_plan
 from berth.planner.cluster.webhooks import report_called_ports
 from berth.planner.context import PlanningContext
@@ -19,7 +19,7 @@ from berth.spec.cluster import ClusterSpec, ExistingClusterSpec, NetworkSpec
 _STATED = frozenset(
     {"existing", "mode", "datapath_provider", "release_channel", "version", "zones", "private_nodes", "network"}
     | {"node_auto_provisioning", "image_streaming", "multi_networking", "gpu_installers", "confidential_nodes"}
-    | {"dns_endpoint"}
+    | {"dns_endpoint", "boot_disk_kms_key"}
 )
 """Fields of the cluster that state what an existing GKE cluster is, or that concern the nodes of Berth's pools."""
 _STATED_NETWORK = frozenset({"pod_range_name", "service_range_name", "accelerator_cidr_block"})
@@ -33,6 +33,7 @@ def existing_gke_cluster_plan(
     spec = context.spec.cluster
     _check_keys(context)
     check_autopilot_keys(context)
+    check_keys_of_kms(context)
     _check_places(context, existing)
     _check_multi_networking(context, pools)
     _check_datapath(context)

@@ -15,6 +15,7 @@ from berth.planner.cluster.vpc import network_plan
 from berth.planner.cluster.webhooks import webhook_firewall_plan
 from berth.planner.context import PlanningContext
 from berth.planner.tenancy.access import security_group
+from berth.rules.gke.node_features import key_location_violation
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.cluster import ClusterSettings
 
@@ -67,6 +68,7 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
     name = cluster_name(context)
     _check_name_and_labels(context, name)
     check_autopilot_keys(context)
+    check_keys_of_kms(context)
     context.check_zones(("cluster", "zones"), spec.zones)
     return ClusterPlan(
         name=name,
@@ -127,6 +129,16 @@ def _check_name_and_labels(context: PlanningContext, name: str) -> None:
         context.problems.fault("too-many-labels", ("labels",), message)
 
 
+def check_keys_of_kms(context: PlanningContext) -> None:
+    """Report keys of Cloud KMS in another region than the cluster."""
+    spec, region = context.spec.cluster, "" if context.is_set_aside("region", "") else context.region
+    encryption = spec.database_encryption
+    keys = (("bootDiskKmsKey", spec.boot_disk_kms_key), ("databaseEncryption", encryption and encryption.key_name))
+    for name, key in keys:
+        if violation := key_location_violation(key, region, name):
+            context.problems.warning(violation.code, ("cluster", name), violation.message)
+
+
 _STANDARD_ONLY_KEYS = {
     "systemPool": ("system_pool", "creates its nodes itself"),
     "multiNetworking": ("multi_networking", "creates its nodes itself"),
@@ -169,6 +181,9 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
             "'false' needs private nodes, which are off; write cluster.privateNodes: true, or remove publicEndpoint"
         )
         context.problems.fault("bad-value", (*path, "publicEndpoint"), message)
+    if control_spec.global_access and not spec.private_nodes:
+        message = "'true' is for the private endpoint, which a cluster with public nodes does not need"
+        context.problems.fault("bad-value", (*path, "globalAccess"), f"{message}; remove globalAccess")
     if not control_spec.ip_endpoint and not spec.dns_endpoint:
         message = "'false' leaves no endpoint to reach the control plane; write cluster.dnsEndpoint: true"
         context.problems.fault("bad-value", (*path, "ipEndpoint"), message)
@@ -181,6 +196,7 @@ def _control_plane_plan(context: PlanningContext) -> ControlPlanePlan:
         if networks is None
         else tuple(AuthorizedNetwork(name=n.name, cidr=n.cidr_block) for n in networks),
         google_ranges=control_spec.gcp_public_cidrs_access,
+        global_access=control_spec.global_access,
         dns_endpoint=spec.dns_endpoint,
         ip_endpoint=control_spec.ip_endpoint,
     )

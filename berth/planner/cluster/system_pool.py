@@ -46,6 +46,8 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
         settings=NodeSettings.model_construct(
             disk_type=spec.disk_type or machine.default_boot_disk,
             disk_size_gb=spec.disk_size_gb,
+            boot_disk_kms_key=context.spec.cluster.boot_disk_kms_key,
+            tags=spec.tags,
             secure_boot=True,
             surge=SURGE_ONE,
         ),

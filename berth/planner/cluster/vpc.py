@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from ipaddress import IPv4Network
 from itertools import combinations
+from typing import cast
 
 from berth.diagnostics import FieldPath, format_path
 from berth.plan.gke import ExistingNetworkPlan, NetworkPlan
@@ -50,6 +51,7 @@ def network_plan(context: PlanningContext, name: str) -> NetworkPlan | ExistingN
             subnetwork=f"{project}/regions/{context.region}/subnetworks/{spec.subnetwork}",
             pod_range_name=spec.pod_range_name or "",
             service_range_name=spec.service_range_name or "",
+            additional_pod_range_names=tuple(sorted(spec.additional_pod_range_names)),
         )
     return NetworkPlan(
         name=name,
@@ -66,11 +68,13 @@ def _check_keys(context: PlanningContext) -> None:
     """Report keys of a new VPC on an existing one, and missing or misplaced names of existing subnets and ranges."""
     spec = context.spec.cluster.network
     if spec.existing is None:
-        for field, key in {**_EXISTING_VPC_FIELDS, "project": "project"}.items():
+        named = {"project": "project", "additional_pod_range_names": "additionalPodRangeNames"}
+        for field, key in {**_EXISTING_VPC_FIELDS, **named}.items():
             if field in spec.model_fields_set:
+                value = getattr(spec, field)
+                shown = ", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
                 message = (
-                    f"'{getattr(spec, field)}' applies only to an existing VPC; write existing: <name of that VPC>, or "
-                    f"remove {key}"
+                    f"'{shown}' applies only to an existing VPC; write existing: <name of that VPC>, or remove {key}"
                 )
                 context.problems.fault("existing-network", (*NETWORK_PATH, key), message)
         return
@@ -78,6 +82,9 @@ def _check_keys(context: PlanningContext) -> None:
         if field in spec.model_fields_set:
             message = f"'{spec.existing}' is an existing VPC, which Berth does not change; remove {key}"
             context.problems.fault("existing-network", (*NETWORK_PATH, key), message)
+    if spec.pod_range_name in spec.additional_pod_range_names:
+        message = f"'{spec.pod_range_name}' is podRangeName already; remove it from additionalPodRangeNames"
+        context.problems.fault("duplicate-name", (*NETWORK_PATH, "additionalPodRangeNames"), message)
     for field, key in _EXISTING_VPC_FIELDS.items():
         if getattr(spec, field) is None:
             message = f"is missing; write the name of {_NOUNS[key]} in the existing VPC '{spec.existing}'"

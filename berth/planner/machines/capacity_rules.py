@@ -68,6 +68,7 @@ def cluster_features(context: PlanningContext) -> ClusterFeatures:
     return ClusterFeatures(
         autopilot=autopilot,
         dcgm=not autopilot,
+        image_streaming=autopilot or context.spec.cluster.image_streaming,
         confidential=None if autopilot else context.spec.cluster.confidential_nodes,
     )
 

@@ -46,7 +46,7 @@ def find_cpu_machine(machine_type: str, size: MachineSize | None) -> Machine | N
     known = catalog.cpu_machine(machine_type)
     if known is not None:
         check_size(known, size)
-        return _usable(known)
+        return usable(known)
     is_sized = size is not None and len(keys) == len(MachineSize.__struct_fields__)
     if machine_type in catalog.machines() or not (_NO_ACCELERATORS.match(machine_type) or is_sized):
         return None
@@ -56,7 +56,7 @@ def find_cpu_machine(machine_type: str, size: MachineSize | None) -> Machine | N
         return catalog.cpu_machine_of_size(machine_type, 0, 0)
     if size.cpu is None or size.memory is None or not _MACHINE_TYPE.fullmatch(machine_type):
         raise HardwareError(_missing_size(machine_type, size))
-    return _usable(catalog.cpu_machine_of_size(machine_type, size.cpu, size.memory / 2**30))
+    return usable(catalog.cpu_machine_of_size(machine_type, size.cpu, size.memory / 2**30))
 
 
 def is_accelerator_family(machine_type: str) -> bool:
@@ -116,7 +116,7 @@ def _host_without_gpus(machine_type: str, host: tuple[int, float], size: Machine
             f"an '{machine_type}' without GPUs needs its size; write cpu: {host[0]} and memory: {_memory(host[1])}"
         )
         raise HardwareError(("machine-size", size.keys[0], message))
-    return _usable(catalog.host_without_gpus(machine_type))
+    return usable(catalog.host_without_gpus(machine_type))
 
 
 def _memory(gb: float) -> str:
@@ -130,7 +130,8 @@ def n1_remedy(machine_type: str) -> str:
     return f"or cpu: {cpu} and memory: {_memory(gb)} for nodes without GPUs"
 
 
-def _usable(machine: Machine) -> Machine:
+def usable(machine: Machine) -> Machine:
+    """Return a machine without accelerators; raise HardwareError if it has no whole core for jobs."""
     if not machine.accelerators or not catalog.memory_per_core(machine):
         message = (
             f"'{machine.name}' has no whole core and memory for jobs, because GKE and the system's pods use a part of "

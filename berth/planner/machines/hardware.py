@@ -20,6 +20,7 @@ from berth.planner.machines.cpu_machines import (
     n1_remedy,
     stated_size,
     unknown_machine,
+    usable,
 )
 from berth.planner.machines.hardware_error import HardwareError, HardwareFault
 from berth.planner.machines.unlisted import is_misspelt, unlisted_machine
@@ -77,6 +78,9 @@ def pool_hardware(context: PlanningContext, name: str, spec: PoolSpec) -> Hardwa
     path: FieldPath = ("pools", name)
     try:
         machine = find_machine(spec.machine_type, spec.accelerator, MachineSize(spec.cpu, spec.memory))
+        if spec.threads_per_core == 1:
+            machine = catalog.with_one_thread(machine)
+            machine = usable(machine) if machine.kind == catalog.CPU else machine
         result = _tpu_hardware(context, path, machine, spec) if machine.kind == "tpu" else _node_hardware(machine, spec)
     except HardwareError as error:
         error.report(context, "pools", name)

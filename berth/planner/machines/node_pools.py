@@ -20,7 +20,12 @@ from berth.planner.machines.accelerator_networks import node_network
 from berth.planner.machines.node_pool_names import node_pool_names
 from berth.planner.machines.pools import BERTH, SYSTEM, PlannedPool
 from berth.planner.machines.reservations import is_delivered
-from berth.planner.queueing.node_labels import accelerator_taints, all_node_labels, node_taints
+from berth.planner.queueing.node_labels import (
+    accelerator_taints,
+    all_node_labels,
+    node_taints,
+    sandbox_taints,
+)
 from berth.rules.gke.placement import placement
 from berth.rules.gke.settings import node_pool_settings, upgrade_surge
 from berth.spec.machines.pools import NodeSettings
@@ -75,7 +80,7 @@ def pool_plan(
         max_pods=pool.max_pods,
         flavor=flavor,
         node_labels=all_node_labels(pool),
-        taints=(*accelerator_taints(pool), *node_taints(pool)),
+        taints=(*accelerator_taints(pool), *node_taints(pool), *sandbox_taints(pool)),
         node_pools=_node_pools(context, pool, node_network(context, pool, networks))
         if is_created(context, pool)
         else (),
@@ -175,6 +180,7 @@ def _node_settings(context: PlanningContext, pool: PlannedPool) -> NodeSettings:
             "surge": upgrade_surge(pool.request),
             "service_account": None if is_default else account,
             "disk_type": pool.spec.disk_type or pool.hardware.machine.default_boot_disk,
+            "boot_disk_kms_key": pool.spec.boot_disk_kms_key or context.spec.cluster.boot_disk_kms_key,
         }
     )
 

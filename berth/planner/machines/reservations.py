@@ -118,6 +118,7 @@ def declared_reservation(spec: ReservationSpec, key: str, machine: Machine) -> D
         of_chips=spec.chips is not None,
         local_ssds=spec.local_ssd,
         accept_overlap=spec.accept_overlap is not None,
+        maintenance_interval=spec.maintenance_interval,
     )
 
 
@@ -176,6 +177,7 @@ def _reservation_plan(context: PlanningContext, key: str, machine: Machine) -> R
         gpu_count=machine.accelerators if gpus else 0,
         local_ssds=spec.local_ssd or 0,
         attached_ssds=machine.ssd_automatic > 0 and not spec.local_ssd,
+        maintenance_interval=spec.maintenance_interval,
         share_with=tuple(sorted(spec.shared_with)),
         protect=is_protected(context, f"reservations.{key}"),
     )
@@ -215,6 +217,7 @@ def _future_plan(
         gpu_count=machine.accelerators if gpus else 0,
         local_ssds=spec.local_ssd or 0,
         attached_ssds=machine.ssd_automatic > 0 and not spec.local_ssd,
+        maintenance_interval=spec.maintenance_interval,
         aggregate=aggregate,
         deployment_type="DENSE" if machine.provisioning.reservations == "dense" else None,
         share_with=tuple(sorted(spec.shared_with)),

@@ -21,7 +21,8 @@ def selecting_labels(pool: PlannedPool) -> dict[str, str]:
     """Return the labels of a pool's nodes to select by, set by GKE or declared for existing nodes."""
     if pool.spec.node_labels:
         return dict(pool.spec.node_labels)
-    return hardware_labels(pool) | pool.own_labels | capacity_labels(pool.request) | _class_labels(pool)
+    sandbox = {catalog.labels().sandbox: pool.spec.sandbox} if pool.spec.sandbox else {}
+    return hardware_labels(pool) | pool.own_labels | capacity_labels(pool.request) | _class_labels(pool) | sandbox
 
 
 def hardware_labels(pool: PlannedPool) -> dict[str, str]:
@@ -50,6 +51,11 @@ def accelerator_taints(pool: PlannedPool) -> tuple[Taint, ...]:
     if kind == "cpu" or (pool.made_by == EXTERNAL and pool.spec.node_labels):
         return ()
     return (catalog.taints().tpu if kind == "tpu" else catalog.taints().gpu,)
+
+
+def sandbox_taints(pool: PlannedPool) -> tuple[Taint, ...]:
+    """Return the taint of nodes of GKE Sandbox. No flavor tolerates it: the runtime class of the pods does."""
+    return (catalog.taints().sandbox,) if pool.spec.sandbox else ()
 
 
 def node_taints(pool: PlannedPool) -> tuple[Taint, ...]:

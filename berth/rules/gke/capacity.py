@@ -14,6 +14,7 @@ from berth.diagnostics import join_or
 from berth.rules.gke.disks import boot_disk_violations
 from berth.rules.gke.gpu import device_violations
 from berth.rules.gke.networks import network_violations
+from berth.rules.gke.node_features import node_feature_violations
 from berth.rules.gke.placement import placement_violations
 from berth.rules.gke.pool_request import (
     MODEL_LABELS,
@@ -192,7 +193,7 @@ def _check_unsupported_keys(request: PoolRequest, provisioner: str) -> Violation
     for name, field in NodeSettings.model_fields.items():
         if name in _SETTINGS_ON_NODES_OF_GKE or name not in request.settings.model_fields_set:
             continue
-        if getattr(request.settings, name) is not None:
+        if getattr(request.settings, name) not in (None, ()):
             message = f"'{field.alias}' cannot be set on a pool whose nodes {provisioner} creates; remove {field.alias}"
             yield gke_fault("gke-setting", field.alias, f"{message}{other}")
 
@@ -225,6 +226,7 @@ _RULES = (
     device_violations,
     boot_disk_violations,
     network_violations,
+    node_feature_violations,
     _check_made_by_gke,
 )
 

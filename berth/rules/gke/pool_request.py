@@ -84,12 +84,14 @@ class ReservationRequest(Struct, frozen=True, kw_only=True):
 class ClusterFeatures(Struct, frozen=True, kw_only=True):
     """Features of the cluster that pools rely on. `dcgm` is GKE's managed package of GPU metrics.
 
-    `confidential` is the confidential VM type of every node, if the cluster sets one.
+    `confidential` is the confidential VM type of every node, if the cluster sets one. `image_streaming` is whether
+    containers start before their image is complete.
     """
 
     autopilot: bool = False
     dcgm: bool = False
     confidential: str | None = None
+    image_streaming: bool = True
 
 
 class PoolRequest(Struct, frozen=True, kw_only=True):

@@ -140,6 +140,7 @@ class DeclaredReservation(Struct, frozen=True, kw_only=True):
     of_chips: bool = False
     local_ssds: int | None = None
     accept_overlap: bool = False
+    maintenance_interval: str | None = None
 
     @property
     def noun(self) -> str:
@@ -172,6 +173,17 @@ def reservation_mismatches(reservation: DeclaredReservation, request: PoolReques
         yield replace(violation, message=violation.message + remedy)
     elif not reservation.of_chips:
         yield from _field_mismatches(reservation, request)
+    reserved_interval, interval = reservation.maintenance_interval, request.settings.maintenance_interval
+    if reserved_interval != interval and not request.made_by_gke:
+        states = ["states none" if each is None else f"has '{each}'" for each in (reserved_interval, interval)]
+        message = f"reservation '{reservation.name}' {states[0]}, and this pool {states[1]}: Compute Engine gives"
+        where = "the pool" if reserved_interval else "the reservation, if it has it"
+        yield gke_warning(
+            "maintenance-interval",
+            "maintenanceInterval",
+            f"{message} reserved machines only to a pool with the same interval; write maintenanceInterval: "
+            f"{reserved_interval or interval} in {where}",
+        )
     for zone in request.zones:
         if zone != reservation.zone:
             yield gke_fault(

@@ -146,6 +146,12 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
             request.settings.gpu_sharing is not None and request.settings.gpu_sharing.strategy == "mps",
         ),
     )
+    disks, is_ubuntu = request.settings.secondary_boot_disks, request.settings.image_type == "UBUNTU_CONTAINERD"
+    candidates += (
+        ("secondary-boot-disk", "secondaryBootDisks", bool(disks)),
+        ("secondary-boot-disk-ubuntu", "secondaryBootDisks", bool(disks) and is_ubuntu),
+        ("sandbox-gpu", "sandbox", request.settings.sandbox is not None and request.machine.kind == "gpu"),
+    )
     autopilot, kind = request.cluster.autopilot, request.machine.kind
     needs = (
         FeatureNeed(feature=name, key=key, autopilot=autopilot, kind=kind)

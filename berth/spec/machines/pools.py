@@ -10,7 +10,9 @@ from berth.spec.base import (
     ConfidentialType,
     DnsName,
     MachineType,
+    MaintenanceInterval,
     Model,
+    NetworkTags,
     NonEmptyText,
     Section,
     Sequence,
@@ -20,6 +22,7 @@ from berth.spec.base import (
     validation_fault,
 )
 from berth.spec.machines.capacity import Capacity, CapacityField
+from berth.spec.machines.encryption import KmsKey
 from berth.spec.machines.node_system import NodeSystemSpec, SurgeSpec
 from berth.spec.machines.reservations import AcceleratorSpec, Reason
 from berth.spec.machines.slices import SlicesField
@@ -45,6 +48,13 @@ PodRangeName = Annotated[
     Text(
         r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
         "a secondary range's name: lower-case letters, digits and '-', starting with a letter, at most 63 characters",
+    ),
+]
+DiskImage = Annotated[
+    str,
+    Text(
+        r"(projects/[a-z0-9.:-]+/)?global/images/(family/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?",
+        "a disk image such as projects/my-project/global/images/llm-weights",
     ),
 ]
 PolicyName = Annotated[
@@ -99,6 +109,15 @@ class LocalSsdSpec(Model):
                 f"ephemeral: {self.ephemeral} and block: {self.block} cannot be combined; remove one of them",
             )
         return self
+
+
+class SecondaryBootDiskSpec(Model):
+    """A disk that GKE makes for each node from an image, with container images or data on it."""
+
+    disk_image: DiskImage
+    """Disk image, such as `global/images/llm-weights`."""
+    mode: Literal["CONTAINER_IMAGE_CACHE"] | None = None
+    """`CONTAINER_IMAGE_CACHE` for container images. By default pods mount the disk's data."""
 
 
 class TaintSpec(Model):
@@ -216,6 +235,20 @@ class NodeSettings(Model):
     """Size of the boot disk in GB."""
     image_type: Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"] | None = None
     """Image of the nodes. A change recreates them one by one. By default GKE's, COS_CONTAINERD."""
+    boot_disk_kms_key: KmsKey | None = None
+    """Key of Cloud KMS that encrypts the boot disks. A change replaces the pool. By default the cluster's."""
+    secondary_boot_disks: Sequence[SecondaryBootDiskSpec] = Field(default=(), max_length=126)
+    """Disks with container images or data that every node gets. A change replaces the pool."""
+    tags: NetworkTags = ()
+    """Network tags of the nodes, which firewall rules and routes name."""
+    sandbox: Literal["gvisor"] | None = None
+    """`gvisor`: the nodes take only pods of GKE Sandbox (`runtimeClassName: gvisor`). A change replaces the pool."""
+    threads_per_core: int | None = Field(default=None, ge=1, le=2)
+    """Threads of each core: with 1, jobs have half of the vCPUs, and the price stays. A change replaces the pool. By
+    default the machine's."""
+    maintenance_interval: MaintenanceInterval | None = None
+    """How often hosts are maintained: `PERIODIC`, or `AS_NEEDED`, which interrupts more often. It equals that of the
+    pool's reservation. A change replaces the pool. By default Google's choice."""
     surge: SurgeSpec | None = None
     """Nodes that an upgrade adds before others are drained, and drains first; together at most 20. By default one node
     at a time."""

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from berth.spec.amounts import MAX_COUNT
-from berth.spec.base import MachineType, Model, NotBlank, ProjectId, Sequence, Text, Zone, validation_fault
+from berth.spec.base import (
+    MachineType,
+    MaintenanceInterval,
+    Model,
+    NotBlank,
+    ProjectId,
+    Sequence,
+    Text,
+    Zone,
+    validation_fault,
+)
 from berth.spec.cluster import Timestamp
 from berth.spec.model import Field
 
@@ -64,6 +74,9 @@ class ReservationSpec(Model):
     accept_overlap: Reason | None = None
     """Accept pools that together can grow above the reservation, and the reason: whichever grows first gets the
     machines. What always runs, fixed numbers and minimums, must fit."""
+    maintenance_interval: MaintenanceInterval | None = None
+    """How often the hosts of the reserved machines are maintained; must equal that of its pools. A change replaces the
+    reservation. By default Google's choice."""
     name: ReservationName | None = None
     """Name of the reservation in Google Cloud. By default `<stack>-<key>`."""
     existing: bool | None = None

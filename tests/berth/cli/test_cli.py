@@ -41,6 +41,9 @@ VERBS = [
     "preview",
     "render",
     "admit",
+    "simulate",
+    "test",
+    "why",
     "workload",
     "lint",
     "diff",
@@ -480,3 +483,44 @@ def test_an_internal_error_is_one_line_unless_a_traceback_is_requested(wants_tra
     assert (done.returncode, "Traceback" in done.stderr) == (1, wants_traceback)
     if not wants_traceback:
         assert done.stderr.startswith("internal error in berth: ZeroDivisionError")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "multislice"],
+        ["check", "dev", "multislice"],
+        ["plan", "multislice"],
+        ["preview", "multislice"],
+        ["graph", "multislice"],
+        ["render", "multislice"],
+        ["quota", "multislice"],
+        ["lint", "multislice", "stacks/jobs/multislice/1slice.yaml"],
+        ["workload", "multislice", "multislice", "train"],
+        ["admit", "multislice", "stacks/jobs/multislice/1slice.yaml"],
+    ],
+)
+def test_an_example_has_a_name_for_every_verb_that_only_reads(words: list[str]) -> None:
+    named = berth(*words)
+    at = words.index("multislice")
+    by_path = berth(*words[:at], "stacks/examples/multislice.yaml", *words[at + 1 :])
+    assert (named.exit_code, named.stdout) == (0, by_path.stdout)
+
+
+def test_a_stack_of_the_project_comes_before_an_example_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_bytes((ROOT / "Pulumi.yaml").read_bytes())
+    (tmp_path / "stacks/examples").mkdir(parents=True)
+    text = (ROOT / "stacks/examples/multislice.yaml").read_text(encoding="utf-8")
+    (tmp_path / "stacks/examples/multislice.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert "stacks/examples/multislice.yaml:" in berth("check", "multislice").stdout
+    (tmp_path / "Pulumi.multislice.yaml").write_text(text, encoding="utf-8")
+    assert "Pulumi.multislice.yaml:" in berth("check", "multislice").stdout
+
+
+def test_a_diff_does_not_take_an_example_for_a_stack_that_was_deleted() -> None:
+    done = berth("diff", "dev", "multislice")
+    assert done.exit_code == 1
+    assert "did you mean 'stacks/examples/multislice.yaml'?" in done.output

@@ -89,9 +89,13 @@ def test_the_batch_platform_is_as_observed() -> None:
         {"lp": (0, 4), "compact": (3, 1)},
     ]
     table = (ROOT / "docs" / "walks" / "batch-platform.md").read_text(encoding="utf-8")
-    for moment, counts in moments.items():
+    nodes = [machines_at(result, moment) for moment in (16, 32, 48, 80, 96)]
+    assert nodes == [34, 42, 50, 18, 42]
+    for (moment, counts), count in zip(moments.items(), nodes, strict=True):
         cells = ["{} / {}".format(*counts.get(kind, (0, 0))) for kind in ("hp", "lp", "compact")]
-        assert f"| {moment} | {' | '.join(cells)} |" in table
+        assert f"| {moment} | {' | '.join(cells)} | {count} |" in table
+    for moment in ("nothing submitted", "everything finished"):
+        assert f"| {moment} | 0 / 0 | 0 / 0 | 0 / 0 | {machines_at(result, 0)} |" in table
 
 
 def test_high_priority_jobs_of_the_batch_platform_take_reserved_machines_before_on_demand() -> None:
@@ -119,6 +123,20 @@ def standing(of: SimulationRun, moments: int) -> dict[str, tuple[int, int]]:
         values.setdefault(queue.rsplit("-", 1)[1], set()).add((counts[queue, False], counts[queue, True]))
     assert all(len(of_teams) == 1 for of_teams in values.values())
     return {kind: next(iter(of_teams)) for kind, of_teams in values.items()}
+
+
+def machines_at(of: SimulationRun, moments: int) -> int:
+    """After so many steps: six nodes of the system, four reserved ones, and one for each pod on nodes that come and go.
+
+    Each job has two pods, and each pod takes all GPUs of its node.
+    """
+    flavors: dict[str, str] = {}
+    for row in (row for moment in of.steps[:moments] for row in moment.outcomes):
+        if row.status not in (JobStatus.ADMITTED, JobStatus.UNPLACED):
+            flavors.pop(row.job, None)
+        elif row.quota_uses:
+            flavors[row.job] = row.quota_uses[0].flavor_resource[0]
+    return 6 + 4 + 2 * sum(flavor != "gpu-l4-reserved" for flavor in flavors.values())
 
 
 def test_two_stacks_are_compared_job_by_job() -> None:

@@ -138,7 +138,7 @@ resource "google_container_node_pool" "tagged" {
   node_count = 1
   node_config {
     machine_type = "g2-standard-12"
-    tags         = ["web"]
+    metadata     = { web = "on" }
     disk_type    = var.disk
   }
 }
@@ -161,7 +161,7 @@ resource "google_compute_network" "vpc" {
         "node pool scaled: autoscaling.max_node_count is var.gpus, which is unknown here: unknown, and not written; "
         "give the value, and adopt again",
         "node pool tagged: node_config.disk_type is var.disk, which is unknown here",
-        "node pool tagged: config.tags is [web], which a stack file cannot express",
+        "node pool tagged: config.metadata.web is on, which a stack file cannot express",
     ):
         assert line in told
     assert "tagged g2-standard-12 1 - us-central1-b on-demand -/100 -" in rows(described(MAIN + more))

@@ -77,6 +77,12 @@ def test_a_hold_a_loss_and_a_return_are_answered() -> None:
     assert re.search("at most 600 s", events["a neighbour's return"])
 
 
+def test_an_exclusion_of_upgrades_is_told_with_its_end() -> None:
+    """The stack dev has one without a date, which lasts as long as GKE supports the version."""
+    (row,) = re.findall(r"^  upgrade of nodes .*", answer("dev", "vision"), re.MULTILINE)
+    assert row.endswith("GKE upgrades at any time, not from 2026-12-01 until the end of support")
+
+
 def test_a_team_that_is_not_there_gets_the_nearest_name() -> None:
     done = CliRunner().invoke(app, ["plan", "dev", "--team", "visio"])
     assert (done.exit_code, done.stderr) == (1, "no team 'visio' in dev; did you mean 'vision'?\n")

@@ -71,12 +71,17 @@ def is_within(path: str, marked: Iterable[str]) -> bool:
     return any(flat == each or (flat.startswith((f"{each}.", f"{each}[")) and each != "nodeConfig") for each in marked)
 
 
+def is_ignored(path: str, ignored: Collection[str]) -> bool:
+    """Return whether the engine ignores an input, or the block around it."""
+    return is_within(path, ignored) or ("nodeConfig" in ignored and path.startswith("nodeConfig."))
+
+
 def changed_inputs(before: RecordedResource, after: RecordedResource) -> Iterator[FieldChange]:
     """The inputs that the engine sees as changed: not those that it ignores, or that the provider keeps."""
     kept = _kept_inputs().get(after.type, [])
     for change in compare_fields(before.inputs, after.inputs):
         is_kept = not change.after and change.after is not False and change.path.replace("[0]", "") in kept
-        if not is_kept and not is_within(change.path, after.ignore_changes):
+        if not is_kept and not is_ignored(change.path, after.ignore_changes):
             yield from _leaves(change)
 
 

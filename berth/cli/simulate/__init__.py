@@ -1,0 +1,83 @@
+"""`berth simulate`: what a trace of jobs would have met on the queues of a stack, over time."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Annotated
+
+import typer
+
+from berth.cli import terminal
+from berth.cli.arguments import EXIT_FAULTS, JsonOption, exit_with_problems, print_answer, print_problems, project_root
+from berth.cli.prices import PricesFile, load_prices
+from berth.diagnostics import Severity
+
+EPILOG = "Example: berth simulate dev stacks/traces/dev.csv"
+
+
+def simulate_command(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="STACK [NEW] [TRACE]",
+            help="One stack, or two to compare; then a trace: CSV, or a JSON object on each line.",
+        ),
+    ],
+    from_kueue: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            "--from-kueue", metavar="FILE", help="Finished Workloads instead: `kubectl get workloads -A -o json`."
+        ),
+    ] = None,
+    startup: Annotated[
+        list[str] | None,
+        typer.Option("--startup", metavar="FLAVOR=TIME", help="Time from admission until pods work, such as 5m."),
+    ] = None,
+    provisioning: Annotated[
+        list[str] | None,
+        typer.Option("--provisioning", metavar="FLAVOR=TIME", help="Time that a flavor's admission checks take."),
+    ] = None,
+    prices: PricesFile = None,
+    generate: Annotated[
+        int | None, typer.Option("--generate", metavar="SEED", help="Print a trace for the stack instead.")
+    ] = None,
+    days: Annotated[int, typer.Option("--days", min=1, max=366, help="With --generate: length of the trace.")] = 7,
+    load: Annotated[
+        float, typer.Option("--load", min=0.01, max=10, help="With --generate: need as a part of the guarantees.")
+    ] = 0.8,
+    as_json: JsonOption = False,
+) -> None:
+    """Simulate a trace of jobs over time: waiting, use, preemptions.
+
+    Runs the jobs of a trace on the queues of a stack, second by second, with the decisions of `berth admit`. With two
+    stacks, shows the figures of both.
+    """
+    from berth.cli.simulate import answer, output
+
+    if generate is not None:
+        if len(arguments) != 1 or from_kueue is not None:
+            raise typer.BadParameter("with --generate, name one stack and no trace")
+        typer.echo(answer.generated_trace(arguments[0], project_root(), generate, days, load), nl=False)
+        return
+    *stacks, trace = arguments if from_kueue is None else [*arguments, ""]
+    if not 1 <= len(stacks) <= 2:
+        raise typer.BadParameter("write STACK TRACE, OLD NEW TRACE, or STACK --from-kueue FILE")
+    with terminal.progress("simulating"):
+        result = answer.simulate(
+            answer.Request(
+                stacks=tuple(stacks),
+                trace=pathlib.Path(trace) if from_kueue is None else from_kueue,
+                is_kueue=from_kueue is not None,
+                startup=tuple(startup or ()),
+                provisioning=tuple(provisioning or ()),
+                prices=load_prices(prices),
+            ),
+            project_root(),
+        )
+    if any(problem.severity == Severity.FAULT for problem in result.problems):
+        exit_with_problems(result.problems)
+    if not as_json:
+        print_problems(result.problems)
+    print_answer(output.trace_document(result), output.trace_as_json(result) if as_json else None)
+    if any(summary.looping for summary in result.summaries):
+        raise typer.Exit(EXIT_FAULTS)

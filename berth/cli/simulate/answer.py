@@ -1,0 +1,140 @@
+"""The runs of `berth simulate`: reads stacks and the trace, and simulates each stack."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from berth.cli.arguments import exit_with_problems
+from berth.cost.fleet import fleet_cost
+from berth.cost.prices import Prices
+from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
+from berth.evaluate import evaluate_stack, require_offer
+from berth.jobs.files import read_kubectl_json
+from berth.loader.locate import display_path
+from berth.loader.text_file import read_bytes
+from berth.plan.fleet import FleetPlan
+from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
+from berth.simulator.story import gc_paused
+from berth.simulator.timed.durations import parse_duration
+from berth.simulator.timed.generator import generate_trace
+from berth.simulator.timed.kueue_trace import read_finished
+from berth.simulator.timed.read_trace import MAX_TRACE_BYTES, TraceReader
+from berth.simulator.timed.summary import TraceSummary, simulate_trace
+from berth.simulator.timed.trace import TimedJob, Timing
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What to simulate: one or two stacks, the trace's file, and `FLAVOR=TIME` of each flavor that takes time."""
+
+    stacks: tuple[str, ...]
+    trace: pathlib.Path
+    is_kueue: bool = False
+    startup: tuple[str, ...] = ()
+    provisioning: tuple[str, ...] = ()
+    prices: Prices | None = None
+
+
+class TraceResult(Struct, frozen=True):
+    """The figures of each stack, and the problems; no figures with a fault."""
+
+    summaries: tuple[TraceSummary, ...]
+    problems: tuple[Problem, ...]
+    currency: str | None = None
+
+
+def simulate(request: Request, root: pathlib.Path) -> TraceResult:
+    """Simulate the trace on each stack."""
+    summaries: list[TraceSummary] = []
+    problems: list[Problem] = []
+    for stack in request.stacks:
+        plan, fleet, found = _load(stack, root)
+        problems += found
+        if plan is None or fleet is None:
+            continue
+        jobs, found = read_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
+        timing, faults = _timing(plan, request)
+        problems += [*found, *faults]
+        if not _has_faults(problems):
+            prices = None
+            if request.prices is not None:
+                exact = fleet_cost(plan, request.prices).accelerators
+                prices = {flavor: None if price is None else float(price) for flavor, price in exact.items()}
+            with gc_paused():
+                summaries.append(simulate_trace(fleet, jobs, timing, prices))
+    unique = tuple(dict.fromkeys(problems))
+    currency = request.prices.currency if request.prices else None
+    return TraceResult(() if _has_faults(unique) else tuple(summaries), unique, currency)
+
+
+def generated_trace(stack: str, root: pathlib.Path, seed: int, days: int, load: float) -> str:
+    """Return a generated trace of a stack as CSV; exit 1 with the stack's faults."""
+    _, fleet, problems = _load(stack, root)
+    if fleet is None:
+        exit_with_problems(problems)
+    return generate_trace(fleet, seed, days, load)
+
+
+def _load(stack: str, root: pathlib.Path) -> tuple[FleetPlan | None, SimulatedFleet | None, list[Problem]]:
+    evaluation = require_offer(evaluate_stack(stack, root))
+    plan = evaluation.fleet_plan
+    if evaluation.faults or plan is None:
+        return None, None, list(evaluation.faults)
+    return plan, build_simulated_fleet(plan), [*evaluation.unknown_releases, *unmodelled_warnings(plan)]
+
+
+def read_jobs(
+    file: pathlib.Path, fleet: SimulatedFleet, root: pathlib.Path, *, is_kueue: bool = False
+) -> tuple[list[TimedJob], list[Problem]]:
+    """Return the jobs of a trace for a fleet, and its problems."""
+    shown = display_path(file, root)
+    if is_kueue:
+        documents, problems = read_kubectl_json(file, shown)
+        jobs, found = read_finished(documents, fleet) if not problems else ([], [])
+        return jobs, [*problems, *(each if each.place else each.with_place(shown) for each in found)]
+    data = read_bytes(file, shown, "name a trace", "split the trace by time", MAX_TRACE_BYTES)
+    if isinstance(data, Problem):
+        return [], [data]
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        message = "is not UTF-8; save the file as UTF-8"
+        return [], [Problem(Severity.FAULT, "bad-text", (), message, f"{shown}:{line}")]
+    reader = TraceReader(fleet, shown)
+    return reader.read(text), reader.problems.entries
+
+
+def _timing(plan: FleetPlan, request: Request) -> tuple[Timing, list[Problem]]:
+    """Return what takes time: the options, and when Kueue gives up on pods that are not ready."""
+    problems: list[Problem] = []
+    flavors = [flavor.name for flavor in plan.flavors]
+    startup = _read_times("--startup", request.startup, flavors, problems)
+    provisioning = _read_times("--provisioning", request.provisioning, flavors, problems)
+    pods_ready = plan.kueue.pods_ready if plan.kueue is not None else None
+    if pods_ready is not None and pods_ready.block_admission:
+        message = "blockAdmission is not modelled: jobs are admitted while the pods of others are not ready"
+        problems.append(Problem(Severity.WARNING, "not-modelled", (), message))
+    return Timing(startup=startup, provisioning=provisioning, pods_ready=pods_ready), problems
+
+
+def _read_times(option: str, written: Iterable[str], flavors: list[str], problems: list[Problem]) -> dict[str, int]:
+    times: dict[str, int] = {}
+    for each in written:
+        flavor, _, text = each.partition("=")
+        seconds = parse_duration(text)
+        if flavor not in flavors:
+            hint = did_you_mean(flavor, flavors) or f"; the flavors are {join_quoted(flavors)}"
+            problems.append(Problem(Severity.FAULT, "unknown-name", (option,), f"no flavor '{flavor}'{hint}"))
+        elif seconds is None:
+            message = f"'{text}' is not a duration; write {option} {flavor}=5m"
+            problems.append(Problem(Severity.FAULT, "bad-value", (option,), message))
+        else:
+            times[flavor] = seconds
+    return times
+
+
+def _has_faults(problems: Iterable[Problem]) -> bool:
+    return any(each.severity == Severity.FAULT for each in problems)

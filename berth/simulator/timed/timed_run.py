@@ -1,0 +1,219 @@
+"""A run over time: a heap of coming events drives the simulator, which decides at each moment as it does without time.
+
+At one second, what ends comes before what arrives. An evicted job stops at once.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Protocol
+
+from msgspec import Struct
+
+from berth.simulator.lenders import QuotaUse
+from berth.simulator.pending_reasons import PendingReason, find_pending_reason
+from berth.simulator.scheduler.events import JobEvent, JobEventKind
+from berth.simulator.scheduler.model import SchedulerSetup
+from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.timed.trace import TimedJob, Timing
+
+_BACKOFF_SECONDS = 60
+_MAX_BACKOFF_SECONDS = 3600
+"""Kueue's defaults for the pause after pods were not ready in time; it doubles with each."""
+
+
+class _Kind(IntEnum):
+    """What happens at a time; at one second in this order."""
+
+    FINISHED = 0
+    CHECKED = 1
+    NOT_READY = 2
+    RETURNS = 3
+
+
+class LiveJob(Struct, eq=False):
+    """An unfinished job.
+
+    `version` increases with each admission and eviction, so that events planned before are void. `remaining` are the
+    seconds that it still has to work. `held_since` is when it got its quota, `ready_at` when its pods work, None while
+    it has neither.
+    """
+
+    timed: TimedJob
+    remaining: int
+    version: int = 0
+    uses: tuple[QuotaUse, ...] = ()
+    held_since: int | None = None
+    ready_at: int | None = None
+    first_admitted: int | None = None
+    timeouts: int = 0
+
+
+class Stint(Struct, frozen=True):
+    """The time in which a job held quota, in seconds: `warming` before its pods worked, `kept` and `lost` work.
+
+    `reason` is Kueue's reason of its eviction, "" if it finished.
+    """
+
+    warming: int
+    kept: int
+    lost: int
+    reason: str
+
+
+class Observer(Protocol):
+    """Follows a run. Times are seconds, and never decrease."""
+
+    def submitted(self, time: int, live: LiveJob) -> None:
+        """A job is submitted."""
+
+    def took_quota(self, time: int, live: LiveJob) -> None:
+        """A job has the quota `live.uses` from now on."""
+
+    def gave_quota_back(self, time: int, live: LiveJob, stint: Stint) -> None:
+        """A job no longer has `live.uses`: it is finished or evicted."""
+
+
+class RunEnd(Struct, frozen=True):
+    """The end of a run: its last second, and the jobs that did not finish, each with why, as they were submitted.
+
+    `deactivated` are those whose pods were not ready too often. `looping` preempted each other without end.
+    """
+
+    time: int
+    unfinished: tuple[tuple[LiveJob, PendingReason], ...] = ()
+    deactivated: frozenset[str] = frozenset()
+    looping: frozenset[str] = frozenset()
+
+
+def run_trace(setup: SchedulerSetup, jobs: Iterable[TimedJob], timing: Timing, observer: Observer) -> RunEnd:
+    """Run a trace, whose jobs come in the order of their submission, until nothing more happens."""
+    return _TimedRun(setup, timing, observer).run(jobs)
+
+
+class _TimedRun:
+    def __init__(self, setup: SchedulerSetup, timing: Timing, observer: Observer) -> None:
+        self.simulator = Simulator(setup)
+        self.timing = timing
+        self.observer = observer
+        self.live: dict[str, LiveJob] = {}
+        self.coming: list[tuple[int, _Kind, int, str, int]] = []
+        self.planned = 0
+        self.time = 0
+        self.deactivated: set[str] = set()
+        self.looping: set[str] = set()
+
+    def run(self, jobs: Iterable[TimedJob]) -> RunEnd:
+        """Run the jobs."""
+        for timed in jobs:
+            self._run_until(timed.submitted)
+            self.time = timed.submitted
+            live = self.live[timed.job.name] = LiveJob(timed, timed.seconds)
+            self.observer.submitted(self.time, live)
+            self._follow(self.simulator.submit(timed.job))
+        self._run_until(None)
+        simulator, unfinished = self.simulator, list[tuple[LiveJob, PendingReason]]()
+        for name, live in self.live.items():
+            workload = simulator.workloads[name]
+            tree = simulator.trees[workload.queue_state.queue.name]
+            reason = find_pending_reason(tree, workload, simulator.setup.resource_flavors)
+            unfinished.append((live, reason))
+        return RunEnd(self.time, tuple(unfinished), frozenset(self.deactivated), frozenset(self.looping))
+
+    def _run_until(self, end: int | None) -> None:
+        """Process everything that comes, up to and including the second `end`."""
+        while self.coming and (end is None or self.coming[0][0] <= end):
+            time, kind, _, name, version = heapq.heappop(self.coming)
+            live = self.live.get(name)
+            if live is not None and live.version == version:
+                self.time = time
+                self._happen(kind, live)
+
+    def _happen(self, kind: _Kind, live: LiveJob) -> None:
+        name = live.timed.job.name
+        match kind:
+            case _Kind.FINISHED:
+                self._give_back(live, "")
+                del self.live[name]
+                self._follow(self.simulator.finish(name))
+            case _Kind.CHECKED:
+                self._follow(self.simulator.complete_checks(name))
+            case _Kind.NOT_READY:
+                self._give_back(live, "PodsReadyTimeout")
+                self._plan_return(live)
+                self._follow(self.simulator.suspend(name))
+            case _Kind.RETURNS:
+                requeuing = self.timing.pods_ready.requeuing if self.timing.pods_ready else None
+                as_new = requeuing is None or requeuing.timestamp != "Creation"
+                self._follow(self.simulator.resume_job(name, as_new=as_new))
+
+    def _plan(self, time: int, kind: _Kind, live: LiveJob) -> None:
+        self.planned += 1
+        heapq.heappush(self.coming, (time, kind, self.planned, live.timed.job.name, live.version))
+
+    def _plan_return(self, live: LiveJob) -> None:
+        """Plan when a job whose pods were not ready returns; after too many times it does not."""
+        assert self.timing.pods_ready is not None
+        requeuing = self.timing.pods_ready.requeuing
+        live.timeouts += 1
+        if requeuing.limit_count is not None and live.timeouts > requeuing.limit_count:
+            self.deactivated.add(live.timed.job.name)
+            return
+        base = _BACKOFF_SECONDS if requeuing.base_seconds is None else requeuing.base_seconds
+        longest = _MAX_BACKOFF_SECONDS if requeuing.max_seconds is None else requeuing.max_seconds
+        self._plan(self.time + min(base << min(live.timeouts - 1, 20), longest), _Kind.RETURNS, live)
+
+    def _follow(self, events: list[JobEvent]) -> None:
+        """Follow what a step of the simulator did."""
+        for event in events:
+            live = self.live[event.workload.job.name]
+            match event.kind:
+                case JobEventKind.RESERVED:
+                    self._take(live, event)
+                    delays = [self.timing.provisioning.get(use.flavor_resource[0], 0) for use in live.uses]
+                    self._plan(self.time + max(delays, default=0), _Kind.CHECKED, live)
+                case JobEventKind.ADMITTED:
+                    if live.held_since is None:
+                        self._take(live, event)
+                    self._start(live)
+                case JobEventKind.PREEMPTED | JobEventKind.DRAINED:
+                    self._give_back(live, event.reason)
+                case JobEventKind.PREEMPTION_LOOP:
+                    self.looping.add(live.timed.job.name)
+
+    def _take(self, live: LiveJob, event: JobEvent) -> None:
+        live.version += 1
+        live.uses, live.held_since = event.quota_uses, self.time
+        self.observer.took_quota(self.time, live)
+
+    def _start(self, live: LiveJob) -> None:
+        """Plan the end of an admitted job, or its eviction if its pods are not ready in time."""
+        live.first_admitted = self.time if live.first_admitted is None else live.first_admitted
+        startup, pods_ready = live.timed.startup, self.timing.pods_ready
+        if startup is None:
+            startup = max((self.timing.startup.get(use.flavor_resource[0], 0) for use in live.uses), default=0)
+        live.ready_at = self.time + startup
+        if pods_ready is not None and startup > pods_ready.timeout_seconds:
+            self._plan(self.time + pods_ready.timeout_seconds, _Kind.NOT_READY, live)
+        else:
+            self._plan(live.ready_at + live.remaining, _Kind.FINISHED, live)
+
+    def _give_back(self, live: LiveJob, reason: str) -> None:
+        """Note that a job no longer has quota, and what it worked since its last checkpoint in vain."""
+        if live.held_since is None:
+            return
+        ready_at = self.time if live.ready_at is None else min(live.ready_at, self.time)
+        worked = self.time - ready_at
+        kept = _kept(live, worked) if reason else worked
+        self.observer.gave_quota_back(self.time, live, Stint(ready_at - live.held_since, kept, worked - kept, reason))
+        live.remaining -= kept
+        live.version += 1
+        live.uses, live.held_since, live.ready_at = (), None, None
+
+
+def _kept(live: LiveJob, worked: int) -> int:
+    """Return how much of the work of this run the last checkpoint holds; checkpoints count from the job's beginning."""
+    checkpoint, done = live.timed.checkpoint, live.timed.seconds - live.remaining
+    return (done + worked) // checkpoint * checkpoint - done if checkpoint else 0
