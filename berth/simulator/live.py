@@ -60,7 +60,8 @@ class ClusterState(Struct, frozen=True):
 
 def is_cluster_state(document: ManifestDocument) -> bool:
     """Return whether a document is output of kubectl about workloads and queues."""
-    kinds = {get_nested(item, "kind") for item in as_list(get_nested(document.value, "items")) or [document.value]}
+    items = as_list(get_nested(document.value, "items")) or [document.value]
+    kinds = {str(get_nested(item, "kind")) for item in items}
     return not kinds.isdisjoint(_KINDS) and kinds <= {*_KINDS, *_BESIDE}
 
 
