@@ -55,6 +55,20 @@ _SERVICE: Manifest = {
     "selector": {"matchLabels": {"app": "x"}},
     "template": {"metadata": {"labels": {"app": "x"}}, "spec": _POD},
 }
+_ON_GPU: Manifest = {"name": "pytorch", "image": "x", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+_RAY: Manifest = {
+    "headGroupSpec": {"rayStartParams": {}, "template": {"spec": _POD}},
+    "workerGroupSpecs": [
+        {
+            "groupName": "w",
+            "replicas": 1,
+            "minReplicas": 0,
+            "maxReplicas": 9,
+            "rayStartParams": {},
+            "template": {"spec": _POD},
+        }
+    ],
+}
 _SMALLEST: dict[str, Manifest] = {
     "pod": {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": _POD},
     "job": {
@@ -88,6 +102,33 @@ _SMALLEST: dict[str, Manifest] = {
             "rolloutStrategy": {"type": "RollingUpdate"},
             "leaderWorkerTemplate": {"size": 2, "workerTemplate": {"spec": _POD}},
         },
+    },
+    "pytorchjob": {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": _QUEUED,
+        "spec": {
+            "runPolicy": {"suspend": True, "cleanPodPolicy": "Running"},
+            "pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": {"spec": {"containers": [_ON_GPU]}}}},
+        },
+    },
+    "raycluster": {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": _QUEUED,
+        "spec": {"suspend": True, **_RAY},
+    },
+    "rayjob": {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "metadata": _QUEUED,
+        "spec": {"suspend": True, "entrypoint": "x", "shutdownAfterJobFinishes": True, "rayClusterSpec": _RAY},
+    },
+    "rayservice": {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayService",
+        "metadata": _QUEUED,
+        "spec": {"rayClusterConfig": {"suspend": True, **_RAY}},
     },
     "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"ports": [{"port": 80}]}},
     "ingress": {
@@ -125,6 +166,12 @@ _SMALLEST: dict[str, Manifest] = {
     },
     "eviction": {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {}},
     "scale": {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {}, "spec": {"replicas": 0}},
+    "statefulsetscale": {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {},
+        "spec": {"replicas": 0},
+    },
     "replicaset": {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -155,6 +202,10 @@ RESOURCES = {
     "deployment": ("apps", "deployments"),
     "statefulset": ("apps", "statefulsets"),
     "leaderworkerset": ("leaderworkerset.x-k8s.io", "leaderworkersets"),
+    "pytorchjob": ("kubeflow.org", "pytorchjobs"),
+    "raycluster": ("ray.io", "rayclusters"),
+    "rayjob": ("ray.io", "rayjobs"),
+    "rayservice": ("ray.io", "rayservices"),
     "service": ("", "services"),
     "ingress": ("networking.k8s.io", "ingresses"),
     "gateway": ("gateway.networking.k8s.io", "gateways"),
@@ -163,6 +214,7 @@ RESOURCES = {
     "oldbinding": ("", "bindings"),
     "eviction": ("", "pods/eviction"),
     "scale": ("apps", "replicasets/scale"),
+    "statefulsetscale": ("apps", "statefulsets/scale"),
     "replicaset": ("apps", "replicasets"),
     "podtemplate": ("", "podtemplates"),
     "autoscaler": ("autoscaling", "horizontalpodautoscalers"),
@@ -179,7 +231,7 @@ class Attempt:
     """One row: `before` is None for a creation, `after` for a deletion, whose DeleteOptions are `options`.
 
     The refusal has one of the texts of `refused`; none: it happens. `subresource` is what of the object is written.
-    With `over_time`, the answer needs a job that runs.
+    With `over_time`, the answer needs a job that runs; with `unanswered`, a Kueue whose webhooks do not answer.
     """
 
     title: str
@@ -193,6 +245,7 @@ class Attempt:
     options: Manifest | None = None
     subresource: str = ""
     over_time: bool = False
+    unanswered: bool = False
 
     @property
     def name(self) -> str:
@@ -233,8 +286,8 @@ def manifests() -> list[Manifest]:
 
 
 def parent(attempt: Attempt) -> Manifest | None:
-    """Return the object that must exist for an attempt below it: a pod for its eviction, a ReplicaSet for its scale."""
-    kinds = {"eviction": "pod", "scale": "replicaset"}
+    """Return the object that must exist for an attempt below it: a pod for its eviction, its owner for a scale."""
+    kinds = {"eviction": "pod", "scale": "replicaset", "statefulsetscale": "statefulset"}
     if attempt.kind not in kinds:
         return None
     made = copy.deepcopy(_SMALLEST[kinds[attempt.kind]])
@@ -259,6 +312,7 @@ def _attempt(number: int, row: Manifest) -> Attempt:
         options=row.get("options"),
         subresource=row.get("subresource", ""),
         over_time=row.get("overTime", False),
+        unanswered=row.get("unanswered", False),
     )
 
 

@@ -48,6 +48,7 @@ from berth.catalog.rows import (
 from berth.catalog.slices import divisible_shape, reordered_topology, slice_shape, slice_topologies
 from berth.catalog.table import (
     attachable_gpus,
+    exclusive_keys,
     extended_resource,
     generations,
     gpudirect,
@@ -102,6 +103,7 @@ __all__ = [
     "cpu_machine_types",
     "divisible_shape",
     "end_of_support",
+    "exclusive_keys",
     "extended_resource",
     "fact_tables",
     "generations",

@@ -78,6 +78,12 @@ def labels() -> NodeLabelKeys:
 
 
 @cache
+def exclusive_keys() -> Mapping[str, tuple[str, ...]]:
+    """Return domain of nodes (slice, domain, node) → the node labels by which a job has one of them to itself."""
+    return {domain: tuple(keys) for domain, keys in _load_table()["exclusive_keys"].items()}
+
+
+@cache
 def taints() -> GkeTaints:
     """Return the taints that GKE sets by itself; a stack file must not repeat them."""
     return GkeTaints(**{name: Taint(**row) for name, row in _load_table()["taints"].items()})

@@ -37,6 +37,7 @@ VERBS = {
     "preview": "Show the resources that `pulumi up` would create.",
     "render": "Print the Kubernetes objects.",
     "admit": "Simulate admission: which jobs start, wait or are preempted.",
+    "test": "Check assertions about admission, preemption and waiting.",
     "simulate": "Simulate a trace of jobs over time: waiting, use, preemptions.",
     "why": "Show why a job does not run, until when, and who could help.",
     "workload": "Print the manifest of a job for a team's queue.",
@@ -52,11 +53,12 @@ VERBS = {
     "graph": "Draw the quota tree.",
     "init": "Write a new stack file from an example.",
     "adopt": "Write a stack file for an existing cluster.",
+    "mcp": "Serve check, plan, lint, admit, explain and diff to an assistant (MCP).",
     "schema": "Print the stack file's JSON Schema.",
 }
 """Each verb and the first line of its help. `berth.cli.<verb>` defines `<verb>_command`, and an example in `EPILOG`."""
 
-_TIMELESS = frozenset({"explain", "schema"})
+_TIMELESS = frozenset({"explain", "mcp", "schema"})
 """Verbs that read no stack, and so have no `--as-of`."""
 
 _HELP_NAMES = {"help_option_names": ["-h", "--help"]}

@@ -56,9 +56,11 @@ EPILOG = "Example: berth check dev stacks/examples/multislice.yaml"
 def check_command(
     stacks: Stacks,
     output_format: Annotated[
-        Literal["text", "json", "github", "markdown"],
+        Literal["text", "json", "github", "markdown", "sarif"],
         typer.Option(
-            "--format", help="github prints annotations for a pull request, markdown what policies say, for a comment."
+            "--format",
+            help="github prints annotations for a pull request, markdown what policies say, for a comment, sarif a "
+            "log for code scanning.",
         ),
     ] = "text",
     policies: Annotated[
@@ -88,7 +90,7 @@ def check_command(
         for stack, rules in zip(document["stacks"], runs, strict=True):
             stack |= {"policies": [msgspec.to_builtins(rule) for rule in rules]} if policies else {}
         typer.echo(format_json(document))
-    for line in as_annotations(evaluations) if output_format == "github" else ():
+    for line in _for_programs(evaluations, output_format):
         typer.echo(line)
     for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "markdown" else ():
         typer.echo(render_markdown(_policy_document(evaluation, rules)), nl=False)
@@ -102,6 +104,16 @@ def check_command(
             typer.echo("policy: no rule ran")
         typer.echo(f"{printable(evaluation.stack)}: {count_problems(problems)}")
     raise typer.Exit(EXIT_FAULTS if any(v.faults for v in evaluations) else EXIT_OK)
+
+
+def _for_programs(evaluations: Sequence[Evaluation], output_format: str) -> Iterator[str]:
+    """Yield the output of formats that other programs read besides JSON."""
+    if output_format == "github":
+        yield from as_annotations(evaluations)
+    elif output_format == "sarif":
+        from berth.diagnostics.sarif import sarif_log
+
+        yield format_json(sarif_log(problem for each in evaluations for problem in each.problems))
 
 
 def _policy_document(evaluation: Evaluation, rules: Sequence[PolicyRun]) -> Document:

@@ -44,6 +44,7 @@ def lint_command(
     ] = None,
     print_json: JsonOption = False,
     everything: AllOption = False,
+    sarif: Annotated[bool, typer.Option("--sarif", help="Print a SARIF log for code scanning instead.")] = False,
 ) -> None:
     """Check whether jobs can ever be admitted and run.
 
@@ -52,10 +53,14 @@ def lint_command(
     evaluation = evaluate_or_exit(stack)
 
     result = lint_files(evaluation, files, team, project_root())
+    problems = [*result.problems, *(each for finding in result.findings for each in finding.named_problems())]
     if print_json:
         typer.echo(format_json(lint_as_json(result)))
+    elif sarif:
+        from berth.diagnostics.sarif import sarif_log
+
+        typer.echo(format_json(sarif_log(problems)))
     else:
-        problems = [*result.problems, *(each for finding in result.findings for each in finding.named_problems())]
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
             typer.echo(line)
         for line in admission_lines(result.findings):

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Severity, format_path
 
-_PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?", re.DOTALL)
+PLACE = re.compile(r"(.*?)(?::(\d+))?(?::(\d+))?", re.DOTALL)
+"""A place: file, line and column."""
 MAX_PRINTED = 200
 """Maximum number of problems in one answer; `--all` and JSON have all of them."""
 _MIN_FOLDED = 3
@@ -55,7 +56,7 @@ def sort_by_place(problems: list[Problem]) -> list[Problem]:
     """Return the problems sorted by file, line and column (as numbers), then by path and message."""
 
     def position(problem: Problem) -> tuple[str, int, int, tuple[tuple[int, str], ...], str]:
-        match = _PLACE.fullmatch(problem.place)
+        match = PLACE.fullmatch(problem.place)
         file, line, column = match.groups() if match else (problem.place, None, None)
         path = tuple((step, "") if isinstance(step, int) else (-1, step) for step in problem.path)
         return file, int(line or 0), int(column or 0), path, problem.message

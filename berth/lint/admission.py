@@ -12,8 +12,9 @@ from berth.jobs.pods import read_pod_spec, requested_resources, template_contain
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_rules import job_specs
-from berth.manifests.rules.affinity import EXCLUSIVE_KEYS, EXCLUSIVE_TOPOLOGY
+from berth.manifests.rules.affinity import EXCLUSIVE_TOPOLOGY
 from berth.manifests.rules.deletion import FINALIZERS
+from berth.manifests.rules.endings import CLEAN, KEPT_BY_RAY, KUBEFLOW
 from berth.manifests.rules.growth import MAX_POD_SETS
 from berth.manifests.rules.reserved import reserved_keys
 from berth.manifests.rules.volumes import CSI_DRIVERS
@@ -37,6 +38,7 @@ def check_admission(job: SubmittedJob) -> None:
         return
     checks: dict[str, Callable[[SubmittedJob, TeamPlan, NamespacePlan], Iterator[_Refusal]]] = {
         "deletion": _finalizers,
+        "endings": _endings,
         "grace": _grace,
         "reserved": _reserved,
         "affinity": _affinity,
@@ -80,6 +82,31 @@ def _grace(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Itera
                 yield source, f"{message}; write at most {most}"
 
 
+def _endings(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    spec = job.job.source.child("spec", get_nested(job.job.source.value, "spec"))
+    policy = spec.child("runPolicy", get_nested(spec.value, "runPolicy"))
+    clean = get_nested(policy.value, "cleanPodPolicy")
+    policies = job.context.plan.policies
+    accelerators = policies.accelerators if policies is not None else ()
+    uses = any(_requests(each, accelerators) for each in job.job.templates)
+    is_of_kubeflow = str(get_nested(job.job.source.value, "apiVersion")).startswith(f"{KUBEFLOW}/")
+    if is_of_kubeflow and clean not in CLEAN and uses:
+        source = spec if policy.value is None else policy if clean is None else policy.child("cleanPodPolicy", clean)
+        yield source, "pods that still run outlive the job, uncounted; write runPolicy.cleanPodPolicy: Running"
+    if job.job.kind != "RayJob":
+        return
+    most = team.isolation.max_grace if namespace.owned else DEFAULT_MAX_GRACE
+    seconds = get_nested(spec.value, "ttlSecondsAfterFinished")
+    if most is not None and isinstance(seconds, int) and seconds > most:
+        message = f"the cluster outlives the job by {seconds} s, uncounted; write at most {most}"
+        yield spec.child("ttlSecondsAfterFinished", seconds), message
+    strategy = as_mapping(get_nested(spec.value, "deletionStrategy"))
+    kept = [get_nested(strategy, outcome, "policy") in KEPT_BY_RAY for outcome in ("onSuccess", "onFailure")]
+    if any(kept) or "deletionRules" in strategy:
+        message = "pods of the cluster outlive the job, uncounted; write DeleteCluster, or remove deletionStrategy"
+        yield spec.child("deletionStrategy", strategy), message
+
+
 def _reserved(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
     for holder in (job.job.metadata, *(_metadata(each) for each in job.job.templates)):
         for row in reserved_keys():
@@ -109,7 +136,7 @@ def _affinity(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> It
 
 def _exclusive_topology(job: SubmittedJob) -> Iterator[_Refusal]:
     policies = job.context.plan.policies
-    accelerators = policies.accelerators if policies is not None else ()
+    exclusive = policies.exclusive if policies is not None else ()
     for part in _replicated_jobs(job):
         inner = part.child("template", get_nested(part.value, "template"))
         if not as_mapping(get_nested(inner.value, "spec", "template")):
@@ -119,11 +146,12 @@ def _exclusive_topology(job: SubmittedJob) -> Iterator[_Refusal]:
             annotations = as_mapping(get_nested(holder.value, "annotations"))
             if EXCLUSIVE_TOPOLOGY in annotations:
                 key = annotations[EXCLUSIVE_TOPOLOGY]
-                has_claims = "resourceClaims" in (read_pod_spec(template) or {})
-                is_fast = has_claims or not requested_resources(template).isdisjoint(accelerators)
-                if key not in EXCLUSIVE_KEYS or not is_fast:
-                    message = "exclusive topology is for pods with accelerators, in slices and GPU domains"
-                    remedy = f"write it at replicatedJobs with accelerators, as one of {', '.join(EXCLUSIVE_KEYS)}"
+                known = sorted({each.key for each in exclusive if _requests(template, (each.resource,))})
+                if key not in known:
+                    message = "exclusive topology is for pods with accelerators, in slices, NVLink domains and nodes"
+                    remedy = f"write it at replicatedJobs with accelerators, as one of {', '.join(known)}"
+                    if not known:
+                        remedy = "write it at replicatedJobs whose pods request accelerators"
                     yield (
                         holder.child("annotations", annotations).child(EXCLUSIVE_TOPOLOGY, key),
                         f"{message}; {remedy}",
@@ -149,6 +177,7 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
         message = f"{len(jobs)} replicatedJobs are more than the {MAX_POD_SETS} pod sets of a Workload, so Kueue never "
         source = job.job.source.child("spec", None).child("replicatedJobs", jobs)
         yield source, f"{message}admits the job; write at most {MAX_POD_SETS}, with more replicas"
+    yield from _uncounted_workers(job)
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}
         of_pod = as_mapping(get_nested(spec["resources"].value, "requests")) if "resources" in spec else {}
@@ -157,6 +186,20 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
                 if name in of_pod:
                     message = f"{name} is requested by the pod and by a container, of which Kueue counts the pod's"
                     yield container.child("resources", None), f"{message}; write it at one of them"
+
+
+def _uncounted_workers(job: SubmittedJob) -> Iterator[_Refusal]:
+    """Yield worker groups of Ray with more pods than Kueue counts."""
+    spec = job.job.source.child("spec", get_nested(job.job.source.value, "spec"))
+    holders = [spec.child(field, get_nested(spec.value, field)) for field in ("rayClusterSpec", "rayClusterConfig")]
+    for holder in (spec, *holders):
+        groups = get_nested(holder.value, "workerGroupSpecs")
+        for index, group in enumerate(as_list(groups)):
+            least, replicas = get_nested(group, "minReplicas"), get_nested(group, "replicas")
+            counted = 1 if replicas is None else replicas
+            if isinstance(least, int) and isinstance(counted, int) and least > counted:
+                source = holder.child("workerGroupSpecs", groups).child(index, group).child("minReplicas", least)
+                yield source, f"KubeRay starts {least} pods, of which Kueue counts {counted}; write replicas: {least}"
 
 
 def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
@@ -206,3 +249,9 @@ def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:
 
 def _metadata(template: SourceValue) -> SourceValue:
     return template.child("metadata", get_nested(template.value, "metadata"))
+
+
+def _requests(template: SourceValue, resources: tuple[str, ...]) -> bool:
+    """Whether a container of a template requests one of the resources, or the pod has claims."""
+    has_claims = "resourceClaims" in (read_pod_spec(template) or {})
+    return has_claims or not requested_resources(template).isdisjoint(resources)

@@ -17,6 +17,7 @@ from berth.manifests.rules import (
     affinity,
     control,
     deletion,
+    endings,
     grace,
     growth,
     jobs,
@@ -35,6 +36,7 @@ from berth.manifests.rules.admission import (
     requests_of,
 )
 from berth.manifests.serving import rules as serving
+from berth.manifests.serving.scale import scale_policy
 from berth.names import TEAM_LABEL, berth_labels
 from berth.plan.policies import PoliciesPlan
 
@@ -111,10 +113,12 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
         deletion.WORKLOADS,
         grace.grace_policy(kinds),
         reserved.reserved_policy(kinds, plan.accelerators),
-        affinity.affinity_policy(kinds, plan.accelerators),
+        affinity.affinity_policy(kinds, plan.exclusive),
         growth.growth_policy(kinds, elastic=plan.elastic),
         volumes.volumes_policy(kinds),
     ]
+    if (of_operators := endings.endings_policy(kinds, plan.accelerators)) is not None:
+        made.append(of_operators)
     if plan.has_shared_queues:
         made.append(shared_queues.shared_queue_policy(kinds, plan.ordered_queues))
     if plan.serving:
@@ -131,6 +135,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
                 rules=tuple(serving.RULES),
             )
         )
+        made.append(scale_policy(plan.serving))
     if plan.limited_queues:
         # Jobs, and the services and pods that Kueue queues in namespaces with serving.
         groups = {*serving.KINDS, *kinds}

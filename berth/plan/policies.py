@@ -44,6 +44,17 @@ QUEUE_CEILINGS: Final = "berth.dev/queue-ceilings"
 """Namespace annotation: `<local queue>/<resource>=<most>` of shared queues whose head holds up all other jobs."""
 
 
+class ExclusivePlan(Struct, frozen=True, kw_only=True):
+    """A node label of domains that one job may have to itself, for pods with an accelerator (`resource`).
+
+    With `selectors`, only on machines whose pods select the labels of one of them.
+    """
+
+    key: str
+    resource: str
+    selectors: tuple[Mapping[str, str], ...] = ()
+
+
 class PoliciesPlan(Struct, frozen=True, kw_only=True):
     """The admission policies of one cluster; settings of a team are annotations of its namespaces.
 
@@ -54,7 +65,7 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     limited; `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds. With
     `elastic`, Kueue admits pods of a job that grows. `has_shared_queues`: several teams share a queue; `ordered_queues`
     are the local queues of those with a ceiling for each job. `audited` maps policies that only warn to the date until
-    which they do.
+    which they do. `exclusive` are the domains that a job may have to itself.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
@@ -65,5 +76,6 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     elastic: bool = False
     has_shared_queues: bool = False
     ordered_queues: tuple[str, ...] = ()
+    exclusive: tuple[ExclusivePlan, ...] = ()
     audited: Mapping[str, str] = field(default_factory=dict[str, str])
     shared_run_limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])

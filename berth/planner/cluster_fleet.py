@@ -25,6 +25,7 @@ from berth.planner.queueing.admission_checks import PlannedChecks
 from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy import access, policies, teams
+from berth.planner.tenancy.exclusive import exclusive_domains
 from berth.planner.tenancy.run_limits import run_limits
 
 
@@ -121,7 +122,12 @@ def plan_cluster_fleet(
         accelerator_networks=machines.networks,
         installers=installers.plan_installers(context, machines.pools),
         access=access.access(context, kueue),
-        policies=policies.plan_policies(team_plans, kueue, context.spec.platform),
+        policies=policies.plan_policies(
+            team_plans,
+            kueue,
+            context.spec.platform,
+            exclusive_domains(planned_pools, {each.name: each for each in flavor_plans}),
+        ),
         monitoring=monitoring.monitoring(context, planned_pools, flavor_plans, cohort_plans, queue_plans, team_plans),
         allowances=allowances,
         operators=context.spec.operators,

@@ -1,14 +1,16 @@
 """Attacks on tenancy that run over time, on a real control plane with simulated nodes.
 
 Each attack runs while the invariant is watched: what runs is what is counted. Then the lender submits the job that its
-guarantee holds, and all its pods must run within the bound. `BERTH_ATTACKS_REPORT=FILE` writes the figures as a table.
+guarantee holds, and all its pods must run within the bound. `BERTH_ATTACKS_REPORT=FILE` adds the figures to a file:
+rows of `tests/e2e/hostile/measured.yaml`, from which docs/tenancy.md has its table.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +18,30 @@ import pytest
 
 from tests.e2e.support.attacks import (
     ACCOUNT,
+    ATTACKS,
     GRACE,
     LENDER,
     MEMBER,
     SERVER,
     World,
+    attack,
     deployment,
     job,
     job_set,
     world,
 )
+from tests.e2e.support.attacks_of_services import KINDS
 from tests.e2e.support.cluster import Cluster
 from tests.e2e.support.invariant import Watch
 
 Manifest = dict[str, Any]
-Attack = Callable[[World], None]
 REACTION = 15.0
 """Seconds that controllers take to count, to evict and to start pods, on a loaded machine."""
 BOUND = GRACE + REACTION
 _FOREVER = 100_000_000
-ATTACKS: dict[str, Attack] = {}
-
-
-def attack(title: str) -> Callable[[Attack], Attack]:
-    def kept(function: Attack) -> Attack:
-        ATTACKS[title] = function
-        return function
-
-    return kept
+_MANY = "880 pods of 10m cpu, and as many as the queue can borrow"
+BOUNDS = {_MANY: 400.0}
+"""Title → seconds until the lender's job runs, where that is the machine's work: 720 pods are deleted first."""
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +217,7 @@ def _exclusive(fleet: World) -> None:
     fleet.waits_for_pods("vision", 1, seconds=8)
 
 
-@attack("880 pods of 10m cpu, and as many as the queue can borrow")
+@attack(_MANY)
 def _pods(fleet: World) -> None:
     fleet.tries(MEMBER, job("vision", "more", 880, 0))
     fleet.tries(MEMBER, job("vision", "many", 720, 0))
@@ -319,33 +317,34 @@ def _lender(title: str) -> Manifest:
 
 @pytest.mark.parametrize("title", ATTACKS)
 def test_what_runs_is_what_is_counted(title: str, fleet: World) -> None:
+    if lacking := [kind for kind in KINDS if kind in title and not fleet.serves(kind)]:
+        pytest.skip(f"the cluster has no {lacking[0]}")
     watch = Watch(fleet.api, fleet.watch.flavors, fleet.watch.accelerators, GRACE)
     with watch:
         ATTACKS[title](fleet)
         began = time.monotonic()
         fleet.tries(LENDER, _lender(title))
-        ran = fleet.waits_for_pods("speech", 8, "guaranteed", BOUND + 5)
+        bound = BOUNDS.get(title, BOUND + 5)
+        ran = fleet.waits_for_pods("speech", 8, "guaranteed", bound)
         waited = time.monotonic() - began
         time.sleep(5)  # at least some samples, also where everything was refused
     refusal = next((text for text in fleet.refusals if text), "")
     _report(title, watch, waited if ran else None, refusal)
     assert watch.samples > 3
     assert watch.longest <= REACTION, f"{watch.most} accelerators above the count for {watch.longest:.0f} s"
-    assert ran, f"the lender's job does not run within {BOUND:.0f} s"
+    assert ran, f"the lender's job does not run within {bound:.0f} s"
 
 
 def _report(title: str, watch: Watch, waited: float | None, refusal: str) -> None:
     if (file := os.environ.get("BERTH_ATTACKS_REPORT")) is None:
         return
-    lender = "never" if waited is None else f"{waited:.0f} s"
-    said = " ".join(refusal.split()).rpartition("denied request: ")[2][-120:].replace("|", "/") or "nothing"
-    row = f"| {title} | {watch.most} | {watch.longest:.0f} s | {watch.total:.0f} | {lender} | {said} |\n"
-    head = (
-        "| attack | most above the count | longest | accelerator-seconds | lender ran after | refused with |\n"
-        "| --- | --- | --- | --- | --- | --- |\n"
-    )
-    path = Path(file)
-    if not path.exists():
-        path.write_text(head, encoding="utf-8")
-    with path.open("a", encoding="utf-8") as report:
-        report.write(row)
+    row = {
+        "attack": title,
+        "most": watch.most,
+        "seconds": round(watch.longest),
+        "total": round(watch.total),
+        "lender": None if waited is None else round(waited),
+        "refused": bool(refusal),
+    }
+    with Path(file).open("a", encoding="utf-8") as report:
+        report.write(f"- {json.dumps(row)}\n")

@@ -28,6 +28,7 @@ def fleet(cluster: Cluster) -> Iterator[Cluster]:
     before, objects = cluster.objects(), hostile_fleet.objects()
     try:
         hostile_fleet.apply(cluster, objects)
+        hostile_fleet.apply_patches(cluster, hostile_fleet.patches(hostile.manifests()))
         cluster.kubectl("apply", "-f", "-", given=output([*BERTH, "render", FLEET, "--nodes"], ROOT))
         hostile_fleet.wait_for_namespaces(cluster)
         yield cluster

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from berth.manifests.fleet import all_manifests
-from berth.manifests.serving.webhooks import PATCH, without_patch
 from tests.e2e.support import hostile_fleet
 from tests.e2e.support.cluster import Cluster, until
 from tests.e2e.support.project import BERTH, ROOT, Failed, output
@@ -23,20 +22,13 @@ Manifest = dict[str, Any]
 EXAMPLE = "stacks/examples/inference.yaml"
 SERVICE = "stacks/jobs/inference/job.yaml"
 GATE = "kueue.x-k8s.io/admission"
-_MANAGER = "--field-manager=berth-e2e"
 _CPU = {"containers": [{"name": "main", "image": "x"}], "terminationGracePeriodSeconds": 0}
 
 
 def rendered() -> tuple[list[Manifest], list[Manifest]]:
     """The objects that a cluster without GKE's own kinds can have, and the patches of Kueue's webhooks."""
     manifests: list[Any] = list(all_manifests(plan("inference")))
-    patches = [without_patch(each) for each in manifests if each["kind"].endswith(PATCH)]
-    return [each for each in manifests if hostile_fleet.is_served(each)], patches
-
-
-def apply_patches(cluster: Cluster, patches: list[Manifest]) -> None:
-    """As the program does, by server-side apply; what this manager set before and is not in a patch is removed."""
-    cluster.kubectl("apply", "--server-side", _MANAGER, "-f", "-", given=hostile_fleet.stream(patches))
+    return [each for each in manifests if hostile_fleet.is_served(each)], hostile_fleet.patches(manifests)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +43,7 @@ def fleet(cluster: Cluster) -> Iterator[Cluster]:
     before = cluster.objects()
     try:
         hostile_fleet.apply(cluster, objects)
-        apply_patches(cluster, patches)
+        hostile_fleet.apply_patches(cluster, patches)
         cluster.kubectl("apply", "-f", "-", given=output([*BERTH, "render", EXAMPLE, "--nodes"], ROOT))
         until("default accounts", lambda: accounts(cluster), lambda names: len(names) == 2)
         until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
@@ -62,7 +54,7 @@ def fleet(cluster: Cluster) -> Iterator[Cluster]:
         for namespace in ("chat", "research"):
             cluster.kubectl("delete", "deployments,jobs", "--all", "-n", namespace, "--ignore-not-found")
         bare = [{key: each[key] for key in ("apiVersion", "kind", "metadata")} for each in patches]
-        apply_patches(cluster, bare)
+        hostile_fleet.apply_patches(cluster, bare)
         cluster.kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", given=hostile_fleet.stream(objects))
         until("the fleet to be gone", lambda: sorted(cluster.objects() - before), lambda left: not left)
         cluster.kubectl("delete", "nodes", "-l", "berth.dev/simulated=true", "--ignore-not-found")

@@ -95,6 +95,14 @@ def run_stacks(
     return SimulationResult(tuple(story for story in stories if story) if is_complete else (), unique, findings)
 
 
+def simulate_document(stack: str, document: ManifestDocument, root: pathlib.Path) -> SimulationResult:
+    """Simulate the steps or jobs of one document on a stack."""
+    simulation = _Simulation(stack, root, [document], [])
+    story = simulation.simulate()
+    problems = tuple(dict.fromkeys([*simulation.problems, *simulation.manifest_faults]))
+    return SimulationResult(() if story is None or _has_faults(problems) else (story,), problems)
+
+
 def _collect_problems(simulations: Sequence[_Simulation]) -> Iterator[Problem]:
     """Yield the problems of all stacks; of two stacks, a fault of a manifest on only one of them is a difference."""
     for simulation in simulations:

@@ -20,21 +20,11 @@ from berth.manifests.rules.admission import (
     with_templates,
 )
 from berth.names import TEAM_LABEL
-from berth.plan.policies import TEAM_NAMESPACES
+from berth.plan.policies import TEAM_NAMESPACES, ExclusivePlan
 
 EXCLUSIVE_TOPOLOGY: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 """JobSet's annotation for one job in each domain of a node label."""
 _JOB_KEY: Final = "jobset.sigs.k8s.io/job-key"
-EXCLUSIVE_KEYS: Final = (
-    "cloud.google.com/gce-topology-block",
-    "cloud.google.com/gce-topology-host",
-    "cloud.google.com/gce-topology-subblock",
-    "cloud.google.com/gke-nodepool",
-    "cloud.google.com/gke-tpu-slice",
-    "kubernetes.io/hostname",
-    "nvidia.com/gpu.clique",
-)
-"""Node labels of the domains that jobs with accelerators may have to themselves: slices, GPU domains, nodes."""
 
 _METADATA_NAME: Final = "kubernetes.io/metadata.name"
 _TEAM: Final = f"namespaceObject.metadata.labels['{TEAM_LABEL}']"
@@ -57,8 +47,7 @@ _OWN: Final = (
     f"a.namespaceSelector.matchLabels['{_METADATA_NAME}'] in variables.namespaces)))))"
 )
 _EXCLUSIVE: Final = (
-    f"(variables.usesAccelerators && a.topologyKey in {list(EXCLUSIVE_KEYS)} && has(a.labelSelector) && "
-    "has(a.labelSelector.matchExpressions) && "
+    "(has(a.labelSelector) && has(a.labelSelector.matchExpressions) && "
     f"a.labelSelector.matchExpressions.exists(e, e.key == '{_JOB_KEY}'))"
 )
 _MESSAGE: Final = (
@@ -67,36 +56,57 @@ _MESSAGE: Final = (
 )
 
 
-def _rules(accelerators: Sequence[str]) -> tuple[Rule, ...]:
-    exclusive = _EXCLUSIVE.replace("variables.usesAccelerators", requests_accelerators("t", accelerators))
+def _selects(template: str, selectors: Sequence[Mapping[str, str]]) -> str:
+    """Return an expression for whether a pod template selects the labels of one of the selectors; any without them."""
+    if not selectors:
+        return "true"
+    listed = ", ".join("{" + ", ".join(f"'{k}': '{v}'" for k, v in sorted(each.items())) + "}" for each in selectors)
+    selected = list_field(f"{template}.spec", "nodeSelector").replace("[]", "{}")
+    return f"[{listed}].exists(f, f.all(k, k in {selected} && {selected}[k] == f[k]))"
+
+
+def _has_domain(key: str, template: str, exclusive: Sequence[ExclusivePlan], *, selected: bool) -> str:
+    """Return an expression for whether the pods of a template may have domains of a node label to themselves."""
+    groups: dict[str, list[str]] = {}
+    for each in exclusive:
+        selects = _selects(template, each.selectors if selected else ())
+        groups.setdefault(f"{requests_accelerators(template, (each.resource,))} && {selects}", []).append(each.key)
+    any_of = [f"({key} in {labels} && {condition})" for condition, labels in groups.items()]
+    return f"({' || '.join(any_of) or 'false'})"
+
+
+def _rules(exclusive: Sequence[ExclusivePlan]) -> tuple[Rule, ...]:
+    domain = f"({_EXCLUSIVE} && {_has_domain('a.topologyKey', 't', exclusive, selected=True)})"
     annotated = f"'{EXCLUSIVE_TOPOLOGY}' in {{}}"
     of_set, of_job = keys("object", "annotations"), keys("r.template", "annotations")
-    uses = requests_accelerators("r.template.spec.template", accelerators)
     key = f"({annotated.format(of_set)} ? {of_set}['{EXCLUSIVE_TOPOLOGY}'] : {of_job}['{EXCLUSIVE_TOPOLOGY}'])"
+    # Kueue writes the selectors of the machines into the pods, not before it admits the JobSet.
+    may = _has_domain(key, "r.template.spec.template", exclusive, selected=False)
     return (
         *(
-            (f"variables.templates.all(t, {_terms(field)}.all(a, {_OWN} || {exclusive}))", _MESSAGE)
+            (f"variables.templates.all(t, {_terms(field)}.all(a, {_OWN} || {domain}))", _MESSAGE)
             for field in ("podAffinity", "podAntiAffinity")
         ),
         (
             "request.resource.resource != 'jobsets' || dyn(object).spec.replicatedJobs.all(r, "
-            f"!({annotated.format(of_set)} || {annotated.format(of_job)}) || ({uses} && "
-            f"{key} in {list(EXCLUSIVE_KEYS)}))".replace("object.metadata", "dyn(object).metadata"),
+            f"!({annotated.format(of_set)} || {annotated.format(of_job)}) || {may})".replace(
+                "object.metadata", "dyn(object).metadata"
+            ),
             "exclusive topology keeps the JobSets of all teams away from a domain of nodes; write the annotation "
             f"{EXCLUSIVE_TOPOLOGY} only at replicatedJobs whose pods request accelerators, with the node label of a "
-            "slice or of a GPU domain",
+            "slice of several hosts, of an NVLink domain, or of a node",
         ),
     )
 
 
-def affinity_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) -> AdmissionPolicy:
-    """Return the policy for every kind with pod templates."""
+def affinity_policy(job_kinds: Mapping[str, Sequence[str]], exclusive: Sequence[ExclusivePlan]) -> AdmissionPolicy:
+    """Return the policy for every kind with pod templates; `exclusive` are domains that jobs may have to themselves."""
     return AdmissionPolicy(
         name="affinity",
         refuses=(
             "pod affinity and anti-affinity, required and preferred, to pods outside the team's namespaces; exclusive "
-            "topology of JobSets whose pods request no accelerators, or of other node labels than slices and GPU "
-            "domains have"
+            "topology of JobSets whose pods request no accelerators, or of other node labels than those of slices, "
+            "NVLink domains and nodes that the fleet has"
         ),
         applies_to=EVERYONE,
         breaks="exclusive topology of a JobSet with a job without accelerators: the annotation moves to the other jobs",
@@ -110,6 +120,6 @@ def affinity_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequen
             ),
             ("namespaces", f"[namespaceObject.metadata.name] + ({annotation(TEAM_NAMESPACES)})"),
         ),
-        rules=_rules(accelerators),
+        rules=_rules(exclusive),
         concern=f"request.resource.resource == 'jobsets' || ({TEMPLATES[1]}).exists(t, has(t.spec.affinity))",
     )

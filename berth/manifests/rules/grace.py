@@ -22,7 +22,7 @@ _PROBES: Final = (
 _OWN_GRACE: Final = " || ".join(
     f"(has(c.{probe}) && has(c.{probe}.terminationGracePeriodSeconds))" for probe in ("livenessProbe", "startupProbe")
 )
-_VARIABLES: Final[tuple[Variable, ...]] = (
+LIMIT: Final[tuple[Variable, ...]] = (
     (
         "written",
         f"(has(namespaceObject.metadata.annotations) && '{MAX_GRACE}' in namespaceObject.metadata.annotations) ? "
@@ -30,6 +30,10 @@ _VARIABLES: Final[tuple[Variable, ...]] = (
     ),
     ("isLimited", f"variables.written != '{UNLIMITED}'"),
     ("most", f"variables.isLimited ? int(variables.written) : {DEFAULT_MAX_GRACE}"),
+)
+"""Whether grace periods of a namespace are limited, and to how many seconds."""
+_VARIABLES: Final[tuple[Variable, ...]] = (
+    *LIMIT,
     ("isEviction", "has(request.subResource) && request.subResource == 'eviction'"),
     (
         TEMPLATES[0],

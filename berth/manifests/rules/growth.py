@@ -21,6 +21,7 @@ from berth.manifests.rules.admission import (
     Requests,
     keys,
     requests_of,
+    templates,
 )
 from berth.manifests.rules.jobs import suspended
 from berth.manifests.serving.rules import KINDS
@@ -52,6 +53,26 @@ def _no_role_grows() -> str:
         f"(!has({new}.{field}) || {new}.{field}.all(k, has({old}.{field}) && k in {old}.{field} && "
         f"{_replicas(f'{new}.{field}[k]')} <= {_replicas(f'{old}.{field}[k]')}))"
         for field in REPLICA_SPECS
+    )
+
+
+def _is_one_gate_less() -> str:
+    """Return an expression for whether fewer pod templates of a request have the gate of an elastic job than before."""
+    gated = f"t, {list_field('t.spec', 'schedulingGates')}.exists(g, g.name == '{ELASTIC}')"
+    before = f"({templates('oldObject')}).filter({gated}).size()"
+    return f"variables.templates.filter({gated}).size() < {before}"
+
+
+def _is_one_cluster() -> str:
+    """Return an expression for whether a RayService keeps its cluster: KubeRay starts another for other pods."""
+    old, new = "dyn(oldObject).spec.rayClusterConfig", "dyn(object).spec.rayClusterConfig"
+    parameters = "(has({0}.rayStartParams) ? {0}.rayStartParams : {{}})"
+    return (
+        f"{old}.headGroupSpec == {new}.headGroupSpec && "
+        f"(has({old}.rayVersion) ? {old}.rayVersion : '') == (has({new}.rayVersion) ? {new}.rayVersion : '') && "
+        f"{list_field(new, 'workerGroupSpecs')}.all(g, {list_field(old, 'workerGroupSpecs')}.exists(o, "
+        f"o.groupName == g.groupName && o.template == g.template && "
+        f"{parameters.format('o')} == {parameters.format('g')}))"
     )
 
 
@@ -101,6 +122,24 @@ def _rules(*, elastic: bool) -> tuple[Rule, ...]:
             f"{_replicas('o')}))",
             message,
         ),
+        (
+            f"request.resource.group != 'ray.io' || variables.isController || {_worker_groups('object')}.all(g, "
+            f"!has(g.minReplicas) || g.minReplicas <= {_replicas('g')})",
+            "KubeRay starts at least minReplicas pods, and Kueue counts replicas; write replicas of at least "
+            "minReplicas",
+        ),
+        (
+            "request.resource.resource != 'rayservices' || !variables.isRunning || variables.isController || "
+            f"({_is_one_cluster()})",
+            "while a RayService is updated, KubeRay runs a second cluster that Kueue does not count; create a new "
+            "RayService instead",
+        ),
+        (
+            "!variables.isElastic || request.operation == 'CREATE' || variables.isController || "
+            f"!({_is_one_gate_less()})",
+            f"without the scheduling gate {ELASTIC} additional pods start before Kueue admits them; keep "
+            "schedulingGates in the pod templates",
+        ),
         (f"request.resource.group != 'kubeflow.org' || {exempt} || ({_no_role_grows()})", message),
         (
             "request.resource.resource != 'jobs' || !has(dyn(object).spec.parallelism) || "
@@ -141,9 +180,10 @@ def growth_policy(job_kinds: Mapping[str, Sequence[str]], *, elastic: bool) -> A
     return AdmissionPolicy(
         name="growth",
         refuses=(
-            "more pods of a job that runs, unless it is elastic; `parallelism` above `completions`; requests of a "
-            "pod and of its containers for one resource; JobSets of more "
-            f"than {MAX_POD_SETS} jobs, which Kueue never admits; autoscalers of jobs"
+            "more pods of a job that runs, unless it is elastic; `parallelism` above `completions`, and Ray's "
+            "`minReplicas` above `replicas`; other pods of a RayService that runs; requests of a pod and of its "
+            f"containers for one resource; JobSets of more than {MAX_POD_SETS} jobs, which Kueue never admits; "
+            "autoscalers of jobs"
         ),
         applies_to=PEOPLE,
         breaks="raising `parallelism` of a job that runs: an elastic job, or another job",

@@ -41,12 +41,13 @@ def _rules(accelerators: Sequence[str]) -> tuple[Rule, ...]:
     return (
         *(rule for field in ("labels", "annotations") for rule in _rules_of(field)),
         (
-            "request.resource.resource != 'pods' || request.operation != 'CREATE' || "
+            "request.resource.resource != 'pods' || request.operation != 'CREATE' || (variables.isController && "
             f"!{list_field('object.metadata', 'ownerReferences')}.exists(o, has(o.controller) && o.controller && "
-            f"o.kind in {list(_BY_TEMPLATE)}) || (!('{_GROUP}' in {keys('object', 'labels')}) && "
-            f"!('{_GROUP}' in {keys('object', 'annotations')})) || variables.templates.all(t, "
-            f"!{requests_accelerators('t', accelerators)})",
-            f"the pods of this object are no group of Kueue's; remove {_GROUP} from its pod template",
+            f"o.kind in {list(_BY_TEMPLATE)})) || (!('{_GROUP}' in {keys('object', 'labels')}) && "
+            f"!('{_GROUP}' in {keys('object', 'annotations')})) || (variables.isController && "
+            f"variables.templates.all(t, !{requests_accelerators('t', accelerators)}))",
+            f"these pods are no group of Kueue's, which counts a group by what its pods say of themselves; remove "
+            f"{_GROUP}, and submit a JobSet",
         ),
     )
 

@@ -35,7 +35,7 @@ def pytorch_job(plan: PyTorchJobPlan) -> Manifest:
         for role, number in roles.items()
         if number
     }
-    policy = {"suspend": True, **optional("backoffLimit", plan.backoff_limit)}
+    policy = {"suspend": True, "cleanPodPolicy": "Running", **optional("backoffLimit", plan.backoff_limit)}
     spec: Manifest = {"runPolicy": policy, "pytorchReplicaSpecs": replicas}
     return queued_object(PYTORCH_JOB_API, "PyTorchJob", plan.submission) | {"spec": spec}
 

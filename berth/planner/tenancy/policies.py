@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from berth import catalog
 from berth.plan.configuration import ConfigurationPlan
-from berth.plan.policies import PoliciesPlan
+from berth.plan.policies import ExclusivePlan, PoliciesPlan
 from berth.plan.teams import NamespacePlan, TeamPlan
 from berth.planner.tenancy.access import job_kinds, queued_frameworks
 from berth.spec.tenancy import PlatformSpec
@@ -16,7 +16,10 @@ _ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
 
 
 def plan_policies(
-    teams: Iterable[TeamPlan], kueue: ConfigurationPlan | None, platform: PlatformSpec
+    teams: Iterable[TeamPlan],
+    kueue: ConfigurationPlan | None,
+    platform: PlatformSpec,
+    exclusive: tuple[ExclusivePlan, ...],
 ) -> PoliciesPlan | None:
     """Return the policies for these teams; None if no team has a namespace."""
     namespaces = [namespace for team in teams for namespace in team.namespaces]
@@ -32,6 +35,7 @@ def plan_policies(
         ordered_queues=tuple(
             sorted({queue.name for each in namespaces if each.owned for queue in each.shared_queues if queue.ceilings})
         ),
+        exclusive=exclusive,
         audited={name: each.until for name, each in sorted(platform.policies.items()) if each.until is not None},
         limited_queues=tuple(sorted({queue for each in namespaces for queue in each.run_limits})),
         shared_run_limits=_shared_run_limits(each for each in namespaces if not each.owned),

@@ -9,7 +9,18 @@ from berth.spec.base import Model, Text, validation_fault
 from berth.spec.core import AfterValidator
 from berth.spec.model import check_model
 
-NEW_POLICIES: Final = ("affinity", "deletion", "grace", "growth", "queues", "reserved", "volumes", "workloads")
+NEW_POLICIES: Final = (
+    "affinity",
+    "deletion",
+    "endings",
+    "grace",
+    "growth",
+    "queues",
+    "reserved",
+    "scale",
+    "volumes",
+    "workloads",
+)
 """Admission policies that a fleet may first have warn."""
 PolicyName = Annotated[
     str, Text("|".join(NEW_POLICIES), f"a policy that can warn first; write one of {', '.join(NEW_POLICIES)}")

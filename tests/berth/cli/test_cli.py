@@ -42,6 +42,7 @@ VERBS = [
     "render",
     "admit",
     "simulate",
+    "test",
     "why",
     "workload",
     "lint",

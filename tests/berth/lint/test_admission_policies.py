@@ -17,10 +17,20 @@ from berth.plan.fleet import FleetPlan
 from tests import hostile
 from tests.hostile import Attempt
 
-_POLICIES = ("affinity", "deletion", "grace", "growth", "queues", "reserved", "volumes")
+_POLICIES = ("affinity", "deletion", "endings", "grace", "growth", "queues", "reserved", "volumes")
 """The policies that look at what a person submits."""
 _QUEUES = {"vision": "l4", "language": "urgent"}
-_KINDS = ("job", "jobset", "deployment", "statefulset", "leaderworkerset")
+_KINDS = (
+    "job",
+    "jobset",
+    "deployment",
+    "statefulset",
+    "leaderworkerset",
+    "pytorchjob",
+    "raycluster",
+    "rayjob",
+    "rayservice",
+)
 
 
 @cache

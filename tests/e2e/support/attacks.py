@@ -7,7 +7,7 @@ period does (see docs/e2e.md).
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,6 @@ import yaml
 
 from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
-from berth.manifests.serving.webhooks import PATCH, without_patch
 from berth.plan.fleet import FleetPlan
 from tests.e2e.support import hostile_fleet
 from tests.e2e.support.api import Api, Refused, proxied
@@ -47,7 +46,19 @@ _RIGHTS: Manifest = {
     "subjects": [{"kind": "ServiceAccount", "name": "vision", "namespace": "vision"}],
 }
 _NOTHING: Manifest = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-_LEFT = ("JobSet", "Job", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "Service", "ConfigMap")
+_LEFT = (
+    "PyTorchJob",
+    "RayCluster",
+    "LeaderWorkerSet",
+    "JobSet",
+    "Job",
+    "Deployment",
+    "StatefulSet",
+    "ReplicaSet",
+    "Pod",
+    "Service",
+    "ConfigMap",
+)
 TEAMS = ("vision", "speech", "language")
 
 
@@ -89,6 +100,14 @@ class World:
             return False
         return True
 
+    def serves(self, kind: str) -> bool:
+        """Return whether the cluster has a kind, which an operator may bring."""
+        try:
+            self.api.list(kind, "default")
+        except Refused:
+            return False
+        return True
+
     def running(self, namespace: str, prefix: str = "") -> list[Manifest]:
         """Return the pods of a namespace that run, also those that are being deleted."""
         pods = self.api.list("Pod", namespace)
@@ -106,7 +125,7 @@ class World:
     def clear(self) -> None:
         """Delete everything that users made, at once."""
         for namespace in TEAMS:
-            for kind in _LEFT:
+            for kind in (each for each in _LEFT if self.serves(each)):
                 for each in self.api.list(kind, namespace):
                     if each["metadata"].get("finalizers"):
                         self._forced(kind, namespace, each["metadata"]["name"], strip=True)
@@ -132,6 +151,20 @@ class World:
                     self._forced(kind, namespace, each["metadata"]["name"], strip=True)
                     self._forced(kind, namespace, each["metadata"]["name"])
         return left
+
+
+ATTACKS: dict[str, Callable[[World], None]] = {}
+"""Title of an attack → what it does; the modules of attacks fill it."""
+
+
+def attack(title: str) -> Callable[[Callable[[World], None]], Callable[[World], None]]:
+    """Return a decorator that keeps an attack under its title."""
+
+    def kept(function: Callable[[World], None]) -> Callable[[World], None]:
+        ATTACKS[title] = function
+        return function
+
+    return kept
 
 
 def job(namespace: str, name: str, pods: int, gpus: int = 1, **changes: Any) -> Manifest:
@@ -226,17 +259,15 @@ def world(cluster: Cluster) -> Generator[World]:
     fleet = plan()
     rendered: list[Manifest] = list(all_manifests(fleet))
     objects = [each for each in rendered if hostile_fleet.is_served(each)] + [_RIGHTS]
-    patches = [without_patch(each) for each in rendered if each["kind"].endswith(PATCH)]
     nodes = list(yaml.safe_load_all(output([*BERTH, "render", str(FILE), "--nodes"], ROOT)))
     for node in nodes:
         node["metadata"]["labels"] |= _REAL_LABELS | {"kubernetes.io/hostname": node["metadata"]["name"]}
     flavors = _flavors(nodes, [each for each in objects if each["kind"] == "ResourceFlavor"])
     accelerators = frozenset(each.resource for each in fleet.flavors)
+    before = cluster.objects()
     try:
         hostile_fleet.apply(cluster, [*objects, *nodes])
-        cluster.kubectl(
-            "apply", "--server-side", "--field-manager=berth-e2e", "-f", "-", given=hostile_fleet.stream(patches)
-        )
+        hostile_fleet.apply_patches(cluster, hostile_fleet.patches(rendered))
         until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
         with proxied(cluster.context) as api:
             made = World(cluster, api, Watch(api, flavors, accelerators, GRACE))
@@ -246,6 +277,7 @@ def world(cluster: Cluster) -> Generator[World]:
     finally:
         given = hostile_fleet.stream([*objects, *nodes])
         cluster.kubectl("delete", "-f", "-", "--ignore-not-found", "--wait=false", given=given)
+        until("the fleet to be gone", lambda: sorted(cluster.objects() - before), lambda left: not left)
 
 
 def _accounts(cluster: Cluster) -> int:

@@ -6,13 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from berth.manifests.serving.webhooks import is_patch, without_patch
 from tests import hostile
 from tests.e2e.support.cluster import Cluster, until
 
 Manifest = dict[str, Any]
 _NOT_SERVED = ("ClusterRules", "DaemonSet", "GKENetworkParamSet", "Network", "PodMonitoring")
-_PATCHES = "Patch"
-"""End of the kinds that change objects of Kueue."""
 _RECOUNT = 330.0
 """Seconds until Kubernetes has counted every ResourceQuota anew: `--resource-quota-sync-period` is 5 minutes."""
 _SYSTEM_NAMESPACES = ("kube-system", "kueue-system")
@@ -26,12 +25,22 @@ def objects() -> list[Manifest]:
 def is_served(manifest: Manifest) -> bool:
     """Return whether a cluster without GKE's own kinds can have an object of its own like this."""
     kind, namespace = manifest["kind"], manifest["metadata"].get("namespace")
-    return kind not in _NOT_SERVED and not kind.endswith(_PATCHES) and namespace not in _SYSTEM_NAMESPACES
+    return kind not in _NOT_SERVED and not is_patch(manifest) and namespace not in _SYSTEM_NAMESPACES
 
 
 def apply(cluster: Cluster, manifests: Sequence[Manifest]) -> None:
     """`kubectl apply` of the objects."""
     cluster.kubectl("apply", "-f", "-", given=stream(manifests))
+
+
+def patches(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """Return the patches of Kueue's webhooks among the objects: without them Kueue looks at pods of every namespace."""
+    return [without_patch(each) for each in manifests if is_patch(each)]
+
+
+def apply_patches(cluster: Cluster, made: Sequence[Manifest]) -> None:
+    """As the program does, by server-side apply; what this manager set before and is not in a patch is removed."""
+    cluster.kubectl("apply", "--server-side", "--field-manager=berth-e2e", "-f", "-", given=stream(made))
 
 
 def stream(manifests: Sequence[Manifest]) -> str:

@@ -1,0 +1,129 @@
+"""`berth test`: assertions that hold, that fail, and that are not in the form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from berth.cli import app
+from tests.stack_files import ROOT
+
+FILES = [ROOT / "assertions" / "dev.yaml", *sorted((ROOT / "stacks" / "examples" / "assertions").glob("*.yaml"))]
+STEPS = """
+tests:
+  - name: speech
+    steps:
+      - submit: {name: big, queue: vision/train, pods: 6, requests: {google.com/tpu: 4}}
+      - submit: {name: own, queue: speech/train, pods: 2, requests: {google.com/tpu: 4}}
+    expect: EXPECT
+"""
+TRACE = """
+tests:
+  - name: day
+    trace: stacks/traces/dev.csv
+    expect: EXPECT
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def _stack(name: str) -> str:
+    return name if name == "dev" else f"stacks/examples/{name}.yaml"
+
+
+def asserted(tmp_path: Path, text: str) -> tuple[int, list[dict[str, object]], str]:
+    """Exit status, assertions and stderr of a file of tests for the dev stack."""
+    path = tmp_path / "tests.yaml"
+    path.write_text(text, encoding="utf-8")
+    answer = CliRunner().invoke(app, ["test", "dev", str(path), "--json"])
+    return answer.exit_code, json.loads(answer.stdout)["assertions"] if answer.stdout else [], answer.stderr
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_assertions_of_an_example_hold(file: Path) -> None:
+    answer = CliRunner().invoke(app, ["test", _stack(file.stem), "--json"])
+    assert answer.exit_code == 0, answer.output
+    assert all(each["holds"] for each in json.loads(answer.stdout)["assertions"])
+
+
+def test_every_example_with_a_trace_ships_assertions() -> None:
+    assert {file.stem for file in FILES} == {file.stem for file in (ROOT / "stacks" / "traces").glob("*.csv")}
+
+
+@pytest.mark.parametrize(
+    ("text", "expect", "holds", "found"),
+    [
+        (STEPS, "{admitted: [own]}", True, "admitted"),
+        (STEPS, "{admitted: [big]}", False, "pending"),
+        (STEPS, "{pending: [big]}", True, "pending"),
+        (STEPS, "{never: [nobody]}", False, "finished, or no such job"),
+        (STEPS, "{preempted: [big]}", True, "big"),
+        (STEPS, "{preempted: []}", False, "big"),
+        (STEPS, "{preemptions: 0}", False, "1"),
+        (STEPS, "{preemptions: 1}", True, "1"),
+        (STEPS, "{use: {speech/train: 8}}", True, "8"),
+        (STEPS, "{use: {speech/train: 9}}", False, "8"),
+        (STEPS, "{use: {vision/train: 1}}", False, "0"),
+        (STEPS, "{use: {vision/trian: 1}}", False, "no such queue"),
+        (TRACE, "{unfinished: 0}", True, "0"),
+        (TRACE, "{evictions: 0}", False, "5"),
+        (TRACE, "{lostHours: 0}", False, "7.942"),
+        (TRACE, "{wait: {longest: 9h}}", False, "9.7h"),
+        (TRACE, "{wait: {longest: 10h}}", True, "9.7h"),
+        (TRACE, "{wait: {team: vision, longest: 23m}}", False, "23m"),
+        (TRACE, "{wait: {queue: speech/serve, longest: 0s}}", True, "0s"),
+        (TRACE, "{wait: {queue: speech/sevre, longest: 0s}}", False, "no such jobs"),
+    ],
+)
+def test_an_assertion_holds_or_fails(tmp_path: Path, text: str, expect: str, holds: bool, found: str) -> None:
+    status, (outcome,), _ = asserted(tmp_path, text.replace("EXPECT", expect))
+    assert (outcome["holds"], outcome["found"], status) == (holds, found, 0 if holds else 1)
+    line = next(number for number, row in enumerate(text.splitlines(), 1) if "EXPECT" in row)
+    assert str(outcome["place"]).endswith(f"tests.yaml:{line}")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("tests: []", "has no tests; write a list of them below tests"),
+        ("tests: 5", "'5' is not a list of tests"),
+        ("test: []", "unknown key 'test'; write one of tests"),
+        (STEPS.replace("EXPECT", "{}"), "expects nothing, so it always passes"),
+        (STEPS.replace("EXPECT", "{wait: {p95: 4h}}"), "unknown key 'wait'"),
+        (TRACE.replace("EXPECT", "{preempted: [a]}"), "unknown key 'preempted'"),
+        (TRACE.replace("EXPECT", "{wait: {p95: soon}}"), "'soon' is not a duration; write one such as 4h"),
+        (TRACE.replace("EXPECT", "{wait: {team: vision}}"), "expects nothing; write one of p50, p90, p95, longest"),
+        (TRACE.replace("EXPECT", "{evictions: -1}"), "'-1' is not the largest number that is allowed"),
+        (TRACE.replace("EXPECT", "{evictions: few}"), "'few' is not the largest number that is allowed"),
+        (STEPS.replace("EXPECT", "{use: [8]}"), "is not a mapping of queues to accelerators"),
+        (TRACE.replace("EXPECT", "{unfinished: 0}").replace("dev.csv", "dav.csv"), "dav.csv"),
+        (TRACE.replace("EXPECT", "{unfinished: 0}") + "    steps: []\n", "a test is about one thing"),
+        ("tests: [{name: a, expect: {admitted: [a]}}]", "a test is about one thing"),
+        (
+            STEPS.replace("EXPECT", "{admitted: [own]}").replace("speech/train", "speech/trian"),
+            "no queue 'speech/trian'",
+        ),
+    ],
+)
+def test_a_file_in_another_form_is_refused(tmp_path: Path, text: str, line: str) -> None:
+    status, outcomes, errors = asserted(tmp_path, text)
+    assert status == 1
+    assert outcomes == []
+    assert line in errors
+    assert "tests.yaml" in errors or "dav.csv" in errors
+
+
+def test_the_page_and_the_module_show_a_file_that_passes(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
+    text = page.split("```yaml\n")[1].split("```")[0]
+    assert len(yaml.safe_load(text)["tests"]) == 2
+    status, outcomes, errors = asserted(tmp_path, text)
+    assert (status, errors) == (0, "")
+    assert len(outcomes) == 5
