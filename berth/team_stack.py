@@ -70,6 +70,7 @@ def plan_team_stack(
         workloads=workloads,
         permissions=(),
         verdicts=builder.verdicts,
+        allowed_changes={**spec.allow_change},
     )
     return replace(plan, permissions=tuple(_plan_permissions(plan, fleet))), builder.problems.entries
 

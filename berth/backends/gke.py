@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from berth.backends.interface import (
         Block,
         Changes,
+        DependentChange,
         ExampleStack,
         FleetCost,
         InitAnswers,
@@ -73,6 +74,12 @@ class GkeBackend(FleetBackend[FleetPlan]):
         from berth.diff.compare import compare_fleets
 
         return compare_fleets(old, new)
+
+    def dependents(self, old: Evaluation, new: Evaluation, root: pathlib.Path) -> Iterable[DependentChange]:
+        """Return what the change takes from teams' own stacks of the repository."""
+        from berth.backends.team_stacks_here import team_stack_changes
+
+        return team_stack_changes(old, new, root)
 
     def preview_rules(self, plan: FleetPlan) -> PreviewRules:
         """Return what the guard has to know of the fleet."""

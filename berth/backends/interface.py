@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a verb loads what its own functions need
     from berth.cli.init.example import ExampleStack
     from berth.cli.init.options import InitAnswers, InitOption
     from berth.cost.fleet import FleetCost
-    from berth.diff.changes import Changes
+    from berth.diff.changes import Changes, DependentChange
     from berth.diff.guard.preview import GuardReport
     from berth.diff.guard.preview_rules import PreviewRules
     from berth.diff.guard.preview_steps import EnginePreview
@@ -54,6 +54,10 @@ class Backend(StackPlanner, Protocol[P]):
     def compare(self, old: P, new: P) -> Changes:
         """Compare two plans of a stack, both without faults."""
         ...
+
+    def dependents(self, old: Evaluation, new: Evaluation, root: pathlib.Path) -> Iterable[DependentChange]:
+        """Return what the change takes from stacks of the repository that run on this one, by default nothing."""
+        return ()
 
     def preview_rules(self, plan: P) -> PreviewRules:
         """Return what the guard has to know of the stack."""

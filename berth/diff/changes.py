@@ -33,6 +33,25 @@ class ReferrerChange(Struct, frozen=True):
     is_other_cluster: bool
 
 
+class DependentChange(Struct, frozen=True):
+    """What a change of a platform takes from a team's own stack of the repository.
+
+    `losses` are what it can no longer be deployed with. `is_other_cluster`: its workloads move to another cluster.
+    """
+
+    stack: str
+    team: str
+    losses: tuple[str, ...]
+    is_other_cluster: bool
+
+    @property
+    def sentence(self) -> str:
+        """Return `stack team-a of team vision can no longer be deployed as it is`."""
+        what = ["moves to another cluster"] if self.is_other_cluster else []
+        what += ["can no longer be deployed as it is"] if self.losses else []
+        return f"stack {self.stack} of team {self.team} {' and '.join(what)}"
+
+
 class Changes(Struct, frozen=True):
     """The changes between two plans of one stack, in order of importance; empty for equal plans.
 
@@ -44,8 +63,8 @@ class Changes(Struct, frozen=True):
     `loud` are the differences that no other part of the headline names and that are of no harmless kind. `settings` are
     the differences of the stack file beside the fleet, and `written` those of the fleet as it is written. `upgrade` is
     what changed versions of controllers and of GKE mean; None if none changes. `referrers` are other stacks of the
-    repository that run jobs on this one's cluster. `restarts` are pools whose nodes a new version of GKE recreates, in
-    their order.
+    repository that run jobs on this one's cluster, `dependents` those of teams that lose something. `restarts` are pools
+    whose nodes a new version of GKE recreates, in their order.
     """
 
     stack: str
@@ -65,6 +84,7 @@ class Changes(Struct, frozen=True):
     written: tuple[SettingChange, ...] = ()
     upgrade: Upgrade | None = None
     referrers: tuple[ReferrerChange, ...] = ()
+    dependents: tuple[DependentChange, ...] = ()
     restarts: tuple[Restart, ...] = ()
 
     @property

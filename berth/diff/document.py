@@ -32,6 +32,7 @@ def changes_document(changes: Changes) -> Iterator[Block]:
     yield Lines("Who can preempt whom", list(_preemption_lines(changes.entitlements)))
     yield from _worker_tables(changes)
     yield Lines("Stacks that use this cluster", list(map(diff_text.describe_referrer, changes.referrers)), whole=True)
+    yield Lines("Stacks on this platform", [(each.sentence, *each.losses) for each in changes.dependents], whole=True)
     workloads = [(diff_text.describe_workload(each), *diff_text.workload_details(each)) for each in changes.workloads]
     yield Lines("Workloads", workloads)
     yield Lines("Files", list(map(diff_text.describe_files, changes.files)))

@@ -45,6 +45,7 @@ def headline(changes: Changes) -> str:
         if not any(each.guaranteed.delta for each in quota_changes.entitlements):
             parts += _cohort_parts(quota_changes.cohorts, sign)
     losses += [describe_referrer(each) for each in changes.referrers if each.is_other_cluster or each.room.delta < 0]
+    losses += [each.sentence for each in changes.dependents]
     losses += [describe_queueing(quota_changes.queueing)] if quota_changes.queueing else []
     losses += _namespace_parts(changes.objects)
     for stop in quota_changes.stops:

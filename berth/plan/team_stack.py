@@ -43,7 +43,7 @@ class TeamStackPlan(Struct, frozen=True, kw_only=True):
     `platform` is the name of the platform's stack, and `cluster_identifier` identifies its cluster (with the
     kubeconfig's `context` for an existing one). All objects have `labels` and are in `namespace`. `queues` are the
     names of the team's local queues. Keys of `workloads` are those of the stack file, as are those of `verdicts`: what
-    lint says of each (runs, never or unknown).
+    lint says of each (runs, never or unknown). `allowed_changes` are reasons for what the guard would block.
     """
 
     backend: ClassVar[Literal["team"]] = "team"
@@ -62,3 +62,4 @@ class TeamStackPlan(Struct, frozen=True, kw_only=True):
     workloads: Mapping[str, WorkloadPlan]
     permissions: tuple[PermissionPlan, ...]
     verdicts: Mapping[str, str]
+    allowed_changes: Mapping[str, str] = {}

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.catalog import QuotaMetric
-from berth.diagnostics import Problem, Problems
+from berth.diagnostics import Problem, Problems, format_path
 from berth.jobs.values import SourceValue
 from berth.loader.text_file import read_json
 
@@ -40,6 +41,8 @@ class QuotaLimit(Struct, frozen=True, kw_only=True):
     dimensions: tuple[tuple[str, str], ...]
     limit: int
     usage: int | None = None
+    place: str = ""
+    """The file that the value is in, and where in it."""
 
     def is_of(self, metric: QuotaMetric, project: str, location: str) -> bool:
         """Whether this value can be that of a metric in a project and location."""
@@ -58,12 +61,14 @@ class Answers(Struct, frozen=True, kw_only=True):
 
     def limit_of(self, metric: QuotaMetric, project: str, location: str) -> QuotaLimit | None:
         """The value of a metric in a project and location; the one that says most of it, None without any."""
+        return next(iter(self.best_of(metric, project, location)), None)
+
+    def best_of(self, metric: QuotaMetric, project: str, location: str) -> list[QuotaLimit]:
+        """The values that say most of a metric, those with the usage first."""
         matches = [limit for limit in self.limits if limit.is_of(metric, project, location)]
-        return max(
-            matches,
-            key=lambda limit: (len(limit.dimensions), bool(limit.locations), limit.usage is not None),
-            default=None,
-        )
+        ranks = [(len(each.dimensions), bool(each.locations)) for each in matches]
+        best = [each for each, rank in zip(matches, ranks, strict=True) if rank == max(ranks)]
+        return sorted(best, key=lambda each: each.usage is None)
 
 
 def read_answers(
@@ -95,7 +100,9 @@ def _read(
     if not problems.entries:
         _check_places(limits, projects, regions, problems)
     faults = [problem.with_place(str(file)) for problem in problems.entries]
-    return ([] if faults else limits), faults
+    return [] if faults else [
+        replace(each, place=f"{file}: {each.place}" if each.place else str(file)) for each in limits
+    ], faults
 
 
 def _check_places(
@@ -177,6 +184,7 @@ def _compute_limits(entry: SourceValue) -> Iterator[QuotaLimit]:
                 dimensions=(),
                 limit=limit,
                 usage=usage,
+                place=format_path(row.path),
             )
 
 
@@ -208,6 +216,7 @@ def _bucket(bucket: SourceValue, metric: str, project: str | None, *, is_global:
             locations=("global",) if is_global else _region(dimensions),
             dimensions=_families(dimensions),
             limit=limit,
+            place=format_path(bucket.path),
         )
 
 
@@ -234,6 +243,7 @@ def _cloud_quota_limits(entry: SourceValue) -> Iterator[QuotaLimit]:
                 locations=places,
                 dimensions=_families(dimensions),
                 limit=limit,
+                place=format_path(info.path),
             )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.diagnostics import Problem, Severity
 from berth.quota.answers import UNLIMITED, Answers, QuotaLimit
 from berth.quota.required import QuotaNeed, RequiredQuota
 
@@ -63,6 +64,30 @@ class QuotaComparison(Struct, frozen=True, kw_only=True):
         if self.limit is None or self.limit.limit == UNLIMITED:
             return 0
         return max(0, amount - self.limit.limit)
+
+
+def contradictions(required: Iterable[RequiredQuota], answers: Answers) -> tuple[Problem, ...]:
+    """Return a fault for each two answers about one quota, or the one that its machines count against, that differ."""
+    wanted = {
+        (metric.name, each.project, each.location): metric
+        for each in required
+        for metric in (each.metric, *(use.fallback for use in each.uses if use.fallback is not None))
+    }
+    return tuple(
+        problem
+        for (_, project, location), metric in wanted.items()
+        for problem in _contradictions(answers.best_of(metric, project, location), f"{metric.name} in {location}")
+    )
+
+
+def _contradictions(best: Sequence[QuotaLimit], quota: str) -> Iterator[Problem]:
+    for first, other in ((best[0], each) for each in best[1:]):
+        for noun, one, two in (("limit", first.limit, other.limit), ("usage", first.usage, other.usage)):
+            if None not in (one, two) and one != two:
+                shown, also = ("unlimited" if each == UNLIMITED else str(each) for each in (two, one))
+                message = f"the {noun} of {quota} is {shown}, and {also} in {first.place}; give the newer answer alone"
+                yield Problem(Severity.FAULT, "quota-answer", (), message, other.place)
+                break
 
 
 def compare_with_limits(required: Iterable[RequiredQuota], answers: Answers) -> tuple[QuotaComparison, ...]:

@@ -8,7 +8,7 @@ from math import gcd
 from msgspec import Struct
 from msgspec.structs import replace
 
-from berth.diagnostics import Problem, Problems
+from berth.diagnostics import Problem, Problems, format_path
 from berth.jobs.files import ManifestDocument
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pods import build_pod_set
@@ -60,7 +60,7 @@ class ClusterState(Struct, frozen=True):
 
 def is_cluster_state(document: ManifestDocument) -> bool:
     """Return whether a document is output of kubectl about workloads and queues."""
-    kinds = {get_nested(item, "kind") for item in as_list(get_nested(document.value, "items")) or [document.value]}
+    kinds = {str(get_nested(item, "kind")) for item in as_list(get_nested(document.value, "items")) or [document.value]}
     return not kinds.isdisjoint(_KINDS) and kinds <= {*_KINDS, *_BESIDE}
 
 
@@ -71,11 +71,14 @@ def read_cluster_state(
     workloads: list[RunningWorkload] = []
     stop_policies: dict[str, str] = {}
     all_problems: list[Problem] = []
+    first: dict[tuple[str, ...], tuple[object, str]] = {}
     for document in documents:
         problems = Problems()
         beside = _BESIDE if is_cluster_state(document) else ()
         for item in _items(document.root_value(problems)):
             kind = _nested(item, "kind")
+            if kind in _KINDS and _is_repeated(item, document.file, first):
+                continue
             if kind == "ClusterQueue":
                 stop_policies |= _stop_policies(item, fleet)
             elif kind == "Workload":
@@ -93,6 +96,20 @@ def _items(document: SourceValue) -> Iterator[SourceValue]:
         yield from document.child("items", listed).sequence("a list of objects") or ()
     else:
         yield document
+
+
+def _is_repeated(item: SourceValue, file: str, first: dict[tuple[str, ...], tuple[object, str]]) -> bool:
+    """Return whether an object was read before; a fault if it says something else this time."""
+    names = [str(_nested(item, "metadata", key) or "") for key in ("namespace", "name")]
+    key = (str(_nested(item, "kind")), *names)
+    if key not in first:
+        first[key] = item.value, f"{file}: {format_path(item.path)}"
+        return False
+    value, other = first[key]
+    if value != item.value:
+        name = "/".join(filter(None, names))
+        item.fault("live-answer", f"{key[0]} '{name}' is in {other} too, and differs; give one answer of one cluster")
+    return True
 
 
 def _stop_policies(item: SourceValue, fleet: SimulatedFleet) -> dict[str, str]:

@@ -160,7 +160,7 @@ class AckSpec(Model):
     network: AckNetworkSpec
     """An existing VPC with its vSwitches."""
     instance_types: Section[InstanceType, InstanceTypeSpec] = Field(default_factory=dict)
-    """Contents of ECS instance types by name; Berth has no table of them."""
+    """Contents of ECS instance types by name, for those that Berth's table does not have."""
     clusters: Section[ClusterName, MemberSpec] = Field(min_length=1)
     """The members of the fleet by name."""
     fleet: Entry[AckOneSpec] = default_field(AckOneSpec)

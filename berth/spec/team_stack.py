@@ -11,6 +11,7 @@ from berth.diagnostics import Problem
 from berth.spec.amounts import Bytes, MilliCpu, Seconds
 from berth.spec.base import DnsLabel, Entry, Model, NonEmptyText, Section, Sequence, unique_items
 from berth.spec.core import AfterValidator, SeveralLines
+from berth.spec.machines.reservations import Reason
 from berth.spec.messages import to_problem
 from berth.spec.model import Field
 from berth.spec.tenancy import FileName, Port, SecretField, check_no_token
@@ -99,6 +100,8 @@ class TeamStackSpec(Model):
     """Secrets by name: files by name, each with a secret of Secret Manager that the fleet lets the team read."""
     workloads: Section[DnsLabel, WorkloadSpec] = Field(default_factory=dict)
     """Workloads by name."""
+    allow_change: Section[Literal["cluster"], Reason] = Field(default_factory=dict)
+    """Accept that the workloads move to another cluster, with a reason: `cluster: <why>`."""
 
 
 _SECTIONS = ("config", "secrets", "workloads")

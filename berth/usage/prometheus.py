@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from berth.diagnostics import Problems
 from berth.opener import UnreadableUrl, read_url
@@ -18,23 +19,31 @@ def step_for(seconds: int) -> int:
     return max(60, -(-seconds // MAX_SAMPLES))
 
 
-def range_queries(cluster: str | None, start: int, end: int) -> Iterator[tuple[str, str]]:
-    """Yield each metric with the path and query of its range request. `cluster` selects one of several clusters."""
+def range_queries(matchers: Mapping[str, str], start: int, end: int) -> Iterator[tuple[str, str]]:
+    """Yield each metric with the path and query of its range request. `matchers` select one of several clusters."""
     for metric in METRICS:
-        selector = f'{metric}{{cluster="{cluster}"}}' if cluster else metric
+        listed = ",".join(f"{label}={json.dumps(value)}" for label, value in matchers.items())
+        selector = f"{metric}{{{listed}}}" if listed else metric
         arguments = {"query": selector, "start": start, "end": end, "step": step_for(end - start)}
         yield metric, f"/api/v1/query_range?{urllib.parse.urlencode(arguments)}"
 
 
 def fetch(
-    url: str, token: str | None, start: int, end: int, problems: Problems, *, allow_http: bool = False
+    url: str,
+    token: str | None,
+    start: int,
+    end: int,
+    problems: Problems,
+    *,
+    matchers: Mapping[str, str],
+    allow_http: bool = False,
 ) -> list[tuple[str, str]]:
     """Return the answers of a Prometheus for a period, by metric; nothing after a fault.
 
     `token` is sent as a bearer token, over http only to this machine or with `allow_http`. Answers are not stored.
     """
     answers: list[tuple[str, str]] = []
-    for metric, path in range_queries(None, start, end):
+    for metric, path in range_queries(matchers, start, end):
         try:
             body = read_url(f"{url.rstrip('/')}{path}", token, allow_http=allow_http)
             answers.append((metric, body.decode("utf-8")))

@@ -28,13 +28,38 @@ Samples = Mapping[int, float]
 
 _Labels = Mapping[str, str]
 _OF_PROCESS: Final = (
-    *("cluster", "container", "endpoint", "instance", "job", "namespace", "node", "pod", "prometheus"),
+    *("container", "endpoint", "instance", "job", "namespace", "node", "pod", "prometheus"),
     *("prometheus_replica", "replica", "replica_role", "service"),
 )
-"""Labels that a restart or another scrape changes; `cluster` is compared before."""
+"""Labels that a restart or another scrape changes."""
+_PLACES: Final[Mapping[str, Sequence[str]]] = {
+    "cluster": ("cluster", "cluster_name"),
+    "project": ("project_id", "project"),
+    "location": ("location", "region"),
+}
+"""What identifies a cluster → labels that have it, of Managed Prometheus (project_id, location, cluster) and others."""
 _FOLLOWER: Final = "follower"
 """The replica of Kueue whose metrics are not current (label replica_role)."""
 _SHOWN: Final = 60
+
+
+class Chosen(Struct, frozen=True):
+    """Whose series are read: those of `cluster`, without a word for it also those that name no cluster."""
+
+    cluster: str
+    project: str | None = None
+    is_asked: bool = False
+
+    def takes(self, labels: _Labels) -> bool:
+        """Whether a series is of the cluster and project."""
+        cluster, project = _place(labels, "cluster"), _place(labels, "project")
+        is_cluster = cluster == self.cluster or (not cluster and not self.is_asked)
+        return is_cluster and self.project in (None, project)
+
+    def matchers(self) -> Mapping[str, str]:
+        """Return what selects the series in a query, by label."""
+        project = {} if self.project is None else {_PLACES["project"][0]: self.project}
+        return {**({"cluster": self.cluster} if self.is_asked else {}), **project}
 
 
 class UsageMetrics(Struct, frozen=True):
@@ -56,29 +81,33 @@ class UsageMetrics(Struct, frozen=True):
 
 
 def read_metrics(
-    answers: Iterable[tuple[str, object]], cluster: str, problems: Problems, span: int | None = None
+    answers: Iterable[tuple[str, object]], chosen: Chosen, problems: Problems, span: int | None = None
 ) -> UsageMetrics | None:
     """Return the metrics in the answers of Prometheus; None after a fault.
 
-    `answers` are pairs of a name for messages and a JSON value, an answer or a list of them. Series of another cluster
-    (label `cluster`) and of replicas that do not lead are left out. Samples of one queue from several series are joined
-    (Kueue was restarted); series of one time whose other labels differ are a fault, because they are of two clusters.
+    `answers` are pairs of a name for messages and a JSON value, an answer or a list of them. Series that are not of the
+    `chosen` cluster and of replicas that do not lead are left out. Samples of one queue from several series are joined
+    (Kueue was restarted). Faults: series of two projects or places; series of one queue and time whose other labels
+    differ, because they are of two clusters; one series with two values at a time.
 
     All samples are those of one grid of the period: of the last `span` seconds, or of all samples. Of a cell that two
     series sample with different values nothing is known.
     """
     found: dict[str, dict[QueueResource, list[tuple[_Labels, Samples]]]] = {metric: {} for metric in METRICS}
-    for name, value in answers:
-        for labels, values in _series(name, value, problems):
-            metric = labels.get("__name__", "")
-            if metric not in found or labels.get("replica_role") == _FOLLOWER:
-                continue
-            if labels.get("cluster", cluster) != cluster:
-                continue
-            second = labels.get("status" if metric == PENDING else "flavor", "")
-            key = (labels.get("cluster_queue", ""), second, labels.get("resource", ""))
-            if values:
-                found[metric].setdefault(key, []).append((labels, values))
+    read: list[_Read] = []
+    for each in _all_series(answers, problems):
+        if each.labels.get("__name__", "") in found and each.labels.get("replica_role") != _FOLLOWER:
+            read.append(each)
+    own = [each for each in read if chosen.takes(each.labels)]
+    _check_places(read, own, chosen, problems)
+    if problems.has_faults():
+        return None
+    for each in _without_repeats(own, problems):
+        metric = each.labels["__name__"]
+        second = each.labels.get("status" if metric == PENDING else "flavor", "")
+        key = (each.labels.get("cluster_queue", ""), second, each.labels.get("resource", ""))
+        if each.samples:
+            found[metric].setdefault(key, []).append((each.labels, each.samples))
     for metric, series in found.items():
         for key, entries in series.items():
             _check_one_cluster(metric, key[0], entries, problems)
@@ -116,28 +145,85 @@ def _on_grid(series: Iterable[Samples], start: int, step: int) -> Samples:
     return {cell: values.pop() for cell, values in sorted(cells.items()) if len(values) == 1}
 
 
-def _check_one_cluster(metric: str, queue: str, entries: Sequence[tuple[_Labels, Samples]], problems: Problems) -> None:
-    """Report series of one time whose labels, but for those of a process, differ: their sum is of no cluster."""
-    ordered = sorted(entries, key=lambda entry: min(entry[1]))
-    for (labels, samples), (others, more) in pairwise(ordered):
-        differing = sorted(
-            name
-            for name in labels.keys() | others.keys()
-            if name not in _OF_PROCESS and labels.get(name) != others.get(name)
+class _Read(Struct, frozen=True):
+    """A series, and where it is: the file or metric, and its number in the answer."""
+
+    place: str
+    labels: _Labels
+    samples: Samples
+
+
+def _place(labels: _Labels, kind: str) -> str:
+    """Return what a series says of its cluster, project or location; empty without a word."""
+    return next((labels[name] for name in _PLACES[kind] if labels.get(name)), "")
+
+
+def _check_places(read: Sequence[_Read], own: Sequence[_Read], chosen: Chosen, problems: Problems) -> None:
+    """Report series of two places among those that are read, and say whose series are left out."""
+    for kind, names in _PLACES.items():
+        values = sorted({_place(each.labels, kind) for each in own} - {""})
+        if len(values) < 2:
+            continue
+        shown = " and ".join(f"'{each[:_SHOWN]}'" for each in values[:3])
+        label = next(name for name in names if any(each.labels.get(name) for each in own))
+        way = (
+            f"write --{kind} {values[0][:_SHOWN]}, or the other"
+            if kind == "project"
+            else f'ask for one of them in the query ({label}="{values[0][:_SHOWN]}")'
         )
-        if differing and min(more) <= max(samples):
-            values = " and ".join(f"'{each.get(differing[0], '')[:_SHOWN]}'" for each in (labels, others))
-            message = (
-                f"{metric} of queue '{queue}' has two series at a time, with {differing[0]} {values}; ask for one "
-                f'of them in the query ({differing[0]}="…")'
-            )
-            _fault(problems, "", message)
+        _fault(problems, "", f"the series are of several clusters, with {label} {shown}; {way}")
+    if own or not read:
+        return
+    for kind, wanted in (("cluster", chosen.cluster), ("project", chosen.project)):
+        values = sorted({_place(each.labels, kind) for each in read} - {""})
+        if wanted is not None and wanted not in values:
+            shown = ", ".join(f"'{each[:_SHOWN]}'" for each in values[:3]) or "none"
+            way = f"write --{kind} {values[0][:_SHOWN]} if that is this fleet's" if values else f"leave out --{kind}"
+            _fault(problems, "", f"no series has {kind} '{wanted}', and they have {shown}; {way}")
             return
 
 
-def _series(name: str, value: object, problems: Problems) -> Iterator[tuple[Mapping[str, str], Samples]]:
-    for answer in cast("list[object]", value) if isinstance(value, list) else [value]:
-        yield from _answer_series(name, answer, problems)
+def _without_repeats(series: Iterable[_Read], problems: Problems) -> Iterator[_Read]:
+    """Yield each series; one that is read twice must say the same at the same time."""
+    first: dict[tuple[tuple[str, str], ...], dict[int, tuple[float, str]]] = {}
+    for each in series:
+        known = first.setdefault(tuple(sorted(each.labels.items())), {})
+        differing = next((t for t, value in each.samples.items() if t in known and known[t][0] != value), None)
+        if differing is not None:
+            value, place = known[differing]
+            queue, metric = each.labels.get("cluster_queue", "")[:_SHOWN], each.labels["__name__"]
+            message = (
+                f"{metric} of queue '{queue}' is {each.samples[differing]:g} at {differing}, and {value:g} in {place}; "
+                "give one of the two answers"
+            )
+            _fault(problems, each.place, message)
+        known.update({t: (value, each.place) for t, value in each.samples.items()})
+        yield each
+
+
+def _check_one_cluster(metric: str, queue: str, entries: Sequence[tuple[_Labels, Samples]], problems: Problems) -> None:
+    """Report series of one time whose labels, but for those of a process, differ: their sum is of no cluster."""
+    ends: dict[tuple[tuple[str, str], ...], int] = {}
+    for labels, samples in sorted(entries, key=lambda entry: min(entry[1])):
+        own = tuple(sorted((name, value) for name, value in labels.items() if name not in _OF_PROCESS))
+        for others in (each for each, end in ends.items() if each != own and min(samples) <= end):
+            label, _ = min({*own} ^ {*others})
+            values = " and ".join(f"'{dict(each).get(label, '')[:_SHOWN]}'" for each in (others, own))
+            message = (
+                f"{metric} of queue '{queue}' has two series at a time, with {label} {values}; ask for one of them "
+                f'in the query ({label}="…")'
+            )
+            _fault(problems, "", message)
+            return
+        ends[own] = max(ends.get(own, 0), max(samples))
+
+
+def _all_series(answers: Iterable[tuple[str, object]], problems: Problems) -> Iterator[_Read]:
+    for name, value in answers:
+        for index, answer in enumerate(cast("list[object]", value) if isinstance(value, list) else [value]):
+            number = f", answer {index}" if isinstance(value, list) else ""
+            for each, (labels, samples) in enumerate(_answer_series(name, answer, problems)):
+                yield _Read(f"{name}{number}, series {each}", labels, samples)
 
 
 def _answer_series(name: str, answer: object, problems: Problems) -> Iterator[tuple[Mapping[str, str], Samples]]:
@@ -159,6 +245,9 @@ def _answer_series(name: str, answer: object, problems: Problems) -> Iterator[tu
     for index, entry in enumerate(cast("list[object]", result)):
         series = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
         labels, samples = series.get("metric"), _samples(series.get("values"))
+        if isinstance(samples, str):
+            _fault(problems, name, f"series {index} {samples}; save the answer again")
+            return
         if not isinstance(labels, dict) or samples is None:
             _fault(problems, name, f"series {index} has no labels or no numbers; save the answer again")
             return
@@ -169,15 +258,22 @@ def _texts(value: object) -> list[str]:
     return [str(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
 
 
-def _samples(values: object) -> Samples | None:
-    """Samples of one series; None where they are not pairs of a time and a number. NaN is no sample."""
+def _samples(values: object) -> Samples | str | None:
+    """Samples of one series, or what contradicts itself; None where they are not pairs of a time and a number.
+
+    NaN is no sample.
+    """
     if not isinstance(values, list):
         return None
     try:
         pairs = [(int(float(time)), float(value)) for time, value in cast("list[tuple[Any, Any]]", values)]
     except (TypeError, ValueError, OverflowError):
         return None
-    return {time: value for time, value in pairs if math.isfinite(value)}
+    samples: dict[int, float] = {}
+    for time, value in pairs:
+        if math.isfinite(value) and samples.setdefault(time, value) != value:
+            return f"has two values at {time}, {samples[time]:g} and {value:g}"
+    return samples
 
 
 def _fault(problems: Problems, name: str, message: str) -> None:

@@ -179,6 +179,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Any], tuple[str, ...], str]] = {
 """What a table is asked by a command of its own → the table, the edit of the fleet, the command, and its words."""
 
 NEVER_ASKED = {
+    "alibaba": "an ACK stack asks it (tests/berth/planner/ack/test_machines.py)",
     "node-labels": "GKE's list of its labels is whole; keys of other domains are unknown (tests/berth/placement)",
     "gke-versions": "every feature that code asks for has a row (tests/berth/rules/gke/test_versions.py)",
     "metrics": "dashboards and alerts are Berth's own, and name no metric without a row (tests/berth/monitoring)",

@@ -101,7 +101,7 @@ def _print_changes(
     prices: Prices | None,
     live: pathlib.Path | None,
 ) -> None:
-    from berth.backends.interface import IncomparablePlans, compare
+    from berth.backends.interface import IncomparablePlans, backend_of, compare
     from berth.cost.fleet import fleet_cost
     from berth.diff.document import changes_document
 
@@ -119,7 +119,11 @@ def _print_changes(
     if fleet_plans and after.revision is None:
         from berth.worker_stacks import referrer_changes
 
-        changes = replace(changes, referrers=tuple(referrer_changes(fleet_plans[0], fleet_plans[-1], project_root())))
+        changes = replace(
+            changes,
+            referrers=tuple(referrer_changes(fleet_plans[0], fleet_plans[-1], project_root())),
+            dependents=tuple(backend_of(evaluations[1]).dependents(*evaluations, project_root())),
+        )
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
     affected = _affected_flavors(fleet_plans, changes, live)
     if output_format == "json":

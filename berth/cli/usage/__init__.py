@@ -35,6 +35,13 @@ def usage_command(
         str | None,
         typer.Option("--last", metavar="PERIOD", help="The last period, such as 6h (7d, or all of the files)."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="NAME", help="Only series with this label cluster (the stack's cluster)."),
+    ] = None,
+    project: Annotated[
+        str | None, typer.Option("--project", metavar="ID", help="Only series with this label project_id or project.")
+    ] = None,
     queries: Annotated[
         bool, typer.Option("--queries", help="Print the requests to Prometheus without sending them.")
     ] = False,
@@ -46,12 +53,16 @@ def usage_command(
     it could return or lacks. The figures come from Kueue's metrics of a period.
     """
     from berth.cli.usage import answer, tables
+    from berth.usage.series import Chosen
 
     plan = _gke_plan(stack)
+    chosen = Chosen(cluster or plan.cluster.name, project, cluster is not None)
     if queries:
-        typer.echo(answer.queries_text(plan, period))
+        typer.echo(answer.queries_text(plan, period, chosen))
         return
-    result = answer.measure_usage(plan, metrics or [], prometheus, token_file, period, allow_http=allow_http)
+    result = answer.measure_usage(
+        plan, metrics or [], prometheus, token_file, period, chosen=chosen, allow_http=allow_http
+    )
     print_problems(result.problems)
     if result.report is None:
         raise typer.Exit(EXIT_FAULTS)

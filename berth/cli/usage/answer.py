@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from berth.plan.fleet import FleetPlan
 from berth.spec.amounts import parse_seconds
 from berth.usage.accounts import UsageReport, account_usage, differing_guarantees
 from berth.usage.prometheus import fetch, range_queries
-from berth.usage.series import read_metrics
+from berth.usage.series import Chosen, read_metrics
 
 _REMEDY = "save the whole answer again; `berth usage STACK --queries` prints how"
 _SHOWN = 5
@@ -35,20 +35,24 @@ def measure_usage(
     token_file: pathlib.Path | None,
     period: str | None,
     *,
+    chosen: Chosen | None = None,
     allow_http: bool = False,
 ) -> UsageResult:
     """Return the figures of the files, or of the Prometheus at `url` for the last `period`.
 
-    Without a period it is that of the files, and 7 days of a Prometheus.
+    Without a period it is that of the files, and 7 days of a Prometheus. The series are those of the `chosen` cluster,
+    by default the plan's.
     """
+    chosen = chosen or Chosen(plan.cluster.name)
     problems = Problems()
     span = None
     try:
         span = None if period is None and url is None else parse_seconds(period or DEFAULT_PERIOD)
     except ValueError as error:
         problems.fault("bad-value", ("--last",), str(error))
-    answers = _answers(files, url, token_file, span or 0, problems, allow_http=allow_http)
-    metrics = None if problems.has_faults() else read_metrics(answers, plan.cluster.name, problems, span)
+    matchers = chosen.matchers()
+    answers = _answers(files, url, token_file, span or 0, problems, matchers=matchers, allow_http=allow_http)
+    metrics = None if problems.has_faults() else read_metrics(answers, chosen, problems, span)
     if metrics is None:
         return UsageResult(None, tuple(problems.entries))
     report = account_usage(plan, metrics)
@@ -78,6 +82,7 @@ def _answers(
     span: int,
     problems: Problems,
     *,
+    matchers: Mapping[str, str],
     allow_http: bool,
 ) -> list[tuple[str, object]]:
     if bool(files) == bool(url):
@@ -94,21 +99,20 @@ def _answers(
             return []
         end = int(time.time())
         bearer = token.strip() if isinstance(token, str) else None
-        texts = fetch(url, bearer, end - span, end, problems, allow_http=allow_http)
+        texts = fetch(url, bearer, end - span, end, problems, matchers=matchers, allow_http=allow_http)
         values = [(metric, parse_json(text, metric, _REMEDY)) for metric, text in texts]
     problems.entries += [value for _, value in values if isinstance(value, Problem)]
     return values
 
 
-def queries_text(plan: FleetPlan, period: str | None) -> str:
+def queries_text(plan: FleetPlan, period: str | None, chosen: Chosen) -> str:
     """Return commands that save what `--metrics` reads; raises ValueError for a period that is none."""
     end = int(time.time())
     several = len({plan.cluster.name, *(worker.name for worker in plan.workers)}) > 1
+    matchers = {**({"cluster": chosen.cluster} if several else {}), **chosen.matchers()}
     lines = [
         f'curl -sf "$PROMETHEUS{path}" > {metric}.json'
-        for metric, path in range_queries(
-            plan.cluster.name if several else None, end - parse_seconds(period or DEFAULT_PERIOD), end
-        )
+        for metric, path in range_queries(matchers, end - parse_seconds(period or DEFAULT_PERIOD), end)
     ]
     names = " ".join(f"--metrics {line.rpartition(' ')[2]}" for line in lines)
     return "\n".join([*lines, f"berth usage {plan.stack} {names}"])

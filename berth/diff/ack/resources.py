@@ -61,7 +61,10 @@ def _node_pools(plan: AckFleetPlan) -> dict[str, AckNodePoolPlan]:
 
 def _user_facing_fields(pool: AckNodePoolPlan | None) -> object:
     """Return the fields of a node pool that the stack file sets, also for existing ones."""
-    return pool and (pool.instance_type, pool.gpu, pool.gpus, pool.nodes, pool.spot, pool.flavor)
+    return pool and (
+        *(pool.instance_type, pool.gpu, pool.gpus, pool.nodes, pool.spot, pool.flavor),
+        *(pool.labels, pool.taints),
+    )
 
 
 def _compare_pool(

@@ -23,6 +23,7 @@ _WORDS: Final = (
     (r"resourceGroups\.flavors\.(.+)\.resources\.(.+)\.nominalQuota", r"\2 of \1"),
     (r"resourceGroups\.flavors\.(.+)\.resources\.(.+)\.borrowingLimit", r"\2 of \1 to borrow"),
     (r"resourceGroups\.flavors\.(.+)\.resources\.(.+)\.lendingLimit", r"\2 of \1 to lend"),
+    (r"root\.(?:.+\.)?children\.(.+)\.attributes\.[a-z.]+/lendlimit\.(.+)", r"\2 of \1 to lend"),
     (r"resourceGroups\.flavors", "flavors"),
     (r"admissionChecksStrategy\.admissionChecks\.", "admission check "),
     (r"nodeConfig\.", ""),

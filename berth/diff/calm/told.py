@@ -263,9 +263,7 @@ class Told:
     def _has_quota_tree(self, difference: Difference, teams: set[str]) -> bool:
         if not difference.path:
             return bool(self._losing)
-        if ".attributes." in difference.path:
-            return any(each.lent.delta for each in self._changes.entitlements.quota_tree)
-        return bool(self._quotas)
+        return ".attributes." not in difference.path and bool(self._quotas)
 
     def _has_binding(self, difference: Difference, teams: set[str]) -> bool:
         """Return whether a binding comes or goes with its policy, which has the same name."""

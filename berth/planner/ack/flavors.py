@@ -9,6 +9,7 @@ from berth.catalog import Machine
 from berth.diagnostics import join_quoted
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
 from berth.plan.nodes import Bounds
+from berth.planner.ack.machines import instance_type
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware
 from berth.planner.machines.pools import BERTH, PlannedPool
@@ -33,23 +34,24 @@ def plan_ack_pools(spec: AckFleetSpec, plans: list[MemberPlan]) -> dict[str, Pla
 
 def _pool(spec: AckFleetSpec, name: str, group: list[AckNodePoolPlan]) -> PlannedPool:
     first = group[0]
-    instance_type = spec.ack.instance_types[first.instance_type]
+    contents = instance_type(spec.ack.instance_types, first.instance_type)
+    assert contents is not None
     machine = Machine(
         name=first.instance_type,
         kind="gpu",
-        accelerator=instance_type.gpu,
+        accelerator=contents.gpu,
         resource=GPU,
-        noun=instance_type.gpu,
-        accelerators=instance_type.gpus,
-        vcpu=instance_type.cpu,
-        memory_gb=instance_type.memory / 2**30,
+        noun=contents.gpu,
+        accelerators=contents.gpus,
+        vcpu=contents.cpu,
+        memory_gb=contents.memory / 2**30,
     )
     nodes = Bounds(min=sum(p.nodes.min for p in group), max=sum(p.nodes.max for p in group))
     kind = "spot" if first.spot else "on-demand"
     pool_spec = PoolSpec.model_construct(
         machine_type=first.instance_type, capacity=Capacity(kind=kind), flavor=first.flavor
     )
-    hardware = Hardware(machine, None, None, nodes, instance_type.gpus)
+    hardware = Hardware(machine, None, None, nodes, contents.gpus)
     return PlannedPool(
         name=name,
         spec=pool_spec,

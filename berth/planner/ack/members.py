@@ -8,9 +8,11 @@ from itertools import combinations
 
 from msgspec import Struct, field
 
+from berth.catalog.alibaba import ecs_machines
 from berth.diagnostics import FieldPath, did_you_mean
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
 from berth.plan.nodes import Bounds, Taint
+from berth.planner.ack.machines import check_instance_types, check_version, instance_type
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import check_key_is_free
@@ -52,9 +54,11 @@ class PlannedMembers(Struct):
 def plan_members(context: PlanningContext, spec: AckFleetSpec) -> PlannedMembers:
     """Plan every member of the fleet, in order of names, with its node pools without faults."""
     planned_members = PlannedMembers()
+    check_instance_types(context, spec)
     for name, member in sorted(spec.ack.clusters.items()):
         path: FieldPath = ("ack", "clusters", name)
         _check_member_keys(context, path, member)
+        check_version(context, (*path, "version"), member.version)
         if member.existing is None:
             _check_vswitch_count(context, spec, path, member)
         pools = tuple(_node_pool_plans(context, spec, planned_members, name))
@@ -215,9 +219,10 @@ def _can_scale(context: PlanningContext, path: FieldPath, pool: AckNodePoolSpec)
 def _instance_type(
     context: PlanningContext, types: Mapping[str, InstanceTypeSpec], pool: AckNodePoolSpec, path: FieldPath
 ) -> InstanceTypeSpec | None:
-    if pool.instance_type in types:
-        return types[pool.instance_type]
-    hint = did_you_mean(pool.instance_type, types)
+    if (known := instance_type(types, pool.instance_type)) is not None:
+        return known
+    whole = [name for name, machine in ecs_machines().items() if machine.gpu is not None]
+    hint = None if pool.instance_type in ecs_machines() else did_you_mean(pool.instance_type, [*whole, *types])
     remedy = hint or "; describe it under ack.instanceTypes, such as {gpu: A100, gpus: 8, cpu: 128, memory: 1024Gi}"
     message = f"unknown instance type '{pool.instance_type}'{remedy}"
     context.problems.fault("unknown-machine", (*path, "instanceType"), message)

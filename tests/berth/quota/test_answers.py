@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from berth.catalog import quota_table
 from berth.quota.answers import COMMANDS, Answers, read_answers
@@ -78,7 +79,8 @@ def test_answers_under_the_keys_of_the_apis_are_the_same(tmp_path: Path) -> None
         file.write_text(json.dumps({key: value if isinstance(value, list) else [value]}), encoding="utf-8")
         wrapped, problems = read_answers([file], ["my-project"], ["us-central1"])
         assert problems == ()
-        assert wrapped == read(name)
+        placeless = [[replace(each, place="") for each in answers.limits] for answers in (wrapped, read(name))]
+        assert placeless[0] == placeless[1] != []
 
 
 def _set(path: str, value: object) -> Callable[[Any], Any]:

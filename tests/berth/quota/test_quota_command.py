@@ -144,3 +144,54 @@ def test_a_faulty_answer_is_one_line_and_exit_1(tmp_path: Path) -> None:
 
 def test_every_project_of_a_fleet_is_named() -> None:
     assert run("dev").output.splitlines()[0] == "dev needs 17 quotas in acme-ml-dev"
+
+
+def changed_region(folder: Path, metric: str, **values: float) -> Path:
+    """The recorded region with other values of one quota."""
+    region = json.loads((ANSWERS / "region.json").read_text(encoding="utf-8"))
+    row = next(each for each in region["quotas"] if each["metric"] == metric)
+    row.update(values)
+    file = folder / "newer.json"
+    file.write_text(json.dumps(region), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "words"),
+    [
+        ("CPUS", {"limit": 900.0}, "the limit of CPUS in us-central1 is 900, and 600 in"),
+        ("CPUS", {"usage": 300.0}, "the usage of CPUS in us-central1 is 300, and 24 in"),
+        ("CPUS", {"limit": -1.0}, "the limit of CPUS in us-central1 is unlimited, and 600 in"),
+        ("SSD_TOTAL_GB", {"limit": 1.0}, "the limit of SSD_TOTAL_GB in us-central1 is 1, and 40960 in"),
+    ],
+)
+def test_two_answers_that_differ_are_a_fault_with_both_places(
+    metric: str, values: dict[str, float], words: str, tmp_path: Path
+) -> None:
+    file, first = changed_region(tmp_path, metric, **values), ANSWERS / "region.json"
+    listed = [each["metric"] for each in json.loads(first.read_text(encoding="utf-8"))["quotas"]]
+    at = f"quotas[{listed.index(metric)}]"
+    result = run("batch-platform", *have("region"), "--have", str(file))
+    assert result.exit_code == 1
+    assert result.output.splitlines() == [
+        f"{file}: {at}: error: {words} {first}: {at}; give the newer answer alone [quota-answer]"
+    ]
+
+
+def test_one_file_can_contradict_itself(tmp_path: Path) -> None:
+    region = json.loads((ANSWERS / "region.json").read_text(encoding="utf-8"))
+    region["quotas"] += [{"limit": 601.0, "metric": "CPUS", "usage": 24.0}]
+    file = tmp_path / "region.json"
+    file.write_text(json.dumps(region), encoding="utf-8")
+    (line,) = run("batch-platform", "--have", str(file)).output.splitlines()
+    assert "the limit of CPUS in us-central1 is 601, and 600 in" in line and line.count(str(file)) == 2
+
+
+def test_answers_that_agree_may_be_given_twice() -> None:
+    once, twice = run("batch-platform", *have("region")), run("batch-platform", *have("region", "region"))
+    assert (twice.exit_code, twice.output) == (once.exit_code, once.output)
+
+
+def test_a_quota_that_the_fleet_does_not_need_may_differ(tmp_path: Path) -> None:
+    file = changed_region(tmp_path, "RESERVATIONS", limit=1.0)
+    assert "quota-answer" not in run("dev", "--have", str(file)).output

@@ -323,6 +323,33 @@ def test_workloads_of_unknown_queues_are_a_warning(folder: pathlib.Path) -> None
     assert answer.faults == () and answer.stories[0].unfinished == ()
 
 
+@pytest.mark.parametrize("files", [1, 2])
+def test_an_object_that_is_read_twice_counts_once_and_must_not_differ(folder: pathlib.Path, files: int) -> None:
+    """Two answers of one workload, in one file or two: it holds 8 chips, not 16."""
+    old, queue = (
+        workload("in", "vision", 1, 1, reserved=2),
+        {"kind": "ClusterQueue", "metadata": {"name": "vision-train"}},
+    )
+    held = {**queue, "spec": {"stopPolicy": "Hold"}}
+    scenario(folder, "new vision/train 2")
+
+    def live(*more: dict[str, Any]) -> tuple[pathlib.Path, ...]:
+        (first,) = printed(folder, old, queue, *(more if files == 1 else ()))
+        second = folder / "second.json"
+        second.write_text(json.dumps({"kind": "List", "items": list(more)}), encoding="utf-8")
+        return (first,) if files == 1 else (first, second)
+
+    assert table(folder, "scenario.yaml", live=live(old)) == table(folder, "scenario.yaml", live=live(queue))
+    at = "live.json: items[2]" if files == 1 else "second.json: items[0]"
+    evicted = workload("in", "vision", 1, 1)
+    for other, name in ((evicted, "Workload 'vision/job-in-1a2b3'"), (held, "ClusterQueue 'vision-train'")):
+        answer = simulate.simulate_arguments(["stack.yaml"], list(live(other)), folder)
+        assert [line_without_code(each) for each in answer.problems if each.code == "live-answer"] == [
+            f"{at}: {name} is in live.json: items[{int(other is held)}] too, and differs; "
+            "give one answer of one cluster"
+        ]
+
+
 def test_recorded_cases_are_replayed_in_their_own_format() -> None:
     result, text, problems = simulate.answer_cases(HERE / "cases.yaml")
     assert problems == () and len(result) == 358

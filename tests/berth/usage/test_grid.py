@@ -13,7 +13,7 @@ import pytest
 from berth.diagnostics import Problems
 from berth.plan.fleet import FleetPlan
 from berth.usage.accounts import FlavorAccount, account_usage
-from berth.usage.series import NOMINAL, USAGE, read_metrics
+from berth.usage.series import NOMINAL, USAGE, Chosen, UsageMetrics, read_metrics
 from tests.stack_files import plan
 
 START, STEP, SAMPLES = 1_764_000_000, 60, 40
@@ -62,7 +62,7 @@ def random_set(fleet: FleetPlan, chance: random.Random) -> list[Entry]:
 
 def accounts(fleet: FleetPlan, entries: list[Entry], span: int | None = None) -> dict[tuple[str, str], FlavorAccount]:
     problems = Problems()
-    metrics = read_metrics([("x", answer(entries))], fleet.cluster.name, problems, span)
+    metrics = read_metrics([("x", answer(entries))], Chosen(fleet.cluster.name), problems, span)
     assert [each.line() for each in problems.entries] == []
     assert metrics is not None
     teams = account_usage(fleet, metrics).teams
@@ -152,10 +152,10 @@ def test_two_clusters_of_one_name_are_refused() -> None:
     samples = {START + n * STEP: 8.0 for n in range(SAMPLES)}
     entries = [entry(USAGE, key, samples, project_id=project) for project in ("acme-a", "acme-b")]
     problems = Problems()
-    assert read_metrics([("x", answer(entries))], fleet.cluster.name, problems) is None
+    assert read_metrics([("x", answer(entries))], Chosen(fleet.cluster.name), problems) is None
     assert [each.message for each in problems.entries] == [
-        f"{USAGE} of queue '{key[0]}' has two series at a time, with project_id 'acme-a' and 'acme-b'; ask for one of "
-        'them in the query (project_id="…")'
+        "the series are of several clusters, with project_id 'acme-a' and 'acme-b'; "
+        "write --project acme-a, or the other"
     ]
 
 
@@ -170,8 +170,150 @@ def test_a_minute_of_data_is_not_a_week() -> None:
 def test_warnings_of_an_answer_are_shown() -> None:
     problems = Problems()
     value = answer([entry(USAGE, ("q", "f", "r"), {START: 1.0})], warnings=["store a is down"], infos=["truncated"])
-    read_metrics([("x", value)], "dev", problems)
+    read_metrics([("x", value)], Chosen("dev"), problems)
     assert [each.line() for each in problems.entries] == [
         "warning: Prometheus warns: store a is down [bad-metrics]",
         "warning: Prometheus warns: truncated [bad-metrics]",
     ]
+
+
+KEYS = [("speech-train", "v5e", "google.com/tpu"), ("vision-train", "v5e", "google.com/tpu")]
+FLAT = {START + n * STEP: 8.0 for n in range(SAMPLES)}
+
+
+def read(entries: list[Entry], chosen: Chosen, *more: list[Entry]) -> tuple[UsageMetrics | None, list[str]]:
+    problems = Problems()
+    answers = [(f"{name}.json", answer(each)) for name, each in zip("ab", (entries, *more), strict=False)]
+    metrics = read_metrics(answers, chosen, problems)
+    return metrics, [each.line() for each in problems.entries]
+
+
+PLACES: Mapping[str, tuple[list[Entry], str]] = {
+    "two projects, one for each queue": (
+        [entry(USAGE, key, FLAT, project_id=name) for key, name in zip(KEYS, ("a", "b"), strict=True)],
+        "project_id 'a' and 'b'; write --project a, or the other",
+    ),
+    "two projects, one after the other": (
+        [
+            entry(USAGE, KEYS[0], {t: v for t, v in FLAT.items() if (t < START + 600) == early}, project=name)
+            for early, name in ((True, "a"), (False, "b"))
+        ],
+        "project 'a' and 'b'; write --project a, or the other",
+    ),
+    "two locations": (
+        [entry(USAGE, key, FLAT, location=name) for key, name in zip(KEYS, ("us-east1", "us-west1"), strict=True)],
+        "location 'us-east1' and 'us-west1'; ask for one of them in the query (location=\"us-east1\")",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_series_of_two_places_are_asked_for_by_name(case: str) -> None:
+    entries, words = PLACES[case]
+    metrics, lines = read(entries, Chosen("dev"))
+    assert (metrics, lines) == (None, [f"error: the series are of several clusters, with {words} [bad-metrics]"])
+
+
+def test_a_third_series_that_overlaps_the_first_is_compared_with_it() -> None:
+    """Between them in time is a short one of the same labels."""
+    part = {t: v for t, v in FLAT.items() if START + 120 <= t <= START + 240}
+    late = {t: v for t, v in FLAT.items() if t > START + 600}
+    entries = [
+        entry(USAGE, KEYS[0], FLAT, tenant="a"),
+        entry(USAGE, KEYS[0], part, tenant="a", pod="x"),
+        entry(USAGE, KEYS[0], late, tenant="b"),
+    ]
+    assert read(entries, Chosen("dev"))[1] == [
+        f"error: {USAGE} of queue 'speech-train' has two series at a time, with tenant 'a' and 'b'; ask for one of "
+        'them in the query (tenant="…") [bad-metrics]'
+    ]
+
+
+def test_a_series_without_a_cluster_is_not_added_to_one_with_it() -> None:
+    entries = [entry(USAGE, KEYS[0], FLAT, cluster="dev"), entry(USAGE, KEYS[0], FLAT)]
+    assert read(entries, Chosen("dev"))[1] == [
+        f"error: {USAGE} of queue 'speech-train' has two series at a time, with cluster 'dev' and ''; ask for one of "
+        'them in the query (cluster="…") [bad-metrics]'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "value"),
+    [
+        (Chosen("dev", "a"), 1.0),
+        (Chosen("dev", "b"), 2.0),
+        (Chosen("eu", "a", is_asked=True), 3.0),
+        (Chosen("eu", is_asked=True), 3.0),
+    ],
+)
+def test_a_cluster_and_a_project_are_chosen(chosen: Chosen, value: float) -> None:
+    entries = [
+        entry(USAGE, KEYS[0], dict.fromkeys(FLAT, 1.0), cluster="dev", project_id="a"),
+        entry(USAGE, KEYS[0], dict.fromkeys(FLAT, 2.0), cluster="dev", project_id="b"),
+        entry(USAGE, KEYS[0], dict.fromkeys(FLAT, 3.0), cluster_name="eu", project="a"),
+        entry(USAGE, KEYS[0], dict.fromkeys(FLAT, 4.0)),
+    ]
+    entries = entries if chosen.is_asked else entries[:3]
+    metrics, lines = read(entries, chosen)
+    assert lines == [] and metrics is not None
+    assert set(metrics.samples[USAGE][KEYS[0]].values()) == {value}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "line"),
+    [
+        (
+            Chosen("prod"),
+            "no series has cluster 'prod', and they have 'eu'; write --cluster eu if that is this fleet's",
+        ),
+        (
+            Chosen("eu", "b"),
+            "no series has project 'b', and they have 'a'; write --project a if that is this fleet's",
+        ),
+    ],
+)
+def test_a_cluster_that_no_series_has_is_one_line(chosen: Chosen, line: str) -> None:
+    entries = [entry(USAGE, KEYS[0], FLAT, cluster="eu", project_id="a")]
+    assert read(entries, chosen) == (None, [f"error: {line} [bad-metrics]"])
+
+
+def test_one_series_that_says_two_things_is_a_fault_with_both_places() -> None:
+    other = {**FLAT, START + 60: 9.0}
+    first = [entry(NOMINAL, KEYS[0], FLAT), entry(USAGE, KEYS[0], FLAT)]
+    second = [entry(USAGE, KEYS[0], other)]
+    says = f"{USAGE} of queue 'speech-train' is 9 at {START + 60}, and 8 in"
+    assert read(first, Chosen("dev"), second) == (
+        None,
+        [f"b.json, series 0: error: {says} a.json, series 1; give one of the two answers [bad-metrics]"],
+    )
+    assert read([*first, *second], Chosen("dev")) == (
+        None,
+        [f"a.json, series 2: error: {says} a.json, series 1; give one of the two answers [bad-metrics]"],
+    )
+    metrics, lines = read(first, Chosen("dev"), first)
+    assert lines == [] and metrics is not None and len(metrics.samples[USAGE][KEYS[0]]) == SAMPLES
+
+
+def test_a_series_with_two_values_at_a_time_is_a_fault() -> None:
+    twice = entry(USAGE, KEYS[0], FLAT)
+    twice["values"] = [*twice["values"], [START, "3"]]
+    assert read([twice], Chosen("dev"))[1] == [
+        f"a.json: error: series 0 has two values at {START}, 8 and 3; save the answer again [bad-metrics]"
+    ]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_second_cluster_beside_never_changes_a_figure(seed: int) -> None:
+    """A copy of random series under another project, location or cluster: refused, or left out by name."""
+    fleet, chance = plan("dev"), random.Random(seed)
+    own = [{**each, "metric": {**each["metric"], "project_id": "own"}} for each in random_set(fleet, chance)]
+    label = chance.choice(("project_id", "location", "cluster"))
+    theirs = [{**each, "metric": {**each["metric"], label: "theirs"}} for each in random_set(fleet, chance)]
+    mixed = [*own, *theirs]
+    chance.shuffle(mixed)
+    metrics, _ = read(mixed, Chosen(fleet.cluster.name))
+    chosen = Chosen(fleet.cluster.name, "own")
+    alone, lines = read(own, chosen)
+    assert lines == [] and alone is not None
+    assert metrics is None or metrics == alone
+    assert read(mixed, chosen)[0] == alone
