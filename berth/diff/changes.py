@@ -63,8 +63,8 @@ class Changes(Struct, frozen=True):
     `loud` are the differences that no other part of the headline names and that are of no harmless kind. `settings` are
     the differences of the stack file beside the fleet, and `written` those of the fleet as it is written. `upgrade` is
     what changed versions of controllers and of GKE mean; None if none changes. `referrers` are other stacks of the
-    repository that run jobs on this one's cluster, `dependents` those of teams that lose something. `restarts` are pools
-    whose nodes a new version of GKE recreates, in their order.
+    repository that run jobs on this one's cluster, `dependents` those of teams that lose something. `restarts` are
+    pools whose nodes a new version of GKE recreates, in their order.
     """
 
     stack: str
