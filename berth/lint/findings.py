@@ -19,13 +19,13 @@ from berth.jobs.values import get_nested
 from berth.jobs.volume_zones import VolumeZones
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
+from berth.lint.api_rules import check_validity
 from berth.lint.around_pods.claims import check_claims
 from berth.lint.around_pods.rollouts import check_claimed_volumes, check_rollout, warn_of_late_volumes
 from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.job_rules import (
     check_equal_completions,
-    check_indices,
     check_least,
     check_name,
     check_pod_group,
@@ -213,7 +213,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     check_pod_security(submitted)
     check_admission(submitted)
     check_refusals(submitted)
-    check_indices(submitted)
+    check_validity(job)
     check_least(submitted)
     check_equal_completions(submitted)
     if not likely.is_only:

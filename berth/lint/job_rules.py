@@ -125,18 +125,6 @@ def check_refusals(job: SubmittedJob) -> None:
                 )
 
 
-def check_indices(job: SubmittedJob) -> None:
-    """Report Jobs with indices and no number of completions, which the API server refuses (batch/v1 validation)."""
-    for spec in job_specs(job.job):
-        fields = as_mapping(spec.value)
-        is_open = (
-            fields.get("completions") is None and fields.get("parallelism") is not None
-        )  # without both, both are 1
-        if is_open and fields.get("completionMode") == "Indexed":
-            message = "the API server refuses completionMode Indexed without completions"
-            spec.child("completionMode", "Indexed").fault("refused", f"{message}; write completions")
-
-
 def check_least(job: SubmittedJob) -> None:
     """Report a minimum of pods that Kueue's webhook refuses (0.19.2 `pkg/controller/jobs/job/job_webhook.go`)."""
     written, pod_sets = job.job.annotations.get(MIN_PARALLELISM), job.job.pod_sets
@@ -165,17 +153,6 @@ def check_equal_completions(job: SubmittedJob) -> None:
         source = job.job.metadata.child("annotations", job.job.annotations).child(_EQUAL_COMPLETIONS, written)
         message = f'Kueue refuses {_EQUAL_COMPLETIONS} {describe_value(written)} here; write "true", completionMode '
         source.fault("refused", f"{message}Indexed and equal parallelism and completions, or remove it")
-
-
-def job_specs(job: JobManifest) -> Iterator[SourceValue]:
-    """Yield the spec of a Job, or those of the Jobs that a JobSet makes."""
-    spec = job.source.child("spec", get_nested(job.source.value, "spec"))
-    if job.kind == "Job":
-        yield spec
-    listed = spec.child("replicatedJobs", get_nested(spec.value, "replicatedJobs"))
-    for index, each in enumerate(as_list(listed.value) if job.kind == "JobSet" else ()):
-        part = listed.child(index, each).child("template", None)
-        yield part.child("spec", get_nested(each, "template", "spec"))
 
 
 def _items(source: SourceValue, row: RefusedSetting) -> Iterator[SourceValue]:

@@ -10,12 +10,27 @@ from collections.abc import Iterator
 from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
-from berth.lint.pod_settings import host_ports, probes, profiles, sysctls, weak_context
-from berth.manifests.policy_rules import BASELINE_CAPABILITIES, DEFAULT_TOLERATIONS, RUNTIME_CLASSES, SYSTEM_TAINTS
-from berth.manifests.workloads.values import as_list
+from berth.manifests.policy_rules import (
+    BASELINE_CAPABILITIES,
+    BASELINE_SYSCTLS,
+    DEFAULT_TOLERATIONS,
+    RUNTIME_CLASSES,
+    SELINUX_TYPES,
+    SYSTEM_TAINTS,
+)
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.teams import HostAccessPlan, IsolationPlan
 
 _PRIVILEGED = "privileged"
+_FIRST_PORT = 1024
+_HANDLERS = (
+    ("livenessProbe",),
+    ("readinessProbe",),
+    ("startupProbe",),
+    ("lifecycle", "postStart"),
+    ("lifecycle", "preStop"),
+)
+_PROFILES = ("seccompProfile", "appArmorProfile")
 _HOST_FIELDS = {
     "hostNetwork": "with hostNetwork",
     "hostPID": "with hostPID",
@@ -97,12 +112,12 @@ def _settings(spec: _Spec, containers: list[SourceValue], *, may_share_network: 
     """Yield settings of the pod and its containers that the policies refuse at every level but privileged."""
     has_host_network = "hostNetwork" in spec and spec["hostNetwork"].value is True and may_share_network
     for container in containers:
-        yield from host_ports(container, has_host_network)
-        yield from probes(container)
-        yield from profiles(container)
+        yield from _host_ports(container, has_host_network)
+        yield from _probes(container)
+        yield from _profiles(container)
     if "securityContext" in spec:
-        yield from weak_context(spec["securityContext"])
-        yield from sysctls(spec["securityContext"])
+        yield from _weak_context(spec["securityContext"])
+        yield from _sysctls(spec["securityContext"])
 
 
 def _scheduling(spec: _Spec) -> Iterator[tuple[SourceValue, str, str]]:
@@ -117,3 +132,49 @@ def _scheduling(spec: _Spec) -> Iterator[tuple[SourceValue, str, str]]:
         if not key or (key not in DEFAULT_TOLERATIONS and key.startswith(SYSTEM_TAINTS)):
             violation = f"that tolerate '{key}'" if key else "that tolerate every taint"
             yield spec["tolerations"].child(index, toleration), violation, _NO_TOLERATION
+
+
+# --- settings that reach the node -------------------------------------------------------------------------------------
+
+
+def _host_ports(container: SourceValue, has_host_network: bool) -> Iterator[_Violation]:
+    """Yield ports of the host that the pod may not have: it may have those from 1024 with an allowed host network."""
+    for port in as_list(get_nested(container.value, "ports")):
+        number = get_nested(port, "hostPort")
+        if isinstance(number, int) and number != 0 and not (has_host_network and number >= _FIRST_PORT):
+            yield container.child("ports", None), f"with the hostPort {number}"
+
+
+def _probes(container: SourceValue) -> Iterator[_Violation]:
+    """Yield probes and hooks that name a host, which the node would connect to."""
+    for path in _HANDLERS:
+        for kind in ("httpGet", "tcpSocket"):
+            if host := get_nested(container.value, *path, kind, "host"):
+                yield container.child(path[0], None), f"whose {path[-1]} has the host '{host}'"
+
+
+def _profiles(container: SourceValue) -> Iterator[_Violation]:
+    """Yield settings of a container's security context that are weaker than the default."""
+    context = get_nested(container.value, "securityContext")
+    if context is not None:
+        yield from _weak_context(container.child("securityContext", context))
+
+
+def _weak_context(holder: SourceValue) -> Iterator[_Violation]:
+    """Yield settings of a security context, a pod's or a container's, that are weaker than the default."""
+    context = as_mapping(holder.value)
+    for name in _PROFILES:
+        if get_nested(context, name, "type") == "Unconfined":
+            yield holder.child(name, None), f"with the {name} Unconfined"
+    if (mount := get_nested(context, "procMount")) not in (None, "Default"):
+        yield holder.child("procMount", None), f"with procMount '{mount}'"
+    options = as_mapping(get_nested(context, "seLinuxOptions") or {})
+    if str(options.get("type") or "") not in SELINUX_TYPES or options.get("user") or options.get("role"):
+        yield holder.child("seLinuxOptions", None), "with seLinuxOptions"
+
+
+def _sysctls(context: SourceValue) -> Iterator[_Violation]:
+    """Yield sysctls that change the node."""
+    for each in as_list(get_nested(context.value, "sysctls")):
+        if (name := get_nested(each, "name")) not in BASELINE_SYSCTLS:
+            yield context.child("sysctls", None), f"with the sysctl {name}"

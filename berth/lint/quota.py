@@ -70,6 +70,9 @@ def try_admission(job: SubmittedJob, *, is_shaped: bool) -> TrialAdmission | Non
         case _:
             _report_above_ceiling(job, pods, trial.pending)
     _report_placement(job, reasons_on_first_flavor(job.context, job.queue, pod_sets), ())
+    if not job.job.source.problems.has_faults():
+        message = f"no flavor of {job.queue_name} takes its pods, so Kueue never admits it"
+        job.job.source.fault("no-flavor", f"{message}; write other selectors or requests")
     return None
 
 

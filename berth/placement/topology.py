@@ -102,6 +102,8 @@ def _place(
     at, slice_at = levels.index(level), levels.index(slice_level)
     if size > pod_set.count:
         return [], f"a slice has {size} pods, and they are {pod_set.count}"
+    if pod_set.count % size:  # Kueue admits whole slices, and the rest of the pods stay gated
+        return [], f"its {pod_set.count} pods are not a whole number of slices of {size}"
     if at > slice_at:
         return [], f"a slice stays in one {slice_level}, which is wider than the {level} of all its pods"
     free_choice = request is None or not (request.required or request.preferred)

@@ -1,16 +1,19 @@
-"""The table of admission policies in docs/tenancy.md is that of the policies (`make golden`)."""
+"""The tables of docs/tenancy.md are those of the policies and of what was measured (`make golden`)."""
 
 from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 from berth.manifests.policies import object_name, policies
+from berth.yaml_loader import load_table
 from tests import hostile
+from tests.e2e import test_attacks_for_real
 from tests.stack_files import ROOT
 
 PAGE = ROOT / "docs" / "tenancy.md"
-_BEGIN, _END = "<!-- policies -->\n", "<!-- end of policies -->"
+_MEASURED = ROOT / "tests" / "e2e" / "hostile" / "measured.yaml"
 _ABOVE = ("pods", "jobs", "services", "serving", "runs")
 """Policies whose rejections the page lists by hand."""
 
@@ -28,11 +31,26 @@ def table() -> str:
     )
 
 
-def test_the_page_has_the_golden_table_of_policies() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    head, rest = page.split(_BEGIN)
-    _, tail = rest.split(_END)
-    written = f"{head}{_BEGIN}{table()}{_END}{tail}"
+def measured() -> list[dict[str, Any]]:
+    return load_table(_MEASURED)
+
+
+def measured_table() -> str:
+    rows = [
+        f"| {each['attack']} | {'yes' if each['refused'] else 'no'} | {each['most']} | {each['total']} | "
+        f"{each['lender']} s |"
+        for each in measured()
+    ]
+    head = "| attack | refused | most L4 above the count | L4-seconds | lender ran after |"
+    return "\n".join([head, "| --- | --- | --- | --- | --- |", *rows, ""])
+
+
+def test_the_page_has_the_golden_tables_of_policies_and_attacks() -> None:
+    written = PAGE.read_text(encoding="utf-8")
+    for name, text in (("policies", table()), ("measured", measured_table())):
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        head, rest = written.split(begin)
+        written = f"{head}{begin}{text}{end}{rest.split(end)[1]}"
     if os.environ.get("BERTH_GOLDEN") == "write":
         PAGE.write_text(written, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == written
@@ -43,3 +61,14 @@ def test_every_policy_is_on_the_page() -> None:
     assert plan is not None
     named = set(re.findall(r"`(berth-[a-z]+)`", PAGE.read_text(encoding="utf-8")))
     assert {object_name(each) for each in policies(plan)} <= named
+
+
+def test_every_attack_has_a_measurement_and_every_measurement_an_attack() -> None:
+    assert {each["attack"] for each in measured()} == set(test_attacks_for_real.ATTACKS)
+
+
+def test_every_measured_lender_ran_within_its_bound() -> None:
+    bounds = test_attacks_for_real.BOUNDS
+    late = [row for row in measured() if row["lender"] > bounds.get(row["attack"], test_attacks_for_real.BOUND)]
+    assert late == []
+    assert [row for row in measured() if row["seconds"] > test_attacks_for_real.REACTION] == []

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from berth.manifests.policies import admission_policies
 from tests.e2e.support import hostile_fleet
 from tests.e2e.support.attacks import (
     GRACE,
@@ -19,9 +23,11 @@ from tests.e2e.support.attacks import (
     deployment,
     job,
     job_set,
+    plan,
     pod,
     world,
 )
+from tests.e2e.support.attacks_of_services import leader_worker_set
 from tests.e2e.support.cluster import Cluster, until
 
 Manifest = dict[str, Any]
@@ -180,6 +186,50 @@ def test_the_head_of_a_shared_queue_cannot_be_one_that_never_fits(fleet: World) 
     assert fleet.waits_for_pods("vision", 2)
 
 
+def test_a_policy_that_only_warns_lets_the_job_run_and_says_so(fleet: World) -> None:
+    policies = plan().policies
+    assert policies is not None
+    made = {
+        name: hostile_fleet.stream([each for _, each in admission_policies(which) if _is_binding(each, "berth-grace")])
+        for name, which in (("deny", policies), ("warn", replace(policies, audited={"grace": "2027-01-31"})))
+    }
+    long = {"terminationGracePeriodSeconds": 100_000_000}
+    user = ["--as", MEMBER.user, *(word for group in MEMBER.groups for word in ("--as-group", group))]
+    words = ["kubectl", "--context", fleet.cluster.context, *user, "create", "-f", "-"]
+    try:
+        fleet.cluster.kubectl("apply", "-f", "-", given=made["warn"])
+        time.sleep(3)
+        text = json.dumps(job("vision", "warned", 1, pod=long))
+        ended = subprocess.run(words, input=text, text=True, capture_output=True, check=True)
+        assert "'berth-grace'" in ended.stderr and "longest grace period" in ended.stderr
+        assert fleet.waits_for_pods("vision", 1)
+    finally:
+        fleet.cluster.kubectl("apply", "-f", "-", given=made["deny"])
+        time.sleep(3)
+    assert not fleet.tries(MEMBER, job("vision", "refused", 1, pod=long))
+    assert "longest grace period" in fleet.refusals[-1]
+
+
+def test_a_leader_worker_set_starts_grows_and_ends(fleet: World) -> None:
+    if not fleet.serves("LeaderWorkerSet"):
+        pytest.skip("the cluster has no LeaderWorkerSet")
+    _taken(fleet, fleet.tries(SERVER, leader_worker_set("serves", 1)))
+    assert fleet.waits_for_pods("language", 2)
+    _taken(
+        fleet, fleet.tries_to_patch(SERVER, "LeaderWorkerSet", "language", "serves/scale", {"spec": {"replicas": 3}})
+    )
+    assert fleet.waits_for_pods("language", 6)
+    _taken(fleet, fleet.tries_to_delete(SERVER, "LeaderWorkerSet", "language", "serves"))
+    until("no pods", lambda: fleet.running("language"), lambda left: not left)
+
+
+def test_exclusive_topology_gives_each_pod_a_node(fleet: World) -> None:
+    annotations = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "kubernetes.io/hostname"}
+    _taken(fleet, fleet.tries(LENDER, job_set("speech", "alone", 2, gpus=2, annotations=annotations)))
+    assert fleet.waits_for_pods("speech", 2)
+    assert len({each["spec"]["nodeName"] for each in fleet.running("speech")}) == 2
+
+
 def test_policies_take_at_most_two_milliseconds_of_a_job(fleet: World) -> None:
     """Compare the lowest medians of rounds of creations (dry runs), with the policies' bindings and without them."""
     listed = fleet.cluster.get("validatingadmissionpolicybindings")["items"]
@@ -236,6 +286,10 @@ def test_an_object_of_the_largest_size_is_within_the_budget_of_expressions(fleet
     for each in made["spec"]["replicatedJobs"]:
         each["template"] = {"spec": {"template": {"spec": spec}}}
     _taken(fleet, fleet.tries(MEMBER, made))
+
+
+def _is_binding(manifest: Manifest, policy: str) -> bool:
+    return manifest["kind"] == "ValidatingAdmissionPolicyBinding" and manifest["metadata"]["name"] == policy
 
 
 def _images(fleet: World, namespace: str) -> list[str]:

@@ -17,6 +17,7 @@ from berth.simulator.scheduler.model import SchedulerSetup
 from berth.simulator.scheduler.preemption import (
     CachedVictims,
     PreemptionSearch,
+    cached_possibility,
     cached_preemption,
     preemptor_key,
     simulate_preemption,
@@ -140,6 +141,9 @@ class Nominator:
             return PreemptionSearch(
                 self.tree, workload, assignment.usage, assignment.quotas_to_preempt()
             ).find_victims()
+        if len(assignment.usage) == 1:  # the search for flavors has found the same victims
+            ((quota_state, amount),) = assignment.usage.items()
+            return list(cached_possibility(self.tree, workload, quota_state, amount).victims)
         flavor, _ = next(iter(assignment.usage)).flavor_resource
         cache, key = self.tree.flavor_cache(flavor), ("victims", *requests, preemptor_key(workload))
         cached = cache.get(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -27,16 +28,21 @@ class CachedVictims(Struct):
 
 
 class PreemptionPossibility(Struct):
-    """The result of preemption for one quota, and the job's borrowing level afterwards."""
+    """The result of preemption for one quota, the job's borrowing level afterwards, and the victims."""
 
     mode: AssignmentMode
     borrowing_level: int
+    victims: tuple[Victim, ...]
+
+
+_Candidate = tuple[tuple[int, int, int], SimulatedWorkload, QuotaTreeNode | None]
+"""A job that may be preempted with its rank, and the lowest common cohort of both queues, None within one queue."""
 
 
 class _Candidates(Struct):
-    same_queue: list[Victim]
-    hierarchical: list[Victim]
-    by_priority: list[Victim]
+    same_queue: list[_Candidate]
+    hierarchical: list[_Candidate]
+    by_priority: list[_Candidate]
 
 
 class PreemptionSearch:
@@ -68,7 +74,7 @@ class PreemptionSearch:
             search = FairPreemptionSearch(self.tree, self.workload, self.usage, self.flavor_resources)
             return search.find_victims(self.tree.fair_strategies)
         candidates = self._find_candidates()
-        ordered = _order_candidates(candidates)
+        ordered = self._order_candidates(candidates)
         for allow_borrowing in self._borrowing_attempts(candidates):
             victims = self._preempt_until_fit(ordered, allow_borrowing)
             if victims:
@@ -101,11 +107,12 @@ class PreemptionSearch:
             return (True,)
         return (False, True) if is_forbidden and not candidates.hierarchical else (True, False)
 
-    def _preempt_until_fit(self, candidates: list[Victim], allow_borrowing: bool) -> list[Victim]:
+    def _preempt_until_fit(self, candidates: list[tuple[bool, _Candidate]], allow_borrowing: bool) -> list[Victim]:
         """Preempt candidates one by one until the job fits, then restore those that are not needed."""
         preempted: list[Victim] = []
         try:
-            for victim in candidates:
+            for within_nominal, (_, other, common_cohort) in candidates:
+                victim = self._make_victim(other, common_cohort, within_nominal)
                 if not self._is_still_valid(victim, allow_borrowing):
                     continue
                 remove_usage(victim.workload.usage)
@@ -151,52 +158,51 @@ class PreemptionSearch:
     def _find_candidates(self) -> _Candidates:
         candidates = _Candidates([], [], [])
         if self.policy.within_cluster_queue != NEVER:
-            candidates.same_queue = self._queue_victims(self.queue_state, None, False)
+            candidates.same_queue = self._queue_candidates(self.queue_state, None)
         if self.queue_state.node.parent is None or self.policy.reclaim_within_cohort == NEVER:
             return candidates
         within_nominal, remainder = _split_by_quota(self.usage)
         branch: QuotaTreeNode = self.queue_state.node
         for cohort in self.queue_state.node.ancestors():
-            self._collect_victims(
-                cohort,
-                cohort,
-                branch,
-                within_nominal,
-                candidates.hierarchical if within_nominal else candidates.by_priority,
-            )
+            found = candidates.hierarchical if within_nominal else candidates.by_priority
+            self._collect_candidates(cohort, cohort, branch, found)
             covers, remainder = _split_by_quota(remainder)
             within_nominal = within_nominal or covers
             branch = cohort
         return candidates
 
-    def _collect_victims(
-        self,
-        cohort: QuotaTreeNode,
-        common_cohort: QuotaTreeNode,
-        branch: QuotaTreeNode,
-        within_nominal: bool,
-        victims: list[Victim],
+    def _collect_candidates(
+        self, cohort: QuotaTreeNode, common_cohort: QuotaTreeNode, branch: QuotaTreeNode, found: list[_Candidate]
     ) -> None:
-        """Yield the candidates under `cohort`, without the branch `below` and branches that do not borrow."""
+        """Add the candidates under `cohort`, without those of `branch` and of branches that do not borrow."""
         for child in cohort.children:
             if child is branch or child.is_within_nominal(self.flavor_resources):
                 continue
             queue_state = self.tree.queue_of_node.get(child)
             if queue_state is None:
-                self._collect_victims(child, common_cohort, branch, within_nominal, victims)
+                self._collect_candidates(child, common_cohort, branch, found)
             elif queue_state.is_active():
-                victims.extend(self._queue_victims(queue_state, common_cohort, within_nominal))
+                found.extend(self._queue_candidates(queue_state, common_cohort))
 
-    def _queue_victims(
-        self, queue_state: QueueState, common_cohort: QuotaTreeNode | None, within_nominal: bool
-    ) -> list[Victim]:
+    def _queue_candidates(self, queue_state: QueueState, common_cohort: QuotaTreeNode | None) -> list[_Candidate]:
         rule = self.policy.within_cluster_queue if common_cohort is None else self.policy.reclaim_within_cohort
         flavor_resources = self.flavor_resources
         return [
-            self._make_victim(other, common_cohort, within_nominal)
+            (other.preemption_order, other, common_cohort)
             for other in queue_state.preemptible_workloads(self.workload, rule)
             if not flavor_resources.isdisjoint(other.flavor_resources)
         ]
+
+    def _order_candidates(self, candidates: _Candidates) -> list[tuple[bool, _Candidate]]:
+        """Sort candidates: already evicted jobs first, other queues before the own one, reclaim before lower priority.
+
+        Each comes with whether the preemptor stays within the quota of the branch that it has a right to.
+        """
+        groups = ((True, candidates.hierarchical), (False, candidates.by_priority), (False, candidates.same_queue))
+        ordered = [(flag, each) for flag, group in groups for each in sorted(group, key=_rank)]
+        if not self.tree.evicted:
+            return ordered
+        return sorted(ordered, key=lambda entry: not entry[1][1].is_evicted)
 
     def _make_victim(
         self, other: SimulatedWorkload, common_cohort: QuotaTreeNode | None, within_nominal: bool
@@ -212,16 +218,27 @@ class PreemptionSearch:
         return Victim(other, RECLAIM_WHILE_BORROWING, common_cohort)
 
 
+_rank = itemgetter(0)
+
+
 def cached_preemption(
     tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
 ) -> tuple[AssignmentMode, int]:
     """Return the result of `simulate_preemption` between cycles, cached until something changes."""
+    possibility = cached_possibility(tree, workload, quota_state, amount)
+    return possibility.mode, possibility.borrowing_level
+
+
+def cached_possibility(
+    tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
+) -> PreemptionPossibility:
+    """Return what preemption could free of one quota between cycles, cached until something changes."""
     cache = tree.flavor_cache(quota_state.flavor_resource[0])
     key = (quota_state, amount, *preemptor_key(workload))
     possibility = cache.get(key)
     if not isinstance(possibility, PreemptionPossibility):
-        possibility = cache[key] = PreemptionPossibility(*simulate_preemption(tree, workload, quota_state, amount))
-    return possibility.mode, possibility.borrowing_level
+        possibility = cache[key] = _find_possibility(tree, workload, quota_state, amount)
+    return possibility
 
 
 def preemptor_key(workload: SimulatedWorkload) -> tuple[int, int]:
@@ -238,16 +255,24 @@ def simulate_preemption(
     tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
 ) -> tuple[AssignmentMode, int]:
     """Return whether preemption could free enough of one quota, and the job's borrowing level afterwards."""
+    possibility = _find_possibility(tree, workload, quota_state, amount)
+    return possibility.mode, possibility.borrowing_level
+
+
+def _find_possibility(
+    tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
+) -> PreemptionPossibility:
     victims = PreemptionSearch(tree, workload, {quota_state: amount}, (quota_state,)).find_victims()
     if not victims:
-        return AssignmentMode.NO_CANDIDATES, find_borrowing_level(quota_state, amount)[0]
+        return PreemptionPossibility(AssignmentMode.NO_CANDIDATES, find_borrowing_level(quota_state, amount)[0], ())
     for victim in victims:
         remove_usage(victim.workload.usage)
     borrowing_level = find_borrowing_level(quota_state, amount)[0]
     for victim in victims:
         add_usage(victim.workload.usage)
     in_same_queue = any(victim.workload.queue_state is workload.queue_state for victim in victims)
-    return (AssignmentMode.PREEMPT if in_same_queue else AssignmentMode.RECLAIM), borrowing_level
+    mode = AssignmentMode.PREEMPT if in_same_queue else AssignmentMode.RECLAIM
+    return PreemptionPossibility(mode, borrowing_level, tuple(victims))
 
 
 def _split_by_quota(requests: dict[QuotaState, int]) -> tuple[bool, dict[QuotaState, int]]:
@@ -256,13 +281,3 @@ def _split_by_quota(requests: dict[QuotaState, int]) -> tuple[bool, dict[QuotaSt
     return fits, {
         s.parent: max(0, amount - s.local_available()) for s, amount in requests.items() if s.parent is not None
     }
-
-
-def _order_candidates(candidates: _Candidates) -> list[Victim]:
-    """Sort candidates: already evicted jobs first, other queues before the own one, reclaim before lower priority."""
-    groups = [
-        sorted(group, key=lambda victim: victim.workload.preemption_order)
-        for group in (candidates.hierarchical, candidates.by_priority, candidates.same_queue)
-    ]
-    evicted = [victim for group in groups for victim in group if victim.workload.is_evicted]
-    return evicted + [victim for group in groups for victim in group if not victim.workload.is_evicted]

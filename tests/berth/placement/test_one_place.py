@@ -27,6 +27,7 @@ READERS = {
     "berth/lint/machines.py": "the message for a selector that no flavor has",
     "berth/lint/around_pods/rollouts.py": "counts like the quota: the pods that a rollout adds",
     "berth/lint/placement.py": "advice: what keeps slices and placement groups together",
+    "berth/lint/unqueued.py": "the tolerations that GKE adds to pods that use a ProvisioningRequest",
     "berth/simulator/occupancy.py": "equal pods are looked up once",
     "berth/simulator/scheduler/model.py": "jobs with equal facts are scheduled alike",
 }

@@ -103,6 +103,21 @@ def test_admit_assigns_the_flavor_that_kueue_assigned(file: Path, contexts: dict
     assert compared >= 40
 
 
+def test_a_split_queue_was_split_in_reality(tmp_path: Path) -> None:
+    """`berth check` says that no job can use both flavors of this queue; Kueue gave each form of job its own."""
+    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
+    flavors: dict[bool, set[str]] = {True: set(), False: set()}
+    for file in FILES:
+        for case in recording(file)["cases"] if "behind" in recording(file)["stacks"] else ():
+            if case["stack"] == "behind" and case["real"].get("flavor"):
+                flavors["kueue.x-k8s.io/podset-" in str(case["docs"])] |= set(case["real"]["flavor"])
+        if "behind" in recording(file)["stacks"]:
+            (tmp_path / "stack.yaml").write_text(recording(file)["stacks"]["behind"], encoding="utf-8")
+            warnings = evaluate_stack(str(tmp_path / "stack.yaml"), tmp_path).warnings
+            assert "split-queue" in {each.code for each in warnings}
+    assert flavors == {True: {"v6e"}, False: {"v6e-spot"}}
+
+
 def _barred(context: LintContext, job: Any) -> Any:
     return replace(job, barred=try_pod_sets(context, job.queue, job.pod_sets).barred_flavors)
 

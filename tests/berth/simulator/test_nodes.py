@@ -16,6 +16,7 @@ from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
 from berth.simulator.story import JobStatus
 from berth.simulator.text import RunFormatter
+from berth.yaml_loader import load_yaml
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
 STACK = """\
@@ -157,6 +158,20 @@ def test_jobs_on_a_topology_are_placed_one_after_the_other(folder: pathlib.Path)
     # Two pods of one host each share a slice, by Kueue's algorithm, so that two whole slices are left.
     result = run(folder, *ones, two, job("more", 2, 4, **level))
     assert verdicts(result)["more"] == "runs"
+
+
+BESIDE = load_yaml((pathlib.Path(__file__).parent / "recorded_beside.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("number", range(len(BESIDE)))
+def test_jobs_beside_jobs_are_judged_as_they_were_on_a_real_cluster(folder: pathlib.Path, number: int) -> None:
+    """Never only where pods got no node, runs only where all got one; unknown where that was the scheduler's luck."""
+    jobs: list[dict[str, Any]] = BESIDE[number]
+    said = verdicts(run(folder, *(job(each["name"], each["pods"], each["gpus"]) for each in jobs)))
+    for each in jobs:
+        assert each["admitted"]
+        assert said[each["name"]] in ("runs" if each["placed"] == each["pods"] else "never", "unknown")
+    assert said["big"] == ("never", "runs", "unknown")[number]
 
 
 def test_json_has_the_flavors_that_kueue_chooses(folder: pathlib.Path) -> None:
