@@ -87,6 +87,8 @@ def _parse_text_amount(value: str, forms: str) -> Amount:
         return Amount("share", percent / 100, value)
     if value.isdecimal() and value.isascii():
         raise validation_fault("bad-amount", f"'{format_value(value)}' is text; write the number without quotes")
+    if value == "unlimited":
+        forms = "write all, which is as much as the machines give"
     raise validation_fault("bad-amount", f"{_not_an_amount(value)}; {_repaired_amount(value) or forms}")
 
 

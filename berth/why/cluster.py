@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from msgspec import Struct
@@ -125,8 +125,17 @@ class SeenCluster(Struct, frozen=True):
 def read_time(text: object) -> datetime | None:
     """Return a time of the API, such as 2026-11-23T08:01:30Z; None for another text."""
     try:
-        return datetime.fromisoformat(text) if isinstance(text, str) else None
+        time = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
+        return None
+    return time if time is None or time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def later(time: datetime, seconds: int) -> datetime | None:
+    """Return a time some seconds later; None beyond the years that can be written."""
+    try:
+        return time + timedelta(seconds=seconds)
+    except OverflowError:
         return None
 
 

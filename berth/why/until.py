@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from berth.jobs.values import get_nested
 from berth.text import pluralize
-from berth.why.cluster import LiveWorkload, SeenCluster, read_time
+from berth.why.cluster import LiveWorkload, SeenCluster, later, read_time
 from berth.why.forecast import Forecast
 from berth.why.words import Reading
 
@@ -26,7 +26,7 @@ def latest_end(workload: LiveWorkload) -> datetime | None:
     admitted, longest = workload.condition("Admitted"), workload.run_seconds
     if admitted is None or admitted[0] != "True" or admitted[3] is None or longest is None:
         return None
-    return admitted[3] + timedelta(seconds=longest)
+    return later(admitted[3], longest)
 
 
 def until_when(
@@ -69,7 +69,7 @@ def _requeue_time(workload: LiveWorkload) -> datetime | None:
     for check in workload.checks:
         since, seconds = read_time(check.get("lastTransitionTime")), check.get("requeueAfterSeconds")
         if check.get("state") == "Retry" and since is not None and isinstance(seconds, int):
-            times.append(since + timedelta(seconds=seconds))
+            times.append(later(since, seconds))
     return max((each for each in times if each is not None), default=None)
 
 
