@@ -78,7 +78,7 @@ class TeamStackBackend(Backend[TeamStackPlan]):
         from berth.diff.workloads import compare_files, compare_team_objects, compare_workloads, moved_to_cluster
 
         losses = tuple(moved_to_cluster(old, new))
-        idle = {} if losses else new.allowed_changes
+        idle: Mapping[str, str] = {} if losses else new.allowed_changes
         return Changes(
             stack=new.stack,
             workloads=tuple(compare_workloads(old, new)),
