@@ -16,6 +16,7 @@ from berth.diff.settings import SettingChange
 from berth.diff.workers import WorkerChange
 from berth.diff.workloads import FilesChange, WorkloadChange
 from berth.upgrade.findings import Upgrade
+from berth.upgrade.restarts import Restart
 
 
 class ReferrerChange(Struct, frozen=True):
@@ -62,7 +63,8 @@ class Changes(Struct, frozen=True):
     `loud` are the differences that no other part of the headline names and that are of no harmless kind. `settings` are
     the differences of the stack file beside the fleet, and `written` those of the fleet as it is written. `upgrade` is
     what changed versions of controllers and of GKE mean; None if none changes. `referrers` are other stacks of the
-    repository that run jobs on this one's cluster, `dependents` those of teams that lose something.
+    repository that run jobs on this one's cluster, `dependents` those of teams that lose something. `restarts` are
+    pools whose nodes a new version of GKE recreates, in their order.
     """
 
     stack: str
@@ -83,6 +85,7 @@ class Changes(Struct, frozen=True):
     upgrade: Upgrade | None = None
     referrers: tuple[ReferrerChange, ...] = ()
     dependents: tuple[DependentChange, ...] = ()
+    restarts: tuple[Restart, ...] = ()
 
     @property
     def blocked(self) -> tuple[GuardedChange, ...]:

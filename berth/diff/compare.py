@@ -23,6 +23,7 @@ from berth.diff.workers import compare_workers
 from berth.plan.fleet import FleetPlan
 from berth.resource import ResourceKind
 from berth.upgrade.findings import upgrade_of
+from berth.upgrade.restarts import restarts_of
 
 
 def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
@@ -53,5 +54,6 @@ def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         losses=guarded,
         idle=tuple(idle_allowances(old_renamed, new, guarded)),
         upgrade=upgrade_of(old, new),
+        restarts=restarts_of(old, new),
     )
     return replace(changes, loud=loud_differences(changes, old_renamed, new))

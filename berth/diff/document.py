@@ -17,6 +17,7 @@ from berth.planner.queueing.preemption import describe_rules
 from berth.resource import ResourceKind
 from berth.text import abbreviate_names
 from berth.upgrade.document import changed_versions
+from berth.upgrade.restarts import describe_restarts
 
 
 def changes_document(changes: Changes) -> Iterator[Block]:
@@ -38,6 +39,7 @@ def changes_document(changes: Changes) -> Iterator[Block]:
     yield Lines("Capacity", list(_capacity_lines(changes)))
     for title in dict.fromkeys(_TITLES.values()):
         yield Lines(title, [_resource_line(each) for each in changes.things if _TITLES.get(each.kind) == title])
+    yield Lines("Restarts, in this order", list(describe_restarts(changes.restarts)), whole=True)
     yield Lines("Allowed", list(allowed_lines(changes)))
     yield Lines("New warnings", changes.warnings, whole=True)
     yield Lines("Allowances", list(map(guard_text.describe_idle_allowance, changes.idle)))

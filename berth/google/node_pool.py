@@ -9,6 +9,7 @@ from berth.google.node_config import node_config
 from berth.plan.gke import NodePoolPlan
 from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
 from berth.registration import Registration, without_none
+from berth.spec.machines.pools import NodeSettings
 
 _TIMEOUT: Final = "2h"
 """Timeouts of the provider; GKE continues after them. Large slices and drained nodes take an hour."""
@@ -53,7 +54,7 @@ def node_pool(
     without one of their own, and the reservation, policy and interfaces (network and subnetwork, in the plan's order)
     that the plan has by name.
     """
-    settings, surge = plan.settings, plan.settings.surge
+    settings = plan.settings
     immutable = _SLICE_FIELDS if plan.slice_topology is not None else _SLICE_FIELDS[:1] if plan.placement else ()
     return Registration(
         type="gcp:container/nodePool:NodePool",
@@ -70,12 +71,11 @@ def node_pool(
                 "queued_provisioning": {"enabled": True} if plan.queued else None,
                 "placement_policy": _placement_policy(plan, placement_policy),
                 "management": {"auto_repair": plan.auto_repair, "auto_upgrade": True},
-                "upgrade_settings": surge
-                and {
-                    "strategy": "SURGE",
-                    "max_surge": surge.max_surge,
-                    "max_unavailable": surge.max_unavailable,
-                },
+                "upgrade_settings": _upgrade_settings(settings),
+                "version": settings.version,
+                "maintenance_policies": [{"exclusion_until_end_of_supports": [{"enabled": True}]}]
+                if settings.exclusion_until_end_of_support
+                else None,
                 "network_config": _network_config(plan, interfaces),
                 "node_config": node_config(plan, service_account, reservation),
             }
@@ -87,6 +87,23 @@ def node_pool(
         ignore_changes=_ignore_changes(plan),
         timeout=_TIMEOUT,
     )
+
+
+def _upgrade_settings(settings: NodeSettings) -> dict[str, Any] | None:
+    surge, blue_green = settings.surge, settings.blue_green
+    if blue_green is None:
+        return surge and {
+            "strategy": "SURGE",
+            "max_surge": surge.max_surge,
+            "max_unavailable": surge.max_unavailable,
+        }
+    batch_soak, pool_soak = (
+        None if each is None else f"{each}s"
+        for each in (blue_green.batch_soak_duration, blue_green.node_pool_soak_duration)
+    )
+    batches = {"batch_node_count": blue_green.batch_node_count, "batch_soak_duration": batch_soak}
+    settings_of_it = {"standard_rollout_policy": batches, "node_pool_soak_duration": pool_soak}
+    return {"strategy": "BLUE_GREEN", "blue_green_settings": settings_of_it}
 
 
 def _ignore_changes(plan: NodePoolPlan) -> tuple[str, ...]:

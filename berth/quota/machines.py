@@ -143,7 +143,7 @@ def _with_node_pool(machines: Machines, node_pool: NodePoolPlan) -> Machines:
         local_ssds=max(machines.local_ssds, ssds.ephemeral + ssds.block if ssds else 0),
         disk_type=node_pool.settings.disk_type or machines.disk_type,
         disk_gb=node_pool.settings.disk_size_gb,
-        surge=surge.max_surge if surge else 0,
+        surge=node_bounds(node_pool).max if node_pool.settings.blue_green else surge.max_surge if surge else 0,
         is_public=node_pool.network.private_nodes is False,
     )
 

@@ -101,12 +101,15 @@ def warn_exposure(claims: FleetQuotaClaims, problems: Problems) -> None:
     if not isinstance(cluster, ClusterPlan):
         return
     warn_open_control_plane(cluster, problems)
-    long_jobs = [p.name for p in claims.plan.pools if p.hosts_per_slice and p.hosts_per_slice > 1]
+    pools = claims.plan.pools
+    slices = [p.name for p in pools if p.hosts_per_slice and p.hosts_per_slice > 1]
+    # GKE leaves running flex-start nodes alone, and no source says so of other queued nodes.
+    others = [p for p in pools if p.capacity == "queued" and p.name not in slices]
+    queued = [p.name for p in others if not any(each.flex_start for each in p.node_pools)]
+    named = {"slices": slices, "queued nodes": queued}
+    long_jobs = [f"jobs on {what} of {join_words(names)}" for what, names in named.items() if names]
     if long_jobs and not (cluster.maintenance and cluster.maintenance.exclusions):
-        message = (
-            f"has no exclusion: an upgrade interrupts jobs on slices of {join_words(long_jobs)}; "
-            "write maintenance.exclusions"
-        )
+        message = f"has no exclusion: an upgrade interrupts {join_words(long_jobs)}; write maintenance.exclusions"
         problems.warning("no-maintenance-exclusion", ("cluster", "maintenance"), message)
 
 

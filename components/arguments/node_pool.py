@@ -37,6 +37,8 @@ class NodePoolArgs(ComponentArguments):
     streaming, gVNIC, metadata server, node labels and taints, node system settings, network, upgrade and repair
     settings, GPU driver, and their affinity to reservations unless `capacity` names one. Node pools that are created
     later have Berth's settings. Default: `false`."""
+    blue_green: Mapping[str, Any] | None = None
+    """Upgrade by new nodes beside all old ones, instead of `surge`."""
     boot_disk_kms_key: str | None = None
     """Key of Cloud KMS that encrypts the boot disks. A change replaces the pool. By default the cluster's."""
     capacity: Mapping[str, Any] | str | None = None
@@ -58,6 +60,8 @@ class NodePoolArgs(ComponentArguments):
     driver_version: Literal["default", "latest", "disabled"] | None = None
     """GPU driver that GKE installs: `default` or `latest`. With `disabled` Berth installs a driver DaemonSet. Default:
     `default`."""
+    exclusion_until_end_of_support: bool | None = None
+    """Keep GKE from upgrading these nodes until the support of their version ends. Default: `false`."""
     gpu_partition: str | None = None
     """MIG partition size, such as `1g.10gb`."""
     gpu_sharing: Mapping[str, Any] | None = None
@@ -139,6 +143,9 @@ class NodePoolArgs(ComponentArguments):
     topology_aware: bool | None = None
     """Let Kueue place jobs by the location of nodes: block and rack (A3, A4), or slice (TPU). The labels of the flavor
     are then immutable; to change them, give the flavor another name. Default: `false`."""
+    version: str | None = None
+    """Version of the nodes, in quotes: at most that of the control plane, and at most two minors older. A change
+    recreates the nodes. By default GKE's, which follows the control plane."""
     zone: str | None = None
     """Zone of the nodes. A slice of several hosts is in exactly one zone; a fixed number of nodes needs zones. `berth
     plan` prints the zones of a pool without zones, which do not change when Berth's table of zones grows. By default

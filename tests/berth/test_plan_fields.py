@@ -18,7 +18,7 @@ import pytest
 import berth.plan
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.spec.cluster import ClusterSettings
-from berth.spec.machines.node_system import HugepagesSpec, KubeletSpec, NodeSystemSpec, SurgeSpec
+from berth.spec.machines.node_system import BlueGreenSpec, HugepagesSpec, KubeletSpec, NodeSystemSpec, SurgeSpec
 from berth.spec.machines.pools import GpuSharingSpec, LocalSsdSpec, NodeSettings, SecondaryBootDiskSpec
 from berth.spec.model import Model
 from berth.spec.tenancy import TeamSettings
@@ -45,7 +45,7 @@ def default_of(field: msgspec.structs.FieldInfo) -> object:
 
 SETTINGS: tuple[type[Model], ...] = (
     *(ClusterSettings, TeamSettings, NodeSettings, GpuSharingSpec, LocalSsdSpec, SurgeSpec),
-    *(NodeSystemSpec, KubeletSpec, HugepagesSpec, SecondaryBootDiskSpec),
+    *(NodeSystemSpec, KubeletSpec, HugepagesSpec, SecondaryBootDiskSpec, BlueGreenSpec),
 )
 """Parts of the stack file that a plan has as they are."""
 CLASSES = tuple(plan_classes())

@@ -74,9 +74,9 @@ def keeps_finalizers(cluster: Cluster) -> bool:
 def job_set(name: str) -> str:
     """The manifest of a JobSet on two of the four slices."""
     priority = {"urgent": "high-priority-job", "patient": "low-priority-job"}[name]
-    return berth(
-        "workload", STACK, "training", "default-queue", "--slices", "2", "--name", name, "--priority", priority
-    )
+    restarts = ("--max-restarts", "10", "--restart-strategy", "BlockingRecreate")  # as the source runs them
+    words = ("training", "default-queue", "--slices", "2", "--name", name, "--priority", priority)
+    return berth("workload", STACK, *words, *restarts)
 
 
 def slices(cluster: Cluster, name: str) -> Mapping[str, int]:

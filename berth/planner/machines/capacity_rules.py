@@ -64,10 +64,13 @@ def pool_request(
 
 def cluster_features(context: PlanningContext) -> ClusterFeatures:
     """Convert the cluster to ClusterFeatures, the input of the rules."""
-    autopilot = context.spec.cluster.mode == "autopilot"
+    autopilot, maintenance = context.spec.cluster.mode == "autopilot", context.spec.cluster.maintenance
+    scopes = {each.scope for each in maintenance.exclusions} if maintenance else set[str]()
     return ClusterFeatures(
         autopilot=autopilot,
         dcgm=not autopilot,
+        version=None if context.is_set_aside("cluster", "version") else context.spec.cluster.version,
+        keeps_nodes=not scopes.isdisjoint(("NO_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES")),
         image_streaming=autopilot or context.spec.cluster.image_streaming,
         confidential=None if autopilot else context.spec.cluster.confidential_nodes,
     )

@@ -15,6 +15,7 @@ from berth.rules.gke.disks import boot_disk_violations
 from berth.rules.gke.gpu import device_violations
 from berth.rules.gke.networks import network_violations
 from berth.rules.gke.node_features import node_feature_violations
+from berth.rules.gke.node_upgrades import node_upgrade_violations
 from berth.rules.gke.placement import placement_violations
 from berth.rules.gke.pool_request import (
     MODEL_LABELS,
@@ -227,6 +228,7 @@ _RULES = (
     boot_disk_violations,
     network_violations,
     node_feature_violations,
+    node_upgrade_violations,
     _check_made_by_gke,
 )
 

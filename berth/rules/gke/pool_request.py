@@ -85,13 +85,16 @@ class ClusterFeatures(Struct, frozen=True, kw_only=True):
     """Features of the cluster that pools rely on. `dcgm` is GKE's managed package of GPU metrics.
 
     `confidential` is the confidential VM type of every node, if the cluster sets one. `image_streaming` is whether
-    containers start before their image is complete.
+    containers start before their image is complete. `version` is that of the control plane, None if the channel
+    chooses it; `keeps_nodes` is whether an exclusion keeps GKE from upgrading nodes.
     """
 
     autopilot: bool = False
     dcgm: bool = False
     confidential: str | None = None
     image_streaming: bool = True
+    version: str | None = None
+    keeps_nodes: bool = False
 
 
 class PoolRequest(Struct, frozen=True, kw_only=True):

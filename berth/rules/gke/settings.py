@@ -86,7 +86,7 @@ def upgrade_surge(request: PoolRequest) -> SurgeSpec | None:
     for an extra machine, because its hosts are wired together (GKE recreates the whole slice in any case). Neither has
     a pool that fills its reservation: a surge node would wait forever.
     """
-    if request.uses_dws:
+    if request.uses_dws or request.settings.blue_green is not None:
         return None
     if request.machine.domain_topology:
         return domain_surge(request)

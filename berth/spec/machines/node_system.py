@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from berth.spec.amounts import Seconds
 from berth.spec.base import Entry, Model, Section, Sequence, Text, default_field, validation_fault
 from berth.spec.model import Field, check_model
 
@@ -15,7 +16,7 @@ SysctlValue = Annotated[str, Text(r"-?[0-9]+( [0-9]+)*", 'the value of a sysctl,
 GoDuration = Annotated[str, Text(r"([0-9]+(ns|us|ms|s|m|h))+", 'a duration such as "100ms" or "2m"')]
 LogSize = Annotated[str, Text(r"[1-9][0-9]*(Ki|Mi|Gi)", "a size such as 10Mi")]
 Percent = Annotated[int, Field(ge=10, le=85)]
-Seconds = Annotated[int, Field(ge=0, le=86400)]
+GraceSeconds = Annotated[int, Field(ge=0, le=86400)]
 
 
 class SurgeSpec(Model):
@@ -33,6 +34,17 @@ class SurgeSpec(Model):
             message = f"maxSurge and maxUnavailable add up to {together}; write values that add up to 1 to {MAX_SURGE}"
             raise validation_fault("bad-value", message)
         return self
+
+
+class BlueGreenSpec(Model):
+    """An upgrade that creates all new nodes first, then drains the old ones in batches, and deletes them."""
+
+    batch_node_count: int = Field(default=1, ge=1, le=1000)
+    """Number of old nodes that are drained at a time."""
+    batch_soak_duration: Seconds | None = None
+    """Pause after each batch, such as `30m`. By default GKE's."""
+    node_pool_soak_duration: Seconds | None = None
+    """Time for which the drained nodes stay, at most 7 days. By default GKE's, an hour."""
 
 
 class KubeletSpec(Model):
@@ -72,9 +84,9 @@ class KubeletSpec(Model):
     """Kill only the process that runs out of memory, not its container."""
     insecure_kubelet_readonly_port_enabled: bool | None = None
     """Serve the insecure read-only port."""
-    shutdown_grace_period_seconds: Seconds | None = None
+    shutdown_grace_period_seconds: GraceSeconds | None = None
     """Time that pods have to end when a node shuts down, in seconds."""
-    shutdown_grace_period_critical_pods_seconds: Seconds | None = None
+    shutdown_grace_period_critical_pods_seconds: GraceSeconds | None = None
     """Part of that time for critical pods, in seconds."""
 
     @check_model

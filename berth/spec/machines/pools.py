@@ -9,6 +9,7 @@ from berth.spec.amounts import Bytes, CountField
 from berth.spec.base import (
     ConfidentialType,
     DnsName,
+    GkeVersion,
     MachineType,
     MaintenanceInterval,
     Model,
@@ -23,7 +24,7 @@ from berth.spec.base import (
 )
 from berth.spec.machines.capacity import Capacity, CapacityField
 from berth.spec.machines.encryption import KmsKey
-from berth.spec.machines.node_system import NodeSystemSpec, SurgeSpec
+from berth.spec.machines.node_system import BlueGreenSpec, NodeSystemSpec, SurgeSpec
 from berth.spec.machines.reservations import AcceleratorSpec, Reason
 from berth.spec.machines.slices import SlicesField
 from berth.spec.model import Field, check_model
@@ -252,6 +253,13 @@ class NodeSettings(Model):
     surge: SurgeSpec | None = None
     """Nodes that an upgrade adds before others are drained, and drains first; together at most 20. By default one node
     at a time."""
+    blue_green: BlueGreenSpec | None = None
+    """Upgrade by new nodes beside all old ones, instead of `surge`."""
+    version: GkeVersion | None = None
+    """Version of the nodes, in quotes: at most that of the control plane, and at most two minors older. A change
+    recreates the nodes. By default GKE's, which follows the control plane."""
+    exclusion_until_end_of_support: bool = False
+    """Keep GKE from upgrading these nodes until the support of their version ends."""
     pod_range_name: PodRangeName | None = None
     """Secondary range of the subnet from which the pods of these nodes get addresses, in an existing cluster or VPC.
     Its owner creates the range, and GKE refuses a pool whose range does not exist. A change replaces the pool. By

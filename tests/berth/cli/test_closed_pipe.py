@@ -23,6 +23,9 @@ SOUND: Final = {
     "preview": ["dev"],
     "render": ["dev"],
     "admit": ["stacks/scenarios/multislice.yaml"],
+    "test": ["stacks/examples/multislice.yaml"],
+    "simulate": ["dev", "stacks/traces/dev.csv"],
+    "why": ["dev", "no-such-job", "--live", "tests/berth/verify/multislice.json"],
     "workload": ["dev", "vision", "train", "--slices", "1", "--image", "a/b:1", "--", "python", "train.py"],
     "lint": ["dev", "stacks/jobs/train.yaml", "--team", "vision"],
     "diff": ["dev", "stacks/examples/multislice.yaml"],
@@ -36,10 +39,11 @@ SOUND: Final = {
     "graph": ["dev"],
     "init": ["prod", "--project", "acme-ml-prod", "--region", "us-central1", "--team", "vision"],
     "adopt": ["new", "tests/berth/adopt/no-such-file.json"],
+    "mcp": [],
     "schema": [],
 }
 """Arguments with which each verb prints its usual output."""
-STATUSES: Final = {"diff": 3, "guard": 3, "drain": 3, "adopt": 1}
+STATUSES: Final = {"diff": 3, "guard": 3, "drain": 3, "adopt": 1, "why": 1}
 """The statuses of SOUND that are not 0: blocked changes, a protected fleet, a missing answer."""
 
 
