@@ -74,14 +74,18 @@ class TeamStackBackend(Backend[TeamStackPlan]):
     def compare(self, old: TeamStackPlan, new: TeamStackPlan) -> Changes:
         """Compare two plans of a stack, both without faults."""
         from berth.diff.changes import Changes
+        from berth.diff.guard.allowances import IdleAllowance
         from berth.diff.workloads import compare_files, compare_team_objects, compare_workloads, moved_to_cluster
 
+        losses = tuple(moved_to_cluster(old, new))
+        idle: Mapping[str, str] = {} if losses else new.allowed_changes
         return Changes(
             stack=new.stack,
             workloads=tuple(compare_workloads(old, new)),
             files=tuple(compare_files(old, new)),
             objects=compare_team_objects(old, new),
-            losses=tuple(moved_to_cluster(old, new)),
+            losses=losses,
+            idle=tuple(IdleAllowance("allowChange", key, reason) for key, reason in idle.items()),
         )
 
     def preview_rules(self, plan: TeamStackPlan) -> PreviewRules:
