@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import sys
 from collections.abc import Iterable
@@ -33,8 +34,8 @@ def or_example(stack: str) -> str:
     """Return the path of an example for its name, unless the project has a stack of that name; else `stack`."""
     root = project_root()
     located, example = locate(stack, root), f"{EXAMPLES}/{stack}.yaml"
-    is_taken = located.file.exists() or pathlib.Path(stack).exists()
-    is_example = located.by_name and not is_taken and (root / example).is_file()
+    is_taken = os.path.exists(located.file) or os.path.exists(stack)  # False for a name that no file can have
+    is_example = located.by_name and not is_taken and os.path.isfile(root / example)
     return example if is_example else stack
 
 

@@ -78,7 +78,7 @@ def _alert(row: TableRow, fleet: MonitoredFleet, threshold: AlertThreshold) -> A
         key=row["key"],
         title=row["title"],
         query=fleet.render(expression),
-        seconds=parse_duration(row["for"]) if threshold.seconds is None else threshold.seconds,
+        seconds=alert_seconds(row["for"]) if threshold.seconds is None else threshold.seconds,
         severity=row["severity"],
         meaning=row["meaning"],
         remedy=row["remedy"],
@@ -86,7 +86,7 @@ def _alert(row: TableRow, fleet: MonitoredFleet, threshold: AlertThreshold) -> A
     )
 
 
-def parse_duration(duration: str) -> int:
+def alert_seconds(duration: str) -> int:
     """Return `15m` as 900."""
     return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]
 

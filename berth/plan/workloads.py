@@ -123,7 +123,7 @@ class ProvisioningRequestPlan(Struct, frozen=True, kw_only=True):
     pods: int
     class_name: str
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
-    with_job: bool = False
+    with_job: bool
 
     @property
     def pod_count(self) -> int:

@@ -66,7 +66,7 @@ class QuotaComparison(Struct, frozen=True, kw_only=True):
         return max(0, amount - self.limit.limit)
 
 
-def contradictions(required: Iterable[RequiredQuota], answers: Answers) -> tuple[Problem, ...]:
+def contradicting_answers(required: Iterable[RequiredQuota], answers: Answers) -> tuple[Problem, ...]:
     """Return a fault for each two answers about one quota, or the one that its machines count against, that differ."""
     wanted = {
         (metric.name, each.project, each.location): metric

@@ -168,7 +168,7 @@ _ADMISSION_FAIR_SHARING: Final = (
 )
 _BOTH_STRATEGIES: Final = (
     "with both strategies of fair sharing, jobs can preempt each other without end (Kueue #14543); where they do, the "
-    "result shows a preemption loop; write preemptionStrategies: [LessThanOrEqualToFinalShare] to exclude it"
+    "result shows a preemption loop; write preemptionStrategies: [LessThanOrEqualToFinalShare]: loops are rarer then"
 )
 
 

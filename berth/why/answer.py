@@ -13,7 +13,7 @@ from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.kueue import PODS
 from berth.simulator.scheduler.model import FlavorResource
 from berth.text import capacity_source, format_range, pluralize
-from berth.why.cluster import LiveWorkload, SeenCluster, objects_of
+from berth.why.cluster import LiveWorkload, SeenCluster, live_objects
 from berth.why.forecast import Forecast, Holder, forecast
 from berth.why.until import Until, latest_end, until_when
 from berth.why.words import Reading, read_check, read_message
@@ -166,7 +166,7 @@ def _amounts(
 
 def _nodes(cluster: SeenCluster, workload: LiveWorkload) -> Iterator[str]:
     """Yield how many nodes of its flavors the state has, beside those of the plan."""
-    nodes = list(objects_of(cluster.documents, "Node"))
+    nodes = list(live_objects(cluster.documents, "Node"))
     assigned = as_list(get_nested(workload.value, "status", "admission", "podSetAssignments"))
     names = {str(flavor) for each in assigned for flavor in as_mapping(get_nested(each, "flavors")).values()}
     for flavor in (each for each in cluster.plan.flavors if each.name in names):

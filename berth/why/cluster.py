@@ -114,7 +114,7 @@ class SeenCluster(Struct, frozen=True):
     @property
     def workloads(self) -> list[LiveWorkload]:
         """Every Workload."""
-        return [LiveWorkload(each) for each in objects_of(self.documents, "Workload")]
+        return [LiveWorkload(each) for each in live_objects(self.documents, "Workload")]
 
     def amount(self, stock: FlavorResource, number: int) -> str:
         """Return `8 v5e chips` or `4 cpu`."""
@@ -139,7 +139,7 @@ def later(time: datetime, seconds: int) -> datetime | None:
         return None
 
 
-def objects_of(documents: Iterable[ManifestDocument], kind: str) -> Iterator[LiveObject]:
+def live_objects(documents: Iterable[ManifestDocument], kind: str) -> Iterator[LiveObject]:
     """Yield the objects of a kind."""
     for document in documents:
         for item in as_list(get_nested(document.value, "items")) or [document.value]:

@@ -50,10 +50,10 @@ def test_a_fault_is_an_annotation_and_in_the_comment(project: pathlib.Path) -> N
     replace_in_stack(project, "topology: 2x4", "topology: 2x5")
     done = run_make(project, "diff-comment", "SINCE=main", GITHUB_ACTIONS="true")
     assert "Error 1" in done.stderr
-    assert "::error file=Pulumi.dev.yaml,line=18" in done.stdout
+    assert "::error file=Pulumi.dev.yaml,line=20" in done.stdout
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")
     assert comment.startswith("| stack | status | headline | commit |\n|---|---|---|---|\n| dev | refused | Refused | ")
-    assert "\n\nRefused:\n\n```\nPulumi.dev.yaml:18: error: pools.v5e.topology: '2x5'" in comment
+    assert "\n\nRefused:\n\n```\nPulumi.dev.yaml:20: error: pools.v5e.topology: '2x5'" in comment
 
 
 def test_the_comment_covers_ack_fleets_and_team_stacks(project: pathlib.Path) -> None:
@@ -66,7 +66,7 @@ def test_the_comment_covers_ack_fleets_and_team_stacks(project: pathlib.Path) ->
     commit_all(project)
     mine.write_text(mine.read_text(encoding="utf-8").replace("evaluation:1.4", "evaluation:1.5"), encoding="utf-8")
     fleet = project / "Pulumi.hz.yaml"
-    fleet.write_text(fleet.read_text(encoding="utf-8").replace("borrow: 8", "borrow: 4"), encoding="utf-8")
+    fleet.write_text(fleet.read_text(encoding="utf-8").replace("borrow: unlimited", "borrow: 4"), encoding="utf-8")
     done = run_make(project, "diff-comment", STACKS="hz mine", SINCE="HEAD")
     assert (done.returncode, done.stderr) == (0, "")
     comment = (project / "build" / "comment.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
-from berth.monitoring.dashboards import parse_duration
+from berth.monitoring.dashboards import alert_seconds
 from berth.monitoring.metrics import MANAGED, monitoring_table, render_query
 from berth.text import abbreviate_names
 
@@ -71,7 +71,7 @@ def threshold_entries(rules: Mapping[str, tuple[object, object]], cluster: str, 
         if limit is not None and limit != row["limit"]:
             entry["limit"] = int(limit) if limit.is_integer() else limit
         seconds = _seconds(duration)
-        if seconds is not None and seconds != parse_duration(row["for"]):
+        if seconds is not None and seconds != alert_seconds(row["for"]):
             entry["for"] = f"{seconds}s"
         if entry:
             result[row["key"]] = entry

@@ -43,7 +43,7 @@ def quota_command(
     the project's limits, and exits 1 if a quota is short.
     """
     from berth.cli.quota import tables
-    from berth.quota.compare import compare_with_limits, contradictions
+    from berth.quota.compare import compare_with_limits, contradicting_answers
     from berth.quota.required import required_quotas
 
     plan = _google_plan(evaluate_or_exit(stack, needs=None))
@@ -52,7 +52,7 @@ def quota_command(
         print_answer(tables.needs_document(plan, required), tables.needs_as_json(plan, required) if as_json else None)
         raise typer.Exit(EXIT_OK)
     answers = _answers(plan, have)
-    if faults := contradictions(required, answers):
+    if faults := contradicting_answers(required, answers):
         exit_with_problems(faults)
     comparisons = compare_with_limits(required, answers)
     value = tables.comparison_as_json(plan, comparisons) if as_json else None

@@ -54,7 +54,7 @@ def simulate(request: Request, root: pathlib.Path) -> TraceResult:
         problems += found
         if plan is None or fleet is None:
             continue
-        jobs, found = read_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
+        jobs, found = read_timed_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
         timing, faults = _timing(plan, request)
         problems += [*found, *faults]
         if not _has_faults(problems):
@@ -85,7 +85,7 @@ def _load(stack: str, root: pathlib.Path) -> tuple[FleetPlan | None, SimulatedFl
     return plan, build_simulated_fleet(plan), [*evaluation.unknown_releases, *unmodelled_warnings(plan)]
 
 
-def read_jobs(
+def read_timed_jobs(
     file: pathlib.Path, fleet: SimulatedFleet, root: pathlib.Path, *, is_kueue: bool = False
 ) -> tuple[list[TimedJob], list[Problem]]:
     """Return the jobs of a trace for a fleet, and its problems."""

@@ -82,7 +82,7 @@ def _hint(key: str, place: FieldPath, known: list[str], root: type[Model], value
         return "; no key is allowed here"
     if len(known) <= _MAX_KEYS:
         return f"; write one of {', '.join(known)}"
-    if home is not None:
+    if home is not None and key != "name":  # what has a name is not what another entry's name means
         return f"; it is a key of {'.'.join(map(str, home)) or 'berth:fleet'}: move it there"
     nearest = sorted(known, key=lambda each: -SequenceMatcher(None, key.lower(), each.lower()).ratio())[:_NEAREST]
     return f"; the nearest of {len(known)} keys are {', '.join(nearest)}; docs/stack-file.md lists all"

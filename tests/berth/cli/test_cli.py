@@ -55,6 +55,7 @@ VERBS = [
     "drain",
     "graph",
     "schema",
+    "mcp",
 ]
 MULTISLICE, BATCH = str(GKE_STACKS["multislice"]), str(GKE_STACKS["batch-platform"])
 COLOUR = "\x1b["
@@ -109,6 +110,8 @@ def test_the_help_of_a_verb_ends_with_an_example_that_works(verb: str) -> None:
         "drain",
         "report",
         "verify",
+        "why",
+        "mcp",
     ):  # slow, writes a file, or needs git or a file of kubectl
         assert berth(*words).exit_code == 0
 

@@ -112,9 +112,10 @@ def test_a_removed_permission_mirrors_the_added_one() -> None:
 def test_services_that_lose_their_queue_are_in_the_headline() -> None:
     old = fleet_with({"teams.vision.namespace": {"serving": True}})
     lost = "team vision: serving in namespace vision is removed (Kueue starts no more pods of the services there)"
-    policy = "policy berth-serving: check of all that it refuses is removed"
+    gone = [f"policy {name}: check of all that it refuses is removed" for name in ("berth-scale", "berth-serving")]
     more = "controller kueue: integrations.frameworks changes"
-    assert headline(compare(plan(old), plan(fleet_with()))) == f"test: {policy}; {lost}; {more}; 3 blocked"
+    expected = "; ".join([*gone, lost, more, "4 blocked"])
+    assert headline(compare(plan(old), plan(fleet_with()))) == f"test: {expected}"
 
 
 @pytest.mark.parametrize(

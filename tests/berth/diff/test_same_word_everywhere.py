@@ -139,6 +139,8 @@ def test_an_edit_has_the_same_word_in_every_cluster(record_property: Callable[[s
             said = word(place, path, value)
             compared += 1
             expected, found = (map(without_machines, (plain, said))) if place == MANAGER else (plain, said)
+            if place == MANAGER and plain.get("losses") and not expected["losses"]:  # only pools made it a blocked one
+                expected = {**expected, "class": found["class"]}
             if expected != found:
                 keys = [key for key in {**expected, **found} if expected.get(key) != found.get(key)]
                 sides = [(expected.get(key, set()), found.get(key, set())) for key in keys]

@@ -39,7 +39,13 @@ JOB_SET = JobSetPlan(
 )
 PYTORCH_JOB = PyTorchJobPlan(submission=SUBMISSION, pod=replace(POD, restart_policy="OnFailure"), workers=2)
 REQUEST = ProvisioningRequestPlan(
-    name="night", namespace="vision", team="vision", pod=POD, pods=4, class_name="queued-provisioning.gke.io"
+    name="night",
+    namespace="vision",
+    team="vision",
+    pod=POD,
+    pods=4,
+    class_name="queued-provisioning.gke.io",
+    with_job=False,
 )
 PLANS: tuple[WorkloadPlan, ...] = (JOB, JOB_SET, PYTORCH_JOB, REQUEST)
 KINDS = (("Service", "Job"), ("JobSet",), ("PyTorchJob",), ("PodTemplate", "ProvisioningRequest"))
