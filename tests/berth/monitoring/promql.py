@@ -8,7 +8,7 @@ from typing import Any
 import promql_parser
 from msgspec import Struct
 
-_RANGE_FUNCTIONS = ("rate", "increase", "delta", "sum_over_time")
+_RANGE_FUNCTIONS = ("rate", "increase", "delta", "sum_over_time", "avg_over_time", "count_over_time")
 
 
 class Selection(Struct, frozen=True):

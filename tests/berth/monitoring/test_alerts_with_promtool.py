@@ -1,4 +1,4 @@
-"""Every alert and recording rule under promtool's unit tests: series that fire it, and series that do not."""
+"""Alerts, recording rules and panels under promtool's unit tests: given series, and what follows from them."""
 
 from __future__ import annotations
 
@@ -161,4 +161,112 @@ def test_recording_rules_divide_loans_by_idle_quota(backend: str, tmp_path: Path
         for rule in rules["groups"][0]["rules"]:  # type: ignore[index]
             rule["expr"] = re.sub(r'(berth:[a-z_:]+)\{cluster="[^"]*",?', r"\1{", rule["expr"])
     done = run_promtool(tmp_path, rules, tests)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+GPU = 'make="nvidia",model="l4",accelerator_id="0",node_name="a"'
+PANEL_SERIES: dict[str, dict[str, str]] = {
+    MANAGED: {
+        'kubernetes_io:node_cpu_allocatable_cores{node_name="a"}': "8x119",
+        'kubernetes_io:node_cpu_allocatable_cores{node_name="b"}': "8x119",
+        'kubernetes_io:node_memory_allocatable_bytes{node_name="a"}': "200x119",
+        'kubernetes_io:container_cpu_request_cores{namespace_name="team-a",pod_name="running"}': "4x119",
+        'kubernetes_io:container_memory_request_bytes{namespace_name="team-a",pod_name="running"}': "30x119",
+        'kubernetes_io:node_status_condition{node_name="a",condition="DiskPressure",status="True"}': "1x119",
+        'kubernetes_io:node_status_condition{node_name="a",condition="DiskPressure",status="False"}': "0x119",
+        'kubernetes_io:node_status_condition{node_name="a",condition="PIDPressure",status="True"}': "0x119",
+        'kubernetes_io:node_status_condition{node_name="a",condition="PIDPressure",status="False"}': "1x119",
+        'kubernetes_io:node_status_condition{node_name="a",condition="Ready",status="True"}': "1x119",
+        f"kubernetes_io:node_accelerator_duty_cycle{{{GPU}}}": "100x29 0x89",
+        f"kubernetes_io:node_accelerator_memory_used{{{GPU}}}": "10x59 30x59",
+        f"kubernetes_io:node_accelerator_memory_total{{{GPU}}}": "40x119",
+    },
+    IN_CLUSTER: {
+        **{f'kube_node_status_allocatable{{node="{node}",resource="cpu"}}': "8x119" for node in "ab"},
+        **{f'kube_node_status_allocatable{{node="{node}",resource="memory"}}': "100x119" for node in "ab"},
+        'kube_pod_container_resource_requests{namespace="team-a",pod="running",node="a",resource="cpu"}': "4x119",
+        'kube_pod_container_resource_requests{namespace="team-a",pod="running",node="a",resource="memory"}': "30x119",
+        'kube_pod_container_resource_requests{namespace="team-a",pod="ended",node="a",resource="cpu"}': "4x119",
+        'kube_pod_container_resource_requests{namespace="team-a",pod="waiting",resource="cpu"}': "8x119",
+        'kube_pod_status_phase{namespace="team-a",pod="running",phase="Running"}': "1x119",
+        'kube_pod_status_phase{namespace="team-a",pod="ended",phase="Running"}': "0x119",
+        'kube_pod_status_phase{namespace="team-a",pod="ended",phase="Succeeded"}': "1x119",
+        'kube_pod_status_phase{namespace="team-a",pod="waiting",phase="Pending"}': "1x119",
+        'kube_node_spec_unschedulable{node="a"}': "1x119",
+        'kube_node_spec_unschedulable{node="b"}': "0x119",
+        'kube_node_status_condition{node="a",condition="DiskPressure",status="true"}': "1x119",
+        'kube_node_status_condition{node="b",condition="DiskPressure",status="true"}': "0x119",
+        'kube_node_status_condition{node="b",condition="DiskPressure",status="false"}': "1x119",
+        'kube_node_status_condition{node="a",condition="PIDPressure",status="true"}': "0x119",
+        'kube_node_status_condition{node="a",condition="Ready",status="true"}': "1x119",
+    },
+}
+PODS_OF_BOTH = {
+    **{f'kube_pod_status_unschedulable{{namespace="team-a",pod="p{n}"}}': "1x119" for n in (1, 2)},
+    'DCGM_FI_DEV_GPU_UTIL{Hostname="a",gpu="0",pod="first"}': "100x29 _x90",
+    'DCGM_FI_DEV_GPU_UTIL{Hostname="a",gpu="0",pod="second"}': "_x30 0x89",
+    'DCGM_FI_DEV_FB_USED{Hostname="a",gpu="0"}': "10x59 30x59",
+    'DCGM_FI_DEV_FB_FREE{Hostname="a",gpu="0"}': "90x59 70x59",
+}
+"""Two hours, a sample a minute; two pods share the GPU one after the other, for 30 and for 90 minutes."""
+
+DCGM_LABELS = '{Hostname="a", gpu="0"}'
+GPU_LABELS = f'{{{GPU},cluster_name="{{cluster}}",monitored_resource="k8s_node"}}'
+FIGURES: dict[str, dict[str, dict[str, float]]] = {
+    "Unschedulable pods by namespace": {"{{namespace}}": {'{namespace="team-a"}': 2}},
+    "Cordoned nodes": {"cordoned": {"{}": 1}},
+    "Nodes under disk, memory or PID pressure": {
+        "{{condition}}": {'{condition="DiskPressure"}': 1, '{condition="PIDPressure"}': 0}
+    },
+    "CPU and memory requested, of allocatable": {"CPU": {"{}": 25}, "memory": {"{}": 15}},
+    "Idlest GPUs, average of 24 hours": {"{{node_name}} {{accelerator_id}}": {GPU_LABELS: 25}},
+    "Fullest GPUs, average of 24 hours": {"{{node_name}} {{accelerator_id}}": {GPU_LABELS: 50}},
+    "Most memory used, average of 24 hours": {"{{node_name}} {{accelerator_id}}": {GPU_LABELS: 20}},
+    "Idlest GPUs, average of 24 hours (DCGM)": {"{{Hostname}} {{gpu}}": {DCGM_LABELS: 25}},
+    "Fullest GPUs, average of 24 hours (DCGM)": {"{{Hostname}} {{gpu}}": {DCGM_LABELS: 20}},
+    "Most framebuffer used, average of 24 hours (DCGM)": {"{{Hostname}} {{gpu}}": {DCGM_LABELS: 20}},
+}
+"""By hand: 4 of 16 CPUs, 30 of 200 bytes; 30 minutes at 100 % of 120; 60 minutes with 10 and 60 with 30."""
+
+
+def panel_tests(backend: str) -> list[dict[str, Any]]:
+    """The series of both and of a backend, and the figures that each of its panels with figures shows of them."""
+    shown = {
+        panel.title: panel.queries
+        for board in planned(backend).dashboards
+        for section in board.sections
+        for panel in section.panels
+    }
+    series = {**PANEL_SERIES[backend], **PODS_OF_BOTH}
+    return [
+        {
+            "interval": "1m",
+            "input_series": [{"series": as_sent(each, backend), "values": values} for each, values in series.items()],
+            "promql_expr_test": [
+                {
+                    "expr": shown[title][legend],
+                    "eval_time": "119m",
+                    "exp_samples": [
+                        {"labels": labels.replace("{cluster}", cluster_of(MANAGED)), "value": value}
+                        for labels, value in samples.items()
+                    ],
+                }
+                for title, queries in FIGURES.items()
+                if title in shown
+                for legend, samples in queries.items()
+            ],
+        }
+    ]
+
+
+def test_every_panel_with_figures_is_shown_by_the_backends_that_have_its_metrics() -> None:
+    """11 queries: without GKE's metric of cordoned nodes, and in the cluster without the three of its GPUs."""
+    counts = {backend: len(panel_tests(backend)[0]["promql_expr_test"]) for backend in BACKENDS}
+    assert counts == {MANAGED: 10, IN_CLUSTER: 8}
+
+
+@needs_promtool
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_panels_show_the_figures_that_follow_from_the_series(backend: str, tmp_path: Path) -> None:
+    done = run_promtool(tmp_path, {"groups": []}, panel_tests(backend))
     assert done.returncode == 0, done.stdout + done.stderr

@@ -64,7 +64,7 @@ def test_metrics_of_gpus_are_published_by_the_exporter_or_collected_by_gke() -> 
 
 def test_metrics_of_kube_state_metrics_are_those_of_its_release() -> None:
     published = rows(STATE)
-    for name, metric in of_source("kube-state-metrics"):
+    for name, metric in of_source("kube-state-metrics", "pod-state"):
         kind, labels = published[name]
         assert metric.kind == kind
         converted = {"label_NODE_LABEL"} & set(labels.split(","))
@@ -88,6 +88,7 @@ def test_metrics_of_tpus_in_the_cluster_are_those_that_the_plugin_was_seen_to_se
         ("entity", "k8s_entity"),
         ("quota", "compute.googleapis.com/Location"),
         ("jobset", "prometheus_target"),
+        ("pod-state", "prometheus_target"),
     ],
 )
 def test_metrics_of_google_have_the_published_resource_kind_and_labels(source: str, resource: str) -> None:
@@ -103,7 +104,7 @@ def test_metrics_of_google_have_the_published_resource_kind_and_labels(source: s
 def test_every_source_of_the_table_is_compared() -> None:
     compared = {"kueue", "dcgm", "kube-state-metrics", "tpu-device-plugin", "node", "node-pool", "container", "entity"}
     own = {"berth", "custom-resource-state"}
-    assert set(monitoring_table("metrics")["sources"]) == compared | {"quota", "jobset"} | own
+    assert set(monitoring_table("metrics")["sources"]) == compared | {"quota", "jobset", "pod-state"} | own
     recorded = {row["record"] for row in monitoring_table("recordings")}
     constants = {"berth:queue:info", "berth:accelerator:price_per_hour"}
     assert {name for name, _ in of_source("berth")} == recorded | constants

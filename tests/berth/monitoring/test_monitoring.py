@@ -130,7 +130,7 @@ def test_counters_are_read_as_counters_and_gauges_are_not(text: str, shown: list
         metric = find_metric(each.series)
         expected = {
             "counter": {"rate", "increase"},
-            "gauge": {"", "sum_over_time", "delta"},
+            "gauge": {"", "sum_over_time", "avg_over_time", "count_over_time", "delta"},
             "histogram": {"sum_over_time"} if metric.sampled else {"rate", "increase"},
         }
         assert each.function in expected[metric.kind]
