@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
-from berth.diagnostics import Problem, Severity, format_value, join_words
+from berth.diagnostics import FieldPath, Problem, Severity, format_value, join_words
 from berth.loader import read_stack
 from berth.loader.document import parse
 from berth.loader.locate import locate
@@ -26,8 +26,9 @@ from berth.spec.parse import parse_fleet
 if TYPE_CHECKING:
     from berth.diff.changes import ReferrerChange
 
-_Machines = tuple[str, str | None]
-"""Accelerator and topology: machines that one description can mean."""
+_Machines = tuple[str, str | None, str]
+"""Machine type, topology and capacity: machines that one description can mean. Kueue's flavor on the worker selects and
+tolerates by these, so a job for others never runs there."""
 
 
 class _Room(Struct, frozen=True):
@@ -51,6 +52,7 @@ class _Room(Struct, frozen=True):
 
 def worker_stack_problems(plan: FleetPlan, root: pathlib.Path) -> Iterator[Problem]:
     """Yield what of the described workers contradicts their stacks, and a note for each that no stack proves."""
+    first_worker: dict[str, WorkerPlan] = {}
     for worker in plan.workers:
         if worker.made_here:
             continue
@@ -70,6 +72,13 @@ def worker_stack_problems(plan: FleetPlan, root: pathlib.Path) -> Iterator[Probl
             message = f"'{worker.stack}' {why}; {remedy}"
             yield Problem(Severity.FAULT, "worker-stack", (*path, "stack"), message)
             continue
+        if (first := first_worker.setdefault(name, worker)) is not worker:
+            if first.stack != worker.stack:  # else the planner says so
+                message = (
+                    f"'{worker.stack}' is the stack of worker '{first.name}' too; merge their pools into one worker"
+                )
+                yield Problem(Severity.FAULT, "worker-stack", (*path, "stack"), message)
+            continue
         yield from _contradictions(worker, name, other)
         yield from _too_many(plan.stack, worker, name, other, root)
 
@@ -86,14 +95,30 @@ def _too_many(manager: str, worker: WorkerPlan, name: str, other: FleetPlan, roo
     managers = dict(_managers_of(name, {manager, name}, root))
     for machines, count in _machines(worker.plan).items():
         room = _room(other, machines, _used_by_managers(managers, name, machines, root))
-        if count > room.left:
-            pool = next(each for each in worker.plan.pools if _kind(each) == machines)
-            noun = _noun(worker.plan, pool)
-            remedy = f"describe at most {room.left}" if room.left else "remove the pool"
-            message = (
-                f"describes {count} {noun}, but {room.describe(name)}; {remedy}, or guarantee less in stack '{name}'"
-            )
-            yield Problem(Severity.FAULT, "worker-stack", ("workers", worker.name, "pools", pool.name), message)
+        if count <= room.left:
+            continue
+        pool = next(each for each in worker.plan.pools if _kind(each) == machines)
+        path = ("workers", worker.name, "pools", pool.name)
+        kinds = [_kind(each) for each in other.own_pools if each.accelerator == pool.accelerator]
+        if kinds and machines not in kinds:
+            yield from _other_machines(path, machines, kinds, name)
+            continue
+        noun = _noun(worker.plan, pool)
+        noun += f" ({', '.join(filter(None, machines))})" if len(set(kinds)) > 1 else ""
+        remedy = f"describe at most {room.left}" if room.left else "remove the pool"
+        message = f"describes {count} {noun}, but {room.describe(name)}; {remedy}, or guarantee less in stack '{name}'"
+        yield Problem(Severity.FAULT, "worker-stack", path, message)
+
+
+def _other_machines(path: FieldPath, machines: _Machines, kinds: list[_Machines], name: str) -> Iterator[Problem]:
+    """Yield each key in which machines differ from the nearest `kinds` of the same accelerator that the stack has."""
+    nearest = min(kinds, key=lambda kind: sum(ours != theirs for ours, theirs in zip(machines, kind, strict=True)))
+    for key, described, actual in zip(("machineType", "topology", "capacity"), machines, nearest, strict=True):
+        if described != actual:
+            is_value = actual is not None and actual not in ("reservation", "compute-class")
+            remedy = f"write {key}: {actual}" if is_value else "write the keys of that stack's pool"
+            message = f"{described or 'none'} contradicts stack '{name}', which has {actual or 'none'}; {remedy}"
+            yield Problem(Severity.FAULT, "worker-stack", (*path, key), message)
 
 
 def _room(plan: FleetPlan, machines: _Machines, used: dict[str, int]) -> _Room:
@@ -166,7 +191,7 @@ def read_fleet_plan(name: str, root: pathlib.Path) -> FleetPlan | None:
 
 
 def _kind(pool: PoolPlan) -> _Machines:
-    return pool.accelerator, pool.topology
+    return pool.machine_type, pool.topology, pool.capacity
 
 
 def _machines(plan: FleetPlan) -> Counter[_Machines]:

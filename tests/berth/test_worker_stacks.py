@@ -127,6 +127,69 @@ def test_a_description_that_contradicts_its_stack_is_a_fault(
     assert [line.rpartition(" [")[0] for line in errors("hub")] == [message]
 
 
+@pytest.mark.parametrize(
+    ("actual", "described", "message"),
+    [
+        ("capacity: on-demand", "capacity: spot", "capacity: spot contradicts stack 'far', which has on-demand"),
+        ("capacity: spot", "capacity: on-demand", "capacity: on-demand contradicts stack 'far', which has spot"),
+        (
+            "capacity: any-reservation",
+            "capacity: on-demand",
+            "capacity: on-demand contradicts stack 'far', which has reservation",
+        ),
+        (
+            "machineType: g2-standard-24",
+            "machineType: g2-standard-48",
+            "machineType: g2-standard-48 contradicts stack 'far', which has g2-standard-24",
+        ),
+    ],
+)
+def test_machines_that_a_flavor_tells_apart_are_others(
+    folder: pathlib.Path, actual: str, described: str, message: str
+) -> None:
+    """A flavor selects and tolerates by them: a job for one kind never runs on the other."""
+
+    def with_keys(text: str, keys: str) -> str:
+        machine = "machineType: g2-standard-24"
+        assert machine in text
+        return text.replace(machine, keys if "machineType" in keys else f"{machine}, {keys}")
+
+    write(folder, "far", with_keys(far(0), actual))
+    write(folder, "hub", with_keys(hub(1), described))
+    remedy = f"write {actual}" if "reservation" not in actual else "write the keys of that stack's pool"
+    assert errors("hub") == [f"workers.far.pools.l4.{message}; {remedy} [worker-stack]"]
+    write(folder, "hub", with_keys(hub(1), actual))  # what the message says, typed as written
+    assert errors("hub") == []
+
+
+def test_each_kind_of_machines_is_counted_by_itself(folder: pathlib.Path) -> None:
+    pool = "l4: {machineType: g2-standard-24, nodes: {max: 16}, zones: [us-central1-a]}"
+    assert pool in FAR
+    spot = pool.replace("l4:", "spot:").replace("}, zones", "}, capacity: spot, zones")
+    write(folder, "far", far(8).replace(pool, f"{pool}, {spot}"))
+    write(folder, "hub", hub(16))
+    assert errors("hub") == [
+        "workers.far.pools.l4: describes 32 L4 (g2-standard-24, on-demand), but stack 'far' has 32 and guarantees 8 of "
+        "them itself; describe at most 24, or guarantee less in stack 'far' [worker-stack]"
+    ]
+    write(folder, "hub", hub(12))
+    assert errors("hub") == []
+
+
+def test_a_stack_is_one_worker_however_its_organization_is_written(folder: pathlib.Path) -> None:
+    write(folder, "far", far(0))
+    other = "again: {stack: organization/berth/far, pools: {l4: {machineType: g2-standard-24, nodes: {max: 16}}}}"
+    write(
+        folder,
+        "hub",
+        hub(16).replace("farther: {cluster: {}, pools: {l4: {machineType: g2-standard-24, nodes: {max: 1}}}}", other),
+    )
+    assert errors("hub") == [
+        "workers.far.stack: 'acme/berth/far' is the stack of worker 'again' too; merge their pools into one worker "
+        "[worker-stack]"
+    ]
+
+
 def test_two_stacks_that_are_workers_of_each_other_are_read_once(folder: pathlib.Path) -> None:
     write(folder, "hub", hub(1))
     write(folder, "far", hub(1).replace("berth/far", "berth/hub"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -62,7 +63,7 @@ def _guarded_fields(change: ResourceChange, allowances: AllowancesPlan) -> Itera
         name = (change.pool if is_pool else change.key) or change.key
         kind = ResourceKind.POOL if is_pool else change.kind
         yield GuardedChange(kind, name, name, GuardedAction.REFUSE, refused, allowed=allowances.change.get(name))
-    redirected = tuple(field for field in change.fields if field.input in _CONNECTION)
+    redirected = tuple(each for each in change.fields if _is_other_connection(each.input, each.before, each.after))
     # The first kubeconfig of a fleet is the second step of its creation.
     if redirected and (change.kind == ResourceKind.CONNECTION or any(each.before for each in redirected)):
         allowed = UNPROTECTED if not allowances.protect else allowances.change.get(CLUSTER_KEY)
@@ -100,8 +101,19 @@ def _redirected(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator
     for name in _CONNECTION:
         values = before.get(name), after.get(name)
         is_text = any(isinstance(value, str) and ("\n" in value or "{" in value) for value in values)
-        if values[0] != values[1] and all(isinstance(value, str | None) for value in values) and not is_text:
+        if (
+            _is_other_connection(name, *values)
+            and all(isinstance(value, str | None) for value in values)
+            and not is_text
+        ):
             yield FieldEffect(name, name, *values, UpdateEffect.UPDATE)
+
+
+def _is_other_connection(name: str, before: object, after: object) -> bool:
+    """Whether an input of a connection has another value; `./kube` and `kube` are one file."""
+    if name == "kubeconfig" and isinstance(before, str) and isinstance(after, str):
+        return PurePosixPath(before) != PurePosixPath(after)
+    return name in _CONNECTION and before != after
 
 
 def _refused_ranges(old_inputs: Mapping[str, Any], new_inputs: Mapping[str, Any]) -> Iterator[FieldEffect]:

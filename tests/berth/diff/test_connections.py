@@ -76,6 +76,40 @@ def test_another_connection_is_blocked_and_a_reason_allows_it(
     assert (changes.blocked, changes.idle) == ((), ())
 
 
+def test_a_secret_named_like_the_file_is_another_connection() -> None:
+    edited = fleet_with(
+        {"cluster.existing": {"context": "lab", "secret": "lab"}}, base=json.loads(json.dumps(EXISTING))
+    )
+    base = fleet_with({"cluster.existing.kubeconfig": "lab"}, base=json.loads(json.dumps(EXISTING)))
+    told = [describe_guarded_change(each) for each in compare(planned(base), planned(edited)).blocked]
+    what = "connection to the existing cluster would change, which may be another cluster"
+    assert told == [f"{what} (kubeconfig lab → berth:lab)"]
+    assert compare(planned(edited), planned(edited)).blocked == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_blocked"),
+    [
+        ("./lab", "lab", False),
+        ("lab", "././lab", False),
+        ("/etc//lab", "/etc/lab", False),
+        ("lab", "/lab", True),
+        ("a/../lab", "lab", True),  # another file if a is a link
+        ("./lab", "Lab", True),
+    ],
+)
+@pytest.mark.parametrize("base", [EXISTING, ACK], ids=["existing", "ack"])
+def test_one_file_written_in_two_ways_is_one_connection(
+    base: Mapping[str, Any], before: str, after: str, *, is_blocked: bool
+) -> None:
+    path = "ack.fleet.kubeconfig" if base is ACK else "cluster.existing.kubeconfig"
+    old, new = (planned(fleet_with({path: text}, base=json.loads(json.dumps(base)))) for text in (before, after))
+    changes = compare(old, new)
+    assert bool(changes.blocked) == is_blocked
+    fields = [field for change in changes.things for field in change.fields]
+    assert (before, after) in [(each.before, each.after) for each in fields]
+
+
 def test_the_first_kubeconfig_of_a_fleet_is_no_other_one() -> None:
     without = json.loads(json.dumps(ACK))
     del without["ack"]["fleet"]["kubeconfig"]
@@ -87,6 +121,8 @@ def test_the_first_kubeconfig_of_a_fleet_is_no_other_one() -> None:
     [
         ({"context": "lab"}, {"context": "other"}, True),
         ({"kubeconfig": "/etc/lab"}, {"kubeconfig": "/etc/other"}, True),
+        ({"kubeconfig": "./lab"}, {"kubeconfig": "lab"}, False),
+        ({"context": "./lab"}, {"context": "lab"}, True),
         ({"context": "lab"}, {"context": "lab", "kubeconfig": "/etc/other"}, True),
         ({"kubeconfig": "/etc/lab", "context": "lab"}, {"kubeconfig": "/etc/lab", "context": "lab"}, False),
         ({"kubeconfig": "apiVersion: v1\nkind: Config\n"}, {"kubeconfig": "apiVersion: v1\nkind: Config\n#"}, False),
