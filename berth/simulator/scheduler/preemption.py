@@ -17,21 +17,9 @@ from berth.simulator.scheduler.victims import (
     IN_CLUSTER_QUEUE,
     IN_COHORT_RECLAMATION,
     RECLAIM_WHILE_BORROWING,
+    ReclaimableAmounts,
     Victim,
 )
-
-
-class CachedVictims(Struct):
-    """The victims of a search."""
-
-    victims: tuple[Victim, ...]
-
-
-class ReclaimableAmounts(Struct):
-    """The usage of one flavor and resource that a rule allows to preempt in queues that borrow, and its sum."""
-
-    by_queue: dict[QueueState, int]
-    total: int
 
 
 class PreemptionPossibility(Struct):
@@ -173,8 +161,6 @@ class PreemptionSearch:
             node = node.parent
         return True
 
-    # --- candidates --------------------------------------------------------------------------------------------------
-
     def _find_candidates(self) -> _Candidates:
         candidates = _Candidates([], [], [])
         if self.policy.within_cluster_queue != NEVER:
@@ -231,7 +217,7 @@ class PreemptionSearch:
         Each comes with whether the preemptor stays within the quota of the branch that it has a right to.
         """
         groups = ((True, candidates.hierarchical), (False, candidates.by_priority), (False, candidates.same_queue))
-        ordered = [(flag, each) for flag, group in groups for each in sorted(group, key=_rank)]
+        ordered = [(flag, each) for flag, group in groups for each in sorted(group, key=itemgetter(0))]
         if not self.tree.evicted:
             return ordered
         return sorted(ordered, key=lambda entry: not entry[1][1].is_evicted)
@@ -248,9 +234,6 @@ class PreemptionSearch:
         if self.policy.borrow_within_cohort in (None, NEVER) or is_above:
             return Victim(other, IN_COHORT_RECLAMATION, common_cohort, only_within_nominal=True)
         return Victim(other, RECLAIM_WHILE_BORROWING, common_cohort)
-
-
-_rank = itemgetter(0)
 
 
 def cached_preemption(
@@ -287,16 +270,12 @@ def simulate_preemption(
     tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
 ) -> tuple[AssignmentMode, int]:
     """Return whether preemption could free enough of one quota, and the job's borrowing level afterwards."""
-    possibility = _find_possibility(tree, workload, quota_state, amount)
+    possibility = _find_possibility(tree, workload, quota_state, amount, {})
     return possibility.mode, possibility.borrowing_level
 
 
 def _find_possibility(
-    tree: CohortTree,
-    workload: SimulatedWorkload,
-    quota_state: QuotaState,
-    amount: int,
-    cache: dict[object, object] | None = None,
+    tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int, cache: dict[object, object]
 ) -> PreemptionPossibility:
     victims = PreemptionSearch(tree, workload, {quota_state: amount}, (quota_state,), cache).find_victims()
     if not victims:
