@@ -35,7 +35,7 @@ class FairPreemptionSearch:
         tree: CohortTree,
         workload: SimulatedWorkload,
         usage: dict[QuotaState, int],
-        flavor_resources: set[FlavorResource],
+        flavor_resources: frozenset[FlavorResource],
     ) -> None:
         self.tree = tree
         self.workload = workload

@@ -15,7 +15,6 @@ from berth.simulator.scheduler.flavor_assignment import (
 )
 from berth.simulator.scheduler.model import SchedulerSetup
 from berth.simulator.scheduler.preemption import (
-    CachedVictims,
     PreemptionSearch,
     cached_possibility,
     cached_preemption,
@@ -24,7 +23,7 @@ from berth.simulator.scheduler.preemption import (
 )
 from berth.simulator.scheduler.state import SearchProgress, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
-from berth.simulator.scheduler.victims import Victim
+from berth.simulator.scheduler.victims import CachedVictims, Victim
 
 
 class Entry(Struct):

@@ -17,14 +17,9 @@ from berth.simulator.scheduler.victims import (
     IN_CLUSTER_QUEUE,
     IN_COHORT_RECLAMATION,
     RECLAIM_WHILE_BORROWING,
+    ReclaimableAmounts,
     Victim,
 )
-
-
-class CachedVictims(Struct):
-    """The victims of a search."""
-
-    victims: tuple[Victim, ...]
 
 
 class PreemptionPossibility(Struct):
@@ -46,7 +41,10 @@ class _Candidates(Struct):
 
 
 class PreemptionSearch:
-    """The search for victims of one job, for its usage and the quotas that are too small."""
+    """The search for victims of one job, for its usage and the quotas that are too small.
+
+    `cache` is that of the one flavor of all of these quotas; it must not be used in the middle of a cycle.
+    """
 
     def __init__(
         self,
@@ -54,6 +52,7 @@ class PreemptionSearch:
         workload: SimulatedWorkload,
         usage: dict[QuotaState, int],
         quotas_short: Iterable[QuotaState],
+        cache: dict[object, object] | None = None,
     ) -> None:
         self.tree = tree
         self.workload = workload
@@ -61,7 +60,9 @@ class PreemptionSearch:
         self.policy = workload.queue_state.queue.preemption
         self.usage = usage
         self.quotas_short = tuple(quotas_short)
-        self.flavor_resources = {stock.flavor_resource for stock in self.quotas_short}
+        self.flavor_resources = frozenset(stock.flavor_resource for stock in self.quotas_short)
+        self.cache: dict[object, object] = {} if cache is None else cache
+        self.branches = self._find_branches()
 
     def find_victims(self) -> list[Victim]:
         """Return the victims that make the job fit; empty if no set of victims does."""
@@ -87,24 +88,31 @@ class PreemptionSearch:
         bound = quota_state.available() + self.queue_state.preemptible_amount(
             priority, self.policy.within_cluster_queue, flavor_resource
         )
-        if quota_state.parent is None or self.policy.reclaim_within_cohort == NEVER:
+        if not self.branches:
             return bound
-        for queue_state in self.tree.queue_states:
-            if (
-                queue_state is not self.queue_state
-                and queue_state.is_active()
-                and not queue_state.node.is_within_nominal(self.flavor_resources)
-            ):
-                bound += queue_state.preemptible_amount(priority, self.policy.reclaim_within_cohort, flavor_resource)
-        return bound
+        # The amounts of all queues that borrow, once for the whole tree, so that a search costs the same in each queue.
+        key = ("reclaimable", self.flavor_resources, flavor_resource, priority, self.policy.reclaim_within_cohort)
+        reclaimable = self.cache.get(key)
+        if not isinstance(reclaimable, ReclaimableAmounts):
+            amounts = {
+                other: other.preemptible_amount(priority, self.policy.reclaim_within_cohort, flavor_resource)
+                for other in self.tree.queue_states
+                if other.is_active() and not other.node.is_within_nominal(self.flavor_resources)
+            }
+            reclaimable = self.cache[key] = ReclaimableAmounts(amounts, sum(amounts.values()))
+        return bound + reclaimable.total - reclaimable.by_queue.get(self.queue_state, 0)
+
+    def _must_not_borrow(self) -> bool:
+        """Return whether the job may only take back quota: it must not preempt others while it borrows, and would."""
+        return self.policy.borrow_within_cohort in (None, NEVER) and not all(
+            stock.usage < stock.nominal for stock in self.quotas_short
+        )
 
     def _borrowing_attempts(self, candidates: _Candidates) -> tuple[bool, ...]:
         """Return the values of `allow_borrowing` to try, in order."""
+        if (not candidates.hierarchical and not candidates.by_priority) or self._must_not_borrow():
+            return (True,)
         is_forbidden = self.policy.borrow_within_cohort in (None, NEVER)
-        if not candidates.hierarchical and not candidates.by_priority:
-            return (True,)
-        if is_forbidden and not all(stock.usage < stock.nominal for stock in self.quotas_short):
-            return (True,)
         return (False, True) if is_forbidden and not candidates.hierarchical else (True, False)
 
     def _preempt_until_fit(self, candidates: list[tuple[bool, _Candidate]], allow_borrowing: bool) -> list[Victim]:
@@ -153,23 +161,33 @@ class PreemptionSearch:
             node = node.parent
         return True
 
-    # --- candidates --------------------------------------------------------------------------------------------------
-
     def _find_candidates(self) -> _Candidates:
         candidates = _Candidates([], [], [])
         if self.policy.within_cluster_queue != NEVER:
             candidates.same_queue = self._queue_candidates(self.queue_state, None)
-        if self.queue_state.node.parent is None or self.policy.reclaim_within_cohort == NEVER:
-            return candidates
-        within_nominal, remainder = _split_by_quota(self.usage)
-        branch: QuotaTreeNode = self.queue_state.node
-        for cohort in self.queue_state.node.ancestors():
+        for cohort, branch, within_nominal in self.branches:
             found = candidates.hierarchical if within_nominal else candidates.by_priority
             self._collect_candidates(cohort, cohort, branch, found)
+        return candidates
+
+    def _find_branches(self) -> list[tuple[QuotaTreeNode, QuotaTreeNode, bool]]:
+        """Return the cohorts whose jobs may be preempted, each with the child that the job is in, nearest first.
+
+        The flag is whether that child's quota covers the job. A cohort is left out if none of its jobs can be a victim.
+        """
+        if self.queue_state.node.parent is None or self.policy.reclaim_within_cohort == NEVER:
+            return []
+        branches: list[tuple[QuotaTreeNode, QuotaTreeNode, bool]] = []
+        only_covered = self.tree.fair_strategies is None and self._must_not_borrow()
+        within_nominal, remainder = False, self.usage
+        branch: QuotaTreeNode = self.queue_state.node
+        for cohort in self.queue_state.node.ancestors():
             covers, remainder = _split_by_quota(remainder)
             within_nominal = within_nominal or covers
+            if within_nominal or not only_covered:
+                branches.append((cohort, branch, within_nominal))
             branch = cohort
-        return candidates
+        return branches
 
     def _collect_candidates(
         self, cohort: QuotaTreeNode, common_cohort: QuotaTreeNode, branch: QuotaTreeNode, found: list[_Candidate]
@@ -199,7 +217,7 @@ class PreemptionSearch:
         Each comes with whether the preemptor stays within the quota of the branch that it has a right to.
         """
         groups = ((True, candidates.hierarchical), (False, candidates.by_priority), (False, candidates.same_queue))
-        ordered = [(flag, each) for flag, group in groups for each in sorted(group, key=_rank)]
+        ordered = [(flag, each) for flag, group in groups for each in sorted(group, key=itemgetter(0))]
         if not self.tree.evicted:
             return ordered
         return sorted(ordered, key=lambda entry: not entry[1][1].is_evicted)
@@ -218,9 +236,6 @@ class PreemptionSearch:
         return Victim(other, RECLAIM_WHILE_BORROWING, common_cohort)
 
 
-_rank = itemgetter(0)
-
-
 def cached_preemption(
     tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
 ) -> tuple[AssignmentMode, int]:
@@ -237,7 +252,7 @@ def cached_possibility(
     key = (quota_state, amount, *preemptor_key(workload))
     possibility = cache.get(key)
     if not isinstance(possibility, PreemptionPossibility):
-        possibility = cache[key] = _find_possibility(tree, workload, quota_state, amount)
+        possibility = cache[key] = _find_possibility(tree, workload, quota_state, amount, cache)
     return possibility
 
 
@@ -255,14 +270,14 @@ def simulate_preemption(
     tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
 ) -> tuple[AssignmentMode, int]:
     """Return whether preemption could free enough of one quota, and the job's borrowing level afterwards."""
-    possibility = _find_possibility(tree, workload, quota_state, amount)
+    possibility = _find_possibility(tree, workload, quota_state, amount, {})
     return possibility.mode, possibility.borrowing_level
 
 
 def _find_possibility(
-    tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int
+    tree: CohortTree, workload: SimulatedWorkload, quota_state: QuotaState, amount: int, cache: dict[object, object]
 ) -> PreemptionPossibility:
-    victims = PreemptionSearch(tree, workload, {quota_state: amount}, (quota_state,)).find_victims()
+    victims = PreemptionSearch(tree, workload, {quota_state: amount}, (quota_state,), cache).find_victims()
     if not victims:
         return PreemptionPossibility(AssignmentMode.NO_CANDIDATES, find_borrowing_level(quota_state, amount)[0], ())
     for victim in victims:

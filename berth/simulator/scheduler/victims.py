@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth.simulator.scheduler.quota import QuotaTreeNode
-from berth.simulator.scheduler.state import SimulatedWorkload
+from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
 
 IN_CLUSTER_QUEUE = "InClusterQueue"
 IN_COHORT_RECLAMATION = "InCohortReclamation"
@@ -24,3 +24,16 @@ class Victim(Struct):
     reason: str
     common_cohort: QuotaTreeNode | None = None
     only_within_nominal: bool = False
+
+
+class CachedVictims(Struct):
+    """The victims of a search."""
+
+    victims: tuple[Victim, ...]
+
+
+class ReclaimableAmounts(Struct):
+    """The usage of one flavor and resource that a rule allows to preempt in queues that borrow, and its sum."""
+
+    by_queue: dict[QueueState, int]
+    total: int
