@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import cast
 
 from msgspec import Struct
@@ -99,6 +100,15 @@ def get_nested(value: object, *keys: str) -> object:
     for key in keys:
         value = as_mapping(value).get(key)
     return value
+
+
+def read_time(text: object) -> datetime | None:
+    """Return an ISO time, such as 2026-11-23T08:01:30Z, in UTC if it names no zone; None for another value."""
+    try:
+        time = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return time if time is None or time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def describe_value(value: object) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import cast
 
 from berth.diagnostics import FieldPath
+from berth.manifests.workloads.values import as_mapping
 from berth.spec.parse import SpecPart
 
 
@@ -18,8 +18,8 @@ def left_out_paths(
     compared), `queues` the paths of its queues. An entry is not repeated by the queues below it.
     """
     paths: list[FieldPath] = []
-    for section, value in _mapping(fleet).items():
-        entries = _mapping(value)
+    for section, value in as_mapping(fleet).items():
+        entries = as_mapping(value)
         if (section, "") in set_aside:
             paths.append((section,))
             continue
@@ -38,8 +38,4 @@ def _queue_paths(section: str, entries: Mapping[str, object]) -> Iterator[FieldP
         if section == "clusterQueues":
             yield section, name
         else:
-            yield from ((section, name, "queues", queue) for queue in _mapping(_mapping(entry).get("queues")))
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+            yield from ((section, name, "queues", queue) for queue in as_mapping(as_mapping(entry).get("queues")))

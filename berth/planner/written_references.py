@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import cast
 
 from berth.diagnostics import FieldPath
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.planner.context import PlanningContext
 
 
@@ -29,31 +29,28 @@ def check_written_references(context: PlanningContext, fleet: Mapping[str, objec
 def _references(fleet: Mapping[str, object], context: PlanningContext) -> Iterator[tuple[str, FieldPath, str]]:
     """Yield section, path and name of each reference in entries with a fault of their own."""
     for section in ("pools", "teams", "clusterQueues"):
-        for name, entry in _mapping(fleet.get(section)).items():
+        for name, entry in as_mapping(fleet.get(section)).items():
             if (section, name) not in context.set_aside:
                 continue
             path: FieldPath = (section, name)
             if section == "pools":
-                reservation = _mapping(_mapping(entry).get("capacity")).get("reservation")
+                reservation = as_mapping(as_mapping(entry).get("capacity")).get("reservation")
                 yield from _named("reservations", (*path, "capacity", "reservation"), reservation)
                 continue
-            yield from _named("cohorts", (*path, "cohort"), _mapping(entry).get("cohort"))
+            yield from _named("cohorts", (*path, "cohort"), as_mapping(entry).get("cohort"))
             queues = (
                 {path: entry}
                 if section == "clusterQueues"
-                else {(*path, "queues", key): queue for key, queue in _mapping(_mapping(entry).get("queues")).items()}
+                else {
+                    (*path, "queues", key): queue for key, queue in as_mapping(as_mapping(entry).get("queues")).items()
+                }
             )
             for queue_path, queue in queues.items():
-                yield from _named("priorities", (*queue_path, "priority"), _mapping(queue).get("priority"))
-                flavors = _mapping(queue).get("flavors")
-                for index, flavor in enumerate(cast("list[object]", flavors) if isinstance(flavors, list) else ()):
-                    yield from _named("pools", (*queue_path, "flavors", index, "pool"), _mapping(flavor).get("pool"))
+                yield from _named("priorities", (*queue_path, "priority"), as_mapping(queue).get("priority"))
+                for index, flavor in enumerate(as_list(as_mapping(queue).get("flavors"))):
+                    yield from _named("pools", (*queue_path, "flavors", index, "pool"), as_mapping(flavor).get("pool"))
 
 
 def _named(section: str, path: FieldPath, name: object) -> Iterator[tuple[str, FieldPath, str]]:
     if isinstance(name, str):
         yield section, path, name
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}

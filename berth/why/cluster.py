@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from msgspec import Struct
 
 from berth.jobs.files import ManifestDocument
 from berth.jobs.quantities import format_quantity
-from berth.jobs.values import get_nested
+from berth.jobs.values import get_nested, read_time
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.fleet import FleetPlan
 from berth.simulator.fleet import SimulatedFleet
@@ -120,15 +120,6 @@ class SeenCluster(Struct, frozen=True):
         """Return `8 v5e chips` or `4 cpu`."""
         noun = self.fleet.accelerator_nouns.get(stock, stock[1])
         return f"{format_quantity(stock[1], number)} {noun}"
-
-
-def read_time(text: object) -> datetime | None:
-    """Return a time of the API, such as 2026-11-23T08:01:30Z; None for another text."""
-    try:
-        time = datetime.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    return time if time is None or time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def later(time: datetime, seconds: int) -> datetime | None:

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from berth.jobs.values import get_nested
+from berth.jobs.values import get_nested, read_time
 from berth.text import pluralize
-from berth.why.cluster import LiveWorkload, SeenCluster, later, read_time
+from berth.why.cluster import LiveWorkload, SeenCluster, later
 from berth.why.forecast import Forecast
 from berth.why.words import Reading
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Problems, Severity
 from berth.jobs.files import ManifestDocument
-from berth.jobs.values import get_nested
+from berth.jobs.values import get_nested, read_time
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.live import read_requested_job
@@ -63,7 +62,5 @@ def _times(item: object) -> tuple[int, int] | None:
 
 
 def _seconds(text: object) -> int | None:
-    try:
-        return int(datetime.fromisoformat(str(text)).timestamp())
-    except ValueError:
-        return None
+    time = read_time(text)
+    return None if time is None else int(time.timestamp())

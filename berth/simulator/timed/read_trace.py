@@ -6,12 +6,12 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import cast
 
 from berth.diagnostics import Problem, Problems, Severity, closest_match, did_you_mean
 from berth.jobs.pod_set import PodSet
 from berth.jobs.quantities import parse_quantity
+from berth.jobs.values import read_time
 from berth.simulator.arrivals import MAX_LISTED, without_excluded
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.scheduler.model import Job
@@ -280,11 +280,8 @@ def _timestamp(written: object) -> int | None:
     text = written.strip()
     if text.isascii() and text.isdigit():
         return int(text) if len(text) <= 12 else None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    moment = read_time(text)
+    return None if moment is None else int(moment.timestamp())
 
 
 def _quoted(value: object) -> str:
