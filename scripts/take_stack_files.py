@@ -2,9 +2,10 @@
 
 The preview of a pull request has the key of the state, so it runs the code of the default branch. From the change it
 takes `berth:fleet` or `berth:team` of the stack file, the team files in stacks/teams and the bases in stacks/bases. The
-stack's other settings stay, because a kubeconfig in them can name a program. The files are read as git's objects, never through the checkout,
-where a link could lead anywhere, and by Berth's own parser, which ends at a bomb of aliases. The checkout is deleted.
-What the change has besides is printed: the preview leaves it out, so the deployment is the first to use it.
+stack's other settings stay, because a kubeconfig in them can name a program. The files are read as git's objects, never
+through the checkout, where a link could lead anywhere, and by Berth's own parser, which ends at a bomb of aliases. The
+checkout is deleted. What the change has besides is printed: the preview leaves it out, so the deployment is the first
+to use it.
 """
 
 from __future__ import annotations
