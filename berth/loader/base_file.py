@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from msgspec import Struct, field
@@ -66,7 +66,9 @@ class BaseFile(Struct):
         """
         own, name = self.fleet or {}, (self.fleet or {}).get(KEY)
         if name is None and WITHOUT in own:
-            self._fault("bad-base", (WITHOUT,), "there is no base to leave anything out of; write base, or remove it")
+            self._fault(
+                "bad-base", (WITHOUT,), "nothing can be taken from a base that is not there; write base, or remove it"
+            )
         if name is not None and not isinstance(name, str):
             remedy = "write the path of one file, such as stacks/bases/fleet.yaml"
             self._fault("bad-base", (KEY,), f"'{format_value(name)}' is no path; {remedy}")
@@ -128,23 +130,22 @@ class BaseFile(Struct):
         self.faults += (replace(each, path=each.path[1:] if each.path[:1] == (FLEET,) else ()) for each in faults)
         if document is None:
             return None
-        value = document.value
-        return (cast("dict[str, object]", value) if isinstance(value, dict) else {}), document.marks
+        return _mapping(document.value), document.marks
 
     # --- combining ----------------------------------------------------------------------------------------------------
 
     def _combined(self, base: tuple[object, Mark], own: tuple[object, Mark], path: FieldPath) -> tuple[object, Mark]:
         """Return the combined value and its mark; the mark of what only the base has names the base."""
         (shared, base_mark), (written, own_mark) = base, own
+        own_values = cast("dict[str, object]", written) if isinstance(written, dict) else None
         if written is None and shared is not None:
-            remedy = f"remove '{path[-1]}' here to keep that, or leave it out: without: [{_dotted(path)}]"
+            remedy = f"remove '{path[-1]}' here to keep that, or remove it from this stack: without: [{_dotted(path)}]"
             self._fault("bad-override", path, f"is empty, and {self._place(path)} has a value; {remedy}")
             return shared, base_mark._replace(file=self.shown)
-        if isinstance(written, dict) and isinstance(shared, list):
-            return self._combined_list((cast("list[object]", shared), base_mark), (written, own_mark), path)
-        if not (isinstance(written, dict) and isinstance(shared, dict)):
-            return written, own_mark
-        own_values = cast("dict[str, object]", written)
+        if own_values is not None and isinstance(shared, list):
+            return self._combined_list((cast("list[object]", shared), base_mark), (own_values, own_mark), path)
+        if own_values is None or not isinstance(shared, dict):
+            return cast("object", written), own_mark
         replaced = {key for group in _ALTERNATIVES if group & own_values.keys() for key in group - own_values.keys()}
         values = {key: value for key, value in cast("dict[str, object]", shared).items() if key not in replaced}
         marks = {key: base_mark.inner_marks.get(key, _NO_MARK)._replace(file=self.shown) for key in values}
@@ -195,7 +196,7 @@ class BaseFile(Struct):
             entries = cast("list[object]", value)
             index = self._entry_index(entries, path, at, above)
             return entries if index is None else [*entries[:index], *entries[index + 1 :]]
-        values = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+        values = _mapping(value)
         if path in values:
             return {key: each for key, each in values.items() if key != path}
         parts = path.split(".")
@@ -227,9 +228,13 @@ class BaseFile(Struct):
         self.faults.append(Problem(Severity.FAULT, "bad-base", path, message, place))
 
 
+def _mapping(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
 def _entry_name(entry: object) -> str:
     """Return the name of an entry of a list; empty if it has none."""
-    values = cast("Mapping[str, object]", entry) if isinstance(entry, dict) else {}
+    values = _mapping(entry)
     return next((name for key in _NAMES if isinstance(name := values.get(key), str)), "")
 
 
@@ -245,7 +250,7 @@ def _unusable_path(name: str, root: pathlib.Path) -> tuple[str, str] | None:
     if os.path.isabs(name) or ".." in file.parts:
         return "outside-root", f"'{name}' is outside the folder of Pulumi.yaml; write a path inside it"
     if file.suffix not in (".yaml", ".yml"):
-        return "bad-base", f"'{name}' is no YAML file by its name; write a path that ends in .yaml"
+        return "bad-base", f"'{name}' is not the name of a YAML file; write a path that ends in .yaml"
     if file.name == "Pulumi.yaml" or file.match("Pulumi.*.yaml"):
         return "bad-base", f"'{name}' belongs to Pulumi, not to a base; move what stacks share to a file of its own"
     linked = next((part for part in (file, *file.parents) if os.path.islink(root / part)), None)
