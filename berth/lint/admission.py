@@ -6,7 +6,7 @@ The rules are those of `berth.manifests.rules`, applied to a manifest before it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
@@ -43,6 +43,7 @@ def check_admission(job: SubmittedJob) -> None:
         "reserved": _reserved,
         "affinity": _affinity,
         "growth": _counts,
+        "machines": _plain_machines,
         "volumes": _volumes,
         "queues": _shared_queue,
     }
@@ -217,6 +218,36 @@ def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
                 message = f"an inline volume of {name} is mounted by the node, beside the network policy"
                 remedy = "write a persistentVolumeClaim, or have the platform's owners write volumeTypes"
                 yield spec["volumes"].child(index, volume), f"{message}; {remedy}"
+
+
+def _plain_machines(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    plain = namespace.plain_machines.get(job.local_queue.name, ())
+    policies = job.context.plan.policies
+    if not plain or policies is None or not namespace.owned:
+        return
+    for template in job.job.templates:
+        spec = read_pod_spec(template) or {}
+        if _requests(template, policies.accelerators) or _selects(spec, plain):
+            continue
+        labels = " or ".join(f"{key}: {value}" for key, value in plain)
+        message = f"pods without accelerators may get accelerator machines of {job.queue_name}, which has others"
+        yield template.child("spec", None), f"{message}; write a nodeSelector of {labels}"
+
+
+def _selects(spec: Mapping[str, SourceValue], labels: tuple[tuple[str, str], ...]) -> bool:
+    """Whether pods select one of the labels, by nodeSelector or in every term of required node affinity."""
+    selector = as_mapping(spec["nodeSelector"].value) if "nodeSelector" in spec else {}
+    affinity = spec["affinity"].value if "affinity" in spec else None
+    terms = get_nested(affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    of_terms = [
+        any(
+            get_nested(each, "operator") == "In"
+            and all((get_nested(each, "key"), value) in labels for value in as_list(get_nested(each, "values")))
+            for each in as_list(get_nested(term, "matchExpressions"))
+        )
+        for term in as_list(terms)
+    ]
+    return not set(labels).isdisjoint(selector.items()) or (bool(of_terms) and all(of_terms))
 
 
 def _shared_queue(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:

@@ -21,6 +21,7 @@ from berth.manifests.rules import (
     grace,
     growth,
     jobs,
+    machines,
     reserved,
     runs,
     shared_queues,
@@ -119,6 +120,8 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
     ]
     if (of_operators := endings.endings_policy(kinds, plan.accelerators)) is not None:
         made.append(of_operators)
+    if plan.mixed_queues:
+        made.append(machines.machines_policy(kinds, plan.accelerators, plan.mixed_queues))
     if plan.has_shared_queues:
         made.append(shared_queues.shared_queue_policy(kinds, plan.ordered_queues))
     if plan.serving:

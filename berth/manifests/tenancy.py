@@ -18,6 +18,7 @@ from berth.plan.policies import (
     HOST_NETWORK,
     HOST_PATHS,
     MAX_GRACE,
+    PLAIN_MACHINES,
     POD_PRIORITIES,
     POD_SECURITY_LABEL,
     QUEUE_CEILINGS,
@@ -86,6 +87,11 @@ def _policy_annotations(team: TeamPlan, namespace_plan: NamespacePlan) -> dict[s
         HOST_NETWORK: access.network_for,
         HOST_PATHS: access.paths,
         MAX_GRACE: () if plan.max_grace == DEFAULT_MAX_GRACE else (grace,),
+        PLAIN_MACHINES: [
+            f"{name}/{key}={value}"
+            for name, labels in sorted(namespace_plan.plain_machines.items())
+            for key, value in labels
+        ],
         POD_PRIORITIES: plan.priorities,
         QUEUE_CEILINGS: [f"{q.name}/{name}={most}" for q in shared for name, most in sorted(q.ceilings.items())],
         QUEUE_PRIORITIES: [f"{q.name}={priority}" for q in shared for priority in (*q.priorities, "")],

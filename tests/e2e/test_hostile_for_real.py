@@ -137,8 +137,8 @@ def test_the_api_server_finds_no_wrong_type_in_the_expressions(
         lambda: [p for p in cluster.get("validatingadmissionpolicies")["items"] if "berth" in p["metadata"]["name"]],
         lambda result: all("typeChecking" in p.get("status", {}) for p in result),
     )
-    assert len(policies) == 16
-    assert [p["status"]["typeChecking"] for p in policies] == [{}] * 16
+    assert len(policies) == 17
+    assert [p["status"]["typeChecking"] for p in policies] == [{}] * 17
 
 
 def _answer(api: Api, attempt: Attempt, uids: Mapping[str, str]) -> str:

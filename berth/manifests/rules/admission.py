@@ -151,6 +151,15 @@ def keys(holder: str, field: str) -> str:
     return f"(has({holder}.metadata) && has({holder}.metadata.{field}) ? {holder}.metadata.{field} : {{}})"
 
 
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+
+
+def entry(key: str, holder: str = "object") -> str:
+    """Return an expression for a label; empty text without it."""
+    labels = keys(holder, "labels")
+    return f"('{key}' in {labels} ? {labels}['{key}'] : '')"
+
+
 _MOST_QUEUES: Final = 64
 """Queues that a condition names; the rules themselves look at the namespace, which has only its own."""
 
@@ -159,8 +168,7 @@ def is_in_queue(queues: Sequence[str]) -> str | None:
     """Return an expression for whether a request's object is in one of these local queues; None if they are many."""
     if len(queues) > _MOST_QUEUES:
         return None
-    labels, label = keys("object", "labels"), "kueue.x-k8s.io/queue-name"
-    return f"'{label}' in {labels} && {labels}['{label}'] in {list(queues)}"
+    return f"{entry(QUEUE_LABEL)} in {list(queues)}"
 
 
 def requests_accelerators(template: str, accelerators: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ NEW_POLICIES: Final = (
     "endings",
     "grace",
     "growth",
+    "machines",
     "queues",
     "reserved",
     "scale",
