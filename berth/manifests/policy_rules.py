@@ -25,6 +25,8 @@ CHANGED: Final = (
     "(has(oldObject.metadata.ownerReferences) ? oldObject.metadata.ownerReferences : [])"
 )
 
+POD_SECURITY: Final = "pod-security.kubernetes.io"
+"""Prefix of the labels of Pod Security Admission."""
 BASELINE_CAPABILITIES: Final = (
     "AUDIT_WRITE",
     "CHOWN",

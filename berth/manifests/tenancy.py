@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from berth.manifests import isolation, roles
+from berth.manifests.policy_rules import POD_SECURITY
 from berth.names import berth_labels
 from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.policies import (
@@ -44,8 +45,6 @@ Manifest = dict[str, object]
 ACCOUNT_ANNOTATION: Final = "iam.gke.io/gcp-service-account"
 """Annotation of a Kubernetes service account with the Google service account that it impersonates."""
 
-_POD_SECURITY: Final = "pod-security.kubernetes.io"
-
 
 def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
     """Return a namespace of the team, with labels, levels of Pod Security Admission, and annotations for policies.
@@ -57,8 +56,8 @@ def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
     enforced = isolation_plan.pod_security if isolation_plan.host_access is None else "privileged"
     levels = {
         POD_SECURITY_LABEL: isolation_plan.pod_security,
-        f"{_POD_SECURITY}/enforce": enforced,
-        f"{_POD_SECURITY}/warn": isolation_plan.pod_security_warning,
+        f"{POD_SECURITY}/enforce": enforced,
+        f"{POD_SECURITY}/warn": isolation_plan.pod_security_warning,
     }
     limits = ",".join(f"{queue}={seconds}" for queue, seconds in sorted(namespace_plan.run_limits.items()))
     annotations = _policy_annotations(team, namespace_plan) | ({RUN_DURATIONS: limits} if limits else {})

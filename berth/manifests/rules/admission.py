@@ -28,8 +28,8 @@ class AdmissionPolicy(Struct, frozen=True, kw_only=True):
     """A policy of one class. Its object is `berth-<name>`.
 
     `refuses` says what it rejects, `applies_to` whose requests, `breaks` which ordinary use it would break and what to
-    write instead. With `in_shared`, it also applies in namespaces that Berth does not manage. `condition` None looks at
-    every request.
+    write instead. With `in_shared`, it also applies in namespaces that Berth does not manage, with `everywhere` in
+    those of nobody too. `condition` None looks at every request.
 
     `concern` is true for every request that a rule may refuse, and false for most; it can use neither variables nor
     the namespace. The API server converts the object again for conditions, rules, messages and audit annotations
@@ -47,6 +47,7 @@ class AdmissionPolicy(Struct, frozen=True, kw_only=True):
     condition: str | None = CHANGED
     concern: str | None = None
     in_shared: bool = True
+    everywhere: bool = False
 
 
 def checked_first(expression: str) -> str:

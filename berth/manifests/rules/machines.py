@@ -34,16 +34,17 @@ def _selects_plain(template: str) -> str:
     terms = f"{spec}.affinity.nodeAffinity.{_REQUIRED}.nodeSelectorTerms"
     return (
         f"(has({spec}.nodeSelector) && {spec}.nodeSelector.exists(k, (variables.queue + '/' + k + '=' + "
-        f"{spec}.nodeSelector[k]) in variables.plain)) || (has({spec}.affinity) && has({spec}.affinity.nodeAffinity) && "
-        f"has({spec}.affinity.nodeAffinity.{_REQUIRED}) && {terms}.all(n, {list_field('n', 'matchExpressions')}"
-        ".exists(e, e.operator == 'In' && e.values.all(v, (variables.queue + '/' + e.key + '=' + v) in variables.plain))))"
+        f"{spec}.nodeSelector[k]) in variables.plain)) || (has({spec}.affinity) && has({spec}.affinity.nodeAffinity) "
+        f"&& has({spec}.affinity.nodeAffinity.{_REQUIRED}) && {terms}.all(n, {list_field('n', 'matchExpressions')}"
+        ".exists(e, e.operator == 'In' && e.values.all(v, (variables.queue + '/' + e.key + '=' + v) in "
+        "variables.plain))))"
     )
 
 
 def machines_policy(
     job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str], queues: Sequence[str]
 ) -> AdmissionPolicy:
-    """Return the policy for every kind with pod templates; `queues` are the local queues with both kinds of machines."""
+    """Return the policy for every kind with pod templates; the local queues `queues` have both kinds of machines."""
     queue, old_queue = entry(QUEUE_LABEL), entry(QUEUE_LABEL, "oldObject")
     return AdmissionPolicy(
         name="machines",

@@ -34,7 +34,7 @@ def with_plain_machines(
 
 
 def _labels(queue: ClusterQueuePlan, flavors: Mapping[str, FlavorGroup]) -> tuple[tuple[str, str], ...]:
-    """Return the node labels by which pods select only machines without accelerators; none if all have or all lack them.
+    """Return the node labels that only machines without accelerators have; none if all are of one kind.
 
     Kueue assigns no flavor without a label that a pod selects, if another flavor of the queue has that label.
     """

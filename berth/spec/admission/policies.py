@@ -16,11 +16,13 @@ NEW_POLICIES: Final = (
     "grace",
     "growth",
     "machines",
+    "platform",
     "queues",
     "reserved",
     "scale",
     "volumes",
     "workloads",
+    "wrappers",
 )
 """Admission policies that a fleet may first have warn."""
 PolicyName = Annotated[
