@@ -98,7 +98,7 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
         ({"monitoring": {}}, {"monitoring": {"alerts": False}}, ["monitoring: alerts 17 → 0, removed"]),
         (
             {"pools.n2": _N2},
-            {"teams.vision.queues.urgent.flavors": [{"pool": "l4", "guaranteed": 4}, {"pool": "n2", "guaranteed": "all"}]},
+            {"teams.vision.queues.urgent.flavors": [{"pool": "l4", "guaranteed": 4}, {"pool": "n2", "guaranteed": 1}]},
             [
                 "team vision: pods without accelerators in vision/urgent every machine of the queue → machines without "
                 "only, narrowed"
