@@ -25,8 +25,6 @@ CHANGED: Final = (
     "(has(oldObject.metadata.ownerReferences) ? oldObject.metadata.ownerReferences : [])"
 )
 
-POD_SECURITY: Final = "pod-security.kubernetes.io"
-"""Prefix of the labels of Pod Security Admission."""
 BASELINE_CAPABILITIES: Final = (
     "AUDIT_WRITE",
     "CHOWN",

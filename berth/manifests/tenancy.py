@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from berth.manifests import isolation, roles
-from berth.manifests.policy_rules import POD_SECURITY
 from berth.names import berth_labels
 from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.policies import (
@@ -21,6 +20,7 @@ from berth.plan.policies import (
     MAX_GRACE,
     PLAIN_MACHINES,
     POD_PRIORITIES,
+    POD_SECURITY,
     POD_SECURITY_LABEL,
     QUEUE_CEILINGS,
     QUEUE_PRIORITIES,

@@ -11,6 +11,8 @@ from berth.spec.admission.limits import MIN_GRACE as MIN_GRACE
 from berth.spec.admission.limits import MOUNTED_BY_THE_NODE as MOUNTED_BY_THE_NODE
 from berth.spec.admission.policies import NEW_POLICIES as NEW_POLICIES
 
+POD_SECURITY: Final = "pod-security.kubernetes.io"
+"""Prefix of the labels of Pod Security Admission."""
 POD_SECURITY_LABEL: Final = "berth.dev/pod-security"
 """Namespace label with the Pod Security level of its pods, apart from exemptions."""
 HOST_NETWORK: Final = "berth.dev/host-network"

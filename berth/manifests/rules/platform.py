@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from berth.manifests.isolation import OBJECT_NAME
-from berth.manifests.policy_rules import POD_SECURITY
 from berth.manifests.rules.admission import IS_CONTROLLER, PEOPLE, AdmissionPolicy, Requests, keys
 from berth.names import TEAM_LABEL
+from berth.plan.policies import POD_SECURITY
 
 _CHANGES: Final = ("UPDATE", "DELETE")
 _LIMITS: Final = ("limitranges", "networkpolicies", "resourcequotas")
