@@ -23,8 +23,7 @@ class Installers(pulumi.ComponentResource):
     """The DaemonSets that install GPU drivers and NCCL plugins, and inject devices; NVIDIA's DRA driver.
 
     Owns the DaemonSets. Does not own what they install, which stays on a node as long as the node exists, even if the
-    DaemonSets are deleted. Only for Standard clusters: Autopilot installs drivers itself and rejects such pods. The DRA
-    driver is never uninstalled: running jobs hold its devices.
+    DaemonSets are deleted. Only for Standard clusters: Autopilot installs drivers itself and rejects such pods.
     """
 
     def __init__(
@@ -43,11 +42,8 @@ class Installers(pulumi.ComponentResource):
             KubernetesObject(f"{name}-{object_name}", manifest, live=_SKIP_AWAIT, opts=options)
             names.append(object_name)
         if (driver := plan.dra) is not None:
-            kept = pulumi.ResourceOptions(retain_on_delete=True)
             prepared = [
-                KubernetesObject(
-                    f"{name}-{driver.chart.name}-{role}", manifest, opts=pulumi.ResourceOptions.merge(options, kept)
-                )
+                KubernetesObject(f"{name}-{driver.chart.name}-{role}", manifest, opts=options)
                 for role, manifest in driver_namespace(driver)
             ]
             made = release(driver.chart)
