@@ -90,7 +90,10 @@ def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]
     except BaseException as error:  # a file that ends the process would pass every fleet
         if isinstance(error, KeyboardInterrupt):
             raise
-        return {}, [policy_fault(file, error, f"{type(error).__name__}: {error}")]
+        # Rules are read file by file: a package of them would hide which rule is whose.
+        remedy = "; write what the policy needs into its file, or install it as a package"
+        message = f"{type(error).__name__}: {error}{remedy if isinstance(error, ImportError) else ''}"
+        return {}, [policy_fault(file, error, message)]
     namespace = {name: value for name, value in names.module.items() if not name.startswith("_")}
     found = {name: value for name, value in namespace.items() if _is_meant_as_rule(value)}
     wrong = {name: reason for name, value in found.items() if (reason := _why_it_cannot_run(value))}

@@ -420,7 +420,8 @@ NOT_RUN = "no rule in it runs, because its name does not end in .py; rename it, 
         ),
         (
             "rule.py",
-            "rules/rule.py:1: ImportError: attempted relative import with no known parent package",
+            "rules/rule.py:1: ImportError: attempted relative import with no known parent package; write what the "
+            "policy needs into its file, or install it as a package",
         ),
     ],
 )
