@@ -75,7 +75,7 @@ class TeamStackBackend(Backend[TeamStackPlan]):
         """Compare two plans of a stack, both without faults."""
         from berth.diff.changes import Changes
         from berth.diff.guard.allowances import IdleAllowance
-        from berth.diff.guard.team_rules import moved_to_cluster
+        from berth.diff.team_stack import moved_to_cluster
         from berth.diff.workloads import compare_files, compare_team_objects, compare_workloads
 
         losses = tuple(moved_to_cluster(old, new))
@@ -91,7 +91,7 @@ class TeamStackBackend(Backend[TeamStackPlan]):
 
     def preview_rules(self, plan: TeamStackPlan) -> PreviewRules:
         """Return that only the cluster is guarded, and that each workload and file is a resource."""
-        from berth.diff.guard.team_rules import team_rules
+        from berth.diff.team_stack import team_rules
 
         return team_rules(plan)
 

@@ -10,7 +10,7 @@ from berth.backends.table import TEAM_KEY
 from berth.backends.team_stack import evaluate_team_values
 from berth.diagnostics import format_path
 from berth.diff.changes import DependentChange
-from berth.diff.guard.team_rules import moved_to_cluster
+from berth.diff.team_stack import moved_to_cluster
 from berth.evaluate import Evaluation
 from berth.loader import locate, read_stack
 from berth.plan.team_stack import TeamStackPlan
