@@ -54,6 +54,7 @@ class BaseFile(Struct):
     mark: Mark
     shown: str = ""
     base: Mark = _NO_MARK
+    shared: dict[str, object] | None = None
     near: dict[FieldPath, str] = field(default_factory=dict[FieldPath, str])
     left_out: list[str] = field(default_factory=list[str])
     faults: list[Problem] = field(default_factory=list[Problem])
@@ -75,10 +76,11 @@ class BaseFile(Struct):
             self.fleet = None
         if not isinstance(name, str):
             return
-        shared = self._shared(name)
+        shared = self._read_shared(name)
         if shared is None:
             self.fleet = None
             return
+        self.shared = shared
         left_out = own.get(WITHOUT)
         for index, path in enumerate(cast("list[object]", left_out) if isinstance(left_out, list) else []):
             if isinstance(path, str):
@@ -89,7 +91,7 @@ class BaseFile(Struct):
 
     # --- the file -----------------------------------------------------------------------------------------------------
 
-    def _shared(self, name: str) -> dict[str, object] | None:
+    def _read_shared(self, name: str) -> dict[str, object] | None:
         """Return what the base has under `fleet`; None, after a fault, if it has nothing to extend."""
         top = self._top(name)
         if top is None:
