@@ -83,7 +83,7 @@ def _found(
 ) -> ObjectName:
     """Return the name of an object in a step; if its namespace is an output that is not known yet, of one like it."""
     name = _name_of(inputs)
-    if name[1] not in _HIDDEN:
+    if name[1] not in HIDDEN_VALUES:
         return name
     alike = [each for each in wanted if each[::2] == name[::2] and each not in made]
     return next((each for each in alike if _is_as_written(wanted[each], inputs)), (*alike, name)[0])
