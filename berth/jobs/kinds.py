@@ -106,12 +106,11 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def api_age(version: str) -> tuple[int, int, int]:
-    """Return where a version of an API stands: v1alpha1 before v1beta1 before v1; what is no version is before all."""
+    """Return where a version of an API stands: v1beta1, v1, v2alpha1, v2; other texts are before all."""
     match = _API_VERSION.fullmatch(version)
     if match is None:
         return 0, 0, 0
-    stage = {"alpha": 1, "beta": 2, None: 3}[match[2]]
-    return stage, int(match[1]), int(match[3] or 0)
+    return int(match[1]), ("alpha", "beta", None).index(match[2]), int(match[3] or 0)
 
 
 @cache
