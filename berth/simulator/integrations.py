@@ -39,7 +39,9 @@ class Integrations(Struct, frozen=True):
             return f"Kueue in this fleet does not manage {kind} objects: {outside}; add {framework} to its integrations"
         outside = "its pods would start outside all quota, or be refused if they use accelerators"
         remedy = (
-            "write a Job" if framework == POD else "write serving: true for the namespace in the platform's stack file"
+            "write a Job, or add pod to kueue.integrations.frameworks in the platform's stack file"
+            if framework == POD
+            else "write serving: true for the namespace in the platform's stack file"
         )
         if self.serving:
             remedy += f", or use {join_quoted(list(self.serving[:_MAX_LISTED]))}"

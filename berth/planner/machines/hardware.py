@@ -59,6 +59,11 @@ class Hardware(Struct, frozen=True):
         """Accelerators that cannot be divided: those of a slice, or 1."""
         return self.shape.chips if self.shape else 1
 
+    @property
+    def spare_unit(self) -> int:
+        """Accelerators of what is kept spare: a slice, or a node of machines without slices."""
+        return self.shape.chips if self.shape else self.per_node
+
 
 def cpu_rate(hardware: Hardware) -> Fraction:
     """Return the milli-cpu that come with each chip or GPU of a machine; with a core, 1000."""
