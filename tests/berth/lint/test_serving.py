@@ -83,11 +83,7 @@ def test_a_service_with_a_queue_is_admitted_where_serving_is_on(kind: str) -> No
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("namespace", "queue"), [("vision", "train"), ("web", "online")])
 def test_it_is_a_fault_where_serving_is_off(kind: str, namespace: str, queue: str) -> None:
-    remedy = (
-        "write a Job, or add pod to"
-        if kind == "Pod"
-        else "write serving: true for the namespace in the platform's stack file"
-    )
+    remedy = "write a Job" if kind == "Pod" else "write serving: true for the namespace in the platform's stack file"
     message = f"{_OFF.format(kind=kind, namespace=namespace)}{remedy}, or use 'chat'"
     assert run("lint", manifest(kind, namespace, queue, GPU)) == (1, [f"a.yaml:1: {kind}/a: {message}"])
     assert run("admit", manifest(kind, namespace, queue, GPU)) == (1, [f"a.yaml:1: {kind}/a: {message}"])
