@@ -25,7 +25,6 @@ from berth.planner.machines.node_pool_names import (
 from berth.planner.machines.reservations import ReservationDemand, has_reservation, reservation_name
 from berth.planner.machines.zones import check_zones, pool_zones, warn_unsourced_zones
 from berth.rules.gke.pool_request import PoolRequest
-from berth.spec.amounts import FixedCount
 from berth.spec.machines.pools import PoolSpec
 
 CAPACITY_TAINT = CAPACITY_MARK
@@ -158,9 +157,6 @@ def _pool(
     made_by = EXTERNAL if context.only_connects else GKE if is_made_by_gke else BERTH
     if made_by == GKE:
         _check_gke_taints(context, ("pools", name), spec)
-    if (message := _spares_error(spec, pool_machines)) is not None:
-        context.reject("pools", name, "bad-size", ("pools", name, "spares"), message)
-        return None
     if not check_slice_list(context, name, spec, pool_machines, made_by_berth=made_by == BERTH):
         return None
     if made_by != EXTERNAL and not _check_node_pools(context, name, spec, pool_machines, made_by):
@@ -185,21 +181,6 @@ def _pool(
         None,
         spec.max_pods_per_node or _default_max_pods(context, adopted=spec.adopted),
     )
-
-
-def _spares_error(spec: PoolSpec, hardware: Hardware) -> str | None:
-    """Return why so many machines cannot be spare: they are there only in a pool of a fixed number."""
-    key, count = ("slices", hardware.slices) if hardware.slices is not None else ("nodes", hardware.nodes)
-    if not spec.spares:
-        return None
-    if not isinstance(spec.slices or spec.nodes, FixedCount):
-        return (
-            f"{key} scale from {count.min} to {count.max}, so a spare machine is there only while jobs need it; write "
-            f"a fixed number, such as {key}: {count.max}, or remove spares"
-        )
-    if spec.spares > count.max:
-        return f"'{spec.spares}' is more than the {count.max} {key} of the pool; write {count.max} or less"
-    return None
 
 
 def _default_max_pods(context: PlanningContext, *, adopted: bool = False) -> int | None:
