@@ -210,8 +210,9 @@ class _ClusterResources:
     # --- inside the cluster, monitoring and identities ----------------------------------------------------------------
 
     def _charts(self) -> Iterator[FleetResource]:
-        monitoring = self._plan.monitoring
+        monitoring, installers = self._plan.monitoring, self._plan.installers
         for name, charts in (
+            ("installers", (installers.dra.chart,) if installers and installers.dra else ()),
             ("controllers", self._plan.charts),
             ("monitoring", monitoring.charts if monitoring else ()),
         ):

@@ -54,6 +54,8 @@ def answer_errors(name: str, example: ExampleStack, answers: InitAnswers) -> lis
     """Return everything that is wrong with the name and the answers."""
     options = {each.flag: each for each in init_options(example, answers)}
     errors = stack_name_errors(name)
+    if answers.get("team") and example.base:
+        errors.append(f"--team: its teams are in {next(iter(example.base))}; leave --team out, or write the team there")
     for flag, values in answers.items():
         flag_errors = (
             options[flag].value_errors(values) if flag in options else [f"{example.display_path} has no such setting"]
@@ -77,7 +79,7 @@ def stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, root
 
 def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, root: pathlib.Path) -> str:
     file = f"Pulumi.{name}.yaml"
-    editor = YamlEditor(name, file, {file: _with_values(example, answers)})
+    editor = YamlEditor(name, file, {file: _with_values(example, answers), **example.base})
     for each in init_options(example, answers):
         if each.path and each.flag in answers:
             editor = editor.set_value(each.path[:-1], each.path[-1], _scalar(answers[each.flag][0]))
@@ -101,7 +103,9 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
         new_teams = (roles_text if keeps_roles else teams_text)(example.evaluation, teams, kept)
         new_teams = _with_own_names(new_teams, example, answers)
         body = f"{body.rstrip()}\n\n{indent(new_teams, first_key[1] if first_key else ' ' * 4)}"
-        written_teams = cast("Mapping[str, object]", YamlEditor(name, file, {file: body}).value_at(("teams",)) or {})
+        written_teams = cast(
+            "Mapping[str, object]", YamlEditor(name, file, {file: body, **example.base}).value_at(("teams",)) or {}
+        )
         if tuple(written_teams) != tuple(teams):
             raise ExampleError(
                 f"{example.display_path}: another key follows berth:fleet, where teams go; move that key above it"
