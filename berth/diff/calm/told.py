@@ -12,6 +12,7 @@ from berth.diff.changes import Changes
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.kinds import ChangeKind
 from berth.diff.rights.changes import SERVING
+from berth.diff.rights.nodes import OPENING_INPUTS
 from berth.diff.text import EMPHASIZED, EMPHASIZED_KINDS
 from berth.resource import IN_WORKER, ResourceKind
 
@@ -155,7 +156,8 @@ class Told:
     def _has_pool(self, difference: Difference) -> bool:
         is_named = difference.what in EMPHASIZED or difference.what == ChangeKind.RECREATED
         hit = bool(self._pools[difference.key].hit_nodes) and difference.path in ("nodes", "nodeLocations")
-        return is_named or hit
+        name = difference.key.rpartition(IN_WORKER)[2]
+        return is_named or hit or (difference.path in OPENING_INPUTS and f"pool {name}" in self._owners)
 
     def _has_resource(self, difference: Difference, kind: ResourceKind) -> bool:
         if kind in _RIGHT_RESOURCES:
@@ -176,6 +178,8 @@ class Told:
             return is_released or is_named or (is_alert and difference.what == ChangeKind.DELETED)
         if kind == ResourceKind.CLUSTER and difference.path.startswith(_CONTROL_PLANE):
             return bool(self._owners & {"control plane", "nodes", "cluster"})
+        if kind == ResourceKind.SYSTEM_POOL and difference.path in OPENING_INPUTS:
+            return "system pool" in self._owners
         if kind in (ResourceKind.RESERVATION, ResourceKind.FUTURE_RESERVATION) and "share" in difference.path.lower():
             return f"reservation {difference.key}" in self._owners
         if kind == ResourceKind.ALERT and self._moved:

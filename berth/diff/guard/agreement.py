@@ -1,8 +1,9 @@
-"""What a preview leaves out of the stack file: a run with `--target` or `--exclude`, or of other team files.
+"""Whether a preview does what the stack file says: every step ends in what the file registers, and in nothing else.
 
-The engine does not say that a run had targets: what it leaves alone is a step `same`, and what it does not create is
-one without an ID. So such steps are compared with what the stack file registers. A stream of events has all of them,
-and so has an object of `--show-sames`; without that flag an object only counts them.
+A run of other team files, of another commit or with edited values differs in a step. The engine does not say that a run
+had `--target` or `--exclude` either: what it leaves alone is a step `same`, and what it does not create is one without
+an ID. A stream of events has all steps, and so has an object of `--show-sames`; without that flag an object only counts
+what stays as it is.
 """
 
 from __future__ import annotations
@@ -25,68 +26,106 @@ _DEFAULTED: Final = "__defaults"
 """The input in which a bridged provider lists those that it added itself."""
 _EMPTY: Final[tuple[object, ...]] = (None, {}, [])
 """Values that a provider may leave out."""
-_REMEDY: Final = "run it without --target and --exclude"
+_WHOLE: Final = "run it without --target and --exclude"
+_AGAIN: Final = "run it again, with this stack file and its team files"
+_ENDS: Final = ("delete", "discard")
+"""Operations after which a resource is no longer there, or no longer known."""
+_PARTS: Final = ("read", "refresh", "delete-replaced", "discard-replaced", "remove-pending-replace")
+"""Operations that do not say how a resource of the program ends."""
 ObjectName = tuple[str, str, str]
 """Kind without "Patch", which only Pulumi knows, namespace and name."""
 
 
-def left_out(preview: EnginePreview, rules: PreviewRules) -> Iterator[str]:
-    """Yield what the stack file says otherwise than the steps, each in one line, without objects of workers."""
+def disagreements(preview: EnginePreview, rules: PreviewRules) -> Iterator[str]:
+    """Yield what the steps do otherwise than the stack file says, each in one line, without objects of workers."""
     for step in preview.steps:
         state = step.old or {}
         if step.op == "same" and state.get("custom") and not state.get("id"):
-            yield f"it leaves out the creation of {step.type.rpartition(':')[2]} {step.name}; {_REMEDY}"
-    yield from _objects_left_out(preview, rules.objects(), rules.workers)
+            yield f"it leaves out the creation of {step.type.rpartition(':')[2]} {step.name}; {_WHOLE}"
+    steps = [step for step in preview.steps if step.op not in _PARTS and not (step.old or {}).get("delete")]
+    if (preview.counts or {}).get("refresh") and not preview.is_stream:
+        # Such an object lists what the refresh found as an update or a deletion, too.
+        steps = [step for step in steps if step.op not in ("update", "delete")]
+    yield from _of_objects(preview, steps, rules)
     registrations = rules.registrations()
     in_clouds = {key: each for key, each in registrations.items() if not key[0].startswith("pulumi:")}
-    yield from _registrations_left_out(preview, in_clouds)
+    if in_clouds:
+        yield from _of_registrations(preview, steps, in_clouds)
 
 
-def _objects_left_out(
-    preview: EnginePreview, objects: Iterable[Mapping[str, Any]], workers: Collection[str]
-) -> Iterator[str]:
-    wanted = {_name_of(each): each for each in objects if each.get("kind") != "Secret"}
-    kinds = {name[0] for name in wanted}
-    seen: set[ObjectName] = set()
-    for step in preview.steps:
+def _of_objects(preview: EnginePreview, steps: Iterable[PreviewStep], rules: PreviewRules) -> Iterator[str]:
+    wanted = {_name_of(each): each for each in rules.objects() if each.get("kind") != "Secret"}
+    if not wanted:
+        return
+    made: set[ObjectName] = set()
+    gone: list[ObjectName] = []
+    for step in steps:
         inputs = step.inputs[1] or step.inputs[0]
-        name = _name_of(inputs)
-        if name[0] not in kinds or not step.type.startswith("kubernetes:") or _is_in(step, workers):
+        is_compared = step.type.startswith("kubernetes:") and inputs.get("kind", "Secret") != "Secret"
+        if not is_compared or _is_in(step, rules.workers):
             continue
-        seen.add(name)
-        if step.op != "same":
+        if step.op in _ENDS:
+            gone.append(_name_of(inputs))
             continue
-        if name not in wanted:
-            yield f"it leaves out the deletion of {_title(name)}; {_REMEDY}"
-        elif not _agrees(_compared(json.loads(json.dumps(wanted[name]))), _compared(inputs)):
-            yield f"it leaves out the change of {_title(name)}; {_REMEDY}"
+        name = _found(inputs, wanted, made)
+        made.add(name)
+        one = wanted.get(name)
+        yield from _told(step, _title(name), one is not None, one is not None and _is_as_written(one, inputs))
+    for name in gone:
+        if name in wanted and name not in made:
+            yield f"it deletes {_title(name)}, which the stack file has; {_AGAIN}"
     if preview.lists_all:
         # The namespace of an object may be an output that is not known yet: only objects without one are missed.
-        for name in sorted(each for each in wanted.keys() - seen if not each[1]):
-            yield f"it leaves out {_title(name)}; {_REMEDY}"
+        for name in sorted(each for each in wanted.keys() - {*made, *gone} if not each[1]):
+            yield f"it leaves out {_title(name)}; {_WHOLE}"
 
 
-def _registrations_left_out(
-    preview: EnginePreview, registrations: Mapping[tuple[str, str], Registration]
+def _found(
+    inputs: Mapping[str, Any], wanted: Mapping[ObjectName, Mapping[str, Any]], made: Collection[ObjectName]
+) -> ObjectName:
+    """Return the name of an object in a step; if its namespace is an output that is not known yet, of one like it."""
+    name = _name_of(inputs)
+    if name[1] not in _HIDDEN:
+        return name
+    alike = [each for each in wanted if each[::2] == name[::2] and each not in made]
+    return next((each for each in alike if _is_as_written(wanted[each], inputs)), (*alike, name)[0])
+
+
+def _told(step: PreviewStep, title: str, is_known: bool, is_same: bool) -> Iterator[str]:
+    """Yield how the end of a step differs from the stack file."""
+    if is_known and is_same:
+        return
+    if step.op == "same":
+        yield f"it leaves out the {'change' if is_known else 'deletion'} of {title}; {_WHOLE}"
+    elif is_known:
+        yield f"it makes {title} otherwise than the stack file says; {_AGAIN}"
+    else:
+        yield f"it makes {title}, which the stack file does not have; {_AGAIN}"
+
+
+def _of_registrations(
+    preview: EnginePreview, steps: Iterable[PreviewStep], registrations: Mapping[tuple[str, str], Registration]
 ) -> Iterator[str]:
     """Yield what the program registers in a cloud and the steps have otherwise, by type and name in the program."""
     seen: set[tuple[str, str]] = set()
-    for step in preview.steps:
-        if not registrations or not step.type.startswith(("gcp:", "kubernetes:helm")):
+    for step in steps:
+        if not step.type.startswith(("gcp:", "kubernetes:helm")):
             continue
         identity, title = (step.type, step.name), f"{step.type.rpartition(':')[2]} {step.name}"
         seen.add(identity)
-        if step.op != "same":
+        one = registrations.get(identity)
+        if step.op in _ENDS:
+            if one is not None:
+                yield f"it deletes {title}, which the stack file has; {_AGAIN}"
             continue
-        if (one := registrations.get(identity)) is None:
-            yield f"it leaves out the deletion of {title}; {_REMEDY}"
-            continue
-        ignored = {re.sub(r"\[[^]]*\]", "", path) for path in one.ignore_changes}
-        if not _is_registered(provider_inputs(one.arguments), step.inputs[1] or step.inputs[0], ignored):
-            yield f"it leaves out the change of {title}; {_REMEDY}"
+        ignored = {re.sub(r"\[[^]]*\]", "", path) for path in one.ignore_changes} if one else set[str]()
+        is_same = one is not None and _is_registered(
+            provider_inputs(one.arguments), step.inputs[1] or step.inputs[0], ignored
+        )
+        yield from _told(step, title, one is not None, is_same)
     if preview.lists_all:
         for kind, name in sorted(registrations.keys() - seen):
-            yield f"it leaves out {kind.rpartition(':')[2]} {name}; {_REMEDY}"
+            yield f"it leaves out {kind.rpartition(':')[2]} {name}; {_WHOLE}"
 
 
 def _is_registered(ours: object, theirs: object, ignored: Collection[str], path: str = "") -> bool:
@@ -112,7 +151,7 @@ def _is_registered(ours: object, theirs: object, ignored: Collection[str], path:
     if ours in _EMPTY and theirs in _EMPTY:
         return True
     # A bridged provider turns the SDK's values into the types of its schema: "8" into 8, true into "true".
-    return ours == theirs or json.dumps(ours).strip('"').lower() == json.dumps(theirs).strip('"').lower()
+    return ours == theirs or json.dumps(ours, default=str).strip('"').lower() == json.dumps(theirs).strip('"').lower()
 
 
 def _is_in(step: PreviewStep, workers: Collection[str]) -> bool:
@@ -128,6 +167,11 @@ def _name_of(values: Mapping[str, Any]) -> ObjectName:
 def _title(name: ObjectName) -> str:
     kind, namespace, own = name
     return f"{kind} {namespace}/{own}" if namespace else f"{kind} {own}"
+
+
+def _is_as_written(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Return whether an object in a state is the one of the stack file, but for its name and namespace."""
+    return _agrees(_compared(json.loads(json.dumps(ours))), _compared(theirs))
 
 
 def _compared(values: Mapping[str, Any]) -> Mapping[str, object]:
