@@ -13,7 +13,7 @@ from berth.simulator.scheduler.quota import QuotaState
 from berth.simulator.scheduler.state import GroupRequest, SimulatedWorkload
 
 
-class QuotaNeed(Struct, frozen=True, eq=False):
+class RequestedQuota(Struct, frozen=True, eq=False):
     """What a job needs of a quota; `beside_own` is that less all that it might preempt in its own queue."""
 
     quota_state: QuotaState
@@ -67,7 +67,7 @@ def _is_short(workload: SimulatedWorkload, request: GroupRequest) -> bool:
     return True
 
 
-def find_needs(workload: SimulatedWorkload) -> tuple[QuotaNeed, ...]:
+def find_needs(workload: SimulatedWorkload) -> tuple[RequestedQuota, ...]:
     """Return what a job needs of the first flavor of each group; empty if a shortage would not decide."""
     if not is_decided_by_quota(workload):
         return ()
@@ -79,7 +79,7 @@ def find_needs(workload: SimulatedWorkload) -> tuple[QuotaNeed, ...]:
     )
 
 
-def _need(workload: SimulatedWorkload, quota_state: QuotaState, amount: int) -> QuotaNeed:
+def _need(workload: SimulatedWorkload, quota_state: QuotaState, amount: int) -> RequestedQuota:
     rule = workload.queue_state.queue.preemption.within_cluster_queue
     own = workload.queue_state.preemptible_amount(workload.priority, rule, quota_state.flavor_resource)
-    return QuotaNeed(quota_state, amount, amount - own)
+    return RequestedQuota(quota_state, amount, amount - own)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from berth.placement.kueue import ResourceFlavor
 from berth.simulator.scheduler.flavor_assignment import is_eligible
-from berth.simulator.scheduler.lasting_shortage import QuotaNeed, find_needs
+from berth.simulator.scheduler.lasting_shortage import RequestedQuota, find_needs
 from berth.simulator.scheduler.quota import QuotaState, find_borrowing_level
 from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
@@ -24,7 +24,7 @@ class RestingShape(Struct, frozen=True, eq=False):
     """
 
     workload: SimulatedWorkload
-    needs: tuple[QuotaNeed, ...]
+    needs: tuple[RequestedQuota, ...]
     claim: tuple[tuple[QuotaState, int], ...]
 
     def is_short(self) -> bool:
