@@ -62,7 +62,7 @@ Queues with equal ones try them in the same cycles, while none is admitted."""
 def find_waking(tree: CohortTree, resource_flavors: Mapping[str, ResourceFlavor]) -> Iterator[QueueState]:
     """Yield the queues of a tree whose inadmissible jobs must be tried again after a release of quota.
 
-    Quota that a job takes in a cycle is never free again before jobs are evicted, and then all are tried anew.
+    Quota that a job takes in a cycle is not free again before jobs are evicted, and then this is asked once more.
     """
     claimants: dict[_Claims, list[tuple[QueueState, list[RestingShape]]]] = {}
     for queue_state in tree.queue_states:
