@@ -1,7 +1,7 @@
 """Write berth/catalog/cpu_zones.yaml: in which regions and zones Google's API listed each machine without accelerators.
 
 `python scripts/cpu_zones.py CLONE` reads a git clone of Cyclenerd/google-cloud-pricing-cost-calculator, whose files are
-answers of `gcloud compute machine-types list`: tools/machinetyperegion.csv is written anew every few weeks,
+answers of `gcloud compute machine-types list`: tools/machinetyperegion.csv is rewritten every few weeks,
 tools/machinetypezone.csv was last written in 2023.
 """
 
