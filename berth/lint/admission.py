@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
-from berth.lint.api_rules import job_specs
 from berth.lint.fleet import SubmittedJob
+from berth.lint.validity.jobs import job_specs
 from berth.manifests.rules.affinity import EXCLUSIVE_TOPOLOGY
 from berth.manifests.rules.deletion import FINALIZERS
 from berth.manifests.rules.endings import CLEAN, KEPT_BY_RAY, KUBEFLOW
