@@ -7,12 +7,19 @@ less what that one guarantees its own queues, and less what other managers descr
 from __future__ import annotations
 
 import pathlib
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
+from berth.described_pools import (
+    DescribedPools,
+    PoolDifference,
+    PoolNames,
+    machines_of,
+    pool_differences,
+    zone_difference,
+)
 from berth.diagnostics import FieldPath, Problem, Severity, format_value, join_words
 from berth.loader import read_stack
 from berth.loader.document import parse
@@ -22,13 +29,10 @@ from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from berth.planner import plan_fleet
 from berth.spec.parse import parse_fleet
+from berth.spec.workers import WorkerSpec
 
 if TYPE_CHECKING:
     from berth.diff.changes import ReferrerChange
-
-_Machines = tuple[str, str | None, str]
-"""Machine type, topology and capacity: machines that one description can mean. Kueue's flavor on the worker selects and
-tolerates by these, so a job for others never runs there."""
 
 
 class _Room(Struct, frozen=True):
@@ -50,8 +54,12 @@ class _Room(Struct, frozen=True):
         return join_words(parts)
 
 
-def worker_stack_problems(plan: FleetPlan, root: pathlib.Path) -> Iterator[Problem]:
-    """Yield what of the described workers contradicts their stacks, and a note for each that no stack proves."""
+def worker_stack_problems(plan: FleetPlan, written: Mapping[str, WorkerSpec], root: pathlib.Path) -> Iterator[Problem]:
+    """Yield what of the described workers contradicts their stacks, and a note for each that no stack proves.
+
+    `written` are the workers of the stack file. Zones that it does not write follow from the table of zones, so that
+    other ones of the stack are a warning.
+    """
     first_worker: dict[str, WorkerPlan] = {}
     for worker in plan.workers:
         if worker.made_here:
@@ -81,6 +89,7 @@ def worker_stack_problems(plan: FleetPlan, root: pathlib.Path) -> Iterator[Probl
             continue
         yield from _contradictions(worker, name, other)
         yield from _too_many(plan.stack, worker, name, other, root)
+        yield from _other_zones(worker, written.get(worker.name), name, other)
 
 
 def _contradictions(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator[Problem]:
@@ -91,53 +100,79 @@ def _contradictions(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator
             yield Problem(Severity.FAULT, "worker-stack", ("workers", worker.name, key), message)
 
 
+def _other_zones(worker: WorkerPlan, written: WorkerSpec | None, name: str, other: FleetPlan) -> Iterator[Problem]:
+    """Yield each pool with a zone in which none of the pools that it can be has nodes."""
+    meant = DescribedPools(worker, other).meant
+    for pool in worker.plan.own_pools:
+        actual = sorted({zone for each in other.own_pools if each.name in meant[pool.name] for zone in each.zones})
+        if actual and not set(pool.zones) <= set(actual):
+            spec = written.pools.get(pool.name) if written else None
+            severity = Severity.FAULT if spec and (spec.zone or spec.zones) else Severity.WARNING
+            path = ("workers", worker.name, "pools", pool.name)
+            yield _contradiction(severity, path, name, zone_difference(pool, actual))
+
+
 def _too_many(manager: str, worker: WorkerPlan, name: str, other: FleetPlan, root: pathlib.Path) -> Iterator[Problem]:
-    managers = dict(_managers_of(name, {manager, name}, root))
-    for machines, count in _machines(worker.plan).items():
-        room = _room(other, machines, _used_by_managers(managers, name, machines, root))
+    """Yield each pool of a description that the stack does not have, or has less of than described."""
+    machines = DescribedPools(worker, other)
+    for pool in worker.plan.own_pools:
+        if not machines.meant[pool.name]:
+            path = ("workers", worker.name, "pools", pool.name)
+            yield from _differences_from_stack(path, pool, _noun(worker.plan, pool), name, other)
+    others = _described_by_managers(dict(_managers_of(name, {manager, name}, root)), name, other, root)
+    for pools in machines.sets(names for parts in others.values() for part in parts for names in part.meant.values()):
+        room = _room(other, pools, others)
+        count = machines.accelerators(pools)
         if count <= room.left:
             continue
-        pool = next(each for each in worker.plan.pools if _kind(each) == machines)
-        path = ("workers", worker.name, "pools", pool.name)
-        kinds = [_kind(each) for each in other.own_pools if each.accelerator == pool.accelerator]
-        if kinds and machines not in kinds:
-            yield from _other_machines(path, machines, kinds, name)
-            continue
+        pool = machines.within(pools)[0]
         noun = _noun(worker.plan, pool)
-        noun += f" ({', '.join(filter(None, machines))})" if len(set(kinds)) > 1 else ""
+        kinds = {machines_of(each) for each in other.own_pools if each.accelerator == pool.accelerator}
+        noun += f" ({', '.join(filter(None, machines_of(pool)))})" if len(kinds) > 1 else ""
         remedy = f"describe at most {room.left}" if room.left else "remove the pool"
         message = f"describes {count} {noun}, but {room.describe(name)}; {remedy}, or guarantee less in stack '{name}'"
+        yield Problem(Severity.FAULT, "worker-stack", ("workers", worker.name, "pools", pool.name), message)
+        return  # what is too much of these pools is too much of more pools too
+
+
+def _differences_from_stack(
+    path: FieldPath, pool: PoolPlan, noun: str, name: str, other: FleetPlan
+) -> Iterator[Problem]:
+    """Yield each key in which a described pool differs from the nearest one of the stack with its accelerator."""
+    candidates = [each for each in other.own_pools if each.accelerator == pool.accelerator]
+    if not candidates:
+        described = f"describes {pool.accelerators.max} {noun}, but stack '{name}' has 0"
+        message = f"{described}; remove the pool, or guarantee less in stack '{name}'"
         yield Problem(Severity.FAULT, "worker-stack", path, message)
+        return
+    differences = min((list(pool_differences(pool, each, other)) for each in candidates), key=len)
+    for each in differences:
+        yield _contradiction(Severity.FAULT, path, name, each)
 
 
-def _other_machines(path: FieldPath, machines: _Machines, kinds: list[_Machines], name: str) -> Iterator[Problem]:
-    """Yield each key in which machines differ from the nearest `kinds` of the same accelerator that the stack has."""
-    nearest = min(kinds, key=lambda kind: sum(ours != theirs for ours, theirs in zip(machines, kind, strict=True)))
-    for key, described, actual in zip(("machineType", "topology", "capacity"), machines, nearest, strict=True):
-        if described != actual:
-            is_value = actual is not None and actual not in ("reservation", "compute-class")
-            remedy = f"write {key}: {actual}" if is_value else "write the keys of that stack's pool"
-            message = f"{described or 'none'} contradicts stack '{name}', which has {actual or 'none'}; {remedy}"
-            yield Problem(Severity.FAULT, "worker-stack", (*path, key), message)
+def _contradiction(severity: Severity, path: FieldPath, name: str, each: PoolDifference) -> Problem:
+    message = f"{each.described or 'none'} contradicts stack '{name}', which has {each.actual or 'none'}; {each.remedy}"
+    return Problem(severity, "worker-stack", (*path, each.key) if each.key else path, message)
 
 
-def _room(plan: FleetPlan, machines: _Machines, used: dict[str, int]) -> _Room:
-    flavors = {pool.flavor for pool in plan.own_pools if _kind(pool) == machines}
+def _room(plan: FleetPlan, pools: PoolNames, others: Mapping[str, Sequence[DescribedPools]]) -> _Room:
+    """Return what these pools of a stack have, what its queues are guaranteed of them, and what managers describe."""
+    own = [pool for pool in plan.own_pools if pool.name in pools]
+    flavors = {pool.flavor for pool in own}
     promised = sum(flavor.promised for flavor in plan.flavors if flavor.name in flavors)
-    return _Room(_machines(plan)[machines], promised, used)
+    used = {name: sum(part.accelerators(pools) for part in parts) for name, parts in others.items()}
+    has = sum(pool.accelerators.max for pool in own)
+    return _Room(has, promised, {name: count for name, count in used.items() if count})
 
 
-def _used_by_managers(
-    managers: Mapping[str, FleetPlan], stack: str, machines: _Machines, root: pathlib.Path
-) -> dict[str, int]:
-    """Return what each manager describes of a stack's machines."""
-    used = {
-        name: sum(
-            _machines(worker.plan)[machines] for worker in plan.workers if stack_here(worker.stack, root) == stack
-        )
-        for name, plan in managers.items()
+def _described_by_managers(
+    managers: Mapping[str, FleetPlan], stack: str, plan: FleetPlan, root: pathlib.Path
+) -> dict[str, list[DescribedPools]]:
+    """Return what each manager describes of a stack, whose plan is `plan`."""
+    return {
+        name: [DescribedPools(each, plan) for each in manager.workers if stack_here(each.stack, root) == stack]
+        for name, manager in managers.items()
     }
-    return {name: count for name, count in used.items() if count}
 
 
 def _managers_of(stack: str, others: set[str], root: pathlib.Path) -> Iterator[tuple[str, FleetPlan]]:
@@ -157,15 +192,19 @@ def referrer_changes(old: FleetPlan, new: FleetPlan, root: pathlib.Path) -> Iter
     managers = dict(_managers_of(new.stack, {new.stack}, root))
     for name, manager in managers.items():
         others = {other: plan for other, plan in managers.items() if other != name}
+        used = [_described_by_managers(others, new.stack, plan, root) for plan in (old, new)]
         for worker in manager.workers:
             if stack_here(worker.stack, root) != new.stack:
                 continue
-            for machines, count in _machines(worker.plan).items():
-                used = _used_by_managers(others, new.stack, machines, root)
-                room = CountChange(*(_room(plan, machines, used).left for plan in (old, new)))
-                pool = next(each for each in worker.plan.pools if _kind(each) == machines)
+            sides = [DescribedPools(worker, plan) for plan in (old, new)]
+            kinds: dict[tuple[PoolNames, PoolNames], list[PoolPlan]] = {}
+            for pool in worker.plan.own_pools:
+                kinds.setdefault((sides[0].meant[pool.name], sides[1].meant[pool.name]), []).append(pool)
+            for meant, pools in kinds.items():
+                lefts = (_room(*each).left for each in zip((old, new), meant, used, strict=True))
+                room, count = CountChange(*lefts), sum(pool.accelerators.max for pool in pools)
                 if room.delta or is_other:
-                    yield ReferrerChange(name, worker.name, _noun(worker.plan, pool), room, count, is_other)
+                    yield ReferrerChange(name, worker.name, _noun(worker.plan, pools[0]), room, count, is_other)
 
 
 def stack_here(reference: str | None, root: pathlib.Path) -> str | None:
@@ -188,18 +227,6 @@ def read_fleet_plan(name: str, root: pathlib.Path) -> FleetPlan | None:
     planned = plan_fleet(file.stack, parsed := parse_fleet(file.fleet, problems))
     is_sound = planned and not any(each.severity == Severity.FAULT for each in (*parsed.problems, *planned.problems))
     return planned.plan if planned and is_sound else None
-
-
-def _kind(pool: PoolPlan) -> _Machines:
-    return pool.machine_type, pool.topology, pool.capacity
-
-
-def _machines(plan: FleetPlan) -> Counter[_Machines]:
-    """Return the largest number of accelerators by kind of machines."""
-    counts = Counter[_Machines]()
-    for pool in plan.own_pools:
-        counts[_kind(pool)] += pool.accelerators.max
-    return counts
 
 
 def _noun(plan: FleetPlan, pool: PoolPlan) -> str:

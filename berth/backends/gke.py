@@ -54,7 +54,8 @@ class GkeBackend(FleetBackend[FleetPlan]):
         if planned is None:
             return PlannedStack(None, parsed.problems)
         pools = None if planned.plan.workers else [pool.name for pool in planned.plan.pools]
-        proofs = tuple(worker_stack_problems(planned.plan, root)) if planned.plan.workers else ()
+        written = parsed.spec.workers if parsed.spec else {}
+        proofs = tuple(worker_stack_problems(planned.plan, written, root)) if planned.plan.workers else ()
         paths = left_out_paths(file.fleet, parsed.set_aside, pools, set(planned.origins.values()))
         return PlannedStack(
             planned.plan if parsed.has_frame else None,

@@ -121,6 +121,11 @@ class YamlEditor(Struct, frozen=True, dict=True):
         name, _, line = place.rpartition(":")
         if not line.isdecimal():
             raise ManualEditRequired(f"{format_path(path)} is in no file")
+        if file is not None and name == file.source_map.base:
+            raise ManualEditRequired(
+                f"{place}: {format_path(path)} is in the base, which other stacks extend too; write it in {self.file}, "
+                "then run the command again"
+            )
         return name, int(line) - 1
 
     def value_at(self, path: FieldPath) -> object:

@@ -91,6 +91,11 @@ class AnyFleetSpec(Model):
     placeholders: ClassVar[Mapping[str, object]] = {}
     machine_sections: ClassVar[tuple[str, ...]] = ()
     stack_noun: ClassVar[str | None] = None
+    base: str | None = None
+    """The file with what several stacks have in common, from the directory of the nearest Pulumi.yaml above the stack
+    file. The stack file overrides it (docs/how-to/environments.md)."""
+    without: Sequence[str] = ()
+    """What the stack leaves out of its base, as paths such as `pools.h100` or `teams.vision.queues.batch`."""
     protect: bool = True
     """Protect clusters, reservations, accelerator pools and queues with a guarantee from replacement and deletion."""
     flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)

@@ -162,6 +162,108 @@ def test_machines_that_a_flavor_tells_apart_are_others(
     assert errors("hub") == []
 
 
+TAINT = "taints: [{key: acme.com/only, value: far, effect: NoSchedule}]"
+
+
+@pytest.mark.parametrize(
+    ("actual", "described", "message"),
+    [
+        ("labels: {acme.com/tier: gold}", "", "labels: none contradicts stack 'far', which has {acme.com/tier: gold}"),
+        ("labels: {a: gold}", "labels: {a: tin}", "labels: {a: tin} contradicts stack 'far', which has {a: gold}"),
+        (
+            'labels: {a: "true", b: "1.10"}',
+            'labels: {a: "true"}',
+            'labels: {a: "true"} contradicts stack \'far\', which has {a: "true", b: "1.10"}',
+        ),
+        (TAINT, "", f"taints: none contradicts stack 'far', which has {TAINT.removeprefix('taints: ')}"),
+        (
+            TAINT.replace("NoSchedule", "NoExecute"),
+            TAINT,
+            f"{TAINT} contradicts stack 'far', which has {TAINT.removeprefix('taints: ')}".replace(
+                "NoSchedule}]", "NoExecute}]"
+            ).replace("NoExecute", "NoSchedule", 1),
+        ),
+        ("", "labels: {a: b}", "labels: {a: b} contradicts stack 'far', which has none"),
+        ("", TAINT, f"{TAINT} contradicts stack 'far', which has none"),
+        (
+            "zones: [us-central1-a]",
+            "zones: [us-central1-b]",
+            "zones: us-central1-b contradicts stack 'far', which has us-central1-a",
+        ),
+        (
+            "zones: [us-central1-a]",
+            "zones: [us-central1-a, us-central1-b]",
+            "zones: us-central1-a, us-central1-b contradicts stack 'far', which has us-central1-a",
+        ),
+    ],
+)
+def test_a_description_has_the_labels_taints_and_zones_of_the_stack(
+    folder: pathlib.Path, actual: str, described: str, message: str
+) -> None:
+    """Otherwise jobs are sent to nodes that their pods do not tolerate or select."""
+
+    def with_keys(text: str, keys: str) -> str:
+        if "zones" in keys:
+            text = text.replace(", zones: [us-central1-a]", "")
+        machine = "machineType: g2-standard-24"
+        return text.replace(machine, f"{machine}, {keys}", 1) if keys else text
+
+    write(folder, "far", with_keys(far(0), actual))
+    write(folder, "hub", with_keys(hub(1), described))
+    remedy = f"write {actual}" if actual else f"remove {described.partition(':')[0]}"
+    assert errors("hub") == [f"workers.far.pools.l4.{message}; {remedy} [worker-stack]"]
+    write(folder, "hub", with_keys(hub(1), actual))  # what the message says, typed as written
+    assert errors("hub") == []
+
+
+@pytest.mark.parametrize(
+    ("actual", "described", "message"),
+    [
+        (
+            "gpuSharing: {strategy: time-sharing, maxSharedClients: 4}",
+            "",
+            "none contradicts stack 'far', which has {cloud.google.com/gke-gpu-sharing-strategy: time-sharing, "
+            'cloud.google.com/gke-max-shared-clients-per-gpu: "4"}',
+        ),
+        ("", "sandbox: gvisor", "{sandbox.gke.io/runtime: gvisor} contradicts stack 'far', which has none"),
+        (
+            "labels: {a: b}",
+            "nodeLabels: {a: c}",
+            "nodeLabels: {a: c} contradicts stack 'far', which has {a: b}",
+        ),
+    ],
+)
+def test_labels_of_gke_are_compared_too(folder: pathlib.Path, actual: str, described: str, message: str) -> None:
+    machine = "machineType: g2-standard-24"
+    write(folder, "far", far(0).replace(machine, f"{machine}, {actual}" if actual else machine))
+    write(folder, "hub", hub(1).replace(machine, f"{machine}, {described}" if described else machine, 1))
+    told = f"workers.far.pools.l4{'.' if message.startswith('nodeLabels') else ': '}{message}"
+    assert f"{told}; write the keys of that stack's pool [worker-stack]" in errors("hub")
+
+
+def test_zones_that_the_description_leaves_out_are_a_warning(folder: pathlib.Path) -> None:
+    write(folder, "far", far(0))
+    write(folder, "hub", hub(1))
+    assert errors("hub") == []
+    told = "workers.far.pools.l4.zones: us-central1-a, us-central1-b, us-central1-c contradicts stack 'far', which has "
+    assert f"warning: {told}us-central1-a; write zones: [us-central1-a] [worker-stack]" in run("check", "hub")
+
+
+def test_descriptions_that_can_be_the_same_machines_share_them(folder: pathlib.Path) -> None:
+    """Two of the stack's pools in two zones: the descriptions of one zone each, and of both, are at most all."""
+    pool = "l4: {machineType: g2-standard-24, nodes: {max: 16}, zones: [us-central1-a]}"
+    write(folder, "far", far(0).replace(pool, f"{pool}, {pool.replace('l4:', 'b:').replace('-a]', '-b], flavor: l4')}"))
+    described = "l4: {machineType: g2-standard-24, nodes: {max: 16}}"
+    zonal = "{machineType: g2-standard-24, nodes: {max: 16}, zone: us-central1-a, flavor: l4}"
+    assert described in hub(16)
+    write(folder, "hub", hub(16).replace(described, f"{described}, a: {zonal}"))
+    assert errors("hub") == []
+    write(folder, "hub", hub(17).replace(described.replace("16", "17"), f"{described.replace('16', '17')}, a: {zonal}"))
+    assert [line.partition(";")[0] for line in errors("hub")] == [
+        "workers.far.pools.a: describes 66 L4, but stack 'far' has 64"
+    ]
+
+
 def test_each_kind_of_machines_is_counted_by_itself(folder: pathlib.Path) -> None:
     pool = "l4: {machineType: g2-standard-24, nodes: {max: 16}, zones: [us-central1-a]}"
     assert pool in FAR

@@ -34,7 +34,7 @@ AUTOPILOT = "autopilot"
 BERTH, GKE, EXTERNAL = "berth", "gke", "others"
 """Who creates the nodes of a pool."""
 
-_RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
+RESERVED_DOMAINS = ("kubernetes.io", "k8s.io", "google.com", "gke.io", "nvidia.com", "berth.dev")
 """Domains of labels and taints that describe a node. Flavors select by them, so the stack file cannot set them."""
 
 SYSTEM = "system"
@@ -276,7 +276,7 @@ def _check_gke_taints(context: PlanningContext, path: FieldPath, spec: PoolSpec)
 
 
 def _check_key_is_free(context: PlanningContext, path: FieldPath, key: str) -> None:
-    check_key_is_free(context, path, key, _RESERVED_DOMAINS, "GKE")
+    check_key_is_free(context, path, key, RESERVED_DOMAINS, "GKE")
 
 
 def check_key_is_free(
