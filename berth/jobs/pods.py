@@ -143,26 +143,20 @@ def _defaulted_pod_level(resources: SourceValue, of_containers: ResourceList, wr
 
 def _check_pod_level(resources: SourceValue, pod_level: ResourceList, of_containers: ResourceList) -> None:
     """Report resources of a pod that the API server refuses (Kubernetes 1.36 `validatePodResourceConsistency`)."""
-    limits = as_mapping(get_nested(resources.value, "limits"))
-    for section in _BOTH:
+    for section, bounds in zip(_BOTH, (of_containers, pod_level), strict=True):
         amounts = resources.child(section, get_nested(resources.value, section))
         for name, written in as_mapping(amounts.value).items():
             source, number = amounts.child(str(name), written), parse_quantity(str(name), written)
-            least, most = of_containers.get(str(name), 0), parse_quantity(str(name), limits.get(name))
-            if section == "limits":
-                least = 0 if pod_level.get(str(name), 0) >= least else least
+            least = bounds.get(str(name), 0)
             if name not in ("cpu", "memory") and not str(name).startswith("hugepages-"):
                 message = f"the API server refuses {name} of a whole pod; request it in a container"
                 source.fault("refused", message)
             elif number is not None and number < least:
-                enough = format_quantity(str(name), least)
-                message = f"the API server refuses {written} {name} of a pod whose containers request {enough}"
+                enough, who = format_quantity(str(name), least), "whose containers request"
+                if section == "limits" and name in as_mapping(get_nested(resources.value, "requests")):
+                    who = "that requests"
+                message = f"the API server refuses {written} {name} of a pod {who} {enough}"
                 source.fault("refused", f"{message}; write at least {enough}")
-            elif number is not None and most is not None and number > most:
-                message = (
-                    f"the API server refuses a request of {written} {name} above the pod's limit of {limits[name]}"
-                )
-                source.fault("refused", f"{message}; write at most the limit")
 
 
 def _effective_requests(

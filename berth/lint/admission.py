@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from berth.jobs.pod_groups import POD_GROUP
 from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
@@ -115,6 +116,12 @@ def _reserved(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> It
             if row["key"] in written and written[row["key"]] != by_webhook:
                 source = holder.child(row["in"], written).child(row["key"], written[row["key"]])
                 yield source, f"{row['key']} is written by controllers: it {row['effect']}; remove it"
+    for field in ("labels", "annotations") if job.job.kind == "Pod" else ():
+        written = as_mapping(get_nested(job.job.metadata.value, field))
+        if POD_GROUP in written:
+            source = job.job.metadata.child(field, written).child(POD_GROUP, written[POD_GROUP])
+            message = "Kueue counts a group by what its pods say of themselves, so pods of people are refused in one"
+            yield source, f"{message}; remove {POD_GROUP}, and submit a JobSet"
 
 
 def _affinity(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def manifest(kind: str) -> tuple[dict[str, Any], str]:
 def put(value: Any, path: str, new: object) -> None:
     """Write a value at a path, with the lists and mappings on the way."""
     steps = [int(each) if each.isdigit() else each for each in path.split(".")]
-    for step, following in zip(steps, steps[1:], strict=False):
+    for step, following in pairwise(steps):
         if isinstance(step, int):
             value += [{}] * (step + 1 - len(value))
         elif value.get(step) is None:

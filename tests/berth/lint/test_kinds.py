@@ -21,6 +21,10 @@ HERE = pathlib.Path(__file__).parent
 BASES = {file.stem: file.read_text(encoding="utf-8") for file in sorted((HERE / "kinds").glob("*.yaml"))}
 BROKEN = {case.claim: case for case in parsed((HERE / "kinds.txt").read_text(encoding="utf-8"))}
 SERVED, LABELLED = {"selector": {"matchLabels": {"app": "web"}}}, {"metadata": {"labels": {"app": "web"}}}
+GROUPED = (
+    "Kueue counts a group by what its pods say of themselves, so pods of people are refused in one; remove "
+    "kueue.x-k8s.io/pod-group-name, and submit a JobSet (policy berth-reserved, which only warns until 2027-01-31)"
+)
 UNREAD = "its queue, priority and requests are checked; not checked: "
 SOUND = {
     "appwrapper": ["appwrapper.yaml:1: AppWrapper/appwrapper: vision/gpu can admit it, 4 L4 of l4"],
@@ -40,6 +44,8 @@ SOUND = {
         "of job kinds of 2026-11-22, so its pods are not checked; its namespace, queue and priority are checked",
     ],
     "podgroup": [
+        f"podgroup.yaml:6:75: warning: Pod/first: {GROUPED}",
+        f"podgroup.yaml:15:75: warning: Pod/second: {GROUPED}",
         "podgroup.yaml:1: Pod/first: vision/gpu can admit it, 4 L4 of l4",
         "podgroup.yaml:10: Pod/second: vision/gpu can admit it, 4 L4 of l4",
     ],
