@@ -54,6 +54,7 @@ class BaseFile(Struct):
     mark: Mark
     shown: str = ""
     base: Mark = _NO_MARK
+    shared: dict[str, object] | None = None
     near: dict[FieldPath, str] = field(default_factory=dict[FieldPath, str])
     left_out: list[str] = field(default_factory=list[str])
     faults: list[Problem] = field(default_factory=list[Problem])
@@ -75,10 +76,11 @@ class BaseFile(Struct):
             self.fleet = None
         if not isinstance(name, str):
             return
-        shared = self._shared(name)
+        shared = self._read_shared(name)
         if shared is None:
             self.fleet = None
             return
+        self.shared = shared
         left_out = own.get(WITHOUT)
         for index, path in enumerate(cast("list[object]", left_out) if isinstance(left_out, list) else []):
             if isinstance(path, str):
@@ -89,7 +91,7 @@ class BaseFile(Struct):
 
     # --- the file -----------------------------------------------------------------------------------------------------
 
-    def _shared(self, name: str) -> dict[str, object] | None:
+    def _read_shared(self, name: str) -> dict[str, object] | None:
         """Return what the base has under `fleet`; None, after a fault, if it has nothing to extend."""
         top = self._top(name)
         if top is None:
@@ -115,7 +117,7 @@ class BaseFile(Struct):
 
     def _top(self, name: str) -> tuple[dict[str, object], Marks] | None:
         """Return the keys of the base and their marks; None, after a fault, if it cannot be read."""
-        if unusable := _unusable_path(name, self.root):
+        if unusable := unusable_path(name, self.root):
             self._fault(unusable[0], (KEY,), unusable[1])
             return None
         self.shown = name if self.root == self.caller else display_path(self.root / name, self.caller)
@@ -242,7 +244,7 @@ def _dotted(path: Sequence[str | int]) -> str:
     return ".".join(map(str, path))
 
 
-def _unusable_path(name: str, root: pathlib.Path) -> tuple[str, str] | None:
+def unusable_path(name: str, root: pathlib.Path) -> tuple[str, str] | None:
     """Return the code and the message for a path that no base can have; None for one that may exist."""
     file = pathlib.PurePath(name)
     if not name.strip() or "\0" in name:

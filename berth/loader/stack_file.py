@@ -26,7 +26,7 @@ class StackFile(Struct, frozen=True, dict=True):
     config key of that file as written, including the fleet without its base and team files; it is empty without a file.
     `config_key` is the key of the values: `berth:fleet`, or `berth:team` in a team's own stack. `written` is the fleet
     with its base and the teams of all files, but without defaults in them. `around` has the keys of the file beside
-    `config`, such as `secretsprovider`.
+    `config`, such as `secretsprovider`. `shared` is what the base has under `fleet`; None without a base.
     """
 
     stack: str
@@ -37,6 +37,7 @@ class StackFile(Struct, frozen=True, dict=True):
     config_key: str = CONFIG_KEYS[0]
     written: object = None
     around: Mapping[str, object] = {}
+    shared: Mapping[str, object] | None = None
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -118,6 +119,7 @@ def _merge_files(
         stack_text.config,
         written=fleet,
         around=stack_text.around,
+        shared=base.shared,
     )
     return read, sort_by_place(stack_text.faults + base.faults + files.faults)
 

@@ -83,6 +83,18 @@ def test_exclusive_topology_gives_each_job_a_slice(fleet: World) -> None:
     assert len(set(nodes)) == 4
 
 
+def test_exclusive_topology_gives_each_job_a_domain_of_gpus(fleet: World) -> None:
+    """Other JobSets keep out of the domain, also those of the same team, as JobSet says, and no policy says no."""
+    annotations = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"}
+    nodes = {"nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-gb200"}}
+    racks = job_set("speech", "racks", 2, pods=2, gpus=4, queue="gb200", annotations=annotations, pod=nodes)
+    _taken(fleet, fleet.tries(LENDER, racks))
+    assert fleet.waits_for_pods("speech", 4, seconds=30), fleet.api.list("Workload", "speech")
+    pools = {(_job(each), _pool(each)) for each in fleet.running("speech")}
+    assert len(pools) == 2, pools
+    assert len({pool for _, pool in pools}) == 2, pools
+
+
 def test_a_cpu_job_runs_in_a_fleet_without_cpu_pools(fleet: World) -> None:
     _taken(fleet, fleet.tries(MEMBER, job("vision", "prepares", 2, 0)))
     assert fleet.waits_for_pods("vision", 2)
@@ -290,6 +302,15 @@ def test_an_object_of_the_largest_size_is_within_the_budget_of_expressions(fleet
 
 def _is_binding(manifest: Manifest, policy: str) -> bool:
     return manifest["kind"] == "ValidatingAdmissionPolicyBinding" and manifest["metadata"]["name"] == policy
+
+
+def _job(pod: Manifest) -> str:
+    return pod["metadata"]["labels"]["batch.kubernetes.io/job-name"]
+
+
+def _pool(pod: Manifest) -> str:
+    """Return the node pool of a pod's node, by the name of the node."""
+    return next(name for name in ("rack-1", "rack-2") if name in pod["spec"]["nodeName"])
 
 
 def _images(fleet: World, namespace: str) -> list[str]:

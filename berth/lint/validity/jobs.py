@@ -26,7 +26,9 @@ _RAY_GROUPS = {
 
 
 def check_validity(job: JobManifest) -> None:
-    """Report what the API server refuses of a job's own fields and of its pod templates, once for each field."""
+    """Report what the API server refuses of a job and of its pod templates, once for each field; of unknown APIs nothing."""
+    if job.row is None:
+        return
     for spec in job_specs(job):
         _check_job(spec)
     if job.kind == "JobSet":
@@ -41,7 +43,7 @@ def check_validity(job: JobManifest) -> None:
 
 def _field_refusals(job: JobManifest) -> Iterator[Refusal]:
     """Yield what is wrong in the fields that Kubernetes describes: of the whole object, or of its pod templates."""
-    is_described = job.row is not None and describes(job.kind)
+    is_described = describes(job.kind)
     if is_described:
         yield from find_refusals(job.source.value, job.kind, job.source.path)
     if job.row is None or job.row.reader is not None:
