@@ -121,11 +121,10 @@ def _reserved(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> It
                 source = holder.child(row["in"], written).child(row["key"], written[row["key"]])
                 yield source, f"{row['key']} is written by controllers: it {row['effect']}; remove it"
     for field in ("labels", "annotations") if job.job.kind == "Pod" else ():
-        written = as_mapping(get_nested(job.job.metadata.value, field))
-        if POD_GROUP in written:
+        if POD_GROUP in (written := as_mapping(get_nested(job.job.metadata.value, field))):
             source = job.job.metadata.child(field, written).child(POD_GROUP, written[POD_GROUP])
-            message = "Kueue counts a group by what its pods say of themselves, so pods of people are refused in one"
-            yield source, f"{message}; remove {POD_GROUP}, and submit a JobSet"
+            why = "Kueue counts a group by what its pods say of themselves, so pods of people are refused in one"
+            yield source, f"{why}; remove {POD_GROUP}, and submit a JobSet"
 
 
 def _affinity(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:

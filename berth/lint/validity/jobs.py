@@ -26,7 +26,7 @@ _RAY_GROUPS = {
 
 
 def check_validity(job: JobManifest) -> None:
-    """Report what the API server refuses of a job and of its pod templates, once for each field; of unknown APIs nothing."""
+    """Report what the API server refuses of a job and its pods, once for each field; of unknown APIs nothing."""
     if job.row is None:
         return
     for spec in job_specs(job):
