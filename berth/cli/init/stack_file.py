@@ -17,7 +17,7 @@ from berth.cli.init.example import ExampleError, ExampleStack
 from berth.cli.init.first_teams import remainder_notes, teams_text
 from berth.cli.init.kept_teams import is_example, kept_entries
 from berth.cli.init.options import VALUE, InitAnswers, InitOption, placeholder_options, value_error
-from berth.cli.init.places import place_options, placeholder_lines, with_other_buckets, with_place_values
+from berth.cli.init.places import place_options, placeholder_lines, with_place_values, with_place_words
 from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_team_roles
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.placeholders import placeholders
@@ -83,8 +83,7 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
     for each in init_options(example, answers):
         if each.path and each.flag in answers:
             editor = editor.set_value(each.path[:-1], each.path[-1], _scalar(answers[each.flag][0]))
-    if editor.value_at(("cluster", "name")) is not None:
-        editor = editor.set_value(("cluster",), "name", name)
+    editor = _with_cluster_names(editor, name)
     if is_open_endpoint(example.evaluation):
         editor = with_dns_endpoint(editor)
     teams = answers.get("team", ()) if fleet_backend_of(example.evaluation) else ()
@@ -110,9 +109,19 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
             raise ExampleError(
                 f"{example.display_path}: another key follows berth:fleet, where teams go; move that key above it"
             )
-    body = with_other_buckets(body, example, answers)
+    body = with_place_words(body, example, answers)
     schema = f"# yaml-language-server: $schema={SCHEMA}\n" if (root / SCHEMA).is_file() else ""
     return schema + head + re.sub(r"\n{3,}", "\n\n", body)
+
+
+def _with_cluster_names(editor: YamlEditor, name: str) -> YamlEditor:
+    """Return the stack with names of its own for its cluster and those of its workers, where the example has names."""
+    workers = cast("Mapping[str, object]", editor.value_at(("workers",)) or {})
+    names = {("cluster",): name, **{("workers", each, "cluster"): f"{name}-{each}" for each in workers}}
+    for path, own in names.items():
+        if editor.value_at((*path, "name")) is not None:
+            editor = editor.set_value(path, "name", own)
+    return editor
 
 
 def result_notes(example: ExampleStack, teams: Sequence[str]) -> list[str]:
