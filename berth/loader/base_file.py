@@ -117,7 +117,7 @@ class BaseFile(Struct):
 
     def _top(self, name: str) -> tuple[dict[str, object], Marks] | None:
         """Return the keys of the base and their marks; None, after a fault, if it cannot be read."""
-        if unusable := _unusable_path(name, self.root):
+        if unusable := unusable_path(name, self.root):
             self._fault(unusable[0], (KEY,), unusable[1])
             return None
         self.shown = name if self.root == self.caller else display_path(self.root / name, self.caller)
@@ -244,7 +244,7 @@ def _dotted(path: Sequence[str | int]) -> str:
     return ".".join(map(str, path))
 
 
-def _unusable_path(name: str, root: pathlib.Path) -> tuple[str, str] | None:
+def unusable_path(name: str, root: pathlib.Path) -> tuple[str, str] | None:
     """Return the code and the message for a path that no base can have; None for one that may exist."""
     file = pathlib.PurePath(name)
     if not name.strip() or "\0" in name:

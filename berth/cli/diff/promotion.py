@@ -18,7 +18,7 @@ from berth.loader import locate, read_stack
 
 _OF_A_PLACE: Final = frozenset(
     {"zone", "zones", "location", "project", "projectNumber", "region", "context", "kubeconfig", "secret"}
-    | {"hostProject", "subnetwork", "authorizedNetworks", "notificationChannels", "nodeServiceAccount", "bucket"}
+    | {"hostProject", "subnetwork", "authorizedNetworks", "notificationChannels", "nodeServiceAccount", "buckets"}
     | {"vswitches", "podVswitches", "clusterId", "base", "without"}
 )
 """Keys that say where something is or who it belongs to, at any depth of a fleet."""
@@ -55,12 +55,13 @@ def promotion_of(
     if len(bases) > 1 or not (base := bases.pop()):
         return None
     left_out: list[FieldPath] = []
-    fleet = _at_place(old.file.fleet, new.file.fleet, (), left_out)
+    fleet = _at_place(old.file.fleet, new.file.fleet, (), [])
+    written = _at_place(old.file.written, new.file.written, (), left_out)
     after = evaluate_changed(new, {(): fleet}, root)
     if after.faults:
         exit_with_problems(after.faults)
     assert after.file is not None
-    after = replace(after, file=replace(after.file, written=_at_place(old.file.written, new.file.written, (), [])))
+    after = replace(after, file=replace(after.file, written=written))
     paths = sorted({format_path(path) for path in left_out} - {"base", "without"})
     return Promotion(names[0], names[1], base, tuple(paths)), (new, after)
 

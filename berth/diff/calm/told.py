@@ -235,7 +235,9 @@ class Told:
         """Return whether a flavor follows from its pools: they come, go, or are created again, and a phrase says so."""
         pools = self._subjects.pools.get(difference.key, ())
         if difference.worker is not None:
-            pools = tuple(f"{difference.worker}{IN_WORKER}{pool}" for pool in pools if IN_WORKER not in pool) or pools
+            prefix = f"{difference.worker}{IN_WORKER}"
+            full = (pool if IN_WORKER in pool else f"{prefix}{pool}" for pool in pools)
+            pools = tuple(pool for pool in full if pool.startswith(prefix)) or pools
         own = [self._pools[pool] for pool in pools if pool in self._pools]
         ends = (ChangeKind.ADDED, ChangeKind.REPLACED, ChangeKind.DELETED, ChangeKind.RECREATED, ChangeKind.UNMANAGED)
         label = difference.path.removeprefix("spec.nodeLabels.")

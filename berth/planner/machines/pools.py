@@ -61,6 +61,16 @@ class PlannedPool(Struct, frozen=True):
         return self.spec.formerly or self.name
 
     @property
+    def spare(self) -> int:
+        """Accelerators of its spare slices or nodes."""
+        return self.spec.spares * self.hardware.spare_unit
+
+    @property
+    def shared(self) -> int:
+        """Accelerators that queues can be guaranteed: all but those of spare machines."""
+        return self.hardware.accelerators.max - self.spare
+
+    @property
     def taints(self) -> tuple[Taint, ...]:
         """The taints of its nodes besides those of GKE."""
         own = tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in self.spec.taints)
