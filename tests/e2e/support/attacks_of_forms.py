@@ -147,7 +147,7 @@ def _deadlines(fleet: World) -> None:
         time.sleep(1)
 
 
-@attack("jobs that end by one index for 40 s: success policies, limits of failed indexes, rules for failed pods")
+@attack("jobs that end by one index or one failed pod for 40 s, with the longest allowed grace period")
 def _indexes(fleet: World) -> None:
     ends: list[tuple[str, Manifest]] = [
         ("Succeeded", {"successPolicy": {"rules": [{"succeededIndexes": "0"}]}}),
