@@ -107,16 +107,6 @@ def _elastic(fleet: World) -> None:
         time.sleep(2)
 
 
-@attack("pods deleted every second, also while the lender waits, with the longest allowed grace period", goes_on=True)
-def _deleted_pods(fleet: World) -> None:
-    if not fleet.api.list("Job", "vision"):
-        fleet.tries(MEMBER, job("vision", "replaces", 4, pod=_LONGEST, spec={"backoffLimit": 1000}))
-    for each in fleet.running("vision"):
-        if "deletionTimestamp" not in each["metadata"]:
-            fleet.tries_to_delete(MEMBER, "Pod", "vision", each["metadata"]["name"])
-    time.sleep(1)
-
-
 @attack("jobs deleted and submitted again, also while the lender waits, with the longest grace period", goes_on=True)
 def _cycled(fleet: World) -> None:
     name = f"cycle-{time.monotonic_ns()}"
