@@ -180,7 +180,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Any], tuple[str, ...], str]] = {
 """What a table is asked by a command of its own → the table, the edit of the fleet, the command, and its words."""
 
 NEVER_ASKED = {
-    "api-fields": "the API server refuses a field that its release does not have (tests/berth/lint/test_api_answers.py)",
+    "api-fields": "a field that the release lacks is refused (tests/berth/lint/test_api_answers.py)",
     "alibaba": "an ACK stack asks it (tests/berth/planner/ack/test_machines.py)",
     "node-labels": "GKE's list of its labels is whole; keys of other domains are unknown (tests/berth/placement)",
     "gke-versions": "every feature that code asks for has a row (tests/berth/rules/gke/test_versions.py)",
