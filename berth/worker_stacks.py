@@ -105,7 +105,8 @@ def _other_zones(worker: WorkerPlan, written: WorkerSpec | None, name: str, othe
     meant = DescribedPools(worker, other).meant
     for pool in worker.plan.own_pools:
         actual = sorted({zone for each in other.own_pools if each.name in meant[pool.name] for zone in each.zones})
-        if actual and not set(pool.zones) <= set(actual):
+        in_region = worker.plan.region == other.region  # else the region is what contradicts
+        if actual and in_region and not set(pool.zones) <= set(actual):
             spec = written.pools.get(pool.name) if written else None
             severity = Severity.FAULT if spec and (spec.zone or spec.zones) else Severity.WARNING
             path = ("workers", worker.name, "pools", pool.name)

@@ -27,6 +27,7 @@ from berth.diff.text import (
     describe_stop,
     up_to_prefix,
 )
+from berth.diff.workers import WorkerChange
 from berth.resource import IN_WORKER, ResourceKind, resource_title
 from berth.text import pluralize
 from berth.upgrade.document import upgrade_headline
@@ -206,12 +207,27 @@ def _join_guarantees(changes: Iterable[TeamQuotaChange | CohortQuotaChange]) -> 
     return join_words(phrases)
 
 
+def _worker_part(change: WorkerChange) -> Iterator[str]:
+    """Yield what happens to a worker; a renamed one stands once."""
+    if change.renamed is not None:
+        if change.what != ChangeKind.ADDED:
+            yield (
+                f"worker {change.worker} is renamed to {change.renamed}, which creates every object in its cluster "
+                f"again and then deletes it; keep the name {change.worker}"
+            )
+        return
+    what = {**EMPHASIZED, ChangeKind.UNMANAGED: UNMANAGED_TEXT}.get(change.what, change.what)
+    if change.identifiers is not None:
+        before, after = change.identifiers
+        what += f" ({before} → {after}; if it is the same cluster, write identifier: {before})"
+    yield f"worker {change.worker} is {what}"
+
+
 def _worker_and_resource_parts(changes: Changes) -> Iterator[str]:
     """Yield what happens to workers, pools and other resources; a deleted worker says what becomes of its own."""
     for change in changes.workers:
         if change.what != ChangeKind.CHANGED:
-            what = {**EMPHASIZED, ChangeKind.UNMANAGED: UNMANAGED_TEXT}.get(change.what, change.what)
-            yield f"worker {change.worker} is {what}"
+            yield from _worker_part(change)
     deleted_workers = tuple(
         f"{each.worker}{IN_WORKER}" for each in changes.workers if each.what == ChangeKind.DELETED
     ) or ("//",)

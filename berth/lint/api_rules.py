@@ -25,14 +25,16 @@ _RAY_GROUPS = {
 
 
 def check_validity(job: JobManifest) -> None:
-    """Report what the API server refuses of a job's own fields and of its pod templates."""
+    """Report what the API server refuses of a job's own fields and of its pod templates; of an unknown API nothing."""
+    if job.row is None:
+        return
     for spec in job_specs(job):
         _check_job(spec)
     if job.kind == "JobSet":
         _check_job_set(job)
     _check_roles(job)
     _check_service(job)
-    for template in job.templates if job.row is not None and job.row.reader is None else ():
+    for template in job.templates if job.row.reader is None else ():
         _check_template(template)
 
 

@@ -207,7 +207,10 @@ def warn_if_unread(job: SubmittedJob) -> None:
     if job.job.unread:
         checked = "queue, priority and requests" if job.job.pod_sets else "namespace, queue and priority"
         if job.job.row is None:
-            unknown = fact_tables()["job-kinds"].unknown(f"kind {job.job.kind}", "its pods are")
+            kind = f"kind {job.job.kind}"
+            if job.job.kind in kinds():
+                kind = f"{get_nested(job.job.source.value, 'apiVersion')} of {kind}"
+            unknown = fact_tables()["job-kinds"].unknown(kind, "its pods are")
             job.job.source.problems.unknown(
                 "kind-unknown", job.job.source.path, f"{unknown}; its {checked} are checked"
             )

@@ -131,6 +131,9 @@ class FleetSpec(FleetMachines, AnyFleetSpec):
     """Kueue, and its own Configuration."""
     jobset: Entry[ControllerSpec] = default_field(ControllerSpec)
     """The JobSet controller."""
+    nvidia_dra_driver: Entry[ControllerSpec] | None = None
+    """NVIDIA's DRA driver, with which the pods of a job reach each other over the NVLink of their nodes
+    (ComputeDomain), on machines that form NVLink domains. `{}` installs it. By default there is none."""
     operators: Sequence[OperatorName] | None = None
     """Operators in the cluster that Berth does not install, for kinds of jobs beside Job and JobSet. `[]` says that
     there is none. By default not known."""

@@ -14,12 +14,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from berth.diff.guard.preview_rules import PreviewRules
-from berth.diff.guard.preview_steps import EnginePreview, PreviewStep
+from berth.diff.guard.preview_steps import HIDDEN_VALUES, EnginePreview, PreviewStep
 from berth.registration import Reference, Registration, provider_inputs
 from berth.resource import IN_WORKER
 
-_HIDDEN: Final = ("[secret]", "[unknown]", "04da6b54-80e4-46f7-96ec-b56ff0331ba9")
-"""How the engine prints a secret, and a value that is not known before the update."""
 _OF_PULUMI: Final = ("pulumi.com/", "app.kubernetes.io/managed-by")
 """How the labels and annotations begin that only Pulumi reads or adds."""
 _DEFAULTED: Final = "__defaults"
@@ -85,7 +83,7 @@ def _found(
 ) -> ObjectName:
     """Return the name of an object in a step; if its namespace is an output that is not known yet, of one like it."""
     name = _name_of(inputs)
-    if name[1] not in _HIDDEN:
+    if name[1] not in HIDDEN_VALUES:
         return name
     alike = [each for each in wanted if each[::2] == name[::2] and each not in made]
     return next((each for each in alike if _is_as_written(wanted[each], inputs)), (*alike, name)[0])
@@ -130,7 +128,11 @@ def _of_registrations(
 
 def _is_registered(ours: object, theirs: object, ignored: Collection[str], path: str = "") -> bool:
     """Return whether inputs in a state are those of a registration, but for references and what the provider added."""
-    if theirs in _HIDDEN or path in ignored or (ours is None and any(each.startswith(f"{path}.") for each in ignored)):
+    if (
+        theirs in HIDDEN_VALUES
+        or path in ignored
+        or (ours is None and any(each.startswith(f"{path}.") for each in ignored))
+    ):
         return True
     if isinstance(ours, Reference):
         return ours.value is None or not isinstance(theirs, str) or ours.value == theirs
@@ -186,7 +188,7 @@ def _compared(values: Mapping[str, Any]) -> Mapping[str, object]:
 
 def _agrees(ours: object, theirs: object) -> bool:
     """Return whether two plain values are equal where the engine shows them."""
-    if theirs in _HIDDEN:
+    if theirs in HIDDEN_VALUES:
         return True
     if isinstance(ours, dict) and isinstance(theirs, Mapping):
         one, two = cast("dict[str, object]", ours), cast("Mapping[str, object]", theirs)

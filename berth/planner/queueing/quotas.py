@@ -82,7 +82,7 @@ def flavor_requests(context: PlanningContext, owner: QuotaOwner, index: FlavorIn
 def covered_resources(requests: Iterable[FlavorQuotaRequest]) -> tuple[str, ...]:
     """Return the resources with quotas, in the order that Kueue requires to be the same everywhere."""
     flavors = [request.flavor for request in requests]
-    counted = {each.resource for each in flavors} | {each.devices.resource for each in flavors if each.devices}
+    counted = {each.resource for each in flavors} | {one.resource for each in flavors for one in each.claimed}
     pods = (PODS,) if all(each.pods_per_accelerator is not None for each in flavors) else ()
     return (CPU, MEMORY, *sorted(counted - {CPU}), *pods)
 

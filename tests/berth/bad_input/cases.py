@@ -21,7 +21,7 @@ FILES = {"Pulumi.bad.yaml": HERE / BASE, "teams/speech.yaml": HERE / "teams" / "
 class Case:
     """A title, edits as (old, new), where each old text occurs once in the fleet's files, and the expected lines.
 
-    The fleet is that of `base.yaml`, or of the table's own `<table>.yaml`.
+    The fleet is that of `base.yaml`, or of the table's own `<table>.yaml`, with the stacks in the folder `<table>`.
     """
 
     claim: str
@@ -60,7 +60,10 @@ EDITS = {
 def edited(case: Case) -> dict[str, str]:
     """Return the files of the fleet after the edits, by name."""
     stem = case.base.removesuffix(".yaml")
-    more = {f"{stem}/{file.name}": file for file in sorted((HERE / stem).glob("*.yaml"))}
+    more = {  # stacks are beside the fleet, other files in their folder
+        file.name if file.name.startswith("Pulumi.") else f"{stem}/{file.name}": file
+        for file in sorted((HERE / stem).glob("*.yaml"))
+    }
     files = FILES if case.base == BASE else {"Pulumi.bad.yaml": HERE / case.base, **more}
     texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
     for old, new in case.edits:
@@ -70,7 +73,10 @@ def edited(case: Case) -> dict[str, str]:
 
 
 def write(folder: pathlib.Path, texts: dict[str, str]) -> None:
-    """Write a project with these files."""
+    """Write a project with these files, and no stack of another case."""
+    for file in folder.glob("Pulumi.*.yaml"):
+        if file.is_file() and file.name not in texts:
+            file.unlink()
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
     for name, text in texts.items():
         (folder / name).parent.mkdir(exist_ok=True)

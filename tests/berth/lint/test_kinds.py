@@ -240,3 +240,30 @@ def test_what_autopilot_rejects_is_a_fault_only_on_autopilot(
         result = CliRunner().invoke(app, ["lint", "lab", "statefulset.yaml"]).stdout
         assert (f"Autopilot refuses pods with {refused}; remove it" in result) == (refused is not None), result
         assert ("Autopilot refuses" in result) == (refused is not None), result
+
+
+@pytest.mark.parametrize(
+    ("base", "known", "newer"),
+    [
+        ("deployment", "apps/v1", "apps/v2"),
+        ("deployment", "apps/v1", "apps/v2alpha1"),
+        ("rayjob", "ray.io/v1", "ray.io/v2"),
+        ("mpijob", "kubeflow.org/v2beta1", "kubeflow.org/v2"),
+        ("trainjob", "trainer.kubeflow.org/v1alpha1", "trainer.kubeflow.org/v1beta1"),
+        ("leaderworkerset", "leaderworkerset.x-k8s.io/v1", "leaderworkerset.x-k8s.io/v1alpha1"),
+    ],
+)
+def test_a_version_that_the_table_does_not_have_is_unknown(
+    folder: pathlib.Path, base: str, known: str, newer: str
+) -> None:
+    """Neither refused, as what never runs, nor read as if its fields were those of a known version."""
+    assert f"apiVersion: {known}\n" in BASES[base]
+    (folder / "job.yaml").write_text(BASES[base].replace(known, newer), encoding="utf-8")
+    (line,) = lint("job.yaml", exit_code=0)
+    assert f" {newer} of kind " in line
+    assert "is unknown: it is not in Berth's table of job kinds of 2026-11-22, so its pods are not checked" in line
+
+
+def test_both_versions_that_kuberay_serves_are_read(folder: pathlib.Path) -> None:
+    (folder / "job.yaml").write_text(BASES["rayjob"].replace("ray.io/v1", "ray.io/v1alpha1"), encoding="utf-8")
+    assert lint("job.yaml", exit_code=0) == ["job.yaml:1: RayJob/rayjob: vision/gpu can admit it, 4 L4 of l4"]
