@@ -136,7 +136,7 @@ class NamespaceSpec(Model):
     """Let Kueue also queue Deployments, StatefulSets, LeaderWorkerSets and pods here (docs/serving.md)."""
     formerly: FormerNamespace | None = None
     """What keeps the namespace when it goes to another team, or to another place in the list: the key of the team that
-    had it, with a slash and the name if it was not the first (`vision/models`). `berth diff` prints it (docs/diff.md)."""
+    had it, with a slash and the name if it was not the first, as `berth diff` prints it: `vision/models`."""
     accept_shared_namespace: NonEmptyText | None = None
     """The reason for a namespace that holds controllers or pods of others: `default`, `cert-manager`, `monitoring`,
     `gke-*`, `config-*`, `cnrm-*`, `istio-*`, `*-system`."""
