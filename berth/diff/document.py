@@ -105,6 +105,8 @@ def _quota_tables(changes: QuotaChanges) -> Iterator[Table]:
     ]
     head = ("flavor", "capacity", "guaranteed", "oversubscription", "")
     yield Table("Flavors", head, rows, numbers=(1, 2, 3))
+    rows = [[f.flavor, *_counts(f.spare), f.noun] for f in changes.flavors if f.spare.delta]
+    yield Table("Spare machines", ("flavor", "spare", ""), rows, numbers=(1,))
 
 
 def _counts(*changes: CountChange) -> list[Change]:

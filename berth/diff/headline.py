@@ -53,6 +53,11 @@ def headline(changes: Changes) -> str:
         (gains if stop.what == ChangeKind.RESUMED else losses).append(describe_stop(stop))
     for reclaim in quota_changes.reclaim:
         (gains if reclaim.can else losses).append(describe_reclaim(reclaim))
+    losses += [
+        f"{-each.spare.delta} {each.noun} of {each.flavor} are no longer spare"
+        for each in quota_changes.flavors
+        if each.spare.delta < 0
+    ]
     losses += [describe_priority_order(quota_changes.priority_order)] if quota_changes.priority_order else []
     losses += [*_priority_class_parts(changes.objects), *_worker_and_resource_parts(changes)]
     entries = [("workload", each.workload, each.what) for each in changes.workloads]
@@ -61,6 +66,11 @@ def headline(changes: Changes) -> str:
     losses += loud_parts([each for each in changes.loud if each.what not in _ARRIVALS])
     losses += _settings_parts(changes.settings)
     gains += loud_parts([each for each in changes.loud if each.what in _ARRIVALS])
+    gains += [
+        f"{each.spare.delta} {each.noun} of {each.flavor} are kept spare"
+        for each in quota_changes.flavors
+        if each.spare.delta > 0
+    ]
     parts = [*losses, *gains, *_closing_parts(changes), *_unknown_parts(changes.warnings)]
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")

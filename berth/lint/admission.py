@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from berth.jobs.pod_groups import POD_GROUP
 from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
-from berth.lint.api_rules import job_specs
 from berth.lint.fleet import SubmittedJob
 from berth.lint.ray import uncounted_workers
+from berth.lint.validity.jobs import job_specs
 from berth.manifests.rules.affinity import EXCLUSIVE_TOPOLOGY
 from berth.manifests.rules.deletion import FINALIZERS
 from berth.manifests.rules.endings import CLEAN, KEPT_BY_RAY, KUBEFLOW
@@ -119,6 +120,11 @@ def _reserved(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> It
             if row["key"] in written and written[row["key"]] != by_webhook:
                 source = holder.child(row["in"], written).child(row["key"], written[row["key"]])
                 yield source, f"{row['key']} is written by controllers: it {row['effect']}; remove it"
+    for field in ("labels", "annotations") if job.job.kind == "Pod" else ():
+        if POD_GROUP in (written := as_mapping(get_nested(job.job.metadata.value, field))):
+            source = job.job.metadata.child(field, written).child(POD_GROUP, written[POD_GROUP])
+            why = "Kueue counts a group by what its pods say of themselves, so pods of people are refused in one"
+            yield source, f"{why}; remove {POD_GROUP}, and submit a JobSet"
 
 
 def _affinity(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:

@@ -73,6 +73,7 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     `resource` is the accelerator's resource name. `capacity` is the minimum and maximum number of accelerators. `unit`
     is the accelerators of one slice (1 if divisible). `noun` names the accelerator in messages (`v5e chips`, `L4`). A
     flavor without accelerators counts cores: its resource is cpu.
+    `spare` accelerators of it are those of machines that stand by, and are nobody's.
     `promised` is the sum of nominal quota over all cluster queues and cohorts; `oversubscription` the accepted factor
     (1: none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology are then
     immutable. Every pod of the flavor gets its `tolerations`. `devices` are what its pods claim besides accelerators;
@@ -87,6 +88,7 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     tolerations: tuple[Toleration, ...] = ()
     capacity: Bounds = Bounds(min=0, max=0)
     unit: int = 1
+    spare: int = 0
     promised: int = 0
     oversubscription: float = 1.0
     oversubscription_reason: str | None = None
@@ -95,6 +97,11 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     devices: NetworkDevicesPlan | None = None
     channels: NetworkDevicesPlan | None = None
     pods: int | None = None
+
+    @property
+    def shared(self) -> int:
+        """The accelerators that can be guaranteed: all but the spare ones."""
+        return self.capacity.max - self.spare
 
     @property
     def scale(self) -> int:

@@ -57,6 +57,8 @@ class FlavorGroup(Struct, frozen=True):
     """Pods of jobs for which its machines have room: the minimum over them. None if the fleet does not count pods."""
     devices: NetworkDevicesPlan | None = None
     """The network devices that its pods claim."""
+    spare: int = 0
+    """Accelerators of spare machines, which no queue is guaranteed."""
     channels: NetworkDevicesPlan | None = None
     """The channels to other nodes of an NVLink domain that its pods claim."""
 
@@ -186,6 +188,7 @@ def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> Fl
         channels=domain_channels(context, group),
         cpu_per_accelerator=max(cpu_rate(p.hardware) for p in group),
         memory_per_accelerator=(min if first.hardware.is_cpu else max)(memory_rate(p.hardware) for p in group),
+        spare=sum(p.spare for p in group),
     )
 
 
@@ -269,6 +272,7 @@ def flavor_plan(context: PlanningContext, flavor: FlavorGroup, guaranteed: int) 
         tolerations=flavor.tolerations,
         capacity=flavor.capacity,
         unit=flavor.unit,
+        spare=flavor.spare,
         promised=guaranteed,
         oversubscription=flavor_spec.oversubscription if flavor_spec else 1,
         oversubscription_reason=flavor_spec.reason if flavor_spec else None,

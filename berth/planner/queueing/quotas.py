@@ -109,7 +109,7 @@ def _flavor_request(
 def _resolve_flavor(
     context: PlanningContext, spec: QuotaSpec, path: FieldPath, index: FlavorIndex
 ) -> tuple[FlavorGroup, int] | None:
-    """Return the flavor of an entry, and the accelerators of its pool or flavor, which a share refers to."""
+    """Return the flavor of an entry, and what a share is of: its pool's or flavor's accelerators that are not spare."""
     if (spec.pool is None) == (spec.flavor is None):
         both = "has both pool and flavor; remove one of them"
         context.problems.fault(
@@ -118,10 +118,10 @@ def _resolve_flavor(
         return None
     if spec.flavor is not None:
         flavor = context.resolve("flavors", spec.flavor, index.flavors, (*path, "flavor"))
-        return (flavor, flavor.capacity.max) if flavor else None
+        return (flavor, flavor.capacity.max - flavor.spare) if flavor else None
     pool = context.resolve("pools", spec.pool or "", index.pools, (*path, "pool"))
     flavor = index.flavor_of.get(pool.name) if pool else None
-    return (flavor, pool.hardware.accelerators.max) if pool and flavor else None
+    return (flavor, pool.shared) if pool and flavor else None
 
 
 def _cohort_limits(

@@ -73,10 +73,9 @@ def edited(case: Case) -> dict[str, str]:
 
 
 def write(folder: pathlib.Path, texts: dict[str, str]) -> None:
-    """Write a project with these files, and no stack of another case."""
-    for file in folder.glob("Pulumi.*.yaml"):
-        if file.is_file() and file.name not in texts:
-            file.unlink()
+    """Write a project with these files, and without the stacks that another table has beside its fleet."""
+    for name in {file.name for file in HERE.glob("*/Pulumi.*.yaml")} - texts.keys():
+        (folder / name).unlink(missing_ok=True)
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
     for name, text in texts.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -189,7 +188,7 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         [
             f"Pulumi.bad.yaml:3: error: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, "
             "digits and '-' [bad-value]",
-            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; the nearest of 30 keys are """
+            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; the nearest of 31 keys are """
             "kueue, workers, project, projectNumber, region; docs/stack-file.md lists all [unknown-key]",
         ],
     ),
