@@ -16,6 +16,7 @@ from berth.cli.arguments import (
     print_answer,
     print_problems,
     project_root,
+    write_output,
 )
 from berth.cli.prices import PricesFile, load_prices
 from berth.diagnostics import Severity
@@ -56,6 +57,10 @@ def simulate_command(
     load: Annotated[
         float, typer.Option("--load", min=0.01, max=10, help="With --generate: need as a part of the guarantees.")
     ] = 0.8,
+    svg: Annotated[
+        pathlib.Path | None,
+        typer.Option(metavar="FILE", help="Also write use and waiting over time as a picture, for one stack."),
+    ] = None,
     with_advice: Annotated[
         bool, typer.Option("--advise", help="Try single changes of the stack, and print the best as diffs.")
     ] = False,
@@ -77,6 +82,8 @@ def simulate_command(
         typer.echo(answer.generated_trace(arguments[0], project_root(), generate, days, load), nl=False)
         return
     *stacks, trace = arguments if from_kueue is None else [*arguments, ""]
+    if svg is not None and (len(stacks) != 1 or with_advice):
+        raise typer.BadParameter("with --svg, name one stack, without --advise")
     if not 1 <= len(stacks) <= 2:
         raise typer.BadParameter("write STACK TRACE, OLD NEW TRACE, or STACK --from-kueue FILE")
     request = answer.Request(
@@ -96,6 +103,10 @@ def simulate_command(
         exit_with_problems(result.problems)
     if not as_json:
         print_problems(result.problems)
+    if svg is not None:
+        from berth.cli.simulate.picture import simulation_svg
+
+        write_output(simulation_svg(result.summaries[0]), svg, beside_answer=True)
     print_answer(output.trace_document(result), output.trace_as_json(result) if as_json else None)
     if any(summary.looping for summary in result.summaries):
         raise typer.Exit(EXIT_FAULTS)
