@@ -234,7 +234,7 @@ def _read_other(
         name=name,
         namespace=_namespace(fields, defaults),
         source=manifest,
-        metadata=manifest.child("metadata", get_nested(manifest.value, "metadata")),
+        metadata=_at(manifest, row.metadata if row is not None else "metadata"),
         templates=(),
         pod_sets=(),
         unread=what,

@@ -160,11 +160,11 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
 
 
 def _reports_queue_of_pods(context: LintContext, job: JobManifest) -> bool:
-    """Check the queue that the pods of an unknown kind name; return whether they name one.
+    """Check the queue that the pods of an unknown kind name; return whether they name one, not of an unknown version.
 
     Kueue queues such pods one by one, as it does Pods (Kueue docs: "Run Argo Workflows", "Run Tekton").
     """
-    names = [] if job.row is not None else list(dict.fromkeys(_queues_of_pods(job.source.value)))
+    names = [] if job.kind in kinds() else list(dict.fromkeys(_queues_of_pods(job.source.value)))
     is_managed = context.integrations.manages(POD, job.namespace)
     if names and not is_managed:
         message = (

@@ -241,6 +241,19 @@ def test_labels_of_gke_are_compared_too(folder: pathlib.Path, actual: str, descr
     assert f"{told}; write the keys of that stack's pool [worker-stack]" in errors("hub")
 
 
+def test_labels_that_no_table_gives_the_nodes_are_not_proved(folder: pathlib.Path) -> None:
+    machine = "machineType: g2-standard-24"
+    write(folder, "far", far(0))
+    for labels, is_told in (
+        ("{nvidia.com/gpu.product: NVIDIA-L4}", True),
+        ("{cloud.google.com/gke-accelerator: nvidia-l4}", False),
+    ):
+        write(folder, "hub", hub(1).replace(machine, f"{machine}, nodeLabels: {labels}, zone: us-central1-a", 1))
+        assert errors("hub") == []
+        told = f"workers.far.pools.l4.nodeLabels: whether nodes of stack 'far' have {labels} is not proved"
+        assert (told in run("plan", "hub")) == is_told
+
+
 def test_zones_that_the_description_leaves_out_are_a_warning(folder: pathlib.Path) -> None:
     write(folder, "far", far(0))
     write(folder, "hub", hub(1))

@@ -95,6 +95,53 @@ def test_exclusive_topology_gives_each_job_a_domain_of_gpus(fleet: World) -> Non
     assert len({pool for _, pool in pools}) == 2, pools
 
 
+_RUNTIME = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "berth-plain"},
+    "spec": {
+        "mlPolicy": {"numNodes": 1},
+        "template": {
+            "spec": {
+                "replicatedJobs": [
+                    {
+                        "name": "node",
+                        "template": {
+                            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                            "spec": {"template": {"spec": {"containers": [{"name": "node", "image": "x"}]}}},
+                        },
+                    }
+                ]
+            }
+        },
+    },
+}
+
+
+def test_a_train_job_runs_with_its_controller(fleet: World) -> None:
+    """Trainer makes a JobSet of it, by a runtime of the platform."""
+    if not fleet.serves("TrainJob"):
+        pytest.skip("the cluster has no Trainer")
+    fleet.cluster.kubectl("apply", "-f", "-", given=hostile_fleet.stream([_RUNTIME]))
+    try:
+        made: Manifest = {
+            "apiVersion": "trainer.kubeflow.org/v1alpha1",
+            "kind": "TrainJob",
+            "metadata": {"name": "tunes", "namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "l4"}},
+            "spec": {
+                "runtimeRef": {"name": "berth-plain"},
+                "trainer": {"image": "x", "numNodes": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}},
+            },
+        }
+        _taken(fleet, fleet.tries(MEMBER, made))
+        assert fleet.waits_for_pods("vision", 4, "tunes", seconds=40), fleet.api.list("Workload", "vision")
+        _taken(fleet, fleet.tries_to_delete(MEMBER, "TrainJob", "vision", "tunes"))
+        until("no pods", lambda: fleet.running("vision"), lambda left: not left)
+    finally:
+        fleet.clear()
+        fleet.cluster.kubectl("delete", "-f", "-", given=hostile_fleet.stream([_RUNTIME]))
+
+
 def test_a_cpu_job_runs_in_a_fleet_without_cpu_pools(fleet: World) -> None:
     _taken(fleet, fleet.tries(MEMBER, job("vision", "prepares", 2, 0)))
     assert fleet.waits_for_pods("vision", 2)

@@ -64,14 +64,19 @@ def checked_first(expression: str) -> str:
 EVERYONE: Final = "everyone"
 PEOPLE: Final = "everyone except controllers"
 
-IS_CONTROLLER: Final[Variable] = (
-    "isController",
+_RIGHT: Final = (
     "authorizer.group(request.resource.group).resource(request.resource.resource)"
     ".subresource(has(request.subResource) ? request.subResource : '')"
-    ".check(request.operation == 'CREATE' ? 'create' : (request.operation == 'DELETE' ? 'delete' : 'update'))"
-    ".allowed()",
 )
-"""Whether the user may do the same in the whole cluster, as controllers and the owners of the platform may."""
+IS_CONTROLLER: Final[Variable] = (
+    "isController",
+    f"{_RIGHT}.check(request.operation == 'CREATE' ? 'create' : (request.operation == 'DELETE' ? 'delete' : 'update'))"
+    f".allowed() || (request.operation == 'UPDATE' && {_RIGHT}.check('patch').allowed())",
+)
+"""Whether the user may do the same in the whole cluster, as controllers and the owners of the platform may.
+
+The controllers of Jobs and ReplicaSets may patch pods, and not update them.
+"""
 
 
 def requests_of(kinds: Mapping[str, Sequence[str]], operations: tuple[str, ...] = WRITES) -> tuple[Requests, ...]:

@@ -119,7 +119,7 @@ def reserved_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequen
                 IS_CONTROLLER[0],
                 "!(request.operation == 'CREATE' && request.resource.resource == 'jobs' && "
                 f"{list_field('object.metadata', 'ownerReferences')}.exists(o, o.kind == 'CronJob')) && "
-                f"{IS_CONTROLLER[1]}",
+                f"({IS_CONTROLLER[1]})",
             ),
             TEMPLATES,
             ("isPod", "request.resource.resource == 'pods'"),

@@ -254,6 +254,7 @@ def test_what_autopilot_rejects_is_a_fault_only_on_autopilot(
     [
         ("deployment", "apps/v1", "apps/v2"),
         ("deployment", "apps/v1", "apps/v2alpha1"),
+        ("cronjob", "batch/v1", "batch/v3beta2"),
         ("rayjob", "ray.io/v1", "ray.io/v2"),
         ("mpijob", "kubeflow.org/v2beta1", "kubeflow.org/v2"),
         ("trainjob", "trainer.kubeflow.org/v1alpha1", "trainer.kubeflow.org/v1beta1"),

@@ -32,6 +32,7 @@ PATHS = {
     "ReplicaSet": ("apis/apps/v1", "replicasets"),
     "Service": ("api/v1", "services"),
     "StatefulSet": ("apis/apps/v1", "statefulsets"),
+    "TrainJob": ("apis/trainer.kubeflow.org/v1alpha1", "trainjobs"),
     "Workload": ("apis/kueue.x-k8s.io/v1beta2", "workloads"),
 }
 """Path of the API group and resource of each kind that attacks use."""

@@ -47,6 +47,7 @@ _RIGHTS: Manifest = {
 }
 _NOTHING: Manifest = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 _LEFT = (
+    "TrainJob",
     "PyTorchJob",
     "RayCluster",
     "LeaderWorkerSet",
