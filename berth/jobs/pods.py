@@ -122,8 +122,10 @@ def _pod_requests(
     )
     if pod_level:
         written = {name for each in template_containers(template) for name in _requested(each)}
-        pod_level = _defaulted_pod_level(spec["resources"], of_containers, written)
-        _check_pod_level(spec["resources"], pod_level, of_containers)
+        defaulted = _defaulted_pod_level(spec["resources"], of_containers, written)
+        _check_pod_level(spec["resources"], defaulted, of_containers)
+        # Kueue counts a limit of a template as its request; a Pod has the API server's default when Kueue counts it.
+        pod_level = defaulted if get_nested(template.value, "kind") == "Pod" else pod_level
     # Requests of the pod replace those of its containers.
     return _add(of_containers | pod_level, overhead)
 

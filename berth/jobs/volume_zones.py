@@ -6,7 +6,7 @@ StorageClass, read 2026-11-27.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace
 
@@ -17,6 +17,8 @@ from berth.jobs.values import get_nested
 from berth.manifests.workloads.values import as_list
 
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
+_DISKS = ("pd.csi.storage.gke.io", "kubernetes.io/gce-pd")
+"""Provisioners of disks, each of which is in one zone."""
 _Terms = tuple[tuple[NodeSelectorRequirement, ...], ...]
 
 
@@ -58,6 +60,23 @@ class VolumeZones:
         if volume and not self._objects.has(_VOLUME, "", str(volume)):
             return f"its PersistentVolume '{volume}' is not in the files"
         return ""
+
+    def early_class(self, namespace: str, claim_name: str, known: Collection[str]) -> str | None:
+        """Return the StorageClass that makes a claim's disk before a pod has a node, in any zone; None without one.
+
+        `known` are such classes of the cluster itself.
+        """
+        claim = self._objects.get(_CLAIM, namespace, claim_name)
+        name = get_nested(claim, "spec", "storageClassName")
+        is_bound = get_nested(claim, "spec", "volumeName") or self._bound_to(namespace, claim_name) is not None
+        if not isinstance(name, str) or is_bound:
+            return None
+        written = self._objects.get("StorageClass", "", name)
+        if written is None:
+            return name if name in known else None
+        waits = get_nested(written, "volumeBindingMode") == "WaitForFirstConsumer"
+        is_disk = get_nested(written, "provisioner") in _DISKS
+        return None if waits or not is_disk or get_nested(written, "allowedTopologies") else name
 
     def _bound_to(self, namespace: str, name: str) -> object:
         """Return the volume that names a claim; None without one."""

@@ -35,7 +35,8 @@ spec:
 """
 B300 = {"machineType": "a5-highgpu-8g", "accelerator": {"type": "nvidia-b300", "count": 8}}
 NEW_REGION = {"region": "mars-north1", "acceptRegion": True}
-_CLAIM = "{volumeClaimTemplate: {spec: {storageClassName: nope}}}"
+_CLAIM_SPEC = "accessModes: [ReadWriteOnce], storageClassName: nope, resources: {requests: {storage: 1Gi}}"
+_CLAIM = f"{{volumeClaimTemplate: {{spec: {{{_CLAIM_SPEC}}}}}}}"
 SIZE = {"cpu": 192, "memory": "768Gi"}
 ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a series": ("cpu-machines", "machine-unknown", {"pools.l4": {**L4, "machineType": "h5x-standard-192", **SIZE}}),
@@ -179,6 +180,7 @@ COMMANDS: dict[str, tuple[str, dict[str, Any], tuple[str, ...], str]] = {
 """What a table is asked by a command of its own → the table, the edit of the fleet, the command, and its words."""
 
 NEVER_ASKED = {
+    "api-fields": "a field that the release lacks is refused (tests/berth/lint/test_api_answers.py)",
     "alibaba": "an ACK stack asks it (tests/berth/planner/ack/test_machines.py)",
     "node-labels": "GKE's list of its labels is whole; keys of other domains are unknown (tests/berth/placement)",
     "gke-versions": "every feature that code asks for has a row (tests/berth/rules/gke/test_versions.py)",

@@ -10,8 +10,10 @@ from collections import Counter
 
 from msgspec import Struct
 
+from berth.diagnostics import join_quoted
 from berth.jobs.pod_templates import find
 from berth.jobs.values import SourceValue, get_nested
+from berth.lint.around_pods.surroundings import immediate_classes
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import list_job_pods
 from berth.workloads.rollout import DEFAULT_STEP, rollout_steps, room_for
@@ -103,3 +105,23 @@ def check_claimed_volumes(job: SubmittedJob) -> None:
                 remedy = f"add its manifest, or look at kubectl get pvc {reference.name} -n {namespace}"
                 path = pods.at(reference.path).path
                 job.job.source.problems.unknown("volume-unknown", path, f"{message}; {remedy}")
+            elif (made := zones.early_class(namespace, reference.name, immediate_classes())) and (
+                all_zones := _zones_beyond(job)
+            ):
+                message = (
+                    f"StorageClass '{made}' makes the volume of '{reference.name}' before a pod has a node, in any of "
+                    f"{join_quoted(all_zones)}, and its pods may get nodes in another zone"
+                )
+                remedy = "write a StorageClass with WaitForFirstConsumer, such as standard-rwo"
+                path = pods.at(reference.path).path
+                job.job.source.problems.unknown("volume-unknown", path, f"{message}; {remedy}")
+
+
+def _zones_beyond(job: SubmittedJob) -> list[str]:
+    """Return the zones of the fleet's nodes if those of a flavor of the queue are in fewer; else none."""
+    nodes = job.context.nodes
+    everywhere = {each.zone for each in nodes.groups if each.zone is not None}
+    is_narrow = any(
+        not everywhere <= {group.zone for group in nodes.by_flavor.get(each.flavor, ())} for each in job.queue.flavors
+    )
+    return sorted(everywhere) if is_narrow else []

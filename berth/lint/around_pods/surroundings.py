@@ -39,6 +39,11 @@ def _table() -> dict[str, Any]:
     return load_table(Path(__file__).with_suffix(".yaml"))
 
 
+def immediate_classes() -> list[str]:
+    """Return GKE's StorageClasses that make a volume before a pod has a node."""
+    return _table()["immediate_classes"]
+
+
 def check_surroundings(job: SubmittedJob) -> None:
     """Report what the pods of a job need and do not get, and what Berth cannot know."""
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
