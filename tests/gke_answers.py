@@ -474,8 +474,10 @@ def deployments(plan: FleetPlan) -> list[JSON]:
         "kueue": "kueue-controller-manager",
         "jobset": "jobset-controller",
         "kube-prometheus-stack": "kube-prometheus-stack-operator",
+        "nvidia-dra-driver-gpu": "nvidia-dra-driver-gpu-controller",
     }
-    charts = [*plan.charts, *(plan.monitoring.charts if plan.monitoring else ())]
+    driver = plan.installers.dra if plan.installers else None
+    charts = [*plan.charts, *(plan.monitoring.charts if plan.monitoring else ()), *([driver.chart] if driver else ())]
     return [_deployment(chart, names[chart.name]) for chart in charts if chart.name in names]
 
 

@@ -18,7 +18,17 @@ _CAPACITIES = ("spot", "queued")
 """Capacity that is visible as a label of nodes, or that Kueue requests."""
 _IDENTITY_INSIDE = ("serviceAccount", "automountServiceAccountToken")
 """Keys of an identity that are settings of the Kubernetes service account."""
-_SECTIONS = ("flavors", "kueue", "jobset", "priorities", "cohorts", "platform", "teams", "clusterQueues")
+_SECTIONS = (
+    "flavors",
+    "kueue",
+    "jobset",
+    "nvidiaDraDriver",
+    "priorities",
+    "cohorts",
+    "platform",
+    "teams",
+    "clusterQueues",
+)
 
 
 def existing_cluster_fleet(

@@ -1,4 +1,7 @@
-"""Read Kueue and JobSet: adopted where Helm installed them, else `existing`; tell objects that every cluster has."""
+"""Read Kueue, JobSet and NVIDIA's DRA driver: adopted where Helm installed them, else `existing`.
+
+Also tells the objects that every cluster has.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,20 @@ CONTROLLERS = {
 }
 """Section of the stack file → namespace and names of the controller's Deployment, in the project's chart and manifests.
 """
+_DRIVER = ("nvidia-dra-driver-gpu", "nvidia-dra-driver-gpu-controller")
+"""Namespace and Deployment of NVIDIA's DRA driver, which a cluster may lack."""
 
 
 def controller_sections(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
-    """Return the sections `kueue` and `jobset`."""
+    """Return the sections `kueue` and `jobset`, and `nvidiaDraDriver` where the driver is."""
     deployed = {
         (namespace_of(deployment), name_of(deployment)): deployment
         for deployment in inventory.objects_of_kind("Deployment")
     }
-    return {
-        section: _controller_section(section, place, deployed, not_adopted) for section, place in CONTROLLERS.items()
-    }
+    places = dict(CONTROLLERS)
+    if _DRIVER in deployed:
+        places["nvidiaDraDriver"] = (_DRIVER[0], _DRIVER[1:])
+    return {section: _controller_section(section, place, deployed, not_adopted) for section, place in places.items()}
 
 
 def _controller_section(

@@ -17,6 +17,7 @@ _SECTIONS = (
         "flavors",
         "kueue",
         "jobset",
+        "nvidiaDraDriver",
         "priorities",
         "cohorts",
         "platform",

@@ -5,7 +5,7 @@ The table is that of the guard (`guard/protected_objects`), which judges preview
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from berth.diff.guard.allowances import UNPROTECTED, GuardedAction
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
@@ -22,7 +22,7 @@ _ACTIONS = {ChangeKind.DELETED: GuardedAction.DELETE, ChangeKind.REPLACED: Guard
 
 def lost_objects_of(
     old: QueueingPlan,
-    objects: Iterable[ObjectChange],
+    objects: Sequence[ObjectChange],
     allowances: Mapping[str | None, AllowancesPlan],
     guarded: Iterable[GuardedChange],
 ) -> Iterator[GuardedChange]:
@@ -34,6 +34,8 @@ def lost_objects_of(
     lost = [each for each in objects if each.worker in allowances and not each.is_moved and _row(each) is not None]
     whole = {(each.worker, each.kind, each.name) for each in lost}
     known = {(each.worker, each.key) for each in guarded}
+    made = {(each.worker, each.name) for each in objects if (each.kind, each.what) == ("Namespace", ChangeKind.CREATED)}
+    homes = {place.name: team.home(place.name) for team in old.teams for place in team.namespaces}
     queues = {(local.namespace, local.name): queue for queue in old.cluster_queues for local in queue.local_queues}
     for each in lost:
         row = _row(each)
@@ -52,6 +54,7 @@ def lost_objects_of(
         allowed = own.deletion.get(key) if own.protect else UNPROTECTED
         if allowed is None and each.what == ChangeKind.DELETED and _is_drained(each, old):
             allowed = QUEUE_DRAINED
+        is_kept = each.kind == "Namespace" and (each.worker, each.name) in made
         title = f"{each.kind} {each.namespace}/{each.name}" if each.namespace else f"{each.kind} {each.name}"
         name = f"{each.worker}{IN_WORKER}{title}" if each.worker else title
         yield GuardedChange(
@@ -62,6 +65,7 @@ def lost_objects_of(
             parts=(row.loses,),
             allowed=allowed,
             worker=each.worker,
+            kept_by=f"{{name: {each.name}, formerly: {homes.get(each.name)}}}" if is_kept else "",
         )
 
 

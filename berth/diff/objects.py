@@ -178,20 +178,25 @@ def _manifests_by_key(
         cluster_queues=tuple(queue for queue in plan.cluster_queues if queue.name not in queues),
     )
     manager_access = (access for worker in plan.workers if (access := worker.plan.manager_access) is not None)
-    return keyed_manifests((*map(kubeconfig_secret, manager_access), *all_manifests(plan_without)), plan.teams)
+    homes = {place.name: team.home(place.name) for team in plan.teams for place in team.namespaces}
+    return keyed_manifests((*map(kubeconfig_secret, manager_access), *all_manifests(plan_without)), plan.teams, homes)
 
 
-def keyed_manifests(manifests: Iterable[Manifest], teams: Iterable[TeamPlan]) -> dict[ObjectKey, Manifest]:
-    """Return the manifests by their identity in the program, which has the key of a team instead of its name."""
+def keyed_manifests(
+    manifests: Iterable[Manifest], teams: Iterable[TeamPlan], homes: Mapping[str, str] | None = None
+) -> dict[ObjectKey, Manifest]:
+    """Return the manifests by their identity in the program, with a team's key or what `homes` has of a namespace."""
     keys = {team.name: team.key for team in teams}
-    return {_object_key(manifest, keys): manifest for manifest in manifests}
+    return {_object_key(manifest, keys, homes or {}): manifest for manifest in manifests}
 
 
-def _object_key(manifest: Manifest, keys: Mapping[str, str]) -> ObjectKey:
+def _object_key(manifest: Manifest, keys: Mapping[str, str], homes: Mapping[str, str]) -> ObjectKey:
     metadata = cast("dict[str, object]", manifest["metadata"])
     kind, labels = str(manifest["kind"]), cast("dict[str, str]", metadata.get("labels") or {})
     team = "" if kind in _QUEUE_KINDS else labels.get(TEAM_LABEL, "")
-    return kind, str(metadata.get("namespace", "")), str(metadata["name"]), keys.get(team, team)
+    place = str(metadata["name"] if kind == "Namespace" else metadata.get("namespace", ""))
+    home = homes.get(place, keys.get(team, team)) if team else ""
+    return kind, str(metadata.get("namespace", "")), str(metadata["name"]), home
 
 
 def _compare_object(key: ObjectKey, before: Manifest | None, after: Manifest, kueue: str | None) -> ObjectChange:

@@ -38,11 +38,13 @@ class NamespacePlan(Struct, frozen=True, kw_only=True):
     With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods in it.
     `run_limits` maps local queues with queued machines to the longest run that they allow, in seconds.
     `shared_queues` are the local queues there that lead to a queue of several teams. `plain_machines` maps each local
-    queue with and without accelerators to the labels (key, value) of its machines without.
+    queue with and without accelerators to the labels (key, value) of its machines without. `formerly` is the home of a
+    namespace that another team had, or that was at another place in the list of its team.
     """
 
     name: str
     owned: bool
+    formerly: str | None = None
     serving: bool = False
     run_limits: Mapping[str, int] = field(default_factory=dict[str, int])
     shared_queues: tuple[SharedQueuePlan, ...] = ()
@@ -174,9 +176,18 @@ class TeamPlan(Struct, frozen=True, kw_only=True):
         """The first namespace, the default of its jobs."""
         return self.namespaces[0].name
 
+    def home(self, namespace: str) -> str:
+        """Return what the program knows a namespace by, which never changes: the key of the team that had it first.
+
+        That of a further namespace also has its name, so that adding another renames nothing.
+        """
+        formerly = next((each.formerly for each in self.namespaces if each.name == namespace), None)
+        return formerly or (self.key if namespace == self.namespace else f"{self.key}/{namespace}")
+
     def resource_suffix(self, namespace: str) -> str:
-        """Return the end of resource names, empty for the first namespace, so that adding another renames nothing."""
-        return "" if namespace == self.namespace else f"/{namespace}"
+        """Return the end of names of what belongs to the team and is made for one of its namespaces."""
+        team, slash, rest = self.home(namespace).partition("/")
+        return f"{slash}{rest}" if team == self.key else f"/{namespace}"
 
     def pod_priorities(self, namespace: str) -> tuple[str, ...] | None:
         """Return the PriorityClasses that pods may have in one of its namespaces; None if no policy restricts them."""

@@ -116,6 +116,15 @@ _TOKENS: Final = re.compile(r"(hf|gh[pousr]|github_pat|glpat|xox[abp]|sk)[-_].{1
 """Prefixes of tokens of well-known issuers."""
 
 
+FormerNamespace = Annotated[
+    str,
+    Text(
+        r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?",
+        "the key of a team, such as vision, or one with the name of a namespace, such as vision/models",
+    ),
+]
+
+
 class NamespaceSpec(Model):
     """A namespace of a team."""
 
@@ -125,6 +134,9 @@ class NamespaceSpec(Model):
     """The namespace exists already, and Berth does not manage it."""
     serving: bool = False
     """Let Kueue also queue Deployments, StatefulSets, LeaderWorkerSets and pods here (docs/serving.md)."""
+    formerly: FormerNamespace | None = None
+    """What keeps the namespace when it goes to another team, or to another place in the list: the key of the team that
+    had it, with a slash and the name if it was not the first, as `berth diff` prints it: `vision/models`."""
     accept_shared_namespace: NonEmptyText | None = None
     """The reason for a namespace that holds controllers or pods of others: `default`, `cert-manager`, `monitoring`,
     `gke-*`, `config-*`, `cnrm-*`, `istio-*`, `*-system`."""

@@ -99,4 +99,7 @@ class Team(pulumi.ComponentResource):
 
 
 def _resource_name(name: str, role: str, plan: TeamPlan, namespace_plan: NamespacePlan) -> str:
-    return f"{name}-{role}{plan.resource_suffix(namespace_plan.name)}"
+    """Return a name that stays when the namespace goes to another team: `vision-quota`, `vision-quota/models`."""
+    team, slash, rest = plan.home(namespace_plan.name).partition("/")
+    before, _, after = name.rpartition(plan.key)
+    return f"{before}{team}{after}-{role}{slash}{rest}"

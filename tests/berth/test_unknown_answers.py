@@ -172,6 +172,10 @@ COMMANDS: dict[str, tuple[str, dict[str, Any], tuple[str, ...], str]] = {
         *("gke-changes", {}, ("upgrade", "new", "--gke", "1.36..1.45")),
         "no table has GKE 1.45: what it changes and asks for is unknown",
     ),
+    "feature gates of a release of JobSet": (
+        *("companion-gates", {}, ("upgrade", "new", "--jobset", "0.12.0..0.13.0")),
+        "no tag tells the feature gates of JobSet 0.13.0: which of them are on is unknown",
+    ),
     "fields of a release of JobSet": (
         *("crds", {}, ("upgrade", "new", "--jobset", "0.12.0..0.13.0")),
         "the table of CRDs lacks JobSet 0.12.0 or 0.13.0: which fields change is unknown",

@@ -43,7 +43,8 @@ class GuardedChange(Struct, frozen=True):
     `flavors` those that a queue guarantees, `because` the fields that force the loss. A resource of a `worker` is named
     `<worker>/<name>`; its `key` is in the worker's own allowances, except for queues, which are in the fleet's.
     `allowed` is the reason from the stack file, or None: the change is then blocked. With `first`, the allowance must
-    be deployed before this change, because Pulumi checks the protection of the last deployment.
+    be deployed before this change, because Pulumi checks the protection of the last deployment. `kept_by` is what keeps
+    a namespace that the stack file still has.
     """
 
     kind: ResourceKind
@@ -57,6 +58,7 @@ class GuardedChange(Struct, frozen=True):
     first: bool = False
     allowed: str | None = None
     worker: str | None = None
+    kept_by: str = ""
 
 
 def guarded_changes(old: FleetPlan, new: FleetPlan, changed: Sequence[ResourceChange]) -> Iterator[GuardedChange]:

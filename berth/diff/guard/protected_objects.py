@@ -27,6 +27,7 @@ _FILE: Final = pathlib.Path(__file__).with_name("protected_objects.yaml")
 _DRAINED: Final = "HoldAndDrain"
 _OTHER: Final = "other"
 """The row of kinds that Berth does not make."""
+_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
 
@@ -83,6 +84,7 @@ def lost_objects(
     namespaces = {(each.worker, each.name) for each in lost if each.kind == "Namespace"}
     queues = {(each.worker, each.name) for each in deleted if each.kind == "ClusterQueue"}
     drained = _drained_queues(steps, workers)
+    made = set(_made_namespaces(steps))
     for each in lost:
         where = (each.worker, each.namespace)
         if each.step.urn in guarded or (each.row.inside and where in namespaces):
@@ -103,7 +105,21 @@ def lost_objects(
             parts=(each.row.loses,),
             allowed=allowed,
             worker=each.worker,
+            kept_by=_kept_by(each) if each.kind == "Namespace" and each.name in made else "",
         )
+
+
+def _made_namespaces(steps: Iterable[PreviewStep]) -> Iterator[str]:
+    """Yield the namespaces that a preview creates, also in the place of another one."""
+    for step in steps:
+        if step.type == _NAMESPACE and step.op in ("create", "replace", "create-replacement"):
+            yield str((step.inputs[1].get("metadata") or {}).get("name"))
+
+
+def _kept_by(lost: _Lost) -> str:
+    """Return the entry that keeps a namespace: the program knows it as `vision-namespace`, or with `/models` behind."""
+    home = "".join(lost.step.name.rpartition("-namespace")[::2])
+    return f"{{name: {lost.name}, formerly: {home.removeprefix(f'{lost.worker}{IN_WORKER}')}}}"
 
 
 def _lost(step: PreviewStep, workers: Collection[str]) -> _Lost | None:

@@ -82,6 +82,8 @@ def describe_remedy(change: GuardedChange) -> str:
     if change.kind == ResourceKind.OBJECT and change.action == GuardedAction.DELETE:
         if change.key.startswith("clusterQueues."):
             return "to allow it, first deploy a change that drains the queue (stopPolicy: HoldAndDrain); then this one"
+        if change.kept_by:
+            return f"to keep it, write {change.kept_by} in its entry of namespaces; to allow it, add {allowance}"
         drained = ", or first deploy a change that drains its queues (state: drained)"
         return f"to allow it, add {allowance}{drained if change.key.startswith(_WITH_QUEUES) else ''}"
     if change.action == GuardedAction.SHRINK and change.kind == ResourceKind.QUEUE:

@@ -20,6 +20,7 @@ EGRESS: Final = "egress"
 PROGRAM, CHART, VERSION = "program", "chart", "version"
 PERMISSION, POLICY = "permission", "check"
 NAMESPACE_OF_OTHERS, NETWORK_POLICY = "existing namespace", "network policy"
+HANDED_OVER = "namespace of another team"
 EXEMPTIONS, API_TOKEN, FLEET_PROJECT = "exemption", "token for the Kubernetes API", "fleet project"
 """Rights that are found in what is rendered (`rendered`)."""
 NO_QUEUE: Final = "start of jobs without a queue, outside all quota"
@@ -75,7 +76,7 @@ class RightChange(Struct, frozen=True):
 
 _RANKS: Final = {
     **dict.fromkeys((PROGRAM, CHART, VERSION, PERMISSION, "owner group", FLEET_PROJECT), Rank.ADMINISTRATION),
-    **dict.fromkeys((NAMESPACE_OF_OTHERS,), Rank.NAMESPACES),
+    **dict.fromkeys((NAMESPACE_OF_OTHERS, HANDED_OVER), Rank.NAMESPACES),
     **dict.fromkeys(("bucket", "secret", "impersonation of", "group", SHARED_WITH, SERVING), Rank.DATA),
     **dict.fromkeys((ALERT, ALERTS, CHANNEL), Rank.WATCHING),
 }

@@ -17,6 +17,7 @@ from berth.diff.objects import ClusterObjects, Manifest
 from berth.diff.rights.changes import (
     API_TOKEN,
     EXEMPTIONS,
+    HANDED_OVER,
     NAMESPACE_OF_OTHERS,
     NETWORK_POLICY,
     PERMISSION,
@@ -72,6 +73,7 @@ def rendered_rights(
     """
     yield from programs_of_charts(old, new)
     yield from opened_nodes(old, new)
+    yield from _handed_over(old, new)
     workers = {worker.name: worker.plan for worker in new.workers}
     old_workers = {worker.name: worker.plan for worker in old.workers}
     of_fleet: set[RightChange] = set()
@@ -88,6 +90,16 @@ def rendered_rights(
         yield from (
             replace(each, owner=f"{prefix}{each.owner}") for each in found if not prefix or each not in of_fleet
         )
+
+
+def _handed_over(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
+    """Yield the namespaces that another team had: what is in them is now read by the people and pods of the new one."""
+    had = {place.name: team.name for team in old.teams for place in team.namespaces if place.owned}
+    for team in new.teams:
+        for place in team.namespaces:
+            if place.owned and had.get(place.name, team.name) != team.name:
+                value = f"{place.name} (of team {had[place.name]})"
+                yield RightChange(f"team {team.name}", HANDED_OVER, ChangeKind.ADDED, None, value)
 
 
 # --- policies ---------------------------------------------------------------------------------------------------------

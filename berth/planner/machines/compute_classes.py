@@ -31,7 +31,7 @@ from berth.rules.gke.reservations import DeclaredReservation, reservation_mismat
 from berth.spec.machines.compute_classes import ClassPrioritySpec, ComputeClassSpec
 from berth.spec.machines.pools import NodeSettings
 
-_AFFINITIES = {"own": "Specific", "named": "Specific", "any": "AnyBestEffort"}
+_AFFINITIES = {"own": "Specific", "named": "Specific", "any": "AnyBestEffort", "any-or-fail": "AnyThenFail"}
 
 
 class ClassPriority(Struct, frozen=True):

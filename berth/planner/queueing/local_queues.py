@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from berth.diagnostics import FieldPath, format_path
 from berth.names import TEAM_LABEL
@@ -10,7 +10,8 @@ from berth.plan.configuration import ExpressionPlan, SelectorPlan
 from berth.plan.kueue import LocalQueuePlan
 from berth.plan.teams import NamespacePlan
 from berth.planner.context import PlanningContext
-from berth.spec.teams import QueueSpec
+from berth.spec.teams import QueueSpec, TeamSpec
+from berth.spec.tenancy import NamespaceSpec
 
 DEFAULT_LOCAL_QUEUE = "default"
 """The local queue of jobs without a queue label (Kueue docs: LocalQueueDefaulting)."""
@@ -24,10 +25,21 @@ def team_namespaces(context: PlanningContext, team: str) -> tuple[NamespacePlan,
     """Return the namespaces of a team: as written, else one with the team's (former) name, as none can be renamed."""
     spec = context.spec.teams[team]
     own = spec.formerly or team
+    taken = {each.formerly for other in context.spec.teams.values() for each in _written_namespaces(other)}
     return tuple(
-        NamespacePlan(name=n.name or own, owned=not n.existing, serving=n.serving)
-        for n in spec.namespaces or (spec.namespace,)
+        NamespacePlan(
+            name=n.name or own,
+            owned=not n.existing,
+            serving=n.serving,
+            # The first one has the team's own home, unless that went to another namespace.
+            formerly=n.formerly or (f"{own}/{n.name or own}" if at == 0 and own in taken else None),
+        )
+        for at, n in enumerate(_written_namespaces(spec))
     )
+
+
+def _written_namespaces(spec: TeamSpec) -> Sequence[NamespaceSpec]:
+    return spec.namespaces or (spec.namespace,)
 
 
 def serving_namespaces(context: PlanningContext) -> tuple[str, ...]:

@@ -127,6 +127,33 @@ def _check_namespaces(context: PlanningContext) -> None:
         for index, entry in enumerate(spec.namespaces or (spec.namespace,)):
             path = ("teams", name, *(("namespaces", index) if spec.namespaces else ("namespace",)))
             _check_shared(context, path, entry)
+    _check_homes(context)
+
+
+def _check_homes(context: PlanningContext) -> None:
+    """Report two namespaces that the program would know by one name, and `formerly` of one that Berth does not make."""
+    seen: dict[str, str] = {}
+    places = [
+        (team, index, place)
+        for team, spec in sorted(context.spec.teams.items())
+        for index, place in enumerate(spec.namespaces or (spec.namespace,))
+    ]
+    for team, index, place in sorted(places, key=lambda each: each[2].formerly is not None):
+        spec = context.spec.teams[team]
+        own = spec.formerly or team
+        name = place.name or own
+        path: FieldPath = ("teams", team, *(("namespaces", index) if spec.namespaces else ("namespace",)), "formerly")
+        home = next(
+            each.formerly or (own if at == 0 else f"{own}/{name}")
+            for at, each in enumerate(team_namespaces(context, team))
+            if at == index
+        )
+        if place.formerly is not None and place.existing:
+            message = "a namespace that exists already is not made here, so nothing keeps it; remove formerly"
+            context.problems.fault("contradiction", path, message)
+        elif (first := seen.setdefault(home, name)) != name:
+            message = f"'{home}' is the place of namespace '{first}'; remove formerly of one of them"
+            context.problems.fault("bad-former-name", path, message)
 
 
 def _check_swapped_names(context: PlanningContext) -> None:

@@ -160,7 +160,8 @@ def test_the_first_update_after_adoption_changes_only_helm_installed_objects(sta
     assert others == []
 
 
-@pytest.mark.parametrize("stack", [stack for stack in EXAMPLES if stack != "dev"])  # see the next test
+# Of dev see the next test; the interfaces that DRANET gives to nodes of gb200 cannot be said of described pools.
+@pytest.mark.parametrize("stack", [stack for stack in EXAMPLES if stack not in ("dev", "gb200")])
 def test_only_resources_inside_the_cluster_are_adopted(stack: str) -> None:
     """Queues, cohorts and priorities as they were, flavors with their labels; nothing is made in Google Cloud."""
     original = plan(stack)

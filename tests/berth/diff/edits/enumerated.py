@@ -163,13 +163,16 @@ def _objects(plan: Plan, urns: Urns) -> Iterator[RecordedResource]:
     for prefix, each, _ in _clusters(plan):
         cluster = urns.get((ResourceKind.CLUSTER, f"{prefix}cluster", "cluster"))
         keys = {team.name: team.key for team in each.teams}
+        homes = {place.name: team.home(place.name) for team in each.teams for place in team.namespaces}
         queues = each.cluster_queues if isinstance(each, FleetPlan) else ()
         protected = {queue.name for queue in queues if queue.protect}
         release = each.kueue_release if isinstance(each, FleetPlan) else None
         for manifest in _manifests(each):
             kind, metadata = str(manifest["kind"]), manifest["metadata"]
             team = "" if kind in _QUEUES else (metadata.get("labels") or {}).get(TEAM_LABEL, "")
-            name = "/".join((metadata.get("namespace", ""), metadata["name"], keys.get(team, team)))
+            place = metadata["name"] if kind == "Namespace" else metadata.get("namespace", "")
+            home = homes.get(place, keys.get(team, team)) if team else ""
+            name = "/".join((metadata.get("namespace", ""), metadata["name"], home))
             if is_patch(manifest):  # patches of other namespaces are other resources of the program
                 name += manifest["webhooks"][0]["matchConditions"][0]["name"]
             yield _recorded(
