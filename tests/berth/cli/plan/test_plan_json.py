@@ -62,7 +62,7 @@ SHAPE = record(
     ),
     flavors=listed(
         record(
-            name=TEXT, resource=TEXT, capacity=BOUNDS, guaranteed=INT, pods=LIMIT, unit=INT,
+            name=TEXT, resource=TEXT, capacity=BOUNDS, guaranteed=INT, pods=LIMIT, unit=INT, spare=INT,
             oversubscription={"type": "number"}, nodeLabels={"type": "object", "additionalProperties": TEXT},
             pools=listed(TEXT), topologyName=TEXT_OR_NULL,
         )
