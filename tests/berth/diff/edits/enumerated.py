@@ -163,7 +163,9 @@ def _objects(plan: Plan, urns: Urns) -> Iterator[RecordedResource]:
     for prefix, each, _ in _clusters(plan):
         cluster = urns.get((ResourceKind.CLUSTER, f"{prefix}cluster", "cluster"))
         keys = {team.name: team.key for team in each.teams}
-        homes = {place.name: team.home(place.name) for team in each.teams for place in team.namespaces}
+        # A fleet on ACK knows a namespace by its name.
+        of_teams = each.teams if isinstance(each, FleetPlan) else ()
+        homes = {place.name: team.home(place.name) for team in of_teams for place in team.namespaces}
         queues = each.cluster_queues if isinstance(each, FleetPlan) else ()
         protected = {queue.name for queue in queues if queue.protect}
         release = each.kueue_release if isinstance(each, FleetPlan) else None
