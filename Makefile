@@ -132,6 +132,7 @@ e2e: $(INSTALLED) ## deploy the queues of every stack to the cluster in KUBECONF
 bench: $(INSTALLED) ## measure time and memory of a large fleet and of a simulation with many jobs
 	$(BIN)/python -m tests.bench.check_and_render
 	$(BIN)/python -m tests.bench.admission
+	$(BIN)/python -m tests.bench.simulate
 
 pin: $(INSTALLED) ## prepare a newer pin: make pin PIN=kueue VERSION=0.20.6 CLONES=folder of git clones
 	$(BIN)/python scripts/pin.py "$$PIN" "$$VERSION" "$$CLONES"

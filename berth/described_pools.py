@@ -96,6 +96,13 @@ def _certainly_lacking(labels: Mapping[str, str], pool: PoolPlan, stack: FleetPl
             yield key, value
 
 
+def unproved_labels(described: PoolPlan, pools: Iterable[PoolPlan], stack: FleetPlan) -> str:
+    """Return the `nodeLabels` of a description that no table gives the nodes of these pools; empty for none."""
+    groups = [group for pool in pools for group in pool_nodes(stack, pool)]
+    labels = described.node_labels if INSTANCE_TYPE not in described.node_labels else {}
+    return _mapping({k: v for k, v in labels.items() if any(group.labels.get(k) != v for group in groups)})
+
+
 def _taint_differences(described: PoolPlan, pool: PoolPlan) -> Iterator[PoolDifference]:
     # A flavor tolerates the taint of its accelerator, whether or not a description of existing nodes has it.
     before, actual = (

@@ -168,4 +168,11 @@ def _with_place(problem: Problem, places: SourceMap) -> Problem:
     message = problem.message
     if path != problem.path and problem.code == "duplicate-name":  # one name for all teams
         message = message.replace("write another name", "write {team} in the name")
+    if problem.code == "missing-key" and (near := places.near.get(problem.path[:-1])):
+        message = f"{message}; if it overrides {near}, write that name"
+    if problem.code == "unknown-reference" and (
+        name := next((each for each in places.left_out if f"'{each}'" in message), None)
+    ):
+        what = message.partition(";")[0]
+        message = f"{what}: the stack leaves '{name}' out of its base; leave out what uses it too, or keep it"
     return replace(problem.with_place(places.place_of(problem.path)), path=path, message=message)

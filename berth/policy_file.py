@@ -18,25 +18,65 @@ from berth.plan.fleet import FleetPlan
 
 PolicyRule = Callable[[FleetPlan], Iterable[Problem]]
 _MODULE = "berth_policy"
+_CACHE = "__pycache__"
 _TWICE = "is defined twice, so the first never runs; rename one, or remove it"
 _ENDS = ("_exit", "execv", "execve")
 """Functions of `os` with which a process ends as if all was well."""
 
 
 def policy_files(paths: Iterable[pathlib.Path]) -> tuple[list[pathlib.Path], list[Problem]]:
-    """Return the files of these paths, each once; of a folder, the Python files that do not begin with `_`."""
-    files: list[pathlib.Path] = []
+    """Return the policy files of these paths, each once, by whatever paths and links it is reached.
+
+    Of a folder they are all Python files in it and below it. What could be one and is not read is a fault.
+    """
+    files: dict[str, pathlib.Path] = {}
     problems: list[Problem] = []
     for path in paths:
-        found = sorted(path.glob("[!_]*.py")) if os.path.isdir(path) else [path]
-        if not found:
-            problems.append(policy_fault(path, None, "folder has no policy; add a Python file, or check its path"))
-        files += found
-    return list(dict.fromkeys(files)), problems
+        found = [path]
+        if os.path.isdir(path):
+            found, more = _files_below(path)
+            problems += more
+            if not found and not more:
+                problems.append(policy_fault(path, None, "folder has no policy; add a Python file, or check its path"))
+        for file in found:
+            files.setdefault(os.path.realpath(file), file)
+    return list(files.values()), problems
+
+
+def _files_below(top: pathlib.Path) -> tuple[list[pathlib.Path], list[Problem]]:
+    """Return the Python files of a folder and of those below it, linked ones too, by name."""
+    found: list[pathlib.Path] = []
+    problems: list[Problem] = []
+
+    def refuse(error: OSError) -> None:
+        message = f"folder cannot be read: {error.strerror}; make it readable"
+        problems.append(policy_fault(pathlib.Path(str(error.filename)), None, message))
+
+    seen: set[str] = set()
+    for folder, folders, names in os.walk(top, onerror=refuse, followlinks=True):
+        place = pathlib.Path(folder)
+        if (real := os.path.realpath(place)) in seen:  # a link to a folder above would never end
+            folders.clear()
+            continue
+        seen.add(real)
+        for name in sorted(folders):
+            if name.startswith("."):
+                message = "folder begins with '.', so no rule in it runs; move it, or rename it"
+                problems.append(policy_fault(place / name, None, message))
+        folders[:] = sorted(name for name in folders if name != _CACHE and not name.startswith("."))
+        for name in sorted(names):
+            if name.endswith(".py"):
+                found.append(place / name)
+            elif ".py" in name.lower():
+                message = "no rule in it runs, because its name does not end in .py; rename it, or move it"
+                problems.append(policy_fault(place / name, None, message))
+    return sorted(found), problems
 
 
 def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]]:
     """Return the rules of one file by name, in order; a file that cannot be loaded, or without rules, is a fault.
+
+    One whose name begins with `_`, such as `__init__.py`, may have none.
 
     Every public callable is a rule, imported, decorated and partial ones too, except for what Berth and the standard
     library define. One that cannot be called with the plan is a fault, and so is a class, or a name that is bound to
@@ -50,7 +90,10 @@ def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]
     except BaseException as error:  # a file that ends the process would pass every fleet
         if isinstance(error, KeyboardInterrupt):
             raise
-        return {}, [policy_fault(file, error, f"{type(error).__name__}: {error}")]
+        # Rules are read file by file: a package of them would hide which rule is whose.
+        remedy = "; write what the policy needs into its file, or install it as a package"
+        message = f"{type(error).__name__}: {error}{remedy if isinstance(error, ImportError) else ''}"
+        return {}, [policy_fault(file, error, message)]
     namespace = {name: value for name, value in names.module.items() if not name.startswith("_")}
     found = {name: value for name, value in namespace.items() if _is_meant_as_rule(value)}
     wrong = {name: reason for name, value in found.items() if (reason := _why_it_cannot_run(value))}
@@ -59,7 +102,7 @@ def load_rules(file: pathlib.Path) -> tuple[dict[str, PolicyRule], list[Problem]
             wrong[name] = _TWICE if name in namespace else "is deleted, so it never runs; rename it, or remove it"
     wrong |= dict.fromkeys(rebound, _TWICE)
     problems = [policy_fault(file, None, f"'{name}' {reason}") for name, reason in wrong.items()]
-    if not found and not problems:
+    if not found and not problems and not file.name.startswith("_"):
         return {}, [policy_fault(file, None, "has no rule; write a public function of the plan that yields faults")]
     rules = {name: cast("PolicyRule", value) for name, value in found.items() if not _why_it_cannot_run(value)}
     return rules, problems

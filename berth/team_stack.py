@@ -71,6 +71,7 @@ def plan_team_stack(
         permissions=(),
         verdicts=builder.verdicts,
         allowed_changes={**spec.allow_change},
+        kubeconfig=fleet.cluster.connection if isinstance(fleet.cluster, ExistingClusterPlan) else None,
     )
     return replace(plan, permissions=tuple(_plan_permissions(plan, fleet))), builder.problems.entries
 

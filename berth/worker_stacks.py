@@ -18,6 +18,7 @@ from berth.described_pools import (
     PoolNames,
     machines_of,
     pool_differences,
+    unproved_labels,
     zone_difference,
 )
 from berth.diagnostics import FieldPath, Problem, Severity, format_value, join_words
@@ -90,6 +91,7 @@ def worker_stack_problems(plan: FleetPlan, written: Mapping[str, WorkerSpec], ro
         yield from _contradictions(worker, name, other)
         yield from _too_many(plan.stack, worker, name, other, root)
         yield from _other_zones(worker, written.get(worker.name), name, other)
+        yield from _unproved(worker, name, other)
 
 
 def _contradictions(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator[Problem]:
@@ -105,11 +107,22 @@ def _other_zones(worker: WorkerPlan, written: WorkerSpec | None, name: str, othe
     meant = DescribedPools(worker, other).meant
     for pool in worker.plan.own_pools:
         actual = sorted({zone for each in other.own_pools if each.name in meant[pool.name] for zone in each.zones})
-        if actual and not set(pool.zones) <= set(actual):
+        in_region = worker.plan.region == other.region  # else the region is what contradicts
+        if actual and in_region and not set(pool.zones) <= set(actual):
             spec = written.pools.get(pool.name) if written else None
             severity = Severity.FAULT if spec and (spec.zone or spec.zones) else Severity.WARNING
             path = ("workers", worker.name, "pools", pool.name)
             yield _contradiction(severity, path, name, zone_difference(pool, actual))
+
+
+def _unproved(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator[Problem]:
+    """Yield a note for each pool that is recognized by labels which no table gives the nodes of the stack."""
+    meant = DescribedPools(worker, other).meant
+    for pool in worker.plan.own_pools:
+        if labels := unproved_labels(pool, (each for each in other.own_pools if each.name in meant[pool.name]), other):
+            message = f"whether nodes of stack '{name}' have {labels} is not proved; its jobs run only on nodes that do"
+            path = ("workers", worker.name, "pools", pool.name, "nodeLabels")
+            yield Problem(Severity.NOTE, "not-proved", path, message)
 
 
 def _too_many(manager: str, worker: WorkerPlan, name: str, other: FleetPlan, root: pathlib.Path) -> Iterator[Problem]:

@@ -183,6 +183,38 @@ def mapping(key: str, pairs: list[str]) -> list[str]:
     return [f"  {key}:", *(f"    {pair}" for pair in pairs)] if pairs else [f"  {key}: {{}}"]
 
 
+COMPANION_GATES = {
+    "jobset": "pkg/features/features.go",
+    "trainer": "pkg/features/features.go",
+    "kuberay": "ray-operator/pkg/features/features.go",
+}
+"""Project → the file of its feature gates."""
+
+
+def companion_gates_table(clones: Mapping[str, Clone]) -> str:
+    """Return companion_gates.yaml."""
+    lines = [
+        "# Feature gates of what Kueue works with, by minor release: stage and default of each. Written by",
+        "# scripts/release_facts.py from the newest tag of each minor; a minor without gates has none. Do not edit.",
+    ]
+    for project, path in COMPANION_GATES.items():
+        if project not in clones:
+            continue
+        clone = clones[project]
+        lines.append(f"{project}:")
+        for minor, patches in clone.versions(PROJECTS[project][2]).items():
+            tag = f"v{dotted(patches[-1])}"
+            source = clone.show(tag, path) if path in clone.run("ls-tree", "-r", "--name-only", tag).split() else ""
+            gates = re.findall(r"(?m)^\t(\w+):\s*\{Default: (\w+),\s*PreRelease: featuregate\.(\w*)", source)
+            states = ", ".join(
+                f"{gate}: {(stage or 'ga').lower()} {'on' if default == 'true' else 'off'}"
+                for gate, default, stage in sorted(gates)
+            )
+            head = f'  "{dotted(minor)}": {{source: {tag} ({clone.commit(tag)}), read: {clone.date(tag)}, gates: '
+            lines.append(f"{head}{{{states}}}}}")
+    return "\n".join(lines) + "\n"
+
+
 # --- CRDs -------------------------------------------------------------------------------------------------------------
 
 
@@ -299,6 +331,7 @@ def main(folder: Path) -> int:
         else:
             print(f"no clone of {repository} in {folder}: its rows are left out")
     (TABLES / "crds.yaml").write_text(crds_table(clones), encoding="utf-8")
+    (TABLES / "companion_gates.yaml").write_text(companion_gates_table(clones), encoding="utf-8")
     if "kueue" not in clones:
         return 1
     (TABLES / "kueue_gates.yaml").write_text(gates_table(clones["kueue"]), encoding="utf-8")

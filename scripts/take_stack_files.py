@@ -1,10 +1,11 @@
 """Take what a pull request changes in the stack STACK, and nothing that runs, from its checkout in the folder CHANGE.
 
 The preview of a pull request has the key of the state, so it runs the code of the default branch. From the change it
-takes `berth:fleet` or `berth:team` of the stack file and the team files in stacks/teams. The stack's other settings
-stay, because a kubeconfig in them can name a program. The files are read as git's objects, never through the checkout,
-where a link could lead anywhere, and by Berth's own parser, which ends at a bomb of aliases. The checkout is deleted.
-What the change has besides is printed: the preview leaves it out, so the deployment is the first to use it.
+takes `berth:fleet` or `berth:team` of the stack file, the team files in stacks/teams and the bases in stacks/bases. The
+stack's other settings stay, because a kubeconfig in them can name a program. The files are read as git's objects, never
+through the checkout, where a link could lead anywhere, and by Berth's own parser, which ends at a bomb of aliases. The
+checkout is deleted. What the change has besides is printed: the preview leaves it out, so the deployment is the first
+to use it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from berth.loader.revisions import GitFile, RevisionNotFound, files_at, read_git
 from berth.loader.stack_text import CONFIG_KEYS
 from berth.loader.text_file import MAX_BYTES, decode_text
 
-TEAMS = PurePosixPath("stacks/teams")
+FOLDERS = {PurePosixPath("stacks/teams"): "teams", PurePosixPath("stacks/bases"): "fleet"}
+"""The folders that are taken, with the one key of each of their files, so that none is a kubeconfig."""
 MAX_TOTAL = 32 << 20
 """Largest size of all files that are taken, in bytes."""
 _SHOWN = 20
@@ -59,12 +61,13 @@ def take(root: Path, change: Path, stack: str) -> list[str]:
     texts = dict(zip(wanted, read_git_files([*wanted.values()], change), strict=True))
     settings = _settings(_text(texts.pop(name), name), name)
     config = {key: value for key, value in settings["config"].items() if key in CONFIG_KEYS}
-    teams = {path: _team_text(data, path) for path, data in texts.items()}
+    taken = {path: _text_of_one_key(data, path) for path, data in texts.items()}
     before = (root / name).read_text(encoding="utf-8")
     ours = yaml.safe_load(before)
     kept = {key: value for key, value in (ours.get("config") or {}).items() if key not in CONFIG_KEYS}
-    shutil.rmtree(root / TEAMS, ignore_errors=True)
-    for path, text in teams.items():
+    for folder in FOLDERS:
+        shutil.rmtree(root / folder, ignore_errors=True)
+    for path, text in taken.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text, encoding="utf-8")
     written = yaml.dump({**ours, "config": {**kept, **config}}, Dumper=_Plain, sort_keys=False, allow_unicode=True)
@@ -90,7 +93,7 @@ def _files_left_out(ours: dict[str, GitFile], theirs: dict[str, GitFile]) -> lis
         path
         for path in sorted(ours.keys() | theirs.keys())
         if ours.get(path) != theirs.get(path)
-        and TEAMS not in PurePosixPath(path).parents
+        and _folder_of(path) is None
         and not PurePosixPath(path).match("Pulumi.*.yaml")
     ]
     return _folded("The preview runs the default branch's version of these files of the change:", differing)
@@ -101,15 +104,20 @@ def _folded(title: str, lines: list[str]) -> list[str]:
     return [title, *(f"  {line}" for line in lines[:_SHOWN]), *more] if lines else []
 
 
+def _folder_of(path: str) -> PurePosixPath | None:
+    """Return the folder that is taken and has the file."""
+    return next((folder for folder in FOLDERS if folder in PurePosixPath(path).parents), None)
+
+
 def _wanted(files: dict[str, GitFile], name: str) -> dict[str, GitFile]:
-    """Return the stack file and the team files of a commit. Raises Refused for one that is not an ordinary file."""
+    """Return the stack file, team files and bases of a commit. Raises Refused for one that is not an ordinary file."""
     if name not in files:
         raise Refused(f"{name} is missing, or is no regular file; commit it as a file")
-    above = {str(each) for each in (TEAMS, *TEAMS.parents)}
+    above = {str(each) for folder in FOLDERS for each in (folder, *folder.parents)}
     wanted: dict[str, GitFile] = {}
     for path, file in sorted(files.items()):
-        is_team_file = TEAMS in PurePosixPath(path).parents and path.endswith((".yaml", ".yml"))
-        if path != name and path not in above and not is_team_file:
+        is_taken = _folder_of(path) is not None and path.endswith((".yaml", ".yml"))
+        if path != name and path not in above and not is_taken:
             continue
         if path in above or not file.is_ordinary:
             kind = "folder" if path in above else "file"
@@ -118,7 +126,7 @@ def _wanted(files: dict[str, GitFile], name: str) -> dict[str, GitFile]:
             raise Refused(f"{path} is larger than 1 MiB; split it")
         wanted[path] = file
     if sum(file.size for file in wanted.values()) > MAX_TOTAL:
-        raise Refused(f"the files in {TEAMS} are larger than 32 MiB; remove some")
+        raise Refused(f"the files in {' and '.join(map(str, FOLDERS))} are larger than 32 MiB; remove some")
     return wanted
 
 
@@ -133,13 +141,14 @@ def _settings(text: str, name: str) -> dict[str, Any]:
     return top
 
 
-def _team_text(data: bytes, path: str) -> str:
-    """Return the text of a team file: YAML with the key `teams` and no other, so that none is a kubeconfig."""
+def _text_of_one_key(data: bytes, path: str) -> str:
+    """Return the text of a team file or a base: YAML with the key of its folder and no other."""
     text = _text(data, path)
     document, faults = parse(text, path)
     _refuse(faults)
-    if document is None or not isinstance(document.value, dict) or document.value.keys() != {"teams"}:
-        raise Refused(f"{path} has other keys than teams; remove them")
+    key = FOLDERS[_folder_of(path) or PurePosixPath()]
+    if document is None or not isinstance(document.value, dict) or document.value.keys() != {key}:
+        raise Refused(f"{path} has other keys than {key}; remove them")
     return text
 
 

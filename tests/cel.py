@@ -83,7 +83,8 @@ def refusals(manifests: list[Manifest], request: Request) -> list[str]:
 def _is_selected(binding: Manifest, request: Request) -> bool:
     labels = {"kubernetes.io/metadata.name": request.namespace["metadata"]["name"]}
     labels |= request.namespace["metadata"].get("labels", {})
-    for expression in binding["matchResources"]["namespaceSelector"]["matchExpressions"]:
+    selector = binding.get("matchResources", {}).get("namespaceSelector", {"matchExpressions": []})
+    for expression in selector["matchExpressions"]:
         has_key = expression["key"] in labels
         wanted = expression["operator"] == "Exists" or labels.get(expression["key"]) in expression.get("values", ())
         if not (has_key and wanted):

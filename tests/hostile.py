@@ -186,6 +186,37 @@ _SMALLEST: dict[str, Manifest] = {
         "spec": {"maxReplicas": 4, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}},
     },
     "resourcequota": {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {}, "spec": {}},
+    "limitrange": {"apiVersion": "v1", "kind": "LimitRange", "metadata": {}, "spec": {"limits": []}},
+    "networkpolicy": {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {},
+        "spec": {"podSelector": {}},
+    },
+    "localqueue": {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {},
+        "spec": {"clusterQueue": "shared"},
+    },
+    "appwrapper": {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": _QUEUED,
+        "spec": {
+            "suspend": True,
+            "components": [
+                {
+                    "template": {
+                        "apiVersion": "batch/v1",
+                        "kind": "Job",
+                        "metadata": {"name": "inner"},
+                        "spec": {"template": _TEMPLATE},
+                    }
+                }
+            ],
+        },
+    },
     "namespace": {"apiVersion": "v1", "kind": "Namespace", "metadata": {}},
     "secret": {"apiVersion": "v1", "kind": "Secret", "metadata": {}},
     "policybinding": {
@@ -219,6 +250,10 @@ RESOURCES = {
     "podtemplate": ("", "podtemplates"),
     "autoscaler": ("autoscaling", "horizontalpodautoscalers"),
     "resourcequota": ("", "resourcequotas"),
+    "limitrange": ("", "limitranges"),
+    "networkpolicy": ("networking.k8s.io", "networkpolicies"),
+    "localqueue": ("kueue.x-k8s.io", "localqueues"),
+    "appwrapper": ("workload.codeflare.dev", "appwrappers"),
     "namespace": ("", "namespaces"),
     "secret": ("", "secrets"),
     "policybinding": ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
@@ -231,7 +266,8 @@ class Attempt:
     """One row: `before` is None for a creation, `after` for a deletion, whose DeleteOptions are `options`.
 
     The refusal has one of the texts of `refused`; none: it happens. `subresource` is what of the object is written.
-    With `over_time`, the answer needs a job that runs; with `unanswered`, a Kueue whose webhooks do not answer.
+    With `over_time`, the answer needs a job that runs; with `unanswered`, a Kueue whose webhooks do not answer. What is
+    `there` is an object of the fleet.
     """
 
     title: str
@@ -246,6 +282,7 @@ class Attempt:
     subresource: str = ""
     over_time: bool = False
     unanswered: bool = False
+    there: bool = False
 
     @property
     def name(self) -> str:
@@ -313,6 +350,7 @@ def _attempt(number: int, row: Manifest) -> Attempt:
         subresource=row.get("subresource", ""),
         over_time=row.get("overTime", False),
         unanswered=row.get("unanswered", False),
+        there=row.get("there", False),
     )
 
 
@@ -320,7 +358,7 @@ def _object(kind: str, number: int, namespace: str, row: Manifest) -> Manifest:
     made = copy.deepcopy(_SMALLEST[kind])
     made["metadata"] |= {"name": f"attempt-{number}", "namespace": namespace}
     if kind == "namespace":
-        made["metadata"] = {"name": namespace}
+        made["metadata"] = {"name": namespace, "labels": {}}
     if kind == "policybinding":
         made["metadata"].pop("namespace")
     made["metadata"] = _laid_over(made["metadata"], row.get("metadata", {}))

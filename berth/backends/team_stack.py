@@ -75,7 +75,8 @@ class TeamStackBackend(Backend[TeamStackPlan]):
         """Compare two plans of a stack, both without faults."""
         from berth.diff.changes import Changes
         from berth.diff.guard.allowances import IdleAllowance
-        from berth.diff.workloads import compare_files, compare_team_objects, compare_workloads, moved_to_cluster
+        from berth.diff.team_stack import moved_to_cluster
+        from berth.diff.workloads import compare_files, compare_team_objects, compare_workloads
 
         losses = tuple(moved_to_cluster(old, new))
         idle: Mapping[str, str] = {} if losses else new.allowed_changes
@@ -89,10 +90,10 @@ class TeamStackBackend(Backend[TeamStackPlan]):
         )
 
     def preview_rules(self, plan: TeamStackPlan) -> PreviewRules:
-        """Return that nothing is protected, and that each workload and file is a resource."""
-        from berth.diff.guard.preview_rules import PreviewRules
+        """Return that only the cluster is guarded, and that each workload and file is a resource."""
+        from berth.diff.team_stack import team_rules
 
-        return PreviewRules(1 + max(1, len(plan.workloads) + len(plan.configs) + len(plan.secrets)))
+        return team_rules(plan)
 
     def as_json(self, evaluation: Evaluation, cost: FleetCost | None) -> dict[str, Any]:
         """Return the plan and its problems as JSON values (docs/team-stacks.md)."""

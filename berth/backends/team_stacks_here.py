@@ -10,6 +10,7 @@ from berth.backends.table import TEAM_KEY
 from berth.backends.team_stack import evaluate_team_values
 from berth.diagnostics import format_path
 from berth.diff.changes import DependentChange
+from berth.diff.team_stack import moved_to_cluster
 from berth.evaluate import Evaluation
 from berth.loader import locate, read_stack
 from berth.plan.team_stack import TeamStackPlan
@@ -31,11 +32,12 @@ def team_stack_changes(old: Evaluation, new: Evaluation, root: pathlib.Path) -> 
         if before.plan is None or before.faults:
             continue  # it could not be deployed before either
         losses = tuple(f"{format_path(each.path)}: {each.message}" for each in after.faults)
-        is_other_cluster = _cluster(before.plan) != _cluster(after.plan) if after.plan is not None else False
+        is_other_cluster = after.plan is not None and _is_moved(before.plan, after.plan)
         if losses or is_other_cluster:
             yield DependentChange(name, str(values.get("team")), losses, is_other_cluster)
 
 
-def _cluster(plan: object) -> tuple[str, str | None, str]:
-    assert isinstance(plan, TeamStackPlan)
-    return plan.cluster_identifier, plan.context, plan.project
+def _is_moved(before: object, after: object) -> bool:
+    assert isinstance(before, TeamStackPlan)
+    assert isinstance(after, TeamStackPlan)
+    return any(moved_to_cluster(before, after))

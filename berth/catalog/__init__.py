@@ -1,8 +1,8 @@
 """Facts: GKE's accelerator machines, the slices they form, the zones that list them, their quotas; GKE's releases.
 
 Pure: standard library, YAML and the plan's word for a taint. The data is `accelerators.yaml` (a row per machine type),
-`cpu_machines.yaml` (a row per series without accelerators), `zones.yaml`, `quotas.yaml` and `releases.yaml`; each is
-read at first use. `tables.yaml` has the day of each. A new accelerator is a new row there.
+`cpu_machines.yaml` (a row per series without accelerators), `zones.yaml`, `cpu_zones.yaml`, `quotas.yaml` and
+`releases.yaml`; each is read at first use. `tables.yaml` has the day of each. A new accelerator is a new row there.
 """
 
 from berth.catalog.allocatable import (
@@ -26,6 +26,7 @@ from berth.catalog.cpu_machines import (
     memory_per_core,
     with_one_thread,
 )
+from berth.catalog.cpu_zones import CpuPlaces, cpu_places
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, quotas_of_accelerator, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
@@ -74,6 +75,7 @@ __all__ = [
     "AttachableGpus",
     "Availability",
     "Confidence",
+    "CpuPlaces",
     "FactTable",
     "Generation",
     "GkeLimits",
@@ -101,6 +103,7 @@ __all__ = [
     "cpu_machine_names",
     "cpu_machine_of_size",
     "cpu_machine_types",
+    "cpu_places",
     "divisible_shape",
     "end_of_support",
     "exclusive_keys",

@@ -99,7 +99,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     GPU: `additional_networks` counts the VPC networks that `gpudirect` (none, tcpx, tcpxo, rdma) needs besides the
     cluster's. `ssd_automatic` local SSDs are included; `ssd_options` are the counts to choose from.
     `compact_max_nodes` is the maximum of nodes with compact placement (0: not available). With a `domain_topology`,
-    nodes form one NVLink domain of `domain_nodes`, placed by a workload policy. A resource is 1/`fraction` of a GPU.
+    nodes form one NVLink domain of `domain_nodes`, placed by a workload policy; nodes with one value of the label
+    `domain_level` are in one (a pool is a domain). A resource is 1/`fraction` of a GPU.
     `confidential` are the confidential VM types that it supports.
 
     `boot_disk_types` are the allowed boot disks, empty if no source says. `accelerator_network_profile` is the value
@@ -133,6 +134,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     compact_max_nodes: int = 0
     domain_topology: str | None = None
     domain_nodes: int = 0
+    domain_level: str | None = None
     fraction: int = 1
     confidential: tuple[str, ...] = ()
     dranet: bool = False

@@ -154,8 +154,11 @@ def writable_project_folder() -> pathlib.Path:
     return folder
 
 
-def write_output(text: str, output: pathlib.Path | None) -> None:
-    """Write text to a file, creating its folders, and print its name, or to stdout for `-`; exit 1 if that fails."""
+def write_output(text: str, output: pathlib.Path | None, *, beside_answer: bool = False) -> None:
+    """Write text to a file, creating its folders, and print its name, or to stdout for `-`; exit 1 if that fails.
+
+    The name goes to stderr if stdout has an answer.
+    """
     if output is None or output == pathlib.Path("-"):
         typer.echo(text, nl=False)
         return
@@ -164,4 +167,4 @@ def write_output(text: str, output: pathlib.Path | None) -> None:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         exit_with_error(f"{output}: cannot be written: {error.strerror}")
-    typer.echo(f"{output}: written")
+    typer.echo(f"{output}: written", err=beside_answer)

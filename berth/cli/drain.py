@@ -19,8 +19,8 @@ from berth.yaml_loader import load_yaml
 
 FLEET_KEY = "berth:fleet"
 Entries = Mapping[str, Any]
-_REWRITTEN = ("teamFiles", "teamDefaults", "teams", "clusterQueues")
-"""Sections that a drained stack file has in another form: every team is in it, with its defaults."""
+_REWRITTEN = ("base", "without", "teamFiles", "teamDefaults", "teams", "clusterQueues")
+"""Sections that a drained stack file has in another form: every team is in it with its defaults, and so is the base."""
 
 
 EPILOG = "Example: berth drain dev -o build/drained/Pulumi.dev.yaml"

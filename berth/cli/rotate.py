@@ -22,7 +22,6 @@ from berth.cli.arguments import (
 from berth.diagnostics import did_you_mean, format_value
 from berth.evaluate import Evaluation
 from berth.loader.document import parse
-from berth.loader.locate import display_path
 from berth.rotate.steps import IN_PLACE, RotationStep, default_mode, plan_rotation
 from berth.rotate.yaml_editor import ManualEditRequired, YamlEditor
 from berth.spec.messages import allowed_keys
@@ -79,10 +78,8 @@ def rotation_steps(
 
     `settings` are `key=value` for keys of the pool's entry.
     """
-    plan, file = evaluation.fleet_plan, evaluation.file
+    plan = evaluation.fleet_plan
     assert plan is not None
-    assert file is not None
-    assert file.file is not None
     pool_plan = next((each for each in plan.pools if each.name == pool), None)
     if pool_plan is None:
         raise ManualEditRequired(
@@ -94,12 +91,7 @@ def rotation_steps(
         raise ManualEditRequired(
             f"'{pool}' belongs to a worker, so replace it by hand: drain its queues, then write {allowance}"
         )
-    # A file outside the project's folder is edited under its bare name, beside the project's team files.
-    own = display_path(file.file, root) if file.file.resolve().is_relative_to(root.resolve()) else file.file.name
-    shown = display_path(file.file, root)
-    texts = {own: file.file.read_text(encoding="utf-8")}
-    texts |= {name: (root / name).read_text(encoding="utf-8") for name in file.source_map.files if name != shown}
-    editor = YamlEditor(file.stack, own, texts)
+    editor = YamlEditor.of(evaluation, root)
     return plan_rotation(editor, plan, pool_plan, _changes(settings), IN_PLACE if in_place else default_mode(pool_plan))
 
 

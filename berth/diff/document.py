@@ -12,6 +12,7 @@ from berth.diff.entitlements import CountChange, QuotaChanges
 from berth.diff.guard import text as guard_text
 from berth.diff.headline import headline
 from berth.diff.kinds import ChangeKind, ResourceChange
+from berth.diff.workers import WorkerChange
 from berth.document import Block, Change, Heading, Line, Lines, Table
 from berth.planner.queueing.preemption import describe_rules
 from berth.resource import ResourceKind
@@ -104,17 +105,25 @@ def _quota_tables(changes: QuotaChanges) -> Iterator[Table]:
     ]
     head = ("flavor", "capacity", "guaranteed", "oversubscription", "")
     yield Table("Flavors", head, rows, numbers=(1, 2, 3))
+    rows = [[f.flavor, *_counts(f.spare), f.noun] for f in changes.flavors if f.spare.delta]
+    yield Table("Spare machines", ("flavor", "spare", ""), rows, numbers=(1,))
 
 
 def _counts(*changes: CountChange) -> list[Change]:
     return [Change(str(each.before), str(each.after)) for each in changes]
 
 
+def _worker_end(change: WorkerChange) -> str:
+    if change.renamed is not None:
+        return f" (renamed {'from' if change.what == ChangeKind.ADDED else 'to'} {change.renamed})"
+    ends = {ChangeKind.CHANGED: "", ChangeKind.UNMANAGED: f" ({diff_text.UNMANAGED_TEXT})"}
+    return ends.get(change.what, f" ({change.what})")
+
+
 def _worker_tables(changes: Changes) -> Iterator[Table]:
     """Yield the changed flavors of workers, and the changed shares of queues' guarantees on them."""
-    ends = {ChangeKind.CHANGED: "", ChangeKind.UNMANAGED: f" ({diff_text.UNMANAGED_TEXT})"}
     rows = [
-        [each.worker + ends.get(each.what, f" ({each.what})"), f.flavor, *_counts(f.capacity, f.guaranteed), f.noun]
+        [each.worker + _worker_end(each), f.flavor, *_counts(f.capacity, f.guaranteed), f.noun]
         for each in changes.workers
         for f in each.flavors
     ]

@@ -97,13 +97,15 @@ class QuotaNodeChange(Struct, frozen=True):
 
 
 class FlavorQuotaChange(Struct, frozen=True):
-    """A flavor's maximum `capacity`, the sum of its guarantees, and the accepted oversubscription (1 means none)."""
+    """A flavor's maximum `capacity`, the sum of its guarantees, the accepted oversubscription (1 means none), and what
+    is spare of it."""
 
     flavor: str
     noun: str
     capacity: CountChange
     promised: CountChange
     oversubscription: tuple[float, float]
+    spare: CountChange
 
 
 class QuotaChanges(Struct, frozen=True):
@@ -257,7 +259,8 @@ def _compare_flavors(old: QueueingPlan, new: QueueingPlan) -> Iterator[FlavorQuo
             CountChange(old_flavor.capacity.max if old_flavor else 0, new_flavor.capacity.max if new_flavor else 0),
             CountChange(old_flavor.promised if old_flavor else 0, new_flavor.promised if new_flavor else 0),
             (old_flavor.oversubscription if old_flavor else 1, new_flavor.oversubscription if new_flavor else 1),
+            CountChange(old_flavor.spare if old_flavor else 0, new_flavor.spare if new_flavor else 0),
         )
         less, more = change.oversubscription
-        if change.capacity.delta or change.promised.delta or less != more:
+        if change.capacity.delta or change.promised.delta or less != more or change.spare.delta:
             yield change

@@ -27,6 +27,7 @@ from berth.diff.text import (
     describe_stop,
     up_to_prefix,
 )
+from berth.diff.workers import WorkerChange
 from berth.resource import IN_WORKER, ResourceKind, resource_title
 from berth.text import pluralize
 from berth.upgrade.document import upgrade_headline
@@ -52,6 +53,11 @@ def headline(changes: Changes) -> str:
         (gains if stop.what == ChangeKind.RESUMED else losses).append(describe_stop(stop))
     for reclaim in quota_changes.reclaim:
         (gains if reclaim.can else losses).append(describe_reclaim(reclaim))
+    losses += [
+        f"{-each.spare.delta} {each.noun} of {each.flavor} are no longer spare"
+        for each in quota_changes.flavors
+        if each.spare.delta < 0
+    ]
     losses += [describe_priority_order(quota_changes.priority_order)] if quota_changes.priority_order else []
     losses += [*_priority_class_parts(changes.objects), *_worker_and_resource_parts(changes)]
     entries = [("workload", each.workload, each.what) for each in changes.workloads]
@@ -60,6 +66,11 @@ def headline(changes: Changes) -> str:
     losses += loud_parts([each for each in changes.loud if each.what not in _ARRIVALS])
     losses += _settings_parts(changes.settings)
     gains += loud_parts([each for each in changes.loud if each.what in _ARRIVALS])
+    gains += [
+        f"{each.spare.delta} {each.noun} of {each.flavor} are kept spare"
+        for each in quota_changes.flavors
+        if each.spare.delta > 0
+    ]
     parts = [*losses, *gains, *_closing_parts(changes), *_unknown_parts(changes.warnings)]
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")
@@ -206,12 +217,27 @@ def _join_guarantees(changes: Iterable[TeamQuotaChange | CohortQuotaChange]) -> 
     return join_words(phrases)
 
 
+def _worker_part(change: WorkerChange) -> Iterator[str]:
+    """Yield what happens to a worker; a renamed one stands once."""
+    if change.renamed is not None:
+        if change.what != ChangeKind.ADDED:
+            yield (
+                f"worker {change.worker} is renamed to {change.renamed}, which creates every object in its cluster "
+                f"again and then deletes it; keep the name {change.worker}"
+            )
+        return
+    what = {**EMPHASIZED, ChangeKind.UNMANAGED: UNMANAGED_TEXT}.get(change.what, change.what)
+    if change.identifiers is not None:
+        before, after = change.identifiers
+        what += f" ({before} → {after}; if it is the same cluster, write identifier: {before})"
+    yield f"worker {change.worker} is {what}"
+
+
 def _worker_and_resource_parts(changes: Changes) -> Iterator[str]:
     """Yield what happens to workers, pools and other resources; a deleted worker says what becomes of its own."""
     for change in changes.workers:
         if change.what != ChangeKind.CHANGED:
-            what = {**EMPHASIZED, ChangeKind.UNMANAGED: UNMANAGED_TEXT}.get(change.what, change.what)
-            yield f"worker {change.worker} is {what}"
+            yield from _worker_part(change)
     deleted_workers = tuple(
         f"{each.worker}{IN_WORKER}" for each in changes.workers if each.what == ChangeKind.DELETED
     ) or ("//",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -33,13 +33,17 @@ class QueueShareChange(Struct, frozen=True):
 class WorkerChange(Struct, frozen=True):
     """A worker that is added, changed, replaced by another cluster, deleted, or `left` (no longer managed).
 
-    `flavors` and `shares` are the changed ones, by name.
+    `flavors` and `shares` are the changed ones, by name. A cluster of others that another worker of the file is after
+    the change, or was before it, is `renamed` to or from that one. `identifiers` are those before and after of a worker
+    that is replaced by another cluster, which may be the same one.
     """
 
     worker: str
     what: ChangeKind
     flavors: tuple[WorkerFlavorChange, ...]
     shares: tuple[QueueShareChange, ...]
+    renamed: str | None = None
+    identifiers: tuple[str, str] | None = None
 
 
 def compare_workers(old: FleetPlan, new: FleetPlan) -> Iterator[WorkerChange]:
@@ -56,6 +60,8 @@ def compare_workers(old: FleetPlan, new: FleetPlan) -> Iterator[WorkerChange]:
                 what,
                 tuple(WorkerFlavorChange(*key, *counts) for key, counts in flavors),
                 tuple(QueueShareChange(*key, *counts) for key, counts in shares),
+                _other_name(name, sides[0], before, after) or _other_name(name, sides[1], after, before),
+                _other_identifiers(*sides) if what == ChangeKind.REPLACED else None,
             )
 
 
@@ -64,7 +70,28 @@ def _kind_of_change(old: WorkerPlan | None, new: WorkerPlan | None) -> ChangeKin
         return ChangeKind.ADDED
     if new is None:
         return ChangeKind.DELETED if old.made_here else ChangeKind.UNMANAGED
-    return ChangeKind.CHANGED if old.way == new.way else ChangeKind.REPLACED
+    return ChangeKind.CHANGED if old.is_cluster_of(new) else ChangeKind.REPLACED
+
+
+def _other_name(
+    name: str, worker: WorkerPlan | None, own_side: Mapping[str, WorkerPlan], other_side: Mapping[str, WorkerPlan]
+) -> str | None:
+    """Return the name on the other side of a worker that only one side has, if its cluster has another name there."""
+    if worker is None or worker.made_here or name in other_side:
+        return None
+    same = (
+        each.name
+        for each in other_side.values()
+        if each.name not in own_side and each.cluster_identifier == worker.cluster_identifier
+    )
+    return next(same, None)
+
+
+def _other_identifiers(old: WorkerPlan | None, new: WorkerPlan | None) -> tuple[str, str] | None:
+    """Return both identifiers of clusters that others created."""
+    if old is None or new is None or old.made_here or new.made_here:
+        return None
+    return old.cluster_identifier, new.cluster_identifier
 
 
 def _flavor_counts(worker: WorkerPlan | None) -> dict[tuple[str, str], tuple[int, int]]:

@@ -8,15 +8,11 @@ from typing import cast
 from msgspec import Struct
 
 from berth.diff.entitlements import CountChange
-from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
-from berth.diff.guard.changes import GuardedChange
-from berth.diff.kinds import ChangeKind, FieldEffect
+from berth.diff.kinds import ChangeKind
 from berth.diff.objects import KeyedManifest, ObjectChange, compare_manifests
-from berth.diff.provider_inputs.effects import UpdateEffect
 from berth.manifests.workloads import objects as manifests
 from berth.plan.team_stack import TeamStackPlan
 from berth.plan.workloads import ProvisioningRequestPlan, WorkloadPlan
-from berth.resource import ResourceKind
 
 CONFIG, SECRETS = "config", "secrets"
 
@@ -137,18 +133,3 @@ def compare_files(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[FilesChang
             pods = {key: each.pod for key, each in (new if name in after else old).workloads.items()}
             readers = (key for key, pod in pods.items() if name in (pod.configs if kind == CONFIG else pod.secrets))
             yield FilesChange(kind, name, what if name in before else ChangeKind.ADDED, tuple(sorted(readers)))
-
-
-def moved_to_cluster(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[GuardedChange]:
-    """Yield that the workloads move to another cluster, which `allowChange: {cluster: <why>}` allows."""
-    names = ("cluster_identifier", "context", "project")
-    fields = tuple(
-        FieldEffect(name, name, getattr(old, name), getattr(new, name), UpdateEffect.UPDATE)
-        for name in names
-        if getattr(old, name) != getattr(new, name)
-    )
-    if fields:
-        allowed = new.allowed_changes.get(CLUSTER_KEY)
-        yield GuardedChange(
-            ResourceKind.CONNECTION, CLUSTER_KEY, CLUSTER_KEY, GuardedAction.REDIRECT, fields, allowed=allowed
-        )

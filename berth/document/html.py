@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Iterator
 
 from berth.diagnostics import printable
@@ -16,6 +17,16 @@ def render_html(document: Document) -> str:
 
 def _text(text: object) -> str:
     return html.escape(printable(str(text)))
+
+
+_SIGNS = {"+ ": "added: ", "- ": "removed: ", "~ ": "changed: "}
+"""Signs of a difference, and their words: a sign at the start of a line is easy to miss in a list of a page."""
+
+
+def _line(text: str) -> str:
+    """Return a line of a list; a path that is wider than the screen breaks after a dot or a slash, not in a name."""
+    words = _SIGNS.get(text[:2], text[:2]) + text[2:]
+    return re.sub(r"(?<=[\w\])])([./])(?=[a-zA-Z_])", r"\1<wbr>", _text(words))
 
 
 def _elements(block: Block) -> Iterator[str]:
@@ -45,8 +56,8 @@ def _list(lines: Iterable[Line]) -> Iterator[str]:
     yield '<ul class="lines">'
     for line in lines:
         first, *below = (line,) if isinstance(line, str) else line
-        yield f"<li>{_text(first)}</li>"
-        yield from (f'<li class="under">{_text(each)}</li>' for each in below)
+        yield f"<li>{_line(first)}</li>"
+        yield from (f'<li class="under">{_line(each)}</li>' for each in below)
     yield "</ul>"
 
 
@@ -56,8 +67,10 @@ def _table(table: Table) -> Iterator[str]:
     heads = [f'<th scope="col"{number}>{label}</th>' for label, number in zip(labels, numbers, strict=True)]
     yield f'<div class="wide" tabindex="0" role="region" aria-label="{_text(table.title)}">\n<table class="cards">'
     yield f"<thead><tr>{''.join(heads)}</tr></thead>\n<tbody>"
+    above: object = None
     for row in table.rows:
+        again, above = ' class="again"' if row[0] == above else "", row[0]
         cells = zip(row, labels, numbers, strict=True)
         first, *rest = [f' data-label="{label}"{number}>{_text(cell)}' for cell, label, number in cells]
-        yield f'<tr><th scope="row"{first}</th>' + "".join(f"<td{cell}</td>" for cell in rest) + "</tr>"
+        yield f'<tr{again}><th scope="row"{first}</th>' + "".join(f"<td{cell}</td>" for cell in rest) + "</tr>"
     yield "</tbody>\n</table>\n</div>"

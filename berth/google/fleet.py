@@ -93,11 +93,9 @@ class _ClusterResources:
             if name not in ("name", "project", "location", "context", "kubeconfig", "secret", "node_service_account")
         }
         is_described = isinstance(plan, ExistingClusterPlan)
-        # A secret is named, and not read; a file of the same name is another connection.
-        secret = f"berth:{plan.secret}" if is_described and plan.secret else None
         make = partial(
             kubernetes_provider,
-            kubeconfig=secret or (plan.kubeconfig if is_described else None),
+            kubeconfig=plan.connection if is_described else None,
             cluster_identifier=cluster_identifier(plan),
             context=plan.context if is_described else None,
         )
@@ -210,8 +208,9 @@ class _ClusterResources:
     # --- inside the cluster, monitoring and identities ----------------------------------------------------------------
 
     def _charts(self) -> Iterator[FleetResource]:
-        monitoring = self._plan.monitoring
+        monitoring, installers = self._plan.monitoring, self._plan.installers
         for name, charts in (
+            ("installers", (installers.dra.chart,) if installers and installers.dra else ()),
             ("controllers", self._plan.charts),
             ("monitoring", monitoring.charts if monitoring else ()),
         ):

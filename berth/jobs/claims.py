@@ -18,15 +18,23 @@ from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.values import get_nested
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.fleet import FleetPlan
+from berth.plan.kueue import CHANNEL_CLASS
 
 TEMPLATE_KIND = "ResourceClaimTemplate"
+DOMAIN_KIND = "ComputeDomain"
+DOMAIN_TEMPLATE = ("spec", "channel", "resourceClaimTemplate", "name")
+"""Where a ComputeDomain of NVIDIA's DRA driver names the template that the driver makes from it."""
 
 
 class ClaimTemplate(Struct, frozen=True):
-    """The devices of one claim, by DeviceClass; `refusal` is why Kueue never admits it, "" if it does."""
+    """The devices of one claim, by DeviceClass; `refusal` is why Kueue never admits it, "" if it does.
+
+    `domain_nodes` are those of the ComputeDomain that the template is made from (0: any number), None without one.
+    """
 
     devices: Mapping[str, int] = field(default_factory=dict[str, int])
     refusal: str = ""
+    domain_nodes: int | None = None
 
 
 class Claims:
@@ -55,10 +63,15 @@ class Claims:
         for document in documents:
             items = as_list(get_nested(document.value, "items")) if _kind(document.value) == "List" else []
             for value in (document.value, *items):
+                namespace = str(get_nested(value, "metadata", "namespace") or "default")
                 if _kind(value) == TEMPLATE_KIND:
-                    namespace = str(get_nested(value, "metadata", "namespace") or "default")
                     name = str(get_nested(value, "metadata", "name"))
                     self.templates[namespace, name] = read_claim_template(value)
+                elif _kind(value) == DOMAIN_KIND:
+                    name = str(get_nested(value, *DOMAIN_TEMPLATE))
+                    nodes = get_nested(value, "spec", "numNodes")
+                    number = nodes if isinstance(nodes, int) else 0
+                    self.templates[namespace, name] = ClaimTemplate({CHANNEL_CLASS: 1}, domain_nodes=number)
 
     def with_devices(self, job: JobManifest) -> JobManifest:
         """Return the job with the devices that its pods claim among their requests."""

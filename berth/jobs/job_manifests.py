@@ -111,10 +111,10 @@ def read_jobs(manifest: SourceValue, defaults: NamespaceDefaults = NO_NAMESPACE_
     if kind is None:
         return
     row = kinds().get(kind)
-    is_built_in = row is not None and _group(fields) in _BUILT_IN_GROUPS and _version(fields) not in row.versions
-    if row is not None and row.group == _group(fields) and not is_built_in:
+    group, version = _group(fields), _version(fields)
+    if row is not None and row.group == group and version in row.versions:
         yield from _read_job(manifest, fields, kind, row, defaults)
-    elif row is not None and _group(fields) in _BUILT_IN_GROUPS and "apiVersion" in fields:
+    elif row is not None and group in _BUILT_IN_GROUPS and "apiVersion" in fields and not row.may_serve(group, version):
         fields["apiVersion"].fault(
             "bad-value", f"'{fields['apiVersion'].value}' has no {kind}; write {row.api_version}"
         )
@@ -234,7 +234,7 @@ def _read_other(
         name=name,
         namespace=_namespace(fields, defaults),
         source=manifest,
-        metadata=manifest.child("metadata", get_nested(manifest.value, "metadata")),
+        metadata=_at(manifest, row.metadata if row is not None else "metadata"),
         templates=(),
         pod_sets=(),
         unread=what,

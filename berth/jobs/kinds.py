@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
@@ -13,6 +14,7 @@ from msgspec import Struct, field
 from berth.yaml_loader import load_table
 
 Scalar = str | int | bool
+_API_VERSION: Final = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 
 
 class Condition(Struct, frozen=True, rename={"values": "is"}):
@@ -97,6 +99,18 @@ class KindRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def api_version(self) -> str:
         """The API version: `batch/v1`, or `v1` in the core group."""
         return f"{self.group}/{self.versions[-1]}" if self.group else self.versions[-1]
+
+    def may_serve(self, group: str, version: str) -> bool:
+        """Whether a later release may have the kind in this version of its group: one newer than the table's."""
+        return group == self.group and api_age(version) > max(map(api_age, self.versions))
+
+
+def api_age(version: str) -> tuple[int, int, int]:
+    """Return where a version of an API stands: v1beta1, v1, v2alpha1, v2; other texts are before all."""
+    match = _API_VERSION.fullmatch(version)
+    if match is None:
+        return 0, 0, 0
+    return int(match[1]), ("alpha", "beta", None).index(match[2]), int(match[3] or 0)
 
 
 @cache

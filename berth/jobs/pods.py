@@ -17,6 +17,7 @@ from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.manifests.workloads.values import as_list, as_mapping
 
 ResourceList = dict[str, int]
+_BOTH = ("requests", "limits")
 NO_DEFAULTS: Mapping[str, int] = {}
 """Requests that a namespace without a LimitRange gives containers: none."""
 
@@ -107,7 +108,6 @@ def _pod_requests(
         for each in init_containers or ()
     ]
     overhead = _parse_amounts(spec["overhead"]) if "overhead" in spec else {}
-    # Requests of the pod replace those of its containers.
     pod_level = _resource_requests(spec["resources"]) if "resources" in spec else {}
     if (
         init_containers is None
@@ -121,23 +121,41 @@ def _pod_requests(
         [r for r in container_requests if r is not None], [(s, r) for s, r in init_requests if r is not None]
     )
     if pod_level:
-        _check_pod_level(spec["resources"], of_containers)
+        written = {name for each in template_containers(template) for name in _requested(each)}
+        pod_level = _defaulted_pod_level(spec["resources"], of_containers, written)
+        _check_pod_level(spec["resources"], pod_level, of_containers)
+    # Requests of the pod replace those of its containers.
     return _add(of_containers | pod_level, overhead)
 
 
-def _check_pod_level(resources: SourceValue, of_containers: ResourceList) -> None:
+def _requested(container: SourceValue) -> set[str]:
+    resources = (get_nested(container.value, "resources", each) for each in ("limits", "requests"))
+    return {str(name) for each in resources for name in as_mapping(each)}
+
+
+def _defaulted_pod_level(resources: SourceValue, of_containers: ResourceList, written: set[str]) -> ResourceList:
+    """Return the requests of a whole pod: a limit is one only for what no container requests (`defaultPodRequests`)."""
+    requests, limits = (
+        _parse_amounts(resources.child(each, get_nested(resources.value, each))) or {} for each in _BOTH
+    )
+    return {name: of_containers[name] if name in written else most for name, most in limits.items()} | requests
+
+
+def _check_pod_level(resources: SourceValue, pod_level: ResourceList, of_containers: ResourceList) -> None:
     """Report resources of a pod that the API server refuses (Kubernetes 1.36 `validatePodResourceConsistency`)."""
-    for section in ("requests", "limits"):
+    for section, bounds in zip(_BOTH, (of_containers, pod_level), strict=True):
         amounts = resources.child(section, get_nested(resources.value, section))
         for name, written in as_mapping(amounts.value).items():
             source, number = amounts.child(str(name), written), parse_quantity(str(name), written)
-            least = of_containers.get(str(name), 0)
+            least = bounds.get(str(name), 0)
             if name not in ("cpu", "memory") and not str(name).startswith("hugepages-"):
                 message = f"the API server refuses {name} of a whole pod; request it in a container"
                 source.fault("refused", message)
             elif number is not None and number < least:
-                enough = format_quantity(str(name), least)
-                message = f"the API server refuses {written} {name} of a pod whose containers request {enough}"
+                enough, who = format_quantity(str(name), least), "whose containers request"
+                if section == "limits" and name in as_mapping(get_nested(resources.value, "requests")):
+                    who = "that requests"
+                message = f"the API server refuses {written} {name} of a pod {who} {enough}"
                 source.fault("refused", f"{message}; write at least {enough}")
 
 

@@ -6,18 +6,21 @@ The rules are those of `berth.manifests.rules`, applied to a manifest before it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
+from berth.jobs.pod_groups import POD_GROUP
 from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
-from berth.lint.api_rules import job_specs
 from berth.lint.fleet import SubmittedJob
+from berth.lint.ray import uncounted_workers
+from berth.lint.validity.jobs import job_specs
 from berth.manifests.rules.affinity import EXCLUSIVE_TOPOLOGY
 from berth.manifests.rules.deletion import FINALIZERS
 from berth.manifests.rules.endings import CLEAN, KEPT_BY_RAY, KUBEFLOW
 from berth.manifests.rules.growth import MAX_POD_SETS
 from berth.manifests.rules.reserved import reserved_keys
 from berth.manifests.rules.volumes import CSI_DRIVERS
+from berth.manifests.rules.wrappers import COUNTED, WITHOUT_PODS
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import TEAM_LABEL
 from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE
@@ -43,8 +46,10 @@ def check_admission(job: SubmittedJob) -> None:
         "reserved": _reserved,
         "affinity": _affinity,
         "growth": _counts,
+        "machines": _plain_machines,
         "volumes": _volumes,
         "queues": _shared_queue,
+        "wrappers": _wrapped,
     }
     for policy, check in checks.items():
         until = plan.audited.get(policy)
@@ -115,6 +120,11 @@ def _reserved(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> It
             if row["key"] in written and written[row["key"]] != by_webhook:
                 source = holder.child(row["in"], written).child(row["key"], written[row["key"]])
                 yield source, f"{row['key']} is written by controllers: it {row['effect']}; remove it"
+    for field in ("labels", "annotations") if job.job.kind == "Pod" else ():
+        if POD_GROUP in (written := as_mapping(get_nested(job.job.metadata.value, field))):
+            source = job.job.metadata.child(field, written).child(POD_GROUP, written[POD_GROUP])
+            why = "Kueue counts a group by what its pods say of themselves, so pods of people are refused in one"
+            yield source, f"{why}; remove {POD_GROUP}, and submit a JobSet"
 
 
 def _affinity(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
@@ -177,7 +187,7 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
         message = f"{len(jobs)} replicatedJobs are more than the {MAX_POD_SETS} pod sets of a Workload, so Kueue never "
         source = job.job.source.child("spec", None).child("replicatedJobs", jobs)
         yield source, f"{message}admits the job; write at most {MAX_POD_SETS}, with more replicas"
-    yield from _uncounted_workers(job)
+    yield from uncounted_workers(job.job.source, counts_hosts=True)
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}
         of_pod = as_mapping(get_nested(spec["resources"].value, "requests")) if "resources" in spec else {}
@@ -188,18 +198,19 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
                     yield container.child("resources", None), f"{message}; write it at one of them"
 
 
-def _uncounted_workers(job: SubmittedJob) -> Iterator[_Refusal]:
-    """Yield worker groups of Ray with more pods than Kueue counts."""
-    spec = job.job.source.child("spec", get_nested(job.job.source.value, "spec"))
-    holders = [spec.child(field, get_nested(spec.value, field)) for field in ("rayClusterSpec", "rayClusterConfig")]
-    for holder in (spec, *holders):
-        groups = get_nested(holder.value, "workerGroupSpecs")
-        for index, group in enumerate(as_list(groups)):
-            least, replicas = get_nested(group, "minReplicas"), get_nested(group, "replicas")
-            counted = 1 if replicas is None else replicas
-            if isinstance(least, int) and isinstance(counted, int) and least > counted:
-                source = holder.child("workerGroupSpecs", groups).child(index, group).child("minReplicas", least)
-                yield source, f"KubeRay starts {least} pods, of which Kueue counts {counted}; write replicas: {least}"
+def _wrapped(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    listed = get_nested(job.job.source.value, "spec", "components")
+    source = job.job.source.child("spec", None).child("components", listed)
+    for index, each in enumerate(as_list(listed) if job.job.kind == "AppWrapper" else ()):
+        wrapped = source.child(index, each).child("template", get_nested(each, "template"))
+        kind = get_nested(wrapped.value, "kind")
+        if kind not in (*COUNTED, *WITHOUT_PODS):
+            message = f"an AppWrapper does not count the pods of {kind}; submit it itself, or wrap one of "
+            yield wrapped.child("kind", kind), message + ", ".join(COUNTED)
+        if get_nested(wrapped.value, "metadata", "finalizers"):
+            message = "a finalizer keeps a deleted component and its pods; remove it"
+            yield wrapped.child("metadata", None).child("finalizers", None), message
+        yield from uncounted_workers(wrapped, counts_hosts=False)
 
 
 def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
@@ -217,6 +228,38 @@ def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
                 message = f"an inline volume of {name} is mounted by the node, beside the network policy"
                 remedy = "write a persistentVolumeClaim, or have the platform's owners write volumeTypes"
                 yield spec["volumes"].child(index, volume), f"{message}; {remedy}"
+
+
+def _plain_machines(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    # Pods of a TrainJob and an AppWrapper are in other objects, which have no queue.
+    is_template = job.job.kind not in ("AppWrapper", "TrainJob")
+    plain = namespace.plain_machines.get(job.local_queue.name, ()) if is_template else ()
+    policies = job.context.plan.policies
+    if not plain or policies is None or not namespace.owned:
+        return
+    for template in job.job.templates:
+        spec = read_pod_spec(template) or {}
+        if _requests(template, policies.accelerators) or _selects(spec, plain):
+            continue
+        labels = " or ".join(f"{key}: {value}" for key, value in plain)
+        message = f"pods without accelerators may get accelerator machines of {job.queue_name}, which has others"
+        yield template.child("spec", None), f"{message}; write a nodeSelector of {labels}"
+
+
+def _selects(spec: Mapping[str, SourceValue], labels: tuple[tuple[str, str], ...]) -> bool:
+    """Whether pods select one of the labels, by nodeSelector or in every term of required node affinity."""
+    selector = as_mapping(spec["nodeSelector"].value) if "nodeSelector" in spec else {}
+    affinity = spec["affinity"].value if "affinity" in spec else None
+    terms = get_nested(affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    of_terms = [
+        any(
+            get_nested(each, "operator") == "In"
+            and all((get_nested(each, "key"), value) in labels for value in as_list(get_nested(each, "values")))
+            for each in as_list(get_nested(term, "matchExpressions"))
+        )
+        for term in as_list(terms)
+    ]
+    return not set(labels).isdisjoint(selector.items()) or (bool(of_terms) and all(of_terms))
 
 
 def _shared_queue(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:

@@ -19,8 +19,8 @@ from berth.jobs.values import get_nested
 from berth.jobs.volume_zones import VolumeZones
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
-from berth.lint.api_rules import check_validity
 from berth.lint.around_pods.claims import check_claims
+from berth.lint.around_pods.dynamic_slices import check_dynamic_slices
 from berth.lint.around_pods.rollouts import check_claimed_volumes, check_rollout, warn_of_late_volumes
 from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
@@ -37,6 +37,7 @@ from berth.lint.pod_security import check_pod_security
 from berth.lint.provisioning_requests import PROVISIONING_REQUEST, check_request
 from berth.lint.quota import NO_ADMISSION, TrialAdmission, try_admission
 from berth.lint.unqueued import check_unqueued
+from berth.lint.validity.jobs import check_validity
 from berth.manifests.workloads.values import as_list
 from berth.plan.teams import TeamPlan
 
@@ -168,7 +169,9 @@ def _lint_jobs(
         problems.entries.clear()
         submitted = context.volume_zones.on_job(context.claims.with_devices(groups.join(job)))
         queue_name, trial = _check_job(context, submitted, team)
-        job_problems = Problems([*read_problems, *problems.entries])
+        problems.entries[:0] = read_problems
+        check_validity(submitted)
+        job_problems = Problems(list(problems.entries))
         problems.entries.clear()
         yield _make_finding(
             document,
@@ -197,7 +200,9 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         )
         job = replace(job, namespace=team.namespace)
     local_queues.check_operator(context, job)
-    if check_unqueued(context, job) or not local_queues.is_queued(context, job):
+    is_queued = not check_unqueued(context, job) and local_queues.is_queued(context, job)
+    check_refusals(context, job, is_queued=is_queued)
+    if not is_queued:
         return "", NO_ADMISSION
     if job.pod_sets:
         check_name(job, job.pod_sets)
@@ -212,8 +217,6 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
         local_queues.warn_if_held(submitted)
     check_pod_security(submitted)
     check_admission(submitted)
-    check_refusals(submitted)
-    check_validity(job)
     check_least(submitted)
     check_equal_completions(submitted)
     if not likely.is_only:
@@ -227,6 +230,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     if not job.pod_sets:
         return submitted.queue_name, NO_ADMISSION
     check_claims(submitted)
+    check_dynamic_slices(submitted)
     check_surroundings(submitted)
     warn_of_late_volumes(submitted)
     check_claimed_volumes(submitted)

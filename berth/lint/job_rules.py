@@ -11,7 +11,7 @@ from berth.jobs.pod_groups import POD_GROUP_SIZE, group_name
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pod_templates import find
 from berth.jobs.values import SourceValue, describe_value, get_nested
-from berth.lint.fleet import SubmittedJob
+from berth.lint.fleet import LintContext, SubmittedJob
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import MAX_LABEL, is_dns_1035_label, is_subdomain, shorten
 from berth.workloads import names
@@ -19,6 +19,8 @@ from berth.workloads import names
 _SUFFIX_LENGTH = 5
 """Number of characters that Kubernetes appends to a `generateName`."""
 _KUBEFLOW = "kubeflow.org"
+_CRON_JOB_NAME = 52
+"""Maximum of a CronJob's name, to which 11 characters are added for each Job."""
 
 
 def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
@@ -61,6 +63,10 @@ def _name_limits(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
         case "Job":
             indexed = get_nested(job.source.value, "spec", "completionMode") == "Indexed"
             return [names.job_name_limit(pod_sets[0].count if indexed else 1)]
+        case "CronJob":
+            return [_CRON_JOB_NAME]
+        case "StatefulSet":
+            return [MAX_LABEL]
         case _:
             return [253]
 
@@ -102,27 +108,28 @@ _ELASTIC = "kueue.x-k8s.io/elastic-job"
 _EQUAL_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
 
 
-def _may_be_elastic(job: SubmittedJob) -> bool:
-    kueue = job.context.plan.kueue
+def _may_be_elastic(context: LintContext) -> bool:
+    kueue = context.plan.kueue
     # Since 0.18 the gate is on by default.
     return kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True)
 
 
-def check_refusals(job: SubmittedJob) -> None:
-    """Report every setting with which the API server refuses the job."""
-    may_be_elastic = _may_be_elastic(job)
-    for row in job.job.row.refused if job.job.row is not None else ():
-        if row.elastic and may_be_elastic and job.job.annotations.get(row.elastic) == "true":
+def check_refusals(context: LintContext, job: JobManifest, *, is_queued: bool) -> None:
+    """Report every setting with which the API server refuses the job; Kueue's webhooks refuse only queued ones."""
+    may_be_elastic = _may_be_elastic(context)
+    for row in job.row.refused if job.row is not None else ():
+        if row.by == "Kueue" and not is_queued:
             continue
-        for item in _items(job.job.source, row):
+        if row.elastic and may_be_elastic and job.annotations.get(row.elastic) == "true":
+            continue
+        for item in _items(job.source, row):
             written = get_nested(item.value, *path_keys(row.at))
-            value = row.default if written is None else written
+            parent = get_nested(item.value, *path_keys(row.at)[:-1])
+            value = row.default if written is None and isinstance(parent, dict) else written
             if value in row.values:
                 source = SourceValue(value, (*item.path, *path_keys(row.at)), item.problems)
-                source.fault(
-                    "refused",
-                    f"{row.by} refuses {path_keys(row.at)[-1]} {describe_value(value)}: {row.why}; {row.remedy}",
-                )
+                setting = f"{path_keys(row.at)[-1]} {describe_value(value)}{', the default' if written is None else ''}"
+                source.fault("refused", f"{row.by} refuses {setting}: {row.why}; {row.remedy}")
 
 
 def check_least(job: SubmittedJob) -> None:
@@ -131,7 +138,7 @@ def check_least(job: SubmittedJob) -> None:
     if written is None or job.job.row is None or job.job.row.framework != "batch/job" or not pod_sets:
         return
     (pods,) = pod_sets
-    if job.job.annotations.get(_ELASTIC) == "true" and _may_be_elastic(job):
+    if job.job.annotations.get(_ELASTIC) == "true" and _may_be_elastic(job.context):
         message = f"Kueue refuses {MIN_PARALLELISM} of an elastic job"
         annotations = job.job.metadata.child("annotations", job.job.annotations)
         annotations.child(MIN_PARALLELISM, written).fault("refused", f"{message}; remove one of them")

@@ -160,11 +160,11 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
 
 
 def _reports_queue_of_pods(context: LintContext, job: JobManifest) -> bool:
-    """Check the queue that the pods of an unknown kind name; return whether they name one.
+    """Check the queue that the pods of an unknown kind name; return whether they name one, not of an unknown version.
 
     Kueue queues such pods one by one, as it does Pods (Kueue docs: "Run Argo Workflows", "Run Tekton").
     """
-    names = [] if job.row is not None else list(dict.fromkeys(_queues_of_pods(job.source.value)))
+    names = [] if job.kind in kinds() else list(dict.fromkeys(_queues_of_pods(job.source.value)))
     is_managed = context.integrations.manages(POD, job.namespace)
     if names and not is_managed:
         message = (
@@ -207,7 +207,10 @@ def warn_if_unread(job: SubmittedJob) -> None:
     if job.job.unread:
         checked = "queue, priority and requests" if job.job.pod_sets else "namespace, queue and priority"
         if job.job.row is None:
-            unknown = fact_tables()["job-kinds"].unknown(f"kind {job.job.kind}", "its pods are")
+            kind = f"kind {job.job.kind}"
+            if job.job.kind in kinds():
+                kind = f"{get_nested(job.job.source.value, 'apiVersion')} of {kind}"
+            unknown = fact_tables()["job-kinds"].unknown(kind, "its pods are")
             job.job.source.problems.unknown(
                 "kind-unknown", job.job.source.path, f"{unknown}; its {checked} are checked"
             )

@@ -7,7 +7,9 @@ number of hosts of the topology, and gives the pods of each replica a node pool 
 
 from __future__ import annotations
 
-from berth.jobs.values import SourceValue
+from collections.abc import Iterator
+
+from berth.jobs.values import SourceValue, get_nested
 from berth.lint.job_pods import JobPods
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.workloads.node_shapes import NodeShape
@@ -53,3 +55,22 @@ def _worker_group(pods: JobPods) -> SourceValue:
     for step in path[len(job.path) :]:
         value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
     return SourceValue(value, path, job.problems)
+
+
+def uncounted_workers(job: SourceValue, *, counts_hosts: bool) -> Iterator[tuple[SourceValue, str]]:
+    """Yield worker groups with more pods than are counted, and a message; an AppWrapper counts no hosts."""
+    spec = job.child("spec", get_nested(job.value, "spec"))
+    holders = [spec.child(field, get_nested(spec.value, field)) for field in ("rayClusterSpec", "rayClusterConfig")]
+    for holder in (spec, *holders):
+        groups = get_nested(holder.value, "workerGroupSpecs")
+        for index, group in enumerate(as_list(groups)):
+            source = holder.child("workerGroupSpecs", groups).child(index, group)
+            least, replicas = get_nested(group, "minReplicas"), get_nested(group, "replicas")
+            counted = 1 if replicas is None else replicas
+            if isinstance(least, int) and isinstance(counted, int) and least > counted:
+                message = f"KubeRay starts {least} pods, of which {counted} are counted; write replicas: {least}"
+                yield source.child("minReplicas", least), message
+            hosts = get_nested(group, _HOSTS)
+            if not counts_hosts and isinstance(hosts, int) and hosts > 1:
+                message = f"KubeRay starts {hosts} pods for each replica, of which an AppWrapper counts one"
+                yield source.child(_HOSTS, hosts), f"{message}; submit the cluster itself"

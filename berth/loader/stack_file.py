@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from berth.diagnostics import Problem, Severity
 from berth.diagnostics.listing import sort_by_place
+from berth.loader.base_file import BaseFile
 from berth.loader.locate import locate, missing_file_fault, missing_project_fault, project_of
 from berth.loader.positions import SourceMap
 from berth.loader.stack_text import CONFIG_KEYS, MOVE_TEAMS, WRITE_FLEET, StackText
@@ -22,10 +23,10 @@ class StackFile(Struct, frozen=True, dict=True):
     """One stack's fleet as plain values (with the teams of all files and their defaults), and its positions.
 
     `file` is None if the values came from Pulumi and no file is known to have the same values. `config` has every
-    config key of that file as written, including the fleet without its team files; it is empty without a file.
+    config key of that file as written, including the fleet without its base and team files; it is empty without a file.
     `config_key` is the key of the values: `berth:fleet`, or `berth:team` in a team's own stack. `written` is the fleet
-    with the teams of all files, but without defaults in them. `around` has the keys of the file beside `config`, such
-    as `secretsprovider`.
+    with its base and the teams of all files, but without defaults in them. `around` has the keys of the file beside
+    `config`, such as `secretsprovider`. `shared` is what the base has under `fleet`; None without a base.
     """
 
     stack: str
@@ -36,6 +37,7 @@ class StackFile(Struct, frozen=True, dict=True):
     config_key: str = CONFIG_KEYS[0]
     written: object = None
     around: Mapping[str, object] = {}
+    shared: Mapping[str, object] | None = None
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -61,7 +63,7 @@ def read_stack(stack: str, root: pathlib.Path) -> tuple[StackFile | None, list[P
     if stack_text.fleet is None:
         return None, sort_by_place(stack_text.faults)
     teams = TeamFiles(project_of(located, root), root)
-    return _merge_team_files(located.stack, located.file, stack_text.fleet, teams, stack_text)
+    return _merge_files(located.stack, located.file, stack_text.fleet, teams, stack_text)
 
 
 def read_config(
@@ -82,26 +84,33 @@ def read_config(
     text = read_text(file, file.name, MOVE_TEAMS)
     stack_text = StackText() if isinstance(text, Problem) else StackText.read(text, file.name)
     if stack_text.faults or stack_text.config_key != config_key or not _is_identical(fleet, stack_text.fleet):
-        return _merge_team_files(stack, None, fleet, TeamFiles(root, root), StackText(config_key=config_key))
-    return _merge_team_files(stack, file, fleet, TeamFiles(root, root), stack_text)
+        return _merge_files(stack, None, fleet, TeamFiles(root, root), StackText(config_key=config_key))
+    return _merge_files(stack, file, fleet, TeamFiles(root, root), stack_text)
 
 
-def _merge_team_files(
+def _merge_files(
     stack: str, file: pathlib.Path | None, fleet: dict[str, object], files: TeamFiles, stack_text: StackText
-) -> tuple[StackFile, list[Problem]]:
+) -> tuple[StackFile | None, list[Problem]]:
+    """Return the fleet with its base and its team files; None if the base cannot be used."""
     if stack_text.config_key != CONFIG_KEYS[0]:
         source_map = SourceMap(stack_text.display_path, stack_text.key_mark)
         read = StackFile(
             stack, file, fleet, source_map, stack_text.config, stack_text.config_key, fleet, stack_text.around
         )
         return read, sort_by_place(stack_text.faults)
+    base = BaseFile(files.root, files.caller, stack_text.display_path, fleet, stack_text.key_mark)
+    base.read()
+    if base.fleet is None:
+        return None, sort_by_place(stack_text.faults + base.faults)
+    fleet = base.fleet
     teams = fleet.get("teams")
     own_teams = cast("dict[str, object]", teams) if isinstance(teams, dict) else {}
-    files.read(fleet.get("teamFiles"), own_teams, SourceMap(stack_text.display_path, stack_text.key_mark))
+    files.read(fleet.get("teamFiles"), own_teams, SourceMap(stack_text.display_path, base.mark))
     if files.teams and (own_teams or not teams):  # teams that are not a mapping are refused by the spec
         fleet = {**fleet, "teams": own_teams | files.teams}
     written = fleet if KEY in fleet else None
-    source_map = SourceMap(stack_text.display_path, stack_text.key_mark, files.sources, written)
+    of_base = (base.shown, base.near, base.left_out)
+    source_map = SourceMap(stack_text.display_path, base.mark, files.sources, written, *of_base)
     read = StackFile(
         stack,
         file,
@@ -110,8 +119,9 @@ def _merge_team_files(
         stack_text.config,
         written=fleet,
         around=stack_text.around,
+        shared=base.shared,
     )
-    return read, sort_by_place(stack_text.faults + files.faults)
+    return read, sort_by_place(stack_text.faults + base.faults + files.faults)
 
 
 def _is_identical(left: object, right: object) -> bool:

@@ -82,7 +82,20 @@ def _misindented_neighbour(error: _ParserError) -> _Explanation | None:
         if line >= 0 <= parent and own != indent and _indent(error.text(parent)) + step == indent:
             cause = parent if _follows_empty_key(error, parent) else line
             return cause, _indent(error.text(cause)), _unlike_neighbour(error, cause, indent)
-    return None
+    return _outlier(error, indent, step)
+
+
+def _outlier(error: _ParserError, indent: int, step: int) -> _Explanation | None:
+    """Explain a line that lost its indentation between lines that keep theirs: it is out by more than one step."""
+    line = _parent(error, error.line, indent)
+    own = _indent(error.text(line))
+    if line < 0 or indent - own <= step:
+        return None
+    before = next((n for n in range(line - 1, -1, -1) if _content(error.lines[n])), -1)
+    above = _parent(error, line, indent)
+    is_sibling = before >= 0 and _indent(error.text(before)) >= indent
+    is_first = before == above >= 0 and _indent(error.text(above)) + step == indent
+    return (line, own, _unlike_neighbour(error, line, indent)) if is_sibling or is_first else None
 
 
 def _follows_empty_key(error: _ParserError, line: int) -> bool:

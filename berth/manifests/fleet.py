@@ -17,6 +17,8 @@ def all_manifests(fleet: FleetPlan) -> Iterator[dict[str, object]]:
             yield gke.pod_network(subnet)
     if fleet.installers is not None:
         yield from gpu.installers(fleet.installers)
+        if fleet.installers.dra is not None:
+            yield from (manifest for _, manifest in gpu.driver_namespace(fleet.installers.dra))
     yield from _tenancy(fleet)
     yield from map(gke.compute_class, fleet.compute_classes)
     if (manager_access := fleet.manager_access) is not None:

@@ -15,6 +15,7 @@ from berth.names import berth_labels
 from berth.plan.installers import (
     DRIVER_IMAGE,
     DeviceInjectorPlan,
+    DraDriverPlan,
     DriverInstallerPlan,
     InstallersPlan,
     NcclInstallerPlan,
@@ -169,6 +170,23 @@ def device_injector(plan: DeviceInjectorPlan) -> Manifest:
     mounts = {"dev": ("/dev", "/dev"), "nri": ("/var/run/nri", "/var/run/nri")}
     injector = _privileged("device-injector", plan.image, mounts)
     return _daemon_set("device-injector", [_any_accelerator(plan.accelerators)], _host_volumes(mounts), [], injector)
+
+
+def driver_namespace(plan: DraDriverPlan) -> Iterator[tuple[str, Manifest]]:
+    """Yield the namespace of NVIDIA's DRA driver, and the quota that lets GKE admit its system-critical pods there."""
+    name = plan.chart.namespace
+    yield "namespace", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": berth_labels()}}
+    critical = ["system-node-critical", "system-cluster-critical"]
+    scope = {"matchExpressions": [{"operator": "In", "scopeName": "PriorityClass", "values": critical}]}
+    yield (
+        "quota",
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": f"{name}-quota", "namespace": name, "labels": berth_labels()},
+            "spec": {"hard": {"pods": str(plan.pods)}, "scopeSelector": scope},
+        },
+    )
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------

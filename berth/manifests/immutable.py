@@ -13,11 +13,12 @@ IMMUTABLE: Final[Mapping[str, tuple[str, ...]]] = {
     "Topology": ("spec.levels",),
     "JobSet": ("spec.replicatedJobs", "spec.failurePolicy"),
     "ProvisioningRequest": ("spec",),
+    "ComputeDomain": ("spec",),
     "TrainJob": ("spec.runtimeRef", "spec.trainer"),
 }
 """Fields that the API server does not let change (Kubernetes 1.36 `ValidatePriorityClassUpdate`; Kueue 0.19.2 CRD
-rules; JobSet 0.12 webhook; the CRDs of the cluster autoscaler and of Kubeflow Trainer 2.2), for kinds where the
-provider does not know it: without this table, a successful preview would end in a failed update."""
+rules; JobSet 0.12 webhook; the CRDs of the cluster autoscaler, of Kubeflow Trainer 2.2 and of NVIDIA's DRA driver),
+for kinds where the provider does not know it: without this table, a successful preview would end in a failed update."""
 
 IMMUTABLE_WITH: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("ResourceFlavor", "topologyName"): ("spec.nodeLabels", "spec.tolerations"),

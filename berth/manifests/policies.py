@@ -21,10 +21,13 @@ from berth.manifests.rules import (
     grace,
     growth,
     jobs,
+    machines,
+    platform,
     reserved,
     runs,
     shared_queues,
     volumes,
+    wrappers,
 )
 from berth.manifests.rules.admission import (
     EVERYONE,
@@ -53,10 +56,15 @@ def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
         name = object_name(policy)
         actions = ["Warn", "Audit"] if policy.name in plan.audited else ["Deny"]
         manifests.append((f"{policy.name}-policy", _manifest(policy)))
-        manifests.append((f"{policy.name}-binding", _binding(name, name, _TEAM_NAMESPACES, actions)))
+        selector = None if policy.everywhere else _TEAM_NAMESPACES
+        manifests.append((f"{policy.name}-binding", _binding(name, name, selector, actions)))
         if plan.shared_namespaces and policy.in_shared:
-            selector = _named(plan.shared_namespaces)
-            manifests.append((f"{policy.name}-shared-binding", _binding(f"{name}-shared", name, selector, actions)))
+            manifests.append(
+                (
+                    f"{policy.name}-shared-binding",
+                    _binding(f"{name}-shared", name, _named(plan.shared_namespaces), actions),
+                )
+            )
     return manifests
 
 
@@ -109,6 +117,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
             in_shared=False,
         ),
         control.control_policy(kinds),
+        platform.platform_policy(plan.shared_namespaces),
         deletion.deletion_policy(kinds),
         deletion.WORKLOADS,
         grace.grace_policy(kinds),
@@ -119,6 +128,10 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
     ]
     if (of_operators := endings.endings_policy(kinds, plan.accelerators)) is not None:
         made.append(of_operators)
+    if (of_wrappers := wrappers.wrappers_policy(kinds)) is not None:
+        made.append(of_wrappers)
+    if plan.mixed_queues:
+        made.append(machines.machines_policy(kinds, plan.accelerators, plan.mixed_queues))
     if plan.has_shared_queues:
         made.append(shared_queues.shared_queue_policy(kinds, plan.ordered_queues))
     if plan.serving:
@@ -187,11 +200,11 @@ def _rule(requests: Requests) -> Manifest:
     }
 
 
-def _binding(name: str, policy: str, namespaces: Manifest, actions: Sequence[str]) -> Manifest:
+def _binding(name: str, policy: str, namespaces: Manifest | None, actions: Sequence[str]) -> Manifest:
     spec = {
         "policyName": policy,
         "validationActions": list(actions),
-        "matchResources": {"namespaceSelector": namespaces},
+        **({"matchResources": {"namespaceSelector": namespaces}} if namespaces is not None else {}),
     }
     return _object("ValidatingAdmissionPolicyBinding", name) | {"spec": spec}
 

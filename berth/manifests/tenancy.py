@@ -18,7 +18,9 @@ from berth.plan.policies import (
     HOST_NETWORK,
     HOST_PATHS,
     MAX_GRACE,
+    PLAIN_MACHINES,
     POD_PRIORITIES,
+    POD_SECURITY,
     POD_SECURITY_LABEL,
     QUEUE_CEILINGS,
     QUEUE_PRIORITIES,
@@ -43,8 +45,6 @@ Manifest = dict[str, object]
 ACCOUNT_ANNOTATION: Final = "iam.gke.io/gcp-service-account"
 """Annotation of a Kubernetes service account with the Google service account that it impersonates."""
 
-_POD_SECURITY: Final = "pod-security.kubernetes.io"
-
 
 def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
     """Return a namespace of the team, with labels, levels of Pod Security Admission, and annotations for policies.
@@ -56,8 +56,8 @@ def namespace(team: TeamPlan, namespace_plan: NamespacePlan) -> Manifest:
     enforced = isolation_plan.pod_security if isolation_plan.host_access is None else "privileged"
     levels = {
         POD_SECURITY_LABEL: isolation_plan.pod_security,
-        f"{_POD_SECURITY}/enforce": enforced,
-        f"{_POD_SECURITY}/warn": isolation_plan.pod_security_warning,
+        f"{POD_SECURITY}/enforce": enforced,
+        f"{POD_SECURITY}/warn": isolation_plan.pod_security_warning,
     }
     limits = ",".join(f"{queue}={seconds}" for queue, seconds in sorted(namespace_plan.run_limits.items()))
     annotations = _policy_annotations(team, namespace_plan) | ({RUN_DURATIONS: limits} if limits else {})
@@ -86,6 +86,11 @@ def _policy_annotations(team: TeamPlan, namespace_plan: NamespacePlan) -> dict[s
         HOST_NETWORK: access.network_for,
         HOST_PATHS: access.paths,
         MAX_GRACE: () if plan.max_grace == DEFAULT_MAX_GRACE else (grace,),
+        PLAIN_MACHINES: [
+            f"{name}/{key}={value}"
+            for name, labels in sorted(namespace_plan.plain_machines.items())
+            for key, value in labels
+        ],
         POD_PRIORITIES: plan.priorities,
         QUEUE_CEILINGS: [f"{q.name}/{name}={most}" for q in shared for name, most in sorted(q.ceilings.items())],
         QUEUE_PRIORITIES: [f"{q.name}={priority}" for q in shared for priority in (*q.priorities, "")],

@@ -34,14 +34,17 @@ def runtime_classes(plan: FleetPlan) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def device_classes_of(source: NodeSource) -> dict[str, int | None]:
-    """Return DeviceClass → devices of one node, for nodes on which GKE's network driver (DRANET) runs."""
+def device_classes_of(plan: FleetPlan, source: NodeSource) -> dict[str, int | None]:
+    """Return DeviceClass → devices of one node, by GKE's network driver (DRANET) and NVIDIA's DRA driver."""
+    channels = next((each.channels for each in plan.flavors if each.name == source.pool.flavor), None)
+    of_domain = {} if channels is None else {channels.device_class: channels.per_node}
     network = source.node_pool.network if source.node_pool else None
     if network is None or network.accelerator_profile is None:
-        return {}
+        return {**of_domain}
     row = catalog.machines().get(source.machine_type.removesuffix("-nolssd"))
     devices = row.network_devices if row is not None else None
-    return dict.fromkeys(catalog.NETWORK_DEVICE_CLASSES) if devices is None else dict(devices.by_class)
+    of_network = dict.fromkeys(catalog.NETWORK_DEVICE_CLASSES) if devices is None else devices.by_class
+    return {**of_network, **of_domain}
 
 
 @cache

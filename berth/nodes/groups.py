@@ -83,7 +83,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             allocatable=resources.known,
             least=resources.least,
             unknown_resources=resources.unknown,
-            device_classes=device_classes_of(source),
+            device_classes=device_classes_of(plan, source),
             open_reason=_open_reason(plan, source),
             kept_reason=ADOPTED if source.is_adopted else None,
         )

@@ -14,6 +14,7 @@ from berth.overview.forms import form_lines
 from berth.overview.problems import all_problems, left_out_note
 from berth.plan.compute_classes import ClassPriorityPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import QueueingPlan, TeamPlan
 from berth.planner.queueing.preemption import describe_rules, preemption_rules
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas, largest_jobs
@@ -42,6 +43,7 @@ def _plan_blocks(plan: FleetPlan) -> Iterator[Block]:
     ]
     yield Heading(f"{plan.stack} · {cluster_summary(plan)}, {', '.join(counts)}")
     yield _capacity_table(plan)
+    yield Lines("Spare machines", [spare_text(flavor) for flavor in plan.flavors if flavor.spare])
     yield pool_table(plan)
     rows = [
         [each.name, str(number), provisioning_model(priority), priority_machine(priority)]
@@ -91,6 +93,14 @@ def most_borrowed(plan: QueueingPlan) -> dict[str, int]:
             beyond = min(nodes[name].ceiling, capacity[name]) - quota.nominal
             most[name] = max(most.get(name, 0), beyond)
     return most
+
+
+def spare_text(flavor: FlavorPlan) -> str:
+    """Return what is kept spare of a flavor, and for whom."""
+    return (
+        f"{flavor.spare} {flavor.noun} of {flavor.name} are nobody's: pods of a failed machine start there before any "
+        "other job is preempted"
+    )
 
 
 def spot_part(plan: FleetPlan, flavor: str, amount: int) -> int:

@@ -181,7 +181,9 @@ def _events(shares: _Shares) -> Iterator[tuple[str, str]]:
         yield "spot loss", f"on {abbreviate_names(spot)}: its pods there end; {waits}"
     else:
         yield "spot loss", "none of your machines is spot"
-    yield "node failure", f"its pods there end; {waits}; a job without restarts left fails"
+    spare = [f"{each.spare} {each.noun} of {each.name}" for each in plan.flavors if each.spare and each.name in flavors]
+    kept = f" and start again on spare machines ({join_words(spare)}) while some are free" if spare else ""
+    yield "node failure", f"its pods there end{kept}; {waits}; a job without restarts left fails"
     yield "upgrade of nodes", f"pods end with their grace period; {waits}; GKE upgrades {_upgrades(plan)}"
     yield "hold of a queue", "it runs on, and no further job starts; with state drained it is evicted and queued again"
     grace = shares.team.isolation.max_grace

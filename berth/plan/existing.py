@@ -23,6 +23,11 @@ class ExistingClusterPlan(Struct, frozen=True, kw_only=True):
     secret: str | None = None
     mode: ClassVar[str] = "existing"
 
+    @property
+    def connection(self) -> str | None:
+        """Where the kubeconfig comes from: a path, or `berth:<key>` of a secret, which is named and not read."""
+        return f"berth:{self.secret}" if self.secret else self.kubeconfig
+
 
 class ExistingGkeClusterPlan(Struct, frozen=True, kw_only=True):
     """An existing GKE cluster in which Berth makes machines; Berth never changes the cluster.

@@ -145,13 +145,15 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
 
     This stack creates the cluster and its machines, unless it belongs to another `stack` (whose output `kubeconfig` is
     used) or its kubeconfig is the secret config value `berth:<kubeconfig>`. Then `plan` describes its machines, and
-    only the objects inside the cluster are created.
+    only the objects inside the cluster are created. `identifier` is what identified it earlier, if that was something
+    else.
     """
 
     name: str
     plan: FleetPlan
     stack: str | None = None
     kubeconfig: str | None = None
+    identifier: str | None = None
 
     @property
     def made_here(self) -> bool:
@@ -159,12 +161,13 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
         return self.stack is None and self.kubeconfig is None
 
     @property
-    def way(self) -> tuple[str | None, str | None]:
-        """Where the kubeconfig of a cluster comes from that this stack does not create: stack, or key of the config."""
-        return self.stack, self.kubeconfig
-
-    @property
     def cluster_identifier(self) -> str:
         """The identifier of the cluster. With another value, every object inside is replaced."""
         elsewhere = self.stack or (self.kubeconfig and f"berth:{self.kubeconfig}")
-        return elsewhere or cluster_identifier(self.plan.cluster)
+        return self.identifier or elsewhere or cluster_identifier(self.plan.cluster)
+
+    def is_cluster_of(self, other: WorkerPlan) -> bool:
+        """Whether two workers are one cluster as far as workers tell: its own resources tell what becomes of it."""
+        if self.made_here or other.made_here:
+            return self.made_here and other.made_here
+        return self.cluster_identifier == other.cluster_identifier

@@ -10,6 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from berth.plan.kueue import ChartPlan
+
 PAUSE_IMAGE: Final = "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 """Image of the container that keeps the pod running after the installer has finished."""
 DRIVER_IMAGE: Final = "cos-nvidia-installer:fixed"
@@ -66,9 +68,21 @@ class DeviceInjectorPlan(Struct, frozen=True, kw_only=True):
     image: str = INJECTOR_IMAGE
 
 
+class DraDriverPlan(Struct, frozen=True, kw_only=True):
+    """NVIDIA's DRA driver, for NVLink between nodes with one of these accelerators.
+
+    GKE admits pods of system-critical priority only to a namespace with a quota for them, which is for `pods`.
+    """
+
+    chart: ChartPlan
+    accelerators: tuple[str, ...]
+    pods: int
+
+
 class InstallersPlan(Struct, frozen=True, kw_only=True):
     """Every installer of a cluster, one per kind; each selects its nodes by their accelerators."""
 
     driver: DriverInstallerPlan | None = None
     nccl: tuple[NcclInstallerPlan, ...] = ()
     injector: DeviceInjectorPlan | None = None
+    dra: DraDriverPlan | None = None

@@ -12,6 +12,8 @@ from berth.plan.nodes import Bounds, Toleration
 
 KUEUE_NAMESPACE: Final = "kueue-system"
 """Namespace of Kueue."""
+CHANNEL_CLASS: Final = "compute-domain-default-channel.nvidia.com"
+"""The DeviceClass of the channels to other nodes of an NVLink domain, which NVIDIA's DRA driver creates."""
 CPU: Final = "cpu"
 """The resource that a flavor of machines without accelerators counts, in cores; its quotas are in milli-cpu."""
 PODS: Final = "pods"
@@ -71,9 +73,11 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     `resource` is the accelerator's resource name. `capacity` is the minimum and maximum number of accelerators. `unit`
     is the accelerators of one slice (1 if divisible). `noun` names the accelerator in messages (`v5e chips`, `L4`). A
     flavor without accelerators counts cores: its resource is cpu.
+    `spare` accelerators of it are those of machines that stand by, and are nobody's.
     `promised` is the sum of nominal quota over all cluster queues and cohorts; `oversubscription` the accepted factor
     (1: none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology are then
-    immutable. Every pod of the flavor gets its `tolerations`. `devices` are what its pods claim besides accelerators.
+    immutable. Every pod of the flavor gets its `tolerations`. `devices` are what its pods claim besides accelerators;
+    `channels` those of NVLink between nodes, of which a pod with a whole node has one.
     `pods` of jobs fit on its machines, besides those of the system; None if the fleet does not count pods.
     """
 
@@ -84,13 +88,20 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     tolerations: tuple[Toleration, ...] = ()
     capacity: Bounds = Bounds(min=0, max=0)
     unit: int = 1
+    spare: int = 0
     promised: int = 0
     oversubscription: float = 1.0
     oversubscription_reason: str | None = None
     pools: tuple[str, ...] = ()
     topology: str | None = None
     devices: NetworkDevicesPlan | None = None
+    channels: NetworkDevicesPlan | None = None
     pods: int | None = None
+
+    @property
+    def shared(self) -> int:
+        """The accelerators that can be guaranteed: all but the spare ones."""
+        return self.capacity.max - self.spare
 
     @property
     def scale(self) -> int:
@@ -236,10 +247,14 @@ class CohortPlan(Struct, frozen=True, kw_only=True):
 
 
 class ChartPlan(Struct, frozen=True, kw_only=True):
-    """A controller installed by Helm. `chart` is an OCI address (possibly of a mirror) or a path."""
+    """A controller installed by Helm. `chart` is an address (possibly of a mirror) or a path.
+
+    A chart `waits` until its pods are ready, unless they start with the nodes of jobs.
+    """
 
     name: str
     chart: str
     version: str
     namespace: str
     values: Mapping[str, object] = field(default_factory=dict[str, object])
+    waits: bool = True

@@ -11,6 +11,8 @@ from berth.spec.admission.limits import MIN_GRACE as MIN_GRACE
 from berth.spec.admission.limits import MOUNTED_BY_THE_NODE as MOUNTED_BY_THE_NODE
 from berth.spec.admission.policies import NEW_POLICIES as NEW_POLICIES
 
+POD_SECURITY: Final = "pod-security.kubernetes.io"
+"""Prefix of the labels of Pod Security Admission."""
 POD_SECURITY_LABEL: Final = "berth.dev/pod-security"
 """Namespace label with the Pod Security level of its pods, apart from exemptions."""
 HOST_NETWORK: Final = "berth.dev/host-network"
@@ -43,6 +45,9 @@ QUEUE_PRIORITIES: Final = "berth.dev/priorities"
 QUEUE_CEILINGS: Final = "berth.dev/queue-ceilings"
 """Namespace annotation: `<local queue>/<resource>=<most>` of shared queues whose head holds up all other jobs."""
 
+PLAIN_MACHINES: Final = "berth.dev/plain-machines"
+"""Namespace annotation: `<local queue>/<label>=<value>` of machines without accelerators, of queues that have both."""
+
 
 class ExclusivePlan(Struct, frozen=True, kw_only=True):
     """A node label of domains that one job may have to itself, for pods with an accelerator (`resource`).
@@ -65,7 +70,8 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     limited; `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds. With
     `elastic`, Kueue admits pods of a job that grows. `has_shared_queues`: several teams share a queue; `ordered_queues`
     are the local queues of those with a ceiling for each job. `audited` maps policies that only warn to the date until
-    which they do. `exclusive` are the domains that a job may have to itself.
+    which they do. `exclusive` are the domains that a job may have to itself. `mixed_queues` are the local queues with
+    and without accelerators.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
@@ -77,5 +83,6 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     has_shared_queues: bool = False
     ordered_queues: tuple[str, ...] = ()
     exclusive: tuple[ExclusivePlan, ...] = ()
+    mixed_queues: tuple[str, ...] = ()
     audited: Mapping[str, str] = field(default_factory=dict[str, str])
     shared_run_limits: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])

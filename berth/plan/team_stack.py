@@ -40,10 +40,11 @@ class PermissionPlan(Struct, frozen=True, kw_only=True):
 class TeamStackPlan(Struct, frozen=True, kw_only=True):
     """All resources of one team stack, and the identity of its platform.
 
-    `platform` is the name of the platform's stack, and `cluster_identifier` identifies its cluster (with the
-    kubeconfig's `context` for an existing one). All objects have `labels` and are in `namespace`. `queues` are the
-    names of the team's local queues. Keys of `workloads` are those of the stack file, as are those of `verdicts`: what
-    lint says of each (runs, never or unknown). `allowed_changes` are reasons for what the guard would block.
+    `platform` is the name of the platform's stack, and `cluster_identifier` identifies its cluster. For an existing one
+    so do the `context` and the `kubeconfig`, a path or `berth:<key of a secret>`. All objects have `labels` and are in
+    `namespace`. `queues` are the names of the team's local queues. Keys of `workloads` are those of the stack file, as
+    are those of `verdicts`: what lint says of each (runs, never or unknown). `allowed_changes` are reasons for what the
+    guard would block.
     """
 
     backend: ClassVar[Literal["team"]] = "team"
@@ -63,3 +64,9 @@ class TeamStackPlan(Struct, frozen=True, kw_only=True):
     permissions: tuple[PermissionPlan, ...]
     verdicts: Mapping[str, str]
     allowed_changes: Mapping[str, str] = {}
+    kubeconfig: str | None = None
+
+    @property
+    def is_on_google(self) -> bool:
+        """Whether the identifier alone says which cluster it is: its project, location and name."""
+        return self.context is None and self.cluster_identifier.startswith(f"{self.project}/")

@@ -37,7 +37,8 @@ class NamespacePlan(Struct, frozen=True, kw_only=True):
 
     With `serving`, Kueue queues Deployments, StatefulSets, LeaderWorkerSets and pods in it.
     `run_limits` maps local queues with queued machines to the longest run that they allow, in seconds.
-    `shared_queues` are the local queues there that lead to a queue of several teams.
+    `shared_queues` are the local queues there that lead to a queue of several teams. `plain_machines` maps each local
+    queue with and without accelerators to the labels (key, value) of its machines without.
     """
 
     name: str
@@ -45,6 +46,9 @@ class NamespacePlan(Struct, frozen=True, kw_only=True):
     serving: bool = False
     run_limits: Mapping[str, int] = field(default_factory=dict[str, int])
     shared_queues: tuple[SharedQueuePlan, ...] = ()
+    plain_machines: Mapping[str, tuple[tuple[str, str], ...]] = field(
+        default_factory=dict[str, tuple[tuple[str, str], ...]]
+    )
 
 
 class SecretPlan(Struct, frozen=True, kw_only=True):

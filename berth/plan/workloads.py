@@ -32,7 +32,8 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     and `tolerations` are only those that nobody adds later. `restart_policy` None is left to the job's controller,
     `service_account` None to the namespace. `runtime_class` is that of GKE Sandbox. Without a `command` the image's own
     runs. `annotations` are the pod's.
-    `claims` are ResourceClaimTemplates, one for each claim. `configs` are ConfigMaps and `secrets` are
+    `claims` are ResourceClaimTemplates, one for each claim. `domain_nodes` are the nodes of the job's ComputeDomain, of
+    which each pod claims a channel; None without one. `configs` are ConfigMaps and `secrets` are
     SecretProviderClasses of the namespace, which the pod sees as folders.
     `template` is the team's own pod template (metadata and spec), to which the other fields are added; `image` and
     `command` may then be empty, which leaves those of the template.
@@ -50,6 +51,7 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     runtime_class: str | None = None
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
     claims: tuple[str, ...] = ()
+    domain_nodes: int | None = None
     configs: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     template: Mapping[str, object] | None = None

@@ -10,7 +10,9 @@ from berth.planner.context import PlanningContext
 
 CLUSTER, NETWORK, PROTECT = "cluster", "network", "protect"
 
-OBJECT_PREFIXES = ("namespaces.", "localQueues.", "controllers.", "policies.", "storageClasses.", "volumes.")
+OBJECT_PREFIXES = (
+    *("namespaces.", "localQueues.", "controllers.", "policies.", "storageClasses.", "volumes.", "resources."),
+)
 """How keys of allowDeletion begin that name Kubernetes objects (berth/diff/guard/protected_objects.yaml). The change
 that deletes an object also allows it, so such an allowance may name what no longer exists."""
 

@@ -77,7 +77,7 @@ def plan_cluster_fleet(
     """Plan one cluster. `queue_flavors` are the flavors of its queues, `checks` the admission checks and configs."""
     resource_of = {f.name: f.resource for f in queue_flavors.values()}
     guaranteed = _guaranteed_by_flavor((*queue_plans, *cohort_plans), resource_of)
-    kueue = controllers.kueue_configuration(context, [each.devices for each in queue_flavors.values()])
+    kueue = controllers.kueue_configuration(context, [one for each in queue_flavors.values() for one in each.claimed])
     serving.check_serving(context)
     max_nodes = [pool.hardware.nodes.max for pool in machines.pools.values()]
     versions.check_versions(context, machines.pools)

@@ -171,7 +171,7 @@ def _stop_policies(editor: YamlEditor, names: list[str]) -> dict[FieldPath, str 
     Raises ManualEditRequired if a queue is in none of the files, because it would not be drained.
     """
     entries = {
-        name: (editor.written_path(path), queue.get("stopPolicy")) for path, name, queue in _queue_entries(editor)
+        name: (editor.written_path(path), queue.get("stopPolicy")) for path, name, queue in queue_entries(editor)
     }
     if missing := [name for name in names if name not in entries]:
         raise ManualEditRequired(f"queue {missing[0]} is not in the stack's files; drain it by hand")
@@ -188,7 +188,7 @@ def _with_stop_policies(editor: YamlEditor, stops: Mapping[FieldPath, str | None
 def _flavor_entries(editor: YamlEditor, pool: PoolPlan) -> list[tuple[FieldPath, str]]:
     """Return every entry of a queue's or a cohort's flavors that names the pool or its flavor, with that key."""
     mentions: dict[tuple[FieldPath, str], None] = {}
-    owners = [(path, queue) for path, _, queue in _queue_entries(editor)]
+    owners = [(path, queue) for path, _, queue in queue_entries(editor)]
     owners += [(("cohorts", name), cohort) for name, cohort in _section_entries(editor.value_at(("cohorts",)))]
     for path, owner in owners:
         entries: list[dict[str, Any]] = owner.get("flavors") or []
@@ -201,7 +201,7 @@ def _flavor_entries(editor: YamlEditor, pool: PoolPlan) -> list[tuple[FieldPath,
     return list(mentions)
 
 
-def _queue_entries(editor: YamlEditor) -> Iterator[tuple[FieldPath, str, Mapping[str, Any]]]:
+def queue_entries(editor: YamlEditor) -> Iterator[tuple[FieldPath, str, Mapping[str, Any]]]:
     """Yield every queue: its path, Kueue's name (that of the first key, see `formerly`), and its complete entry."""
     for team, entry in _section_entries(editor.effective_value_at(("teams",))):
         for key, queue in _section_entries(entry.get("queues")):

@@ -16,6 +16,7 @@ from msgspec import Struct
 from berth.diagnostics import FieldPath, format_path
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader import StackFile, read_stack
+from berth.loader.locate import display_path
 from berth.yaml_loader import load_yaml
 
 
@@ -32,6 +33,21 @@ class YamlEditor(Struct, frozen=True, dict=True):
     stack: str
     file: str
     texts: Mapping[str, str]
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, root: pathlib.Path) -> YamlEditor:
+        """Return the files of a stack that was loaded from a file.
+
+        A file outside the project's folder is edited under its bare name, beside the project's team files.
+        """
+        file = evaluation.file
+        assert file is not None
+        assert file.file is not None
+        shown = display_path(file.file, root)
+        own = shown if file.file.resolve().is_relative_to(root.resolve()) else file.file.name
+        texts = {own: file.file.read_text(encoding="utf-8")}
+        texts |= {name: (root / name).read_text(encoding="utf-8") for name in file.source_map.files if name != shown}
+        return cls(file.stack, own, texts)
 
     def evaluate(self) -> Evaluation:
         """Return the evaluation of the stack with these files."""
@@ -101,6 +117,25 @@ class YamlEditor(Struct, frozen=True, dict=True):
         lines[at] = re.sub(pattern, lambda f: f[1] + new, lines[at], count=1)
         return self._verified(name, lines, path, new)
 
+    def swap_items(self, path: FieldPath, first: int) -> YamlEditor:
+        """Return the files with two neighbours of the list at `path` in the other order."""
+        name, at = self._locate((*path, first))
+        other, after = self._locate((*path, first + 1))
+        lines = self.texts[name].splitlines(keepends=True)
+        if name == other and at != after:
+            end = _block_end(lines, after)
+            lines[at:end] = [*lines[after:end], *lines[at:after]]
+        else:
+            start = lines[at].find(str(path[-1]))
+            items = list(re.finditer(_ITEM_IN_BRACES, lines[at][start:]))[first : first + 2]
+            if len(items) == 2:
+                (one, two), line = items, lines[at][start:]
+                swapped = f"{line[: one.start()]}{two[0]}{line[one.end() : two.start()]}{one[0]}{line[two.end() :]}"
+                lines[at] = lines[at][:start] + swapped
+        written = list(cast("list[object]", self.value_at(path)))
+        written[first], written[first + 1] = written[first + 1], written[first]
+        return self._verified(name, lines, path, written)
+
     def _verified(self, name: str, lines: list[str], path: FieldPath, value: object) -> YamlEditor:
         """Return the files with these lines. Raises ManualEditRequired if anything but `value` at `path` changes."""
         after = YamlEditor(self.stack, self.file, {**self.texts, name: "".join(lines)})
@@ -121,6 +156,11 @@ class YamlEditor(Struct, frozen=True, dict=True):
         name, _, line = place.rpartition(":")
         if not line.isdecimal():
             raise ManualEditRequired(f"{format_path(path)} is in no file")
+        if file is not None and name == file.source_map.base:
+            raise ManualEditRequired(
+                f"{place}: {format_path(path)} is in the base, which other stacks extend too; write it in {self.file}, "
+                "then run the command again"
+            )
         return name, int(line) - 1
 
     def value_at(self, path: FieldPath) -> object:
@@ -154,6 +194,8 @@ def _value_at(value: object, path: FieldPath) -> object:
 _VALUE_OF = r"((?:^|(?<=[{{,\s])){}:[ ]*)(?:\"[^\"]*\"|\{{[^}}]*\}}|\[[^\]]*\]|[^,}}#\n]*[^,}}#\s])"
 """A pattern for a key and its value on one line, with the key in group 1; to be formatted with the key."""
 
+
+_ITEM_IN_BRACES = r"\{[^{}]*\}"
 
 _ONE_ITEM = r"((?:^\s*-|\[)\s*\{[^{}]*[^{}\s])\s*\}"
 """A pattern for a list item that is a mapping in braces; group 1 is all but its end."""

@@ -38,11 +38,12 @@ class Integrations(Struct, frozen=True):
             outside = "it would start at once, outside all quota"
             return f"Kueue in this fleet does not manage {kind} objects: {outside}; add {framework} to its integrations"
         outside = "its pods would start outside all quota, or be refused if they use accelerators"
-        remedy = (
-            "write a Job" if framework == POD else "write serving: true for the namespace in the platform's stack file"
-        )
+        file = "the platform's stack file"
+        remedy = "write a Job" if framework == POD else f"write serving: true for the namespace in {file}"
         if self.serving:
             remedy += f", or use {join_quoted(list(self.serving[:_MAX_LISTED]))}"
+        elif framework == POD:
+            remedy += f", or add pod to kueue.integrations.frameworks in {file}"
         return f"Kueue does not manage {kind} objects in namespace '{namespace}': {outside}; {remedy}"
 
 

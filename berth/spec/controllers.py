@@ -21,10 +21,11 @@ class ControllerSpec(Model):
     existing: bool = False
     """The controller is installed already, and the fleet does not manage it."""
     version: SemVer | None = None
-    """Release, in quotes; Kueue 0.15 or later. By default 0.19.2 of Kueue, 0.12.0 of JobSet."""
+    """Release, in quotes; Kueue 0.15 or later. By default 0.19.2 of Kueue, 0.12.0 of JobSet, 25.8.0 of NVIDIA's DRA
+    driver."""
     chart: NonEmptyText | None = None
     """Address of a mirror of the Helm chart or a path, for networks without internet access. By default the project's
-    OCI chart."""
+    own chart."""
 
     @check_model
     def _check_existing(self) -> ControllerSpec:

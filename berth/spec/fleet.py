@@ -91,6 +91,11 @@ class AnyFleetSpec(Model):
     placeholders: ClassVar[Mapping[str, object]] = {}
     machine_sections: ClassVar[tuple[str, ...]] = ()
     stack_noun: ClassVar[str | None] = None
+    base: str | None = None
+    """The file with what several stacks have in common, from the directory of the nearest Pulumi.yaml above the stack
+    file. The stack file overrides it (docs/how-to/environments.md)."""
+    without: Sequence[str] = ()
+    """What the stack leaves out of its base, as paths such as `pools.h100` or `teams.vision.queues.batch`."""
     protect: bool = True
     """Protect clusters, reservations, accelerator pools and queues with a guarantee from replacement and deletion."""
     flavors: Section[DnsName, Entry[FlavorSpec]] = Field(default_factory=dict)
@@ -126,6 +131,9 @@ class FleetSpec(FleetMachines, AnyFleetSpec):
     """Kueue, and its own Configuration."""
     jobset: Entry[ControllerSpec] = default_field(ControllerSpec)
     """The JobSet controller."""
+    nvidia_dra_driver: Entry[ControllerSpec] | None = None
+    """NVIDIA's DRA driver, with which the pods of a job reach each other over the NVLink of their nodes
+    (ComputeDomain), on machines that form NVLink domains. `{}` installs it. By default there is none."""
     operators: Sequence[OperatorName] | None = None
     """Operators in the cluster that Berth does not install, for kinds of jobs beside Job and JobSet. `[]` says that
     there is none. By default not known."""

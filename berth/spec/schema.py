@@ -14,7 +14,7 @@ from berth.spec.sentences import key_sentences, models
 from berth.spec.team_stack import TeamStackSpec
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_FLEET = {
+_WHOLE_FLEET = {
     "if": {"type": "object", "required": ["ack"]},
     "then": {"$ref": "#/$defs/AckFleetSpec"},
     "else": {"$ref": "#/$defs/FleetSpec"},
@@ -40,6 +40,13 @@ def stack_schema() -> dict[str, Any]:
     for name, model in models().items():
         if name in definitions:
             _describe(definitions[name], key_sentences(model))
+    keys = sorted(definitions["FleetSpec"]["properties"].keys() | definitions["AckFleetSpec"]["properties"].keys())
+    # What overrides a base is a part of a fleet: only its outermost keys can be checked without the base.
+    fleet = {
+        "if": {"type": "object", "required": ["base"]},
+        "then": {"propertyNames": {"enum": keys}},
+        "else": _WHOLE_FLEET,
+    }
     return {
         "$schema": _DIALECT,
         "title": "A Berth stack file",
@@ -49,7 +56,7 @@ def stack_schema() -> dict[str, Any]:
             "config": {
                 "type": "object",
                 "oneOf": [{"required": ["berth:fleet"]}, {"required": ["berth:team"]}],
-                "properties": {"berth:fleet": _FLEET, "berth:team": {"$ref": "#/$defs/TeamStackSpec"}},
+                "properties": {"berth:fleet": fleet, "berth:team": {"$ref": "#/$defs/TeamStackSpec"}},
             }
         },
         "$defs": _without_titles(dict(sorted(definitions.items()))),

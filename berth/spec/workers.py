@@ -37,6 +37,13 @@ StackName = Annotated[
         "a full stack name such as acme/berth/prod (organization/project/stack)",
     ),
 ]
+WorkerIdentifier = Annotated[
+    str,
+    Text(
+        r"berth:[A-Za-z][A-Za-z0-9_-]*|[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+",
+        "an earlier value of stack (acme/berth/prod), or an earlier kubeconfig with berth: before it (berth:east)",
+    ),
+]
 TokenDate = Annotated[
     str,
     Text(
@@ -67,6 +74,10 @@ class WorkerSpec(Model):
     kubeconfig: ConfigKey | None = None
     """Instead of `cluster`: key of a secret config value (`pulumi config set --secret berth:<key>`) with a
     kubeconfig."""
+    identifier: WorkerIdentifier | None = None
+    """What identified the cluster when its objects were created: the earlier `stack`, or `berth:<kubeconfig>`. Write it
+    when `stack` or `kubeconfig` changes and the cluster remains; otherwise every object in it is replaced. By default
+    `stack`, or `berth:<kubeconfig>`."""
     cluster_profile: DnsName | None = None
     """ClusterProfile with which the manager connects, not with an account that Berth creates in the worker."""
     token_date: TokenDate | None = None
@@ -97,6 +108,9 @@ class WorkerSpec(Model):
         if self.cluster_profile is not None and self.token_date is not None:
             message = "tokenDate: with clusterProfile Berth creates no token in the worker; remove tokenDate"
             raise validation_fault("contradiction", message)
+        if self.identifier is not None and self.made_here:
+            message = "identifier: a cluster that is created here is identified by its project, region and name; remove"
+            raise validation_fault("contradiction", f"{message} identifier")
         if self.cluster is not None and self.cluster.existing is not None:
             message = "cluster.existing is not possible in a worker; write kubeconfig: <config key>"
             raise validation_fault("contradiction", message)

@@ -17,7 +17,7 @@ from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Key, Move, moves_between
 from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
 from berth.versions.fields import CrdChange, field_changes
-from berth.versions.gates import kueue_gates
+from berth.versions.gates import companion_gates, kueue_gates
 from berth.versions.numbers import Version, minor_of, parse_release
 
 
@@ -42,7 +42,10 @@ class UpgradeAction(Struct, frozen=True, kw_only=True):
 
 
 class GateTurn(Struct, frozen=True):
-    """A feature gate that the stack does not set, and whose default differs; `after` None: the release lacks it."""
+    """A feature gate that the stack does not set, and whose default differs; `after` None: the release lacks it.
+
+    `gate` is that of Kueue, or begins with the name of another project (`JobSet's TLSOptions`).
+    """
 
     gate: str
     before: bool | None
@@ -109,10 +112,11 @@ def upgrade_by(moves: tuple[Move, ...], plan: FleetPlan, evidence: Evidence | No
         objects=len(judged.objects),
         workers=tuple(worker.name for worker in plan.workers),
     )
+    turns = tuple(turn for move in moves if move.key == "jobset" for turn in _companion_turns(move))
     if kueue is None:
-        return result
+        return replace(result, turns=turns)
     holes = () if kueue.unknown else tuple(hole_changes(kueue, judged))
-    return replace(result, turns=tuple(_turns(kueue, plan)), holes=holes)
+    return replace(result, turns=(*_turns(kueue, plan), *turns), holes=holes)
 
 
 def _findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
@@ -223,6 +227,17 @@ def _turns(move: Move, plan: FleetPlan) -> Iterator[GateTurn]:
             yield GateTurn(gate, old, new)
 
 
+def _companion_turns(move: Move) -> Iterator[GateTurn]:
+    """Yield the gates of a project that Kueue works with and whose default differs; no key of a stack sets them."""
+    before, after = (None if move.unknown else companion_gates(move.key, each) for each in (move.before, move.after))
+    if before is None or after is None:
+        return
+    for gate in sorted({*before.states, *after.states}):
+        old, new = before.default(gate), after.default(gate)
+        if old != new and (old, new) not in ((None, False), (False, None)):
+            yield GateTurn(f"{move.name}'s {gate}", old, new)
+
+
 def _fields(move: Move) -> tuple[CrdChange, ...]:
     if move.key == "gke":
         return ()
@@ -237,6 +252,9 @@ def _unlisted(move: Move) -> Iterator[str]:
         return
     if field_changes(move.key, move.before, move.after) is None:
         yield f"the table of CRDs lacks {move.name} {move.before} or {move.after}: which fields change is unknown"
+    for version in (move.before, move.after) if move.key != "kueue" else ():
+        if companion_gates(move.key, version) is None:
+            yield f"no tag tells the feature gates of {move.name} {version}: which of them are on is unknown"
     if move.key != "kueue":
         return
     for version in (move.before, move.after):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 
 from berth.diagnostics import Problems, join_words
+from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
+from berth.plan.kueue import FlavorPlan
 from berth.planner.queueing.quota_tree import lendable
 from berth.text import format_range
 from berth.upgrade.holes import describe_open_holes
@@ -19,8 +22,12 @@ def warn_idle_capacity(claims: QuotaClaims[FleetQuotas], problems: Problems) -> 
     ceilings = claims.tree.ceilings(plan.cluster_queues)
     for flavor in plan.flavors:
         usable = ceilings.get(flavor.name, 0)
-        idle = flavor.capacity.max - usable
-        if flavor.promised == 0 and flavor.capacity.max:
+        idle = flavor.shared - usable
+        if flavor.capacity.max and not flavor.shared:
+            message = f"all {flavor.capacity.max} {flavor.noun} of flavor '{flavor.name}' are spare, so no job can use "
+            message += "them; write fewer spares"
+            problems.warning("unpromised", ("pools", flavor.pools[0], "spares"), message)
+        elif flavor.promised == 0 and flavor.capacity.max:
             capacity = f"{format_range(flavor.capacity)} {flavor.noun}"
             borrowers = [c.queue.cohort for queue in claims.by_queue.values() for c in queue if c.flavor == flavor.name]
             remedy = "write guaranteed in a queue, or remove the pool"
@@ -35,12 +42,25 @@ def warn_idle_capacity(claims: QuotaClaims[FleetQuotas], problems: Problems) -> 
                 f"{flavor.promised} are guaranteed"
             )
             if usable == flavor.promised:
-                message += "; guarantee more, or remove nodes"
+                message += f"; guarantee more, {_kept_spare(plan, flavor, idle)}or remove nodes"
             else:  # limits exclude a cohort's own quota
                 own = join_words([f"{amount} of cohort '{name}'" for name, amount in claims.cohort_quotas(flavor.name)])
                 message += f", but limits keep queues from some or all of the {own} itself; raise borrow, or "
                 message += "guarantee less"
             problems.warning("unpromised", ("pools", flavor.pools[0]), message)
+
+
+def _kept_spare(plan: FleetQuotas, flavor: FlavorPlan, idle: int) -> str:
+    """Return how to keep idle machines spare, where one pool has a fixed number of them and whole ones are idle."""
+    pools = plan.pools if isinstance(plan, FleetPlan) else ()
+    pool = next((pool for pool in pools if pool.name == flavor.pools[0]), None)
+    if pool is None:
+        return ""
+    count = pool.slices or pool.nodes
+    spares = Fraction((flavor.spare + idle) * count.max, pool.accelerators.max)
+    if len(flavor.pools) > 1 or count.min != count.max or spares.denominator > 1:
+        return ""
+    return f"write pools.{pool.name}.spares: {spares} if they shall replace failed ones, "
 
 
 def warn_sharing(claims: QuotaClaims[FleetQuotas], problems: Problems) -> None:

@@ -27,7 +27,7 @@ def check_guarantees(claims: QuotaClaims[FleetQuotas], problems: Problems) -> No
 
 def _is_overcommitted(flavor: FlavorPlan) -> bool:
     # exact: in floats, 100 × 4.35 is less than 435
-    return flavor.promised > flavor.capacity.max * Fraction(str(flavor.oversubscription))
+    return flavor.promised > flavor.shared * Fraction(str(flavor.oversubscription))
 
 
 def check_reserved_guarantees(claims: FleetQuotaClaims, problems: Problems) -> None:
@@ -57,7 +57,7 @@ def warn_oversubscription(claims: QuotaClaims[FleetQuotas], problems: Problems) 
     """Warn of oversubscription that is accepted, and of one that is not needed."""
     for flavor in claims.plan.flavors:
         path: FieldPath = ("flavors", flavor.name)
-        capacity, factor = flavor.capacity.max, flavor.oversubscription
+        capacity, factor = flavor.shared, flavor.oversubscription
         if _is_overcommitted(flavor):
             continue
         if factor > 1 and flavor.promised <= capacity:
@@ -98,10 +98,11 @@ def _overcommitted_message(claims: QuotaClaims[FleetQuotas], flavor: FlavorPlan)
     pools, is_one = join_words(list(flavor.pools)), len(flavor.pools) == 1
     upper_bound = "at most " if flavor.capacity.min < flavor.capacity.max else ""
     factor = f", times {flavor.oversubscription:g}" if flavor.oversubscription > 1 else ""
+    spare = f", of which {_amount(flavor, flavor.spare)} are spare" if flavor.spare else ""
     return (
         f"flavor '{flavor.name}' guarantees {_amount(flavor, flavor.promised, flavor.noun)}, but "
         f"{'pool' if is_one else 'pools'} {pools} {'has' if is_one else 'have'} "
-        f"{upper_bound}{_amount(flavor, flavor.capacity.max)}{factor}: "
+        f"{upper_bound}{_amount(flavor, flavor.capacity.max)}{spare}{factor}: "
         f"{', '.join(claim_texts)}; guarantee less"
         f"{_remedies(flavor)}"
     )
@@ -118,8 +119,8 @@ def _remedies(flavor: FlavorPlan) -> str:
     """Return the other remedies: more machines, or the least oversubscription that is enough."""
     machines = "slices" if flavor.unit > 1 else "nodes"
     more = f"add {machines} to {f'pool {flavor.pools[0]}' if len(flavor.pools) == 1 else 'one of the pools'}"
-    tenths = -(-flavor.promised * 10 // max(1, flavor.capacity.max))
-    if not flavor.capacity.max or tenths > 10 * _MAX_OVERSUBSCRIPTION:
+    tenths = -(-flavor.promised * 10 // max(1, flavor.shared))
+    if not flavor.shared or tenths > 10 * _MAX_OVERSUBSCRIPTION:
         return f", or {more}"
     accepted = f"{{oversubscription: {tenths / 10:g}, reason: <why>}}"
     return f", {more}, or accept it: flavors.{flavor.name}: {accepted}"

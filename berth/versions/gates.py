@@ -1,5 +1,6 @@
-"""Kueue's feature gates of one release: stage, default, whether it is locked, and what a gate needs.
+"""Feature gates of one release: stage, default, whether it is locked, and what a gate needs.
 
+The gates of JobSet, Trainer and KubeRay are whole lists by minor (`companion_gates.yaml`).
 Tags of Kueue give whole lists (`kueue_gates.yaml`); of later releases there are the gates that changelogs name
 (`kueue.yaml`), so that a gate which neither has is unknown there.
 """
@@ -71,6 +72,18 @@ def kueue_gates(release: str) -> Gates | None:
     return Gates(release=release, states=states, requires=requires, is_whole=is_whole, source=row["source"])
 
 
+@cache
+def companion_gates(component: str, release: str) -> Gates | None:
+    """Return the gates of a release of JobSet, Trainer or KubeRay, as the newest tag of its minor has them.
+
+    None for a minor that no tag tells. Raises InvalidReleaseError.
+    """
+    row = _companions().get(component, {}).get(minor_of(parse_release(release)))
+    if row is None:
+        return None
+    return Gates(release=release, states=row["gates"], requires={}, is_whole=True, source=row["source"])
+
+
 def _state(named: Mapping[str, Any], release: str) -> str:
     """Return the state of a gate that changelogs name; `then` has later ones by their release."""
     state: str = named["state"]
@@ -104,6 +117,11 @@ def _lists(row: Mapping[str, Any], gate: str) -> bool:
 @cache
 def _tagged() -> Mapping[str, dict[str, Any]]:
     return MappingProxyType(load_table(FOLDER / "kueue_gates.yaml"))
+
+
+@cache
+def _companions() -> Mapping[str, dict[str, Any]]:
+    return MappingProxyType(load_table(FOLDER / "companion_gates.yaml"))
 
 
 @cache

@@ -11,7 +11,7 @@ from berth.jobs.quantities import format_quantity, parse_quantity
 from berth.jobs.values import get_nested
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.kueue import PODS
-from berth.simulator.scheduler.model import FlavorResource
+from berth.simulator.scheduler.model import STRICT_FIFO, FlavorResource
 from berth.text import capacity_source, format_range, pluralize
 from berth.why.cluster import LiveWorkload, SeenCluster, live_objects
 from berth.why.forecast import Forecast, Holder, forecast
@@ -52,6 +52,8 @@ def explain_workload(cluster: SeenCluster, workload: LiveWorkload) -> WhyAnswer:
     if answer.status in (_RUNS, _FINISHED):
         return answer
     obstacles = tuple(_obstacles(workload))
+    if answer.status == _WAITS:
+        obstacles = (*_of_queue(cluster, cluster_queue, obstacles), *_behind(cluster, workload, cluster_queue))
     past = () if any(each.words.condition == "Evicted" for each in obstacles) else tuple(_evictions(workload))
     if answer.status != _WAITS:
         return WhyAnswer(
@@ -120,6 +122,46 @@ def _obstacles(workload: LiveWorkload) -> Iterator[Reading]:
             yield from read_message(kind, found[2])
     if workload.is_true("Evicted"):
         yield from _evictions(workload)
+
+
+def _of_queue(cluster: SeenCluster, queue: str, obstacles: Sequence[Reading]) -> Iterator[Reading]:
+    """Yield the obstacles; where Kueue only says that the queue is inactive, why the queue is."""
+    conditions = (
+        condition
+        for each in live_objects(cluster.documents, "ClusterQueue")
+        if get_nested(each, "metadata", "name") == queue
+        for condition in as_list(get_nested(each, "status", "conditions"))
+        if (get_nested(condition, "type"), get_nested(condition, "status")) == ("Active", "False")
+    )
+    reasons = [r for each in conditions for r in read_message("ClusterQueue", str(get_nested(each, "message")))]
+    is_inactive = any(each.words.code == "held" for each in obstacles)
+    yield from reasons if is_inactive and reasons else ()
+    yield from (each for each in obstacles if not (reasons and each.words.code == "held"))
+
+
+def _behind(cluster: SeenCluster, workload: LiveWorkload, queue: str) -> Iterator[Reading]:
+    """Yield the job that a StrictFIFO queue tries before this one, which Kueue has not tried yet.
+
+    Times have whole seconds. Of jobs of one second Kueue has written about the one that it tried.
+    """
+    if workload.condition("QuotaReserved") is not None or not any(
+        each.name == queue and each.queueing_strategy == STRICT_FIFO for each in cluster.plan.cluster_queues
+    ):
+        return
+    by_key = {each.job.name: each for each in cluster.state.workloads if each.job.queue == queue}
+    own = by_key.get(workload.key)
+    live = {each.key: each for each in cluster.workloads}
+    earlier = [
+        each
+        for key, each in by_key.items()
+        if own is not None
+        and each is not own
+        and each.reserved_at is None
+        and (-each.job.priority, each.created_at) <= (-own.job.priority, own.created_at)
+        and live[key].condition("QuotaReserved") is not None
+    ]
+    for each in sorted(earlier, key=lambda each: (-each.job.priority, each.created_at))[:1]:
+        yield from read_message("StrictFIFO", f"{each.display_name} is before it")
 
 
 def _evictions(workload: LiveWorkload) -> Iterator[Reading]:
@@ -227,6 +269,7 @@ def _notes(
     obstacles: Sequence[Reading],
 ) -> Iterator[str]:
     """Yield what the state does not show, and where it and the stack file differ."""
+    is_behind = any(each.words.condition == "StrictFIFO" for each in obstacles)
     if not obstacles:
         said = workload.condition("QuotaReserved")
         text = f"Kueue writes: {said[2]}" if said else "Kueue has written no reason yet"
@@ -235,7 +278,7 @@ def _notes(
         yield "its queue is not in the stack file, or it is switched off, so free quota is not known"
     if guess is None:
         return
-    if guess.starts_now:
+    if guess.starts_now and not is_behind:
         yield (
             "by the stack file and this state Kueue would give it quota at its next attempt; if it still waits after a "
             f"minute, compare the cluster: berth verify {cluster.plan.stack} --live FILE"

@@ -26,7 +26,7 @@ def why_document(answers: Sequence[WhyAnswer]) -> Iterator[Block]:
 
 
 def _quote(reading: Reading) -> str:
-    return f"Kueue: {reading.message}"
+    return f"Kueue: {reading.message}" if reading.words.condition != "StrictFIFO" else "Kueue has not tried it"
 
 
 def why_as_json(answers: Sequence[WhyAnswer]) -> dict[str, Any]:

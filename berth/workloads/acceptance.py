@@ -52,7 +52,8 @@ def acceptance_trials(
         for local_queue in cluster_queue.local_queues:
             if team in (None, local_queue.team) and queue in (None, local_queue.name, cluster_queue.name):
                 for hosts in _hosts(pool, flavor):
-                    options = _options(pool, flavor, only_on, hosts)
+                    image = _image(pool, groups[0].arch)
+                    options = _options(pool, flavor, only_on, hosts, image)
                     yield AcceptanceTrial(pool.name, local_queue.team, local_queue.name, options)
 
 
@@ -60,9 +61,9 @@ def missing_image(plan: FleetPlan, pool: PoolPlan) -> str | None:
     """Return why no image is known to run on the nodes of a pool; None if one is."""
     groups = pool_nodes(plan, pool)
     row = _row(pool)
-    if not groups or groups[0].arch is None or groups[0].arch in row["arch"]:
+    if not groups or groups[0].arch is None or groups[0].arch in row["images"]:
         return None
-    return f"the image {row['image']} is not known to run on {groups[0].arch} nodes; build one, and use berth workload"
+    return f"no image is known to run on its {groups[0].arch} nodes; build one, and use berth workload"
 
 
 def _row(pool: PoolPlan) -> dict[str, Any]:
@@ -83,7 +84,14 @@ def _is_divided(flavor: FlavorPlan) -> bool:
     return keys.gpu_sharing_strategy in flavor.node_labels or keys.gpu_partition in flavor.node_labels
 
 
-def _options(pool: PoolPlan, flavor: FlavorPlan, only_on: Mapping[str, object], hosts: int) -> WorkloadOptions:
+def _image(pool: PoolPlan, arch: str | None) -> str:
+    images = _row(pool)["images"]
+    return images.get(arch) or images["amd64"]
+
+
+def _options(
+    pool: PoolPlan, flavor: FlavorPlan, only_on: Mapping[str, object], hosts: int, image: str
+) -> WorkloadOptions:
     """Return the options of a job on one slice, or on `hosts` nodes of a pool, in the team's own pod template."""
     is_tpu, is_gpu = pool.slices is not None, bool(pool.accelerator) and pool.slices is None
     row = _row(pool)
@@ -97,7 +105,7 @@ def _options(pool: PoolPlan, flavor: FlavorPlan, only_on: Mapping[str, object], 
     }
     container = {
         "name": "main",
-        "image": row["image"],
+        "image": image,
         "command": [*row["command"], row["script"]],
         "env": [{"name": key, "value": value} for key, value in environment.items()],
     }

@@ -140,6 +140,10 @@ class _OptionChecks(Struct, frozen=True):
                 f"'{options.gpus}': a pod of {self.target.name} can have at most {shape.per_pod} {shape.flavor.noun}"
             )
             self._fault("wrong-shape", "--gpus", f"{message}; write more --pods instead")
+        pods, most = options.pods or 1, shape.domain_nodes
+        if shape.flavor.channels is not None and pods > most and self.kind != "deployment":
+            message = f"'{pods}' nodes are more than the {most} of an NVLink domain of {shape.pool.machine_type}"
+            self._fault("wrong-shape", "--pods", f"{message}; write --pods {most}, and a job for each domain")
 
     def _check_priority(self, name: str) -> None:
         known = [each.name for each in self.target.plan.priorities]

@@ -47,6 +47,18 @@ class NodeShape(Struct, frozen=True):
         return self.hosts > 1
 
     @property
+    def domain_level(self) -> str | None:
+        """The node label whose values are NVLink domains; None if the machines form none."""
+        machine = catalog.machines().get(self.pool.machine_type)
+        return machine and machine.domain_level
+
+    @property
+    def domain_nodes(self) -> int:
+        """The most nodes of one NVLink domain; 0 if the machines form none."""
+        machine = catalog.machines().get(self.pool.machine_type)
+        return machine.domain_nodes if machine is not None else 0
+
+    @property
     def description(self) -> str:
         """A description: `2x4 slices of v5e (2 pods of 4 chips)`, `g2-standard-24 (2 L4)`."""
         if not self.is_multi_host:

@@ -48,7 +48,7 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
     if isinstance(plan, JobSetPlan):
         yield from _slice_notes(target, plan)
     if plan.pod_count > 1:
-        yield from _network_notes(target)
+        yield from _network_notes(target, plan.pod)
     operator = workload_kinds()[kind].operator
     if operator and operator not in (target.plan.operators or ()):
         yield (
@@ -165,8 +165,13 @@ def _cpu_and_memory(pod: PodPlan) -> str:
     return " and ".join(f"{quantity(resource, amount)} {resource}" for resource, amount in pod.resources.items())
 
 
-def _network_notes(target: WorkloadTarget) -> Iterator[str]:
-    """Yield the additional interfaces that pods can request by annotation."""
+def _network_notes(target: WorkloadTarget, pod: PodPlan) -> Iterator[str]:
+    """Yield what NVLink between nodes needs, and the additional interfaces that pods can request by annotation."""
+    if pod.domain_nodes is not None:
+        yield (
+            "The ComputeDomain gives its pods NVLink between their nodes. Apply it first: NVIDIA's DRA driver makes "
+            "the template of their claims from it, without which Kueue does not admit them."
+        )
     pools = {each.pool.name for each in target.shapes}
     devices = [
         subnet.device

@@ -11,16 +11,18 @@ from berth.workloads.target import WorkloadTarget
 
 _PREFIX = "kueue.x-k8s.io/podset-"
 PREFERRED_TOPOLOGY = f"{_PREFIX}preferred-topology"
+REQUIRED_TOPOLOGY = f"{_PREFIX}required-topology"
 SLICE_TOPOLOGY = f"{_PREFIX}slice-required-topology"
 SLICE_SIZE = f"{_PREFIX}slice-size"
 UNCONSTRAINED_TOPOLOGY = f"{_PREFIX}unconstrained-topology"
 
 
-def placement_annotations(target: WorkloadTarget, group_size: int) -> dict[str, str]:
+def placement_annotations(target: WorkloadTarget, group_size: int, *, in_domain: bool = False) -> dict[str, str]:
     """Annotate pods that are placed in groups of `group_size`; no annotations if the flavor has no topology.
 
-    The hosts of a TPU slice must be in one node pool; GPU nodes are placed as close to each other as possible. A single
-    pod asks for any place where Kueue gives the flavor only to jobs that ask for a topology.
+    The hosts of a TPU slice must be in one node pool, and pods with a ComputeDomain (`in_domain`) in one NVLink domain;
+    other GPU nodes are placed as close to each other as possible. A single pod asks for any place where Kueue gives the
+    flavor only to jobs that ask for a topology.
     """
     flavor = target.shape.flavor
     levels = next((each.levels for each in target.plan.topologies if each.name == flavor.topology), ())
@@ -30,7 +32,8 @@ def placement_annotations(target: WorkloadTarget, group_size: int) -> dict[str, 
         return {UNCONSTRAINED_TOPOLOGY: "true"} if _needs_request(target) else {}
     if target.shape.is_multi_host:
         return {SLICE_TOPOLOGY: catalog.labels().nodepool, SLICE_SIZE: str(group_size)}
-    return {PREFERRED_TOPOLOGY: levels[0]}
+    level = target.shape.domain_level
+    return {REQUIRED_TOPOLOGY: level} if in_domain and level in levels else {PREFERRED_TOPOLOGY: levels[0]}
 
 
 def _needs_request(target: WorkloadTarget) -> bool:

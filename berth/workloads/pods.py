@@ -24,6 +24,8 @@ from berth.workloads.target import WorkloadTarget
 
 _WITHOUT_CLAIMS = ("provisioning-request", "trainjob")
 """Kinds whose pods claim no devices: a request is for machines, and the pods of a TrainJob are its runtime's."""
+_WITHOUT_DOMAIN = (*_WITHOUT_CLAIMS, "deployment")
+"""Kinds whose pods need no channel to each other: those of a Deployment are alone."""
 TPU_PORTS = (8471, 8080)
 """Ports over which the hosts of a slice, and the slices of a multislice, communicate."""
 
@@ -44,9 +46,11 @@ class PodBuilder(Struct, frozen=True):
         is_multislice = shape.is_tpu and self.kind == "jobset" and self.slice_count() > 1
         host_network = is_multislice and not shape.has_pod_network and self.target.plan.cluster.mode != "autopilot"
         annotations: Mapping[str, str] = {}
-        if self.kind != "provisioning-request":
-            annotations = placement_annotations(self.target, shape.hosts if shape.is_tpu else self.pod_count())
         resources = self._resources()
+        if self.kind != "provisioning-request":
+            group_size = shape.hosts if shape.is_tpu else self.pod_count()
+            in_domain = self._domain_nodes(resources[shape.flavor.resource]) is not None
+            annotations = placement_annotations(self.target, group_size, in_domain=in_domain)
         # A template and a trainjob's runtime already have an image.
         is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
         return PodPlan(
@@ -62,6 +66,7 @@ class PodBuilder(Struct, frozen=True):
             runtime_class=shape.flavor.node_labels.get(catalog.labels().sandbox),
             annotations=annotations,
             claims=() if self.kind in _WITHOUT_CLAIMS else self._claims(resources[shape.flavor.resource]),
+            domain_nodes=self._domain_nodes(resources[shape.flavor.resource]),
             template=options.template,
         )
 
@@ -74,6 +79,13 @@ class PodBuilder(Struct, frozen=True):
         size = next(each for each in devices.claim_sizes if wanted % each == 0)
         template = ClaimTemplatePlan(device_class=devices.device_class, count=size)
         return (template.name,) * (wanted // size)
+
+    def _domain_nodes(self, accelerators: int) -> int | None:
+        """Return the nodes that the workload has of an NVLink domain; None if its pods need no channel to others."""
+        channels, pods = self.target.shape.flavor.channels, self.pod_count()
+        if channels is None or pods < 2 or self.kind in _WITHOUT_DOMAIN or not channels.claimed(accelerators):
+            return None
+        return pods
 
     def _resources(self) -> dict[str, int]:
         """Return chips or GPUs with their share of cpu and memory, or cores with their memory.
@@ -96,6 +108,7 @@ class PodBuilder(Struct, frozen=True):
             resources=resources,
             annotations={},
             claims=(),
+            domain_nodes=None,
             template=without_accelerators(pod.template),
         )
 

@@ -91,7 +91,15 @@ def _compatibility_key(shape: NodeShape) -> tuple[object, ...]:
     """A key that is equal for shapes that can run the same pods."""
     flavor, pool = shape.flavor, shape.pool
     has_topology = flavor.topology is not None  # Kueue gives such a flavor only to jobs that ask for a topology
-    return (flavor.resource, pool.accelerator, pool.topology, shape.hosts, flavor.devices, has_topology)
+    return (
+        flavor.resource,
+        pool.accelerator,
+        pool.topology,
+        shape.hosts,
+        flavor.devices,
+        flavor.channels,
+        has_topology,
+    )
 
 
 def _report_unknown(problems: Problems, argument: str, message: str, word: str, known: Iterable[str]) -> None:

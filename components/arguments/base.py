@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, cast, dataclass_transform
 
 import pulumi
@@ -12,6 +12,7 @@ from pulumi.output import Unknown
 from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format_value
 from berth.names import to_camel
 from berth.parts.context import distinct_faults
+from berth.parts.live import live_fault
 from berth.parts.spelling import in_python, to_snake, with_stack_file_keys
 from berth.spec.model import Model
 
@@ -58,18 +59,22 @@ class ComponentArguments:
         own = cls.__annotations__
         return {name: text for name, text in own.items() if not text.startswith("ClassVar")}
 
-    def given(self) -> GivenArguments:
-        """Return the arguments that were given; faulty ones are left out."""
+    def given(self, component: str) -> GivenArguments:
+        """Return the arguments that the component of this name was given; faulty ones are left out.
+
+        A live one that is known is checked now, and an output as soon as it is known.
+        """
         kinds = self.types()
         live = {name for name, text in kinds.items() if text.startswith("pulumi.Input[")}
         known = {name: value for name, value in self.values.items() if name in kinds}
         plain = {name: value for name, value in known.items() if name not in live}
         wrong = dict(_wrong_types(plain, kinds))
+        written = {to_camel(name): without_outputs(value) for name, value in plain.items() if name not in wrong}
         problems = [
             *(_unknown(type(self), name) for name in self.values if name not in kinds),
             *(problem for name, value in plain.items() for problem in outputs_in(value, (to_camel(name),))),
             *wrong.values(),
-            *(problem for name in sorted(live & known.keys()) for problem in _wrong_live(name, known[name])),
+            *(problem for name in sorted(live & known.keys()) for problem in _wrong_live(name, known[name], written)),
             *self._missing(),
         ]
         return GivenArguments(
@@ -78,9 +83,21 @@ class ComponentArguments:
                 for name, value in plain.items()
                 if name not in wrong
             },
-            {to_camel(name): value for name, value in known.items() if name in live},
+            {to_camel(name): self._checked(component, name, known[name], written) for name in known if name in live},
             tuple(problems),
         )
+
+    def _checked(self, component: str, name: str, value: Any, written: Mapping[str, Any]) -> Any:
+        """Return a live argument; an output is refused when it is known to be wrong, before anything is made of it."""
+        if not is_output(value):
+            return value
+
+        def require_sound(known: object) -> object:
+            if known is not None and (problem := live_fault(to_camel(name), known, written)):
+                raise self._refusal(component, in_python([problem], self.models))
+            return known
+
+        return pulumi.Output.from_input(value).apply(require_sound)
 
     def _missing(self) -> Iterator[Problem]:
         """Yield a fault for each argument that is missing."""
@@ -96,10 +113,12 @@ class ComponentArguments:
             pulumi.log.warn(problem.line_without_severity(), component)
         faults = [*in_python(distinct_faults(problems, [*map(to_camel, self.types())]), self.models)]
         if faults:
-            kind = type(self).__name__.removesuffix("Args")
-            raise pulumi.RunError(
-                "\n".join([f"{kind} '{name}' is refused:", *(each.line_without_severity() for each in faults)])
-            )
+            raise self._refusal(name, faults)
+
+    def _refusal(self, component: str, faults: Iterable[Problem]) -> pulumi.RunError:
+        kind = type(self).__name__.removesuffix("Args")
+        lines = (each.line_without_severity() for each in faults)
+        return pulumi.RunError("\n".join([f"{kind} '{component}' is refused:", *lines]))
 
 
 def _wrong_types(plain: Mapping[str, Any], kinds: Mapping[str, str]) -> Iterator[tuple[str, Problem]]:
@@ -111,8 +130,13 @@ def _wrong_types(plain: Mapping[str, Any], kinds: Mapping[str, str]) -> Iterator
             yield name, Problem(Severity.FAULT, "bad-type", (to_camel(name),), message)
 
 
-def _wrong_live(name: str, value: object) -> Iterator[Problem]:
-    """Yield a fault if neither a text nor an output, such as a component in the place of its output, was given."""
+def _wrong_live(name: str, value: object, written: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a fault if neither a text nor an output, such as a component in the place of its output, was given.
+
+    A text must be what the argument takes, and agree with the `written` plain ones.
+    """
+    if isinstance(value, str) and (problem := live_fault(to_camel(name), value, written)):
+        yield problem
     if isinstance(value, pulumi.Resource):
         message = f"is a {type(value).__name__}; write one of its outputs"
     elif isinstance(value, int | float | Mapping | list | tuple):

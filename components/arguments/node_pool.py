@@ -128,6 +128,10 @@ class NodePoolArgs(ComponentArguments):
     slices: int | Mapping[str, Any] | Sequence[int | str] | None = None
     """Number of TPU slices: a fixed one, or a range to scale in. A list has the numbers of slices of several hosts
     (`[1, 3]`, after slice 2 was removed) or the names of their node pools; `{min: 0, of: [1, 3]}` scales."""
+    spares: int | None = None
+    """Slices, or nodes of machines without slices, that no queue is guaranteed, of a fixed number: the pods of a failed
+    slice or node go there before any other job is preempted. `guaranteed: all` and other shares are of the rest.
+    Default: `0`."""
     surge: Mapping[str, Any] | None = None
     """Nodes that an upgrade adds before others are drained, and drains first; together at most 20. By default one node
     at a time."""

@@ -41,7 +41,7 @@ class Cluster(pulumi.ComponentResource):
         super().__init__("berth:gke:Cluster", name, None, opts)
         plan, ranges = (args, None) if isinstance(args, ClusterPlan) else self._planned(name, args)
         if isinstance(args, ClusterArgs):
-            live = args.given().live
+            live = args.given(name).live
             network, subnetwork, node_service_account = (
                 live[key] for key in ("network", "subnetwork", "nodeServiceAccount")
             )
@@ -64,7 +64,7 @@ class Cluster(pulumi.ComponentResource):
 
     def _planned(self, name: str, args: ClusterArgs) -> tuple[ClusterPlan, tuple[str, str]]:
         """Return the plan of the arguments, and the names of the subnet's ranges for pods and services."""
-        given = args.given()
+        given = args.given(name)
         settings = {key: each for key, each in given.plain.items() if key not in ("podRangeName", "serviceRangeName")}
         part = plan_cluster(name, settings, given.problems)
         args.check(self, name, part.problems)

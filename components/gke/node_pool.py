@@ -50,7 +50,7 @@ class NodePool(pulumi.ComponentResource):
         in_project: Mapping[str, Any] = {}
         self.node_labels: Mapping[str, pulumi.Input[str]] = {}
         if isinstance(args, NodePoolArgs):
-            given = args.given()
+            given = args.given(name)
             part = planned_node_pool(name, given)
             args.check(self, name, part.problems)
             cluster, reservation = given.live["cluster"], given.live.get("reservation")

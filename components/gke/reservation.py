@@ -36,7 +36,7 @@ class Reservation(pulumi.ComponentResource):
         super().__init__("berth:gke:Reservation", name, None, opts)
         in_project: Mapping[str, Any] = {}
         if isinstance(args, ReservationArgs):
-            given = args.given()
+            given = args.given(name)
             part = plan_reservation(name, given.plain, given.problems)
             args.check(self, name, part.problems)
             in_project = {"project": given.plain["project"]}

@@ -43,7 +43,7 @@ class Flavors(pulumi.ComponentResource):
         self.checks: Mapping[str, KubernetesObject] = {}
         below = pulumi.ResourceOptions(parent=self)
         if isinstance(args, FlavorsArgs):
-            given = args.given()
+            given = args.given(name)
             part = plan_queues(name, given.plain, given.problems)
             args.check(self, name, part.problems)
             plans = part.flavors

@@ -43,7 +43,7 @@ class TeamQueues(pulumi.ComponentResource):
         super().__init__("berth:kueue:TeamQueues", name, None, opts)
         plan = self._planned(name, args) if isinstance(args, TeamQueuesArgs) else args
         self._cluster, self._namespaces = cluster, namespaces or {}
-        self._namespace = args.given().live.get("namespace") if isinstance(args, TeamQueuesArgs) else namespace
+        self._namespace = args.given(name).live.get("namespace") if isinstance(args, TeamQueuesArgs) else namespace
         names = f"{name}-" if prefix is None else prefix
         for each in plan:
             references = _referenced(each, flavors or {}, checks or {})
@@ -54,7 +54,7 @@ class TeamQueues(pulumi.ComponentResource):
         self.register_outputs({"clusterQueues": [each.name for each in plan]})
 
     def _planned(self, name: str, args: TeamQueuesArgs) -> Sequence[ClusterQueuePlan]:
-        given = args.given()
+        given = args.given(name)
         part = plan_queues(name, given.plain, given.problems)
         args.check(self, name, part.problems)
         return part.cluster_queues

@@ -42,7 +42,7 @@ class Team(pulumi.ComponentResource):
         super().__init__("berth:tenancy:Team", name, None, opts)
         self._cluster = cluster
         if isinstance(args, TeamArgs):
-            given = args.given()
+            given = args.given(name)
             part = plan_team(name, given.plain, given.problems)
             args.check(self, name, part.problems)
             project, (plan,) = given.plain.get("project"), part.teams

@@ -340,8 +340,106 @@ def test_every_policy_of_a_folder_runs_once(tmp_path: pathlib.Path) -> None:
             f"{HEAD}def {name.strip('_')}(plan):\n    yield fault(('cluster',), 'of {name}')\n", encoding="utf-8"
         )
     result = checked(tmp_path, GOOD, folder, folder / "a.py")
-    assert [(each["rule"], each["faults"]) for each in result["policies"]] == [("a", 1), ("b", 1)]
-    assert {each["message"] for each in result["problems"]} == {"of a", "of b"}
+    assert [(each["rule"], each["faults"]) for each in result["policies"]] == [("helper", 1), ("a", 1), ("b", 1)]
+    assert {each["message"] for each in result["problems"]} == {"of a", "of b", "of _helper"}
+
+
+RULE = f"{HEAD}def NAME(plan):\n    yield fault(('cluster',), 'of NAME')\n"
+
+
+def rules_that_ran(folder: pathlib.Path, *policies: pathlib.Path) -> tuple[list[str], list[str]]:
+    """Return the files that ran below a folder, and the faults that are not those of a rule, with their places."""
+    result = checked(folder, GOOD, *policies)
+    ran = [each["file"].replace(f"{folder}/", "") for each in result["policies"]]
+    faults = [each for each in result["problems"] if each["code"] == "policy-failed"]
+    assert len(result["problems"]) - len(faults) == len(ran)
+    return ran, [f"{each['place']}: {each['message']}".replace(f"{folder}/", "") for each in faults]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "deep/er/x.py",
+        "__init__.py",
+        "deep/__init__.py",
+        "_x.py",
+        "__main__.py",
+        "with-dash.py",
+        "deep.py/x.py",
+        ".x.py",
+    ],
+)
+def test_every_python_file_below_a_folder_runs(tmp_path: pathlib.Path, name: str) -> None:
+    file = tmp_path / "rules" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(RULE.replace("NAME", "rule"), encoding="utf-8")
+    assert rules_that_ran(tmp_path, tmp_path / "rules") == ([f"rules/{name}"], [])
+
+
+def test_helpers_and_data_beside_policies_are_no_faults(tmp_path: pathlib.Path) -> None:
+    rules = tmp_path / "rules"
+    (rules / "__pycache__").mkdir(parents=True)
+    for name, text in (
+        ("a.py", RULE.replace("NAME", "a")),
+        ("__init__.py", ""),
+        ("_helpers.py", "def _is_prod(plan):\n    return True\n"),
+        ("limits.yaml", "most: 3\n"),
+        ("README.md", "Rules\n"),
+        ("__pycache__/a.cpython-311.pyc", "x"),
+    ):
+        (rules / name).write_text(text, encoding="utf-8")
+    assert rules_that_ran(tmp_path, rules) == (["rules/a.py"], [])
+
+
+def test_a_file_runs_once_by_whatever_path(tmp_path: pathlib.Path) -> None:
+    rules, outside = tmp_path / "rules", tmp_path / "outside"
+    (rules / "deep").mkdir(parents=True)
+    outside.mkdir()
+    (rules / "a.py").write_text(RULE.replace("NAME", "a"), encoding="utf-8")
+    (outside / "b.py").write_text(RULE.replace("NAME", "b"), encoding="utf-8")
+    (rules / "again.py").symlink_to("a.py")
+    (rules / "deep" / "up").symlink_to(rules)
+    (rules / "linked").symlink_to(outside)
+    ways = (rules, rules / "a.py", rules / "deep" / ".." / "a.py", rules / "again.py", outside / "b.py")
+    assert rules_that_ran(tmp_path, *ways) == (["rules/a.py", "rules/linked/b.py"], [])
+
+
+NOT_RUN = "no rule in it runs, because its name does not end in .py; rename it, or move it"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("rule.py.bak", f"rules/rule.py.bak: {NOT_RUN}"),
+        ("rule.PY", f"rules/rule.PY: {NOT_RUN}"),
+        ("deep/rule.pyc", f"rules/deep/rule.pyc: {NOT_RUN}"),
+        ("rule.py~", f"rules/rule.py~: {NOT_RUN}"),
+        (
+            ".hidden/rule.py",
+            "rules/.hidden: folder begins with '.', so no rule in it runs; move it, or rename it",
+        ),
+        (
+            "rule.py",
+            "rules/rule.py:1: ImportError: attempted relative import with no known parent package; write what the "
+            "policy needs into its file, or install it as a package",
+        ),
+    ],
+)
+def test_what_may_be_a_policy_and_does_not_run_is_a_fault(tmp_path: pathlib.Path, name: str, told: str) -> None:
+    file = tmp_path / "rules" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("from .helpers import rule\n", encoding="utf-8")
+    (tmp_path / "rules" / "a.py").write_text(RULE.replace("NAME", "a"), encoding="utf-8")
+    assert rules_that_ran(tmp_path, tmp_path / "rules") == (["rules/a.py"], [told])
+
+
+def test_a_link_to_nothing_is_a_fault(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "a.py").symlink_to("gone.py")
+    assert rules_that_ran(tmp_path, tmp_path / "rules") == (
+        [],
+        ["rules/a.py: policy file not found; check its path"],
+    )
 
 
 def test_policies_read_files_below_their_root(tmp_path: pathlib.Path) -> None:

@@ -53,8 +53,8 @@ ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"pools.l4": {**L4, "machineType": "h5x-standard-192", **SIZE, "diskType": "quantum"}},
     ),
     "zones of a machine without accelerators": (
-        *("zones", "zone-unknown"),
-        {"pools.l4": {**L4, "machineType": "n2-standard-32"}},
+        *("cpu-zones", "zone-unknown"),
+        {"pools.l4": {**L4, "machineType": "c4-standard-32"}},
     ),
     "zones of a fraction of a GPU": ("zones", "zone-unknown", {"pools.g4": {**L4, "machineType": "g4-standard-12"}}),
     "a zone": ("zones", "zone-unknown", {"pools.spot": {**L4, "zone": "us-central1-q", "acceptZone": True}}),

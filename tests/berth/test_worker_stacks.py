@@ -241,6 +241,19 @@ def test_labels_of_gke_are_compared_too(folder: pathlib.Path, actual: str, descr
     assert f"{told}; write the keys of that stack's pool [worker-stack]" in errors("hub")
 
 
+def test_labels_that_no_table_gives_the_nodes_are_not_proved(folder: pathlib.Path) -> None:
+    machine = "machineType: g2-standard-24"
+    write(folder, "far", far(0))
+    for labels, is_told in (
+        ("{nvidia.com/gpu.product: NVIDIA-L4}", True),
+        ("{cloud.google.com/gke-accelerator: nvidia-l4}", False),
+    ):
+        write(folder, "hub", hub(1).replace(machine, f"{machine}, nodeLabels: {labels}, zone: us-central1-a", 1))
+        assert errors("hub") == []
+        told = f"workers.far.pools.l4.nodeLabels: whether nodes of stack 'far' have {labels} is not proved"
+        assert (told in run("plan", "hub")) == is_told
+
+
 def test_zones_that_the_description_leaves_out_are_a_warning(folder: pathlib.Path) -> None:
     write(folder, "far", far(0))
     write(folder, "hub", hub(1))
@@ -307,12 +320,50 @@ def test_what_is_not_in_the_repository_is_not_proved(folder: pathlib.Path, refer
     assert "as described, not proved" in (folder / "report.html").read_text(encoding="utf-8")
 
 
+def commit(folder: pathlib.Path) -> None:
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@a", "commit", "-qm", "a"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+
+
+def test_a_renamed_worker_is_told_as_one(folder: pathlib.Path) -> None:
+    write(folder, "far", far(16))
+    write(folder, "hub", hub(8))
+    commit(folder)
+    write(folder, "hub", hub(8).replace("      far: {", "      near: {"))
+    lines = run("diff", "hub", "--since", "HEAD").splitlines()
+    assert lines[0] == (
+        "hub: worker far is renamed to near, which creates every object in its cluster again and then deletes it; keep "
+        "the name far; 1 blocked"
+    )
+    rows = [line.split("  ")[1] for line in lines if line.startswith(("  near (", "  far ("))]
+    assert rows == ["far (renamed to near)", "near (renamed from far)"]
+
+
+def test_another_organization_is_another_cluster_until_the_file_says_that_it_is_the_same(folder: pathlib.Path) -> None:
+    write(folder, "far", far(16))
+    write(folder, "hub", hub(8))
+    commit(folder)
+    moved = hub(8).replace("acme/berth/far", "acme-inc/berth/far")
+    write(folder, "hub", moved)
+    assert run("diff", "hub", "--since", "HEAD").splitlines()[0] == (
+        "hub: worker far is REPLACED (acme/berth/far → acme-inc/berth/far; if it is the same cluster, write "
+        "identifier: acme/berth/far); 1 blocked"
+    )
+    same = moved.replace("acme-inc/berth/far,", "acme-inc/berth/far, identifier: acme/berth/far,")
+    write(folder, "hub", same)
+    text = run("diff", "hub", "--since", "HEAD")
+    assert text.startswith("hub: connection to the existing cluster of worker far may be another cluster; 1 blocked\n")
+    assert "which may be another cluster (stack acme/berth/far → acme-inc/berth/far)" in text
+    assert "REPLACED" not in text
+    write(folder, "hub", same.replace("identifier:", 'allowChange: {cluster: "the organization moved"}, identifier:'))
+    assert "blocked" not in run("diff", "hub", "--since", "HEAD")
+
+
 def test_a_diff_names_the_managers_and_what_they_lose(folder: pathlib.Path) -> None:
     write(folder, "far", far(16))
     write(folder, "hub", hub(8))
     write(folder, "other", hub(8).replace("acme/berth/far", "acme/berth/farm"))
-    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@a", "commit", "-qm", "a"]):
-        subprocess.run(["git", *words], cwd=folder, check=True)
+    commit(folder)
     write(folder, "far", far(24))
     lines = run("diff", "far", "--since", "HEAD").splitlines()
     lost = "worker far of stack hub can use 16 → 8 L4, but describes 16"

@@ -85,7 +85,7 @@ def test_the_slices_of_a_pool_are_node_pools_below_one_component() -> None:
 def test_everything_is_derived_as_in_a_stack_file(pool: Mapping[str, Any]) -> None:
     """The same pool of a fleet is registered with the same inputs, but for its cluster and its account."""
     mine = pools(registered(lambda opts: NodePool("lab", NodePoolArgs(**pool, cluster="lab"), opts=opts)))
-    written = NodePoolArgs(**pool, cluster="lab").given().plain
+    written = NodePoolArgs(**pool, cluster="lab").given("lab").plain
     fleet = {"project": "acme-ml", "region": "us-central1", "pools": {"lab": written}}
     plan = evaluate_values("lab", fleet).fleet_plan
     assert plan is not None
@@ -144,6 +144,57 @@ def test_a_component_in_the_place_of_its_output_is_a_fault() -> None:
         "cluster: '7' has another type; write text, or an output [bad-type]",
         "reservation: is a Reservation; write one of its outputs [bad-type]",
     ]
+
+
+_LIVE = [
+    ("cluster", "Big Cluster", "'Big Cluster' is something else; write the name of a GKE cluster"),
+    ("cluster", "", "is empty; write the name of a GKE cluster"),
+    ("location", "eu", "'eu' is something else; write a region such as us-central1"),
+    ("location", "europe-west4", "the cluster is in europe-west4, and zone is 'us-central1-a'; write a zone of europe"),
+    (
+        "cluster",
+        "projects/acme-ml/locations/us-east1/clusters/lab",
+        "the cluster is in us-east1, and zone is 'us-central1-a'; write a zone of us-east1",
+    ),
+    ("node_service_account", "nodes", "'nodes' is something else; write the e-mail address of a Google service"),
+    ("reservation", "[held]", "'[held]' is something else; write the name of a reservation"),
+]
+
+
+@pytest.mark.parametrize("as_output", [False, True], ids=["plain", "output"])
+@pytest.mark.parametrize(("key", "value", "told"), _LIVE)
+def test_an_argument_that_may_be_an_output_is_checked_when_it_is_known(
+    key: str, value: str, told: str, *, as_output: bool
+) -> None:
+    """An output is checked in the moment in which it is known, and nothing is made of a wrong one."""
+
+    def build(opts: pulumi.ResourceOptions) -> None:
+        given: Any = pulumi.Output.from_input(value) if as_output else value
+        NodePool("l4", NodePoolArgs(**{**GPUS, "cluster": "lab", key: given}), opts=opts)
+
+    first, line, *_ = refused(build)
+    assert first == "NodePool 'l4' is refused:"
+    assert line.startswith(f"{key}: {told}")
+
+
+def test_a_number_that_an_output_becomes_is_refused() -> None:
+    number: Any = 3
+
+    def build(opts: pulumi.ResourceOptions) -> None:
+        NodePool("l4", NodePoolArgs(**GPUS, cluster=pulumi.Output.from_input(number)), opts=opts)
+
+    assert refused(build)[1].startswith("cluster: '3' is something else; write the name of a GKE cluster")
+
+
+def test_a_namespace_of_queues_is_checked_when_it_is_known() -> None:
+    queues: dict[str, Any] = {"q": {"flavors": [{"pool": "l4", "guaranteed": "all"}]}}
+
+    def build(opts: pulumi.ResourceOptions) -> None:
+        namespace = pulumi.Output.from_input("Vision")
+        args = TeamQueuesArgs(team="vision", queues=queues, pools={"l4": dict(GPUS)}, namespace=namespace)
+        TeamQueues("vision", args, opts=opts)
+
+    assert refused(build)[1].startswith("namespace: 'Vision' is something else; write the name of a namespace")
 
 
 def test_a_zonal_cluster_has_its_nodes_in_its_zone() -> None:

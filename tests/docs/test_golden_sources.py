@@ -47,9 +47,16 @@ not have. What has no row is as published. A value that the source leaves to the
 OTHERS = """
 ## The other examples
 
-`cpu-batch`, `existing-gke`, `flex-start`, `gpu-rdma`, `inference`, `multikueue`, `quota-tree`, `reservations` and
-`team-a` follow no published system. They combine documented features of GKE and Kueue. `inference` is a use case that
-the source of `hotswap` names without showing it: inference beside training that may be interrupted.
+`cpu-batch`, `existing-gke`, `flex-start`, `gb200`, `gpu-rdma`, `inference`, `multikueue`, `quota-tree`, `reservations`
+and `team-a` follow no published system. They combine documented features of GKE and Kueue. `inference` is a use case
+that the source of `hotswap` names without showing it: inference beside training that may be interrupted.
+
+`gb200` has the machines of Cluster Toolkit's blueprint `gke-a4x` (104708037, 2026-06-25). Equal: the chart of
+NVIDIA's DRA driver with its values, the namespace and the kind of its quota, the levels of the Topology, the workload
+policy, DRANET. It differs so: the driver is 25.8.0 as in `gke-a4x-max-bm` (there 25.3.0 with beta APIs of the
+cluster); the quota is for 100 pods and two for each node (there 100); a job requires `gke-nodepool`, which is one
+NVLink domain (there `gce-topology-subblock`); Kueue counts the channels (its 0.17 there counts no claims); pods claim
+four interfaces by `mrdma-4` (there `default-rdma`).
 """
 
 
@@ -187,7 +194,7 @@ def test_a_new_value_is_a_difference_without_a_row() -> None:
 
 
 def test_every_example_is_on_the_page() -> None:
-    others = re.findall(r"`([a-z-]+)`", OTHERS)
+    others = re.findall(r"`([a-z0-9-]+)`", OTHERS)
     assert sorted({*SYSTEMS, *(set(others) & EXAMPLES.keys())}) == sorted(EXAMPLES)
     assert not set(others) & SYSTEMS.keys() - {"hotswap"}
 

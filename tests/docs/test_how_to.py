@@ -30,6 +30,10 @@ def test_the_stack_file_of_a_page_is_sound_and_its_commands_run(
     (tmp_path / "Pulumi.prod.yaml").write_text(rest.partition("```\n")[0], encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page, flags=re.M | re.S)
+    for language, block in blocks[1:]:
+        if language == "yaml" and (named := re.match(r"# ([\w./-]+\.yaml)\n", block)):
+            (tmp_path / named[1]).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / named[1]).write_text(block, encoding="utf-8")
     commands = [line for language, block in blocks if not language for line in block.splitlines()]
     assert commands[0] == "berth check STACK"
     for command in commands:

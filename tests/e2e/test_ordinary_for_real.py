@@ -83,6 +83,65 @@ def test_exclusive_topology_gives_each_job_a_slice(fleet: World) -> None:
     assert len(set(nodes)) == 4
 
 
+def test_exclusive_topology_gives_each_job_a_domain_of_gpus(fleet: World) -> None:
+    """Other JobSets keep out of the domain, also those of the same team, as JobSet says, and no policy says no."""
+    annotations = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "cloud.google.com/gke-nodepool"}
+    nodes = {"nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-gb200"}}
+    racks = job_set("speech", "racks", 2, pods=2, gpus=4, queue="gb200", annotations=annotations, pod=nodes)
+    _taken(fleet, fleet.tries(LENDER, racks))
+    assert fleet.waits_for_pods("speech", 4, seconds=30), fleet.api.list("Workload", "speech")
+    pools = {(_job(each), _pool(each)) for each in fleet.running("speech")}
+    assert len(pools) == 2, pools
+    assert len({pool for _, pool in pools}) == 2, pools
+
+
+_RUNTIME = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "berth-plain"},
+    "spec": {
+        "mlPolicy": {"numNodes": 1},
+        "template": {
+            "spec": {
+                "replicatedJobs": [
+                    {
+                        "name": "node",
+                        "template": {
+                            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                            "spec": {"template": {"spec": {"containers": [{"name": "node", "image": "x"}]}}},
+                        },
+                    }
+                ]
+            }
+        },
+    },
+}
+
+
+def test_a_train_job_runs_with_its_controller(fleet: World) -> None:
+    """Trainer makes a JobSet of it, by a runtime of the platform."""
+    if not fleet.serves("TrainJob"):
+        pytest.skip("the cluster has no Trainer")
+    fleet.cluster.kubectl("apply", "-f", "-", given=hostile_fleet.stream([_RUNTIME]))
+    try:
+        made: Manifest = {
+            "apiVersion": "trainer.kubeflow.org/v1alpha1",
+            "kind": "TrainJob",
+            "metadata": {"name": "tunes", "namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "l4"}},
+            "spec": {
+                "runtimeRef": {"name": "berth-plain"},
+                "trainer": {"image": "x", "numNodes": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}},
+            },
+        }
+        _taken(fleet, fleet.tries(MEMBER, made))
+        assert fleet.waits_for_pods("vision", 4, "tunes", seconds=40), fleet.api.list("Workload", "vision")
+        _taken(fleet, fleet.tries_to_delete(MEMBER, "TrainJob", "vision", "tunes"))
+        until("no pods", lambda: fleet.running("vision"), lambda left: not left)
+    finally:
+        fleet.clear()
+        fleet.cluster.kubectl("delete", "-f", "-", given=hostile_fleet.stream([_RUNTIME]))
+
+
 def test_a_cpu_job_runs_in_a_fleet_without_cpu_pools(fleet: World) -> None:
     _taken(fleet, fleet.tries(MEMBER, job("vision", "prepares", 2, 0)))
     assert fleet.waits_for_pods("vision", 2)
@@ -290,6 +349,15 @@ def test_an_object_of_the_largest_size_is_within_the_budget_of_expressions(fleet
 
 def _is_binding(manifest: Manifest, policy: str) -> bool:
     return manifest["kind"] == "ValidatingAdmissionPolicyBinding" and manifest["metadata"]["name"] == policy
+
+
+def _job(pod: Manifest) -> str:
+    return pod["metadata"]["labels"]["batch.kubernetes.io/job-name"]
+
+
+def _pool(pod: Manifest) -> str:
+    """Return the node pool of a pod's node, by the name of the node."""
+    return next(name for name in ("rack-1", "rack-2") if name in pod["spec"]["nodeName"])
 
 
 def _images(fleet: World, namespace: str) -> list[str]:

@@ -24,7 +24,7 @@ PACKAGE = ROOT / "packages" / "berth"
 Json = dict[str, Any]
 
 MODELS: Json = stack_schema()["$defs"]
-LEFT_OUT = {"FleetSpec": {"teamFiles"}, "TeamStackSpec": {"platform", "allowChange"}}
+LEFT_OUT = {"FleetSpec": {"base", "without", "teamFiles"}, "TeamStackSpec": {"platform", "allowChange"}}
 """Keys that only a stack file has: paths of files beside it, and the name of another stack."""
 OWN = {
     "FleetSpec": {"name", "kubeconfig"},

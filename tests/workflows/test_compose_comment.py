@@ -13,6 +13,7 @@ from berth.backends.interface import compare
 from berth.diff.changes import Changes
 from berth.diff.document import changes_document
 from berth.document.markdown import render_markdown
+from tests.comment_picture import GOLDEN, PICTURE, drawn
 from tests.small_fleets import fleet_with, plan
 from tests.stack_files import ROOT, assert_golden
 
@@ -147,8 +148,14 @@ def test_the_comment_of_600_rights_and_one_owner_begins_with_the_owner(tmp_path:
     text, code = composed(
         tmp_path, ("test", "changes", render_markdown(changes_document(of_600_rights_and_an_owner())))
     )
-    assert_golden("\n".join(text.splitlines()[:24]) + "\n", pathlib.Path(__file__).parent / "golden" / "owner.md")
+    assert_golden("\n".join(text.splitlines()[:24]) + "\n", GOLDEN)
     shown = len(set(re.findall(r"acme\\?-data\\?-\d{3}", text.partition("**Rights: data**")[2].partition("\n**")[0])))
     told = re.search(r"(\d+) of “Rights: data”", text)
     assert shown + (int(told[1]) if told else 0) == 600
     assert code == (3 if told else 0)
+
+
+def test_the_picture_of_the_comment_is_of_its_golden() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == drawn(GOLDEN.read_text(encoding="utf-8")), (
+        "draw it again: python -m tests.comment_picture"
+    )

@@ -56,6 +56,18 @@ def test_the_fleet_and_the_teams_of_the_change_are_previewed(project: pathlib.Pa
     assert not (project / "stacks" / "teams" / "speech.yaml").exists()
 
 
+def test_the_base_of_the_change_is_previewed(project: pathlib.Path, change: pathlib.Path) -> None:
+    for folder, cost in ((project, "old"), (change, "new")):
+        file = folder / "stacks" / "bases" / "fleet.yaml"
+        file.parent.mkdir()
+        file.write_text(f"fleet: {{labels: {{cost: {cost}}}}}\n", encoding="utf-8")
+    edit(change, fleet={"base": "stacks/bases/fleet.yaml"})
+    done = preview(project, change)
+    assert "stacks/bases" not in done.stdout
+    assert "cost: new" in (project / "stacks" / "bases" / "fleet.yaml").read_text(encoding="utf-8")
+    assert config(project)["berth:fleet"]["base"] == "stacks/bases/fleet.yaml"  # type: ignore[index]
+
+
 def test_other_settings_and_every_other_file_are_those_of_the_default_branch(
     project: pathlib.Path, change: pathlib.Path
 ) -> None:
@@ -94,6 +106,11 @@ def write_team(change: pathlib.Path, text: str) -> pathlib.Path:
 
 def as_kubeconfig(change: pathlib.Path) -> None:
     write_team(change, "teams: {}\n" + KUBECONFIG)
+
+
+def as_kubeconfig_in_a_base(change: pathlib.Path) -> None:
+    (change / "stacks" / "bases").mkdir()
+    (change / "stacks" / "bases" / "bad.yaml").write_text("fleet: {}\n" + KUBECONFIG, encoding="utf-8")
 
 
 def as_link(change: pathlib.Path) -> None:
@@ -175,6 +192,7 @@ def without_stack(change: pathlib.Path) -> None:
     ("spoil", "message"),
     [
         (as_kubeconfig, "stacks/teams/bad.yaml has other keys than teams; remove them"),
+        (as_kubeconfig_in_a_base, "stacks/bases/bad.yaml has other keys than fleet; remove them"),
         (as_link, "stacks/teams/bad.yaml is missing, or is no regular file; commit it as a file"),
         (as_linked_folder, "stacks/teams is missing, or is no regular folder; commit it as a folder"),
         (as_linked_parent, "stacks is missing, or is no regular folder; commit it as a folder"),

@@ -89,23 +89,27 @@ def diff_command(
     price_table = load_prices(prices)
     try:
         before = parse_revision(old) if revision is None else at_merge_base(old, revision, project_root())
-        _print_changes(before, parse_revision(new or old), output_format, price_table, live)
+        _print_changes((before, parse_revision(new or old)), output_format, price_table, live, revision)
     except RevisionNotFound as error:
         exit_with_error(error)
 
 
 def _print_changes(
-    before: StackRevision,
-    after: StackRevision,
+    sides: tuple[StackRevision, StackRevision],
     output_format: OutputFormat,
     prices: Prices | None,
     live: pathlib.Path | None,
+    since: str | None,
 ) -> None:
     from berth.backends.interface import IncomparablePlans, backend_of, compare
+    from berth.cli.diff.promotion import base_block, promotion_blocks, promotion_of, stacks_with_base
     from berth.cost.fleet import fleet_cost
     from berth.diff.document import changes_document
 
+    before, after = sides
     evaluations = _evaluate_both(before, after)
+    same_base = stacks_with_base(*evaluations, project_root()) if after.revision is None else ()
+    promotion, evaluations = promotion_of(sides, evaluations, project_root()) or (None, evaluations)
     require_priceable(evaluations[1], prices)
     old, new = (each.plan for each in evaluations)
     assert old is not None
@@ -127,13 +131,20 @@ def _print_changes(
     cost_pair = (fleet_cost(fleet_plans[0], prices), fleet_cost(fleet_plans[1], prices)) if prices else None
     affected = _affected_flavors(fleet_plans, changes, live)
     if output_format == "json":
-        from berth.cli.diff.as_json import changes_as_json, costs_as_json
+        from berth.cli.diff.as_json import changes_as_json, costs_as_json, to_json_value
 
         more_json: dict[str, object] = {"cost": costs_as_json(*cost_pair)} if cost_pair else {}
+        more_json |= {"promotion": to_json_value(promotion)} if promotion else {}
+        more_json |= {"sameBase": list(same_base)} if same_base else {}
         more_json |= {} if affected is None else {"admittedJobs": to_builtins(affected)}
-        typer.echo(format_json({**changes_as_json(changes, before.label, after.label), **more_json}))
+        labels = promotion.labels if promotion else (before.label, after.label)
+        typer.echo(format_json({**changes_as_json(changes, *labels), **more_json}))
     else:
         document = list(changes_document(changes))
+        if promotion:
+            document[:0] = promotion_blocks(promotion)
+        if same_base:
+            document.insert(1, base_block(same_base, evaluations[1], since))
         if affected is not None:
             from berth.cli.diff.admitted import admitted_block
 

@@ -11,6 +11,7 @@ import typer
 
 from berth.cli.arguments import exit_with_error, exit_with_problems, print_problems, writable_project_folder
 from berth.cli.init import stack_file as verb
+from berth.cli.init.base import base_error, split_text, write_new
 from berth.cli.init.example import ExampleError, ExampleStack, load_example
 from berth.cli.init.options import VALUE, InitAnswers, InitOption
 from berth.diagnostics import join_words
@@ -47,6 +48,10 @@ Values = Annotated[
 Platform = Annotated[
     str | None, typer.Option("--platform", metavar="STACK", help="The platform's stack, for a team's own stack.")
 ]
+Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="FILE", help="Also writes a file with what other stacks can share (base)."),
+]
 EPILOG = "Example: berth init prod --project acme-ml-prod --region us-central1 --team vision"
 
 
@@ -61,6 +66,7 @@ def init_command(
     cluster: ExistingCluster = None,
     platform: Platform = None,
     value: Values = None,
+    base: Base = None,
 ) -> None:
     """Write a new stack file from an example.
 
@@ -76,6 +82,8 @@ def init_command(
     answers |= _placeholder_values(value or [])
     folder = writable_project_folder()
     file = folder / f"Pulumi.{name}.yaml"
+    if base is not None and (error := base_error(base, folder)):
+        raise typer.BadParameter(error, param_hint="--base")
     try:
         example = load_example(source, folder)
         _check_answers(name, example, answers)
@@ -83,13 +91,17 @@ def init_command(
             raise FileExistsError
         stack_text, evaluation = _answered_stack(name, example, answers, folder)
         if not evaluation.faults:
-            with file.open("x", encoding="utf-8") as stream:
-                stream.write(stack_text)
+            texts = {file.name: stack_text}
+            if base is not None:
+                texts = dict(zip((file.name, base), split_text(stack_text, name, base), strict=True))
+            write_new(texts, folder)
     except FileExistsError:
         exit_with_error(f"{file.name} exists and is not overwritten; choose another name, or edit the file")
     except (ExampleError, OSError) as error:
         exit_with_error(error)
     _print_result(name, file.name, example, answers, evaluation)
+    if base is not None and not evaluation.faults:
+        typer.echo(f"{base}: what other stacks can share. The next one: berth init NAME --from {name}")
     for note in verb.result_notes(example, answers.get("team", ())):
         typer.echo(note)
     if remaining := verb.remaining_placeholders(evaluation, example, answers):

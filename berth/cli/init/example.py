@@ -24,11 +24,12 @@ class ExampleError(Exception):
 
 
 class ExampleStack(Struct, frozen=True, dict=True):
-    """A stack without faults to start from: its path, its text and its evaluation."""
+    """A stack without faults to start from: its path, its text, its evaluation, and its base by its path."""
 
     display_path: str
     text: str
     evaluation: Evaluation
+    base: Mapping[str, str] = {}
 
     def value_at(self, *path: str) -> Any:
         """Return the value at a path of the fleet, or None."""
@@ -72,7 +73,9 @@ def load_example(name: str, root: pathlib.Path) -> ExampleStack:
         raise ExampleError(
             f"{display_path}: has encrypted values, which only its own stack can decrypt; choose another example"
         )
-    return ExampleStack(display_path, text, evaluation)
+    named = cast("Mapping[str, object]", evaluation.file.fleet).get("base")
+    base = {named: (root / named).read_text(encoding="utf-8")} if isinstance(named, str) else {}
+    return ExampleStack(display_path, text, evaluation, base)
 
 
 def region_of(location: str) -> str:

@@ -146,7 +146,7 @@ def flavor_share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> Team
         unit=unit,
         noun=flavor.noun,
         in_slices=in_slices,
-        takes_all=_shareable(flavor) == flavor.capacity.max,
+        takes_all=_shareable(flavor) == flavor.shared,
         is_tpu=flavor.resource == "google.com/tpu",
     )
 

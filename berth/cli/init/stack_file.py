@@ -17,7 +17,7 @@ from berth.cli.init.example import ExampleError, ExampleStack
 from berth.cli.init.first_teams import remainder_notes, teams_text
 from berth.cli.init.kept_teams import is_example, kept_entries
 from berth.cli.init.options import VALUE, InitAnswers, InitOption, placeholder_options, value_error
-from berth.cli.init.places import place_options, placeholder_lines, with_other_buckets, with_place_values
+from berth.cli.init.places import place_options, placeholder_lines, with_place_values, with_place_words
 from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_team_roles
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.placeholders import placeholders
@@ -54,6 +54,8 @@ def answer_errors(name: str, example: ExampleStack, answers: InitAnswers) -> lis
     """Return everything that is wrong with the name and the answers."""
     options = {each.flag: each for each in init_options(example, answers)}
     errors = stack_name_errors(name)
+    if answers.get("team") and example.base:
+        errors.append(f"--team: its teams are in {next(iter(example.base))}; leave --team out, or write the team there")
     for flag, values in answers.items():
         flag_errors = (
             options[flag].value_errors(values) if flag in options else [f"{example.display_path} has no such setting"]
@@ -77,12 +79,11 @@ def stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, root
 
 def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, root: pathlib.Path) -> str:
     file = f"Pulumi.{name}.yaml"
-    editor = YamlEditor(name, file, {file: _with_values(example, answers)})
+    editor = YamlEditor(name, file, {file: _with_values(example, answers), **example.base})
     for each in init_options(example, answers):
         if each.path and each.flag in answers:
             editor = editor.set_value(each.path[:-1], each.path[-1], _scalar(answers[each.flag][0]))
-    if editor.value_at(("cluster", "name")) is not None:
-        editor = editor.set_value(("cluster",), "name", name)
+    editor = _with_cluster_names(editor, name)
     if is_open_endpoint(example.evaluation):
         editor = with_dns_endpoint(editor)
     teams = answers.get("team", ()) if fleet_backend_of(example.evaluation) else ()
@@ -101,14 +102,26 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
         new_teams = (roles_text if keeps_roles else teams_text)(example.evaluation, teams, kept)
         new_teams = _with_own_names(new_teams, example, answers)
         body = f"{body.rstrip()}\n\n{indent(new_teams, first_key[1] if first_key else ' ' * 4)}"
-        written_teams = cast("Mapping[str, object]", YamlEditor(name, file, {file: body}).value_at(("teams",)) or {})
+        written_teams = cast(
+            "Mapping[str, object]", YamlEditor(name, file, {file: body, **example.base}).value_at(("teams",)) or {}
+        )
         if tuple(written_teams) != tuple(teams):
             raise ExampleError(
                 f"{example.display_path}: another key follows berth:fleet, where teams go; move that key above it"
             )
-    body = with_other_buckets(body, example, answers)
+    body = with_place_words(body, example, answers)
     schema = f"# yaml-language-server: $schema={SCHEMA}\n" if (root / SCHEMA).is_file() else ""
     return schema + head + re.sub(r"\n{3,}", "\n\n", body)
+
+
+def _with_cluster_names(editor: YamlEditor, name: str) -> YamlEditor:
+    """Return the stack with names of its own for its cluster and those of its workers, where the example has names."""
+    workers = cast("Mapping[str, object]", editor.value_at(("workers",)) or {})
+    names = {("cluster",): name, **{("workers", each, "cluster"): f"{name}-{each}" for each in workers}}
+    for path, own in names.items():
+        if editor.value_at((*path, "name")) is not None:
+            editor = editor.set_value(path, "name", own)
+    return editor
 
 
 def result_notes(example: ExampleStack, teams: Sequence[str]) -> list[str]:

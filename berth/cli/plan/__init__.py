@@ -36,13 +36,23 @@ def plan_command(
         str | None,
         typer.Option("--team", help="Show only what this team has, who can take it, and what happens to its jobs."),
     ] = None,
+    lose: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lose",
+            metavar="LOSS",
+            help="Show whose guarantee breaks without '2 nodes of POOL', slice=POOL, pool=POOL or zone=ZONE.",
+        ),
+    ] = None,
 ) -> None:
-    """Show what a stack creates and what each team gets.
+    """Show what a stack creates and what each team gets, or what it loses.
 
     Shows capacity, pools, each team's guarantee and ceiling, who can preempt whom, and all faults, warnings and notes.
     """
     if team is not None:
         _show_team(stack, team, as_json)
+    if lose:
+        _show_losses(stack, lose, as_json)
     price_table = costs.load_prices(prices)
     evaluation = evaluate_stack(stack, project_root())
     costs.require_priceable(evaluation, price_table)
@@ -69,4 +79,18 @@ def _show_team(stack: str, name: str, as_json: bool) -> NoReturn:
         exit_with_error(f"no team '{name}' in {plan.stack}{hint}")
     answer = lead_answer(plan, teams[name])
     print_answer(lead_document(answer), lead_as_json(answer) if as_json else None)
+    raise typer.Exit(EXIT_OK)
+
+
+def _show_losses(stack: str, lose: list[str], as_json: bool) -> NoReturn:
+    from berth.overview.loss_text import loss_document, losses_as_json
+    from berth.overview.losses import LossError, losses_of
+
+    plan = evaluate_or_exit(stack).fleet_plan
+    assert plan is not None
+    try:
+        losses = losses_of(plan, lose)
+    except LossError as error:
+        exit_with_error(f"--lose: {error}")
+    print_answer(loss_document(plan, losses), losses_as_json(plan, losses) if as_json else None)
     raise typer.Exit(EXIT_OK)

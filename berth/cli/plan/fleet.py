@@ -94,6 +94,7 @@ def _flavor(flavor: FlavorPlan) -> dict[str, Any]:
         "guaranteed": flavor.promised,
         "pods": flavor.pods,
         "unit": flavor.unit,
+        "spare": flavor.spare,
         "oversubscription": flavor.oversubscription,
         "nodeLabels": dict(flavor.node_labels),
         "pools": list(flavor.pools),

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from berth.cli import terminal
-from berth.cli.arguments import EXIT_FAULTS, JsonOption, exit_with_problems, print_answer, print_problems, project_root
+from berth.cli.arguments import (
+    EXIT_FAULTS,
+    JsonOption,
+    exit_with_problems,
+    format_json,
+    print_answer,
+    print_problems,
+    project_root,
+    write_output,
+)
 from berth.cli.prices import PricesFile, load_prices
 from berth.diagnostics import Severity
+
+if TYPE_CHECKING:
+    from berth.cli.simulate.answer import Request
 
 EPILOG = "Example: berth simulate dev stacks/traces/dev.csv"
 
@@ -45,6 +57,16 @@ def simulate_command(
     load: Annotated[
         float, typer.Option("--load", min=0.01, max=10, help="With --generate: need as a part of the guarantees.")
     ] = 0.8,
+    svg: Annotated[
+        pathlib.Path | None,
+        typer.Option(metavar="FILE", help="Also write use and waiting over time as a picture, for one stack."),
+    ] = None,
+    with_advice: Annotated[
+        bool, typer.Option("--advise", help="Try single changes of the stack, and print the best as diffs.")
+    ] = False,
+    bound: Annotated[
+        str, typer.Option(metavar="TIME", help="With --advise: how much longer a team's jobs may wait on average.")
+    ] = "5m",
     as_json: JsonOption = False,
 ) -> None:
     """Simulate a trace of jobs over time: waiting, use, preemptions.
@@ -60,24 +82,47 @@ def simulate_command(
         typer.echo(answer.generated_trace(arguments[0], project_root(), generate, days, load), nl=False)
         return
     *stacks, trace = arguments if from_kueue is None else [*arguments, ""]
+    if svg is not None and (len(stacks) != 1 or with_advice):
+        raise typer.BadParameter("with --svg, name one stack, without --advise")
     if not 1 <= len(stacks) <= 2:
         raise typer.BadParameter("write STACK TRACE, OLD NEW TRACE, or STACK --from-kueue FILE")
+    request = answer.Request(
+        stacks=tuple(stacks),
+        trace=pathlib.Path(trace) if from_kueue is None else from_kueue,
+        is_kueue=from_kueue is not None,
+        startup=tuple(startup or ()),
+        provisioning=tuple(provisioning or ()),
+        prices=load_prices(prices),
+    )
+    if with_advice:
+        _advise(request, bound, as_json=as_json)
+        return
     with terminal.progress("simulating"):
-        result = answer.simulate(
-            answer.Request(
-                stacks=tuple(stacks),
-                trace=pathlib.Path(trace) if from_kueue is None else from_kueue,
-                is_kueue=from_kueue is not None,
-                startup=tuple(startup or ()),
-                provisioning=tuple(provisioning or ()),
-                prices=load_prices(prices),
-            ),
-            project_root(),
-        )
+        result = answer.simulate(request, project_root())
     if any(problem.severity == Severity.FAULT for problem in result.problems):
         exit_with_problems(result.problems)
     if not as_json:
         print_problems(result.problems)
+    if svg is not None:
+        from berth.cli.simulate.picture import simulation_svg
+
+        write_output(simulation_svg(result.summaries[0]), svg, beside_answer=True)
     print_answer(output.trace_document(result), output.trace_as_json(result) if as_json else None)
     if any(summary.looping for summary in result.summaries):
         raise typer.Exit(EXIT_FAULTS)
+
+
+def _advise(request: Request, bound: str, *, as_json: bool) -> None:
+    from berth.cli.simulate import advice
+    from berth.simulator.timed.durations import parse_duration
+
+    longest = parse_duration(bound)
+    if len(request.stacks) != 1 or longest is None:
+        raise typer.BadParameter("with --advise, name one stack; write --bound 5m")
+    with terminal.progress("simulating changes"):
+        found, problems = advice.advise(request, project_root(), longest)
+    if found is None or any(problem.severity == Severity.FAULT for problem in problems):
+        exit_with_problems(problems)
+    print_problems(problems)
+    for line in [format_json(advice.advice_as_json(found))] if as_json else advice.advice_lines(found, longest):
+        typer.echo(line)

@@ -11,7 +11,7 @@ from berth.cli.arguments import exit_with_problems
 from berth.cost.fleet import fleet_cost
 from berth.cost.prices import Prices
 from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
-from berth.evaluate import evaluate_stack, require_offer
+from berth.evaluate import Evaluation, evaluate_stack, require_offer
 from berth.jobs.files import read_kubectl_json
 from berth.loader.locate import display_path
 from berth.loader.text_file import read_bytes
@@ -50,39 +50,51 @@ def simulate(request: Request, root: pathlib.Path) -> TraceResult:
     summaries: list[TraceSummary] = []
     problems: list[Problem] = []
     for stack in request.stacks:
-        plan, fleet, found = _load(stack, root)
+        evaluation, found = load_run(stack, root)
         problems += found
-        if plan is None or fleet is None:
-            continue
-        jobs, found = read_timed_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
-        timing, faults = _timing(plan, request)
-        problems += [*found, *faults]
-        if not _has_faults(problems):
-            prices = None
-            if request.prices is not None:
-                exact = fleet_cost(plan, request.prices).accelerators
-                prices = {flavor: None if price is None else float(price) for flavor, price in exact.items()}
-            with gc_paused():
-                summaries.append(simulate_trace(fleet, jobs, timing, prices))
+        summary = None if evaluation is None else simulate_evaluation(evaluation, request, root, problems)
+        if summary is not None:
+            summaries.append(summary)
     unique = tuple(dict.fromkeys(problems))
     currency = request.prices.currency if request.prices else None
     return TraceResult(() if _has_faults(unique) else tuple(summaries), unique, currency)
 
 
+def simulate_evaluation(
+    evaluation: Evaluation, request: Request, root: pathlib.Path, problems: list[Problem]
+) -> TraceSummary | None:
+    """Simulate the trace on a stack without faults, and add to `problems`; None if one of them is a fault."""
+    plan = evaluation.fleet_plan
+    assert plan is not None
+    fleet = build_simulated_fleet(plan)
+    jobs, found = read_timed_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
+    timing, faults = _timing(plan, request)
+    problems += [*found, *faults]
+    if _has_faults(problems):
+        return None
+    prices = None
+    if request.prices is not None:
+        exact = fleet_cost(plan, request.prices).accelerators
+        prices = {flavor: None if price is None else float(price) for flavor, price in exact.items()}
+    with gc_paused():
+        return simulate_trace(fleet, jobs, timing, prices)
+
+
 def generated_trace(stack: str, root: pathlib.Path, seed: int, days: int, load: float) -> str:
     """Return a generated trace of a stack as CSV; exit 1 with the stack's faults."""
-    _, fleet, problems = _load(stack, root)
-    if fleet is None:
+    evaluation, problems = load_run(stack, root)
+    if evaluation is None or evaluation.fleet_plan is None:
         exit_with_problems(problems)
-    return generate_trace(fleet, seed, days, load)
+    return generate_trace(build_simulated_fleet(evaluation.fleet_plan), seed, days, load)
 
 
-def _load(stack: str, root: pathlib.Path) -> tuple[FleetPlan | None, SimulatedFleet | None, list[Problem]]:
+def load_run(stack: str, root: pathlib.Path) -> tuple[Evaluation | None, list[Problem]]:
+    """Return the evaluation of a stack to simulate, None with faults, and what is not modelled."""
     evaluation = require_offer(evaluate_stack(stack, root))
     plan = evaluation.fleet_plan
     if evaluation.faults or plan is None:
-        return None, None, list(evaluation.faults)
-    return plan, build_simulated_fleet(plan), [*evaluation.unknown_releases, *unmodelled_warnings(plan)]
+        return None, list(evaluation.faults)
+    return evaluation, [*evaluation.unknown_releases, *unmodelled_warnings(plan)]
 
 
 def read_timed_jobs(

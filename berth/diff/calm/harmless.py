@@ -153,6 +153,7 @@ _WHEN: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "first": lambda each: _is_update(each) and each.before is None and bool(each.block),
     "added": lambda each: _is_update(each) and (each.before is None or _gains_only(each)),
     "more entries": lambda each: _is_update(each) and bool(each.before) and _gains_only(each),
+    "not zero": lambda each: _is_update(each) and number(each.after) not in (None, 0),
     "order": lambda each: _is_update(each) and _is_reordered(each),
     "empty": lambda each: (
         _is_update(each) and each.before is None and (number(each.after) == 0 or each.path.endswith(".name"))

@@ -12,6 +12,7 @@ from berth.diff.changes import Changes
 from berth.diff.guard.allowances import GuardedAction
 from berth.diff.kinds import ChangeKind
 from berth.diff.rights.changes import SERVING
+from berth.diff.rights.nodes import OPENING_INPUTS
 from berth.diff.text import EMPHASIZED, EMPHASIZED_KINDS
 from berth.resource import IN_WORKER, ResourceKind
 
@@ -155,7 +156,8 @@ class Told:
     def _has_pool(self, difference: Difference) -> bool:
         is_named = difference.what in EMPHASIZED or difference.what == ChangeKind.RECREATED
         hit = bool(self._pools[difference.key].hit_nodes) and difference.path in ("nodes", "nodeLocations")
-        return is_named or hit
+        name = difference.key.rpartition(IN_WORKER)[2]
+        return is_named or hit or (difference.path in OPENING_INPUTS and f"pool {name}" in self._owners)
 
     def _has_resource(self, difference: Difference, kind: ResourceKind) -> bool:
         if kind in _RIGHT_RESOURCES:
@@ -176,6 +178,8 @@ class Told:
             return is_released or is_named or (is_alert and difference.what == ChangeKind.DELETED)
         if kind == ResourceKind.CLUSTER and difference.path.startswith(_CONTROL_PLANE):
             return bool(self._owners & {"control plane", "nodes", "cluster"})
+        if kind == ResourceKind.SYSTEM_POOL and difference.path in OPENING_INPUTS:
+            return "system pool" in self._owners
         if kind in (ResourceKind.RESERVATION, ResourceKind.FUTURE_RESERVATION) and "share" in difference.path.lower():
             return f"reservation {difference.key}" in self._owners
         if kind == ResourceKind.ALERT and self._moved:
@@ -231,7 +235,9 @@ class Told:
         """Return whether a flavor follows from its pools: they come, go, or are created again, and a phrase says so."""
         pools = self._subjects.pools.get(difference.key, ())
         if difference.worker is not None:
-            pools = tuple(f"{difference.worker}{IN_WORKER}{pool}" for pool in pools if IN_WORKER not in pool) or pools
+            prefix = f"{difference.worker}{IN_WORKER}"
+            full = (pool if IN_WORKER in pool else f"{prefix}{pool}" for pool in pools)
+            pools = tuple(pool for pool in full if pool.startswith(prefix)) or pools
         own = [self._pools[pool] for pool in pools if pool in self._pools]
         ends = (ChangeKind.ADDED, ChangeKind.REPLACED, ChangeKind.DELETED, ChangeKind.RECREATED, ChangeKind.UNMANAGED)
         label = difference.path.removeprefix("spec.nodeLabels.")

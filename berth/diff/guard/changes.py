@@ -86,7 +86,7 @@ def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[Resourc
     worker_changes = [each for each in map(in_worker, changed) if each is not None and each[0] == worker.name]
     losses = list(_lost_resources([change for _, change in worker_changes], old, after))
     yield from losses
-    if new_worker is not None and new_worker.way != worker.way:
+    if new_worker is not None and not worker.is_cluster_of(new_worker):
         reason = allowance_reason(GuardedAction.REPLACE, CLUSTER_KEY, old.allowances)
         yield from (replace(guarded, allowed=reason) for guarded in _replaced_queues(old))
     elif after is not None:
@@ -102,11 +102,17 @@ def _in_one_worker(worker: WorkerPlan, new: FleetPlan, changed: Sequence[Resourc
 def _redirected(worker: str, old: FleetPlan, new: FleetPlan) -> Iterator[GuardedChange]:
     """Yield that a described worker is in another place, or known by another profile: it may be another cluster."""
     both = [each for plan in (old, new) for each in plan.workers if each.name == worker and not each.made_here]
-    if len(both) < 2 or both[0].way != both[1].way:
+    if len(both) < 2 or not both[0].is_cluster_of(both[1]):
         return
     profiles = [{each.name: each.profile for each in plan.multikueue_clusters} for plan in (old, new)]
     sides = [
-        {"project": each.plan.project, "region": each.plan.region, "clusterProfile": known.get(worker)}
+        {
+            "stack": each.stack,
+            "kubeconfig": each.kubeconfig,
+            "project": each.plan.project,
+            "region": each.plan.region,
+            "clusterProfile": known.get(worker),
+        }
         for each, known in zip(both, profiles, strict=True)
     ]
     fields = tuple(

@@ -14,9 +14,9 @@ from typing import NamedTuple, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.diff.guard.agreement import disagreements
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction, allowance_reason
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
-from berth.diff.guard.left_out import left_out
 from berth.diff.guard.preview_rules import PreviewRules
 from berth.diff.guard.preview_scope import doubts_of_run, notes_of_run, unfinished_program
 from berth.diff.guard.preview_steps import EnginePreview, PreviewStep
@@ -112,7 +112,7 @@ def find_losses(preview: EnginePreview, rules: PreviewRules, config: Mapping[str
     errors += (message.strip() for message in unfinished_program(preview, rules.least_resources))
     doubts = list(doubts_of_run(preview, rules.least_resources, config))
     if not preview.errors:
-        doubts += left_out(preview, rules)
+        doubts += disagreements(preview, rules)
     others = _other_losses(preview.steps, guarded, losses)
     notes = () if doubts or preview.errors else tuple(notes_of_run(preview))
     return GuardReport(tuple(losses), tuple(errors), tuple(dict.fromkeys(doubts)), tuple(others), notes)

@@ -26,6 +26,9 @@ HARMLESS_OPS: Final = (
 """Operations that delete nothing in the cloud; `discard` operations only remove resources from the state."""
 KNOWN_OPS: Final = frozenset({*REPLACING_OPS, *HARMLESS_OPS, "delete"})
 
+HIDDEN_VALUES: Final = ("[secret]", "[unknown]", "04da6b54-80e4-46f7-96ec-b56ff0331ba9")
+"""How the engine prints a secret, and a value that is not known before the update."""
+
 STDIN: Final = "stdin"
 """What faults call the standard input."""
 

@@ -1,7 +1,8 @@
 """Kubernetes objects and Helm releases whose deletion kills jobs, loses data or takes a safeguard away.
 
-The table is protected_objects.yaml. A deletion is allowed by `allowDeletion` of the new stack file, or by its queues
-having been drained before: then no job of it runs or waits.
+So does that of a resource of a kind that Berth does not make. The table is protected_objects.yaml. A deletion is
+allowed by `allowDeletion` of the new stack file, or by its queues having been drained before: then no job of it runs
+or waits.
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ from msgspec import Struct, convert
 from berth.diff.guard.allowances import UNPROTECTED, GuardedAction
 from berth.diff.guard.changes import QUEUE_DRAINED, GuardedChange
 from berth.diff.guard.preview_steps import PreviewStep
+from berth.diff.objects import load_kinds
+from berth.diff.provider_inputs.effects import has_input_rules
 from berth.plan.allowances import AllowancesPlan
 from berth.resource import IN_WORKER, ResourceKind
 from berth.yaml_loader import load_table
 
 _FILE: Final = pathlib.Path(__file__).with_name("protected_objects.yaml")
 _DRAINED: Final = "HoldAndDrain"
+_OTHER: Final = "other"
+"""The row of kinds that Berth does not make."""
+_RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 
 
 class ProtectedObjectKind(Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,10 +109,15 @@ def lost_objects(
 def _lost(step: PreviewStep, workers: Collection[str]) -> _Lost | None:
     """Return the object that a step takes away; None if it stays, is handed over, or is of a kind without a row."""
     action, inputs = step.action, step.inputs[0]
-    if action is None or not step.type.startswith("kubernetes:"):
+    if action is None or step.is_component or step.type.startswith("pulumi:"):
         return None
-    kind = str(inputs.get("kind") or step.type.rpartition(":")[2])
-    row = protected_object_kinds().get(kind)
+    kind = step.type.rpartition(":")[2]
+    if step.type.startswith("kubernetes:"):
+        row = protected_object_kinds().get(kind if kind != _OTHER else "")
+        is_known = kind in load_kinds() or step.type == _RELEASE
+    else:
+        row, is_known = None, has_input_rules(step.type)
+    row = row if row is not None or is_known else protected_object_kinds()[_OTHER]
     if row is None or (action == GuardedAction.REPLACE and not row.replaced):
         return None
     metadata: Mapping[str, Any] = inputs.get("metadata") or inputs

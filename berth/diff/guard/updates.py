@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from berth.diff.guard.allowances import CLUSTER_KEY, UNPROTECTED, GuardedAction
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.guard.preview_steps import PreviewStep
+from berth.diff.guard.preview_steps import HIDDEN_VALUES, PreviewStep
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
 from berth.plan.allowances import AllowancesPlan
@@ -24,9 +24,10 @@ _PROTECT: Final = "protect"
 _CLUSTER_TYPE: Final = "gcp:container/cluster:Cluster"
 _SUBNET_TYPE: Final = "gcp:compute/subnetwork:Subnetwork"
 _RANGES: Final = "secondaryIpRanges"
-_PROVIDER_TYPE: Final = "pulumi:providers:kubernetes"
+PROVIDER_TYPE: Final = "pulumi:providers:kubernetes"
 _CONNECTION: Final = ("kubeconfig", "context", "existing")
 """Inputs that say which cluster a stack's objects are in, beside the cluster's identifier."""
+_KUBECONFIG_TEXT: Final = "a secret"
 
 
 def guarded_updates(
@@ -88,25 +89,29 @@ def updated_resources(steps: Iterable[PreviewStep]) -> Iterator[ResourceChange]:
             field = FieldEffect(_DELETION_PROTECTION, _DELETION_PROTECTION, *protection, UpdateEffect.UPDATE)
             key = step.name.removesuffix("-cluster")
             yield ResourceChange(ResourceKind.CLUSTER, key, None, ChangeKind.UPDATED, (field,))
-        if step.op == "update" and step.type == _PROVIDER_TYPE and (fields := tuple(_redirected(before, after))):
-            yield ResourceChange(ResourceKind.CONNECTION, "cluster", None, ChangeKind.UPDATED, fields)
+        if step.op == "update" and step.type == PROVIDER_TYPE and (fields := tuple(redirected(before, after))):
+            worker, slash, _ = step.name.rpartition(IN_WORKER)
+            yield ResourceChange(
+                ResourceKind.CONNECTION, f"{worker}{slash}{CLUSTER_KEY}", None, ChangeKind.UPDATED, fields
+            )
         key = step.name.removesuffix("-subnet")
         if step.op == "update" and step.type == _SUBNET_TYPE and key.rpartition(IN_WORKER)[2] == network:
             ranges = tuple(_refused_ranges(before, after))
             yield ResourceChange(ResourceKind.NETWORK, key, None, ChangeKind.UPDATED, ranges)
 
 
-def _redirected(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[FieldEffect]:
+def redirected(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[FieldEffect]:
     """Yield what connects to an existing cluster in another way; the text of a kubeconfig has a token that changes."""
     for name in _CONNECTION:
-        values = before.get(name), after.get(name)
-        is_text = any(isinstance(value, str) and ("\n" in value or "{" in value) for value in values)
-        if (
-            _is_other_connection(name, *values)
-            and all(isinstance(value, str | None) for value in values)
-            and not is_text
-        ):
+        values = [_named_connection(name, inputs.get(name)) for inputs in (before, after)]
+        if values[0] != values[1] and _is_other_connection(name, *values):
             yield FieldEffect(name, name, *values, UpdateEffect.UPDATE)
+
+
+def _named_connection(name: str, value: object) -> object:
+    """Return a path or context as it is, and the text of a kubeconfig, whether or not it is a secret, as what it is."""
+    is_text = not isinstance(value, str) or "\n" in value or "{" in value or value in HIDDEN_VALUES
+    return _KUBECONFIG_TEXT if name == "kubeconfig" and value is not None and is_text else value
 
 
 def _is_other_connection(name: str, before: object, after: object) -> bool:

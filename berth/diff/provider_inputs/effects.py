@@ -122,6 +122,11 @@ def input_rules(resource_type: str) -> InputRules:
     return rules
 
 
+def has_input_rules(resource_type: str) -> bool:
+    """Return whether a table has a type of resource: it is one that Berth makes."""
+    return any(resource_type in _load_once(_FOLDER / f"{name}.yaml") for name in ("replaces", "effects"))
+
+
 def without_indexes(path: str) -> str:
     """Return `a.b.c` for `a[0].b[x].c`."""
     return _INDEX.sub("", path)

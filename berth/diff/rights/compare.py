@@ -275,6 +275,11 @@ def _isolation(team: TeamPlan) -> Iterator[tuple[str, _Level]]:
         "grace period",
         _Level(1 << 30, "unlimited, on machines of its own") if grace is None else _Level(grace, f"at most {grace} s"),
     )
+    plain = {(each.name, queue) for each in team.namespaces for queue in each.plain_machines}
+    for door in team.local_queues:
+        is_mixed = (door.namespace, door.name) in plain
+        level = _Level(0, "machines without only") if is_mixed else _Level(1, "every machine of the queue")
+        yield f"pods without accelerators in {door.namespace}/{door.name}", level
     yield "network", _Level(0, "closed") if isolation.egress is not None else _Level(1, "open")
 
 

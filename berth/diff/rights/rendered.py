@@ -23,6 +23,7 @@ from berth.diff.rights.changes import (
     POLICY,
     RightChange,
 )
+from berth.diff.rights.nodes import opened_nodes
 from berth.diff.rights.programs import programs_of_charts, programs_of_objects
 from berth.names import TEAM_LABEL
 from berth.plan.fleet import FleetPlan
@@ -70,6 +71,7 @@ def rendered_rights(
     `old` has the new names of teams; `renamed` has the names in the manifests, old → new.
     """
     yield from programs_of_charts(old, new)
+    yield from opened_nodes(old, new)
     workers = {worker.name: worker.plan for worker in new.workers}
     old_workers = {worker.name: worker.plan for worker in old.workers}
     of_fleet: set[RightChange] = set()

@@ -7,10 +7,11 @@ from berth.jobs.claims import TEMPLATE_KIND
 from berth.jobs.pod_set import ObjectReference
 from berth.jobs.pods import read_pod_spec, template_containers
 from berth.jobs.values import SourceValue, get_nested
+from berth.lint.around_pods.compute_domains import check_domain, domain_shapes
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.manifests.workloads.values import as_list
-from berth.plan.kueue import ClaimTemplatePlan, FlavorPlan, NetworkDevicesPlan
+from berth.plan.kueue import CHANNEL_CLASS, ClaimTemplatePlan, FlavorPlan, NetworkDevicesPlan
 
 _API_REFUSES = "so the API server refuses its pods"
 
@@ -23,6 +24,7 @@ def check_claims(job: SubmittedJob) -> None:
         for claim in pods.pod_set.claims:
             _check_claim(pods, claim)
         _check_network(pods)
+        check_domain(pods)
 
 
 def _check_references(template: SourceValue) -> None:
@@ -80,6 +82,8 @@ def _check_claim(pods: JobPods, claim: ObjectReference) -> None:
         for device_class in known.devices.keys() - claims.resource_of.keys():
             message = f"no resource counts devices of the class '{device_class}', so Kueue never admits the job"
             remedy = "map the class in kueue.resources.deviceClassMappings of the platform's stack file"
+            if device_class == CHANNEL_CLASS and domain_shapes(pods):
+                remedy = "write nvidiaDraDriver: {} in the platform's stack file"
             source.fault("not-covered", f"{message}; {remedy}")
 
 
@@ -87,7 +91,12 @@ def _check_network(pods: JobPods) -> None:
     """Warn of several pods that claim none of the network devices that their nodes have."""
     job = pods.submitted
     devices = [each.devices for each in _flavors(pods) if each.devices is not None]
-    if devices and len(devices) == len(_flavors(pods)) and not pods.pod_set.claims and _needs_network(pods):
+    claims, namespace = job.context.claims, job.local_queue.namespace
+    known = [claims.templates.get((namespace, each.name)) for each in pods.pod_set.claims]
+    claimed = {name for each in known if each is not None for name in each.devices}
+    is_known = all(each is not None and not each.refusal for each in known)
+    has_none = is_known and claimed <= {CHANNEL_CLASS}
+    if devices and len(devices) == len(_flavors(pods)) and has_none and _needs_network(pods):
         remedy = _remedy(pods, devices[0])
         message = "its pods claim no network device, so they reach each other only over the node's first network"
         job.warn("no-claim", pods.spec_field("containers").path, f"{message}; {remedy}")

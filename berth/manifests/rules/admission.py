@@ -28,8 +28,8 @@ class AdmissionPolicy(Struct, frozen=True, kw_only=True):
     """A policy of one class. Its object is `berth-<name>`.
 
     `refuses` says what it rejects, `applies_to` whose requests, `breaks` which ordinary use it would break and what to
-    write instead. With `in_shared`, it also applies in namespaces that Berth does not manage. `condition` None looks at
-    every request.
+    write instead. With `in_shared`, it also applies in namespaces that Berth does not manage, with `everywhere` in
+    those of nobody too. `condition` None looks at every request.
 
     `concern` is true for every request that a rule may refuse, and false for most; it can use neither variables nor
     the namespace. The API server converts the object again for conditions, rules, messages and audit annotations
@@ -47,6 +47,7 @@ class AdmissionPolicy(Struct, frozen=True, kw_only=True):
     condition: str | None = CHANGED
     concern: str | None = None
     in_shared: bool = True
+    everywhere: bool = False
 
 
 def checked_first(expression: str) -> str:
@@ -63,14 +64,19 @@ def checked_first(expression: str) -> str:
 EVERYONE: Final = "everyone"
 PEOPLE: Final = "everyone except controllers"
 
-IS_CONTROLLER: Final[Variable] = (
-    "isController",
+_RIGHT: Final = (
     "authorizer.group(request.resource.group).resource(request.resource.resource)"
     ".subresource(has(request.subResource) ? request.subResource : '')"
-    ".check(request.operation == 'CREATE' ? 'create' : (request.operation == 'DELETE' ? 'delete' : 'update'))"
-    ".allowed()",
 )
-"""Whether the user may do the same in the whole cluster, as controllers and the owners of the platform may."""
+IS_CONTROLLER: Final[Variable] = (
+    "isController",
+    f"{_RIGHT}.check(request.operation == 'CREATE' ? 'create' : (request.operation == 'DELETE' ? 'delete' : 'update'))"
+    f".allowed() || (request.operation == 'UPDATE' && {_RIGHT}.check('patch').allowed())",
+)
+"""Whether the user may do the same in the whole cluster, as controllers and the owners of the platform may.
+
+The controllers of Jobs and ReplicaSets may patch pods, and not update them.
+"""
 
 
 def requests_of(kinds: Mapping[str, Sequence[str]], operations: tuple[str, ...] = WRITES) -> tuple[Requests, ...]:
@@ -151,6 +157,15 @@ def keys(holder: str, field: str) -> str:
     return f"(has({holder}.metadata) && has({holder}.metadata.{field}) ? {holder}.metadata.{field} : {{}})"
 
 
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+
+
+def entry(key: str, holder: str = "object") -> str:
+    """Return an expression for a label; empty text without it."""
+    labels = keys(holder, "labels")
+    return f"('{key}' in {labels} ? {labels}['{key}'] : '')"
+
+
 _MOST_QUEUES: Final = 64
 """Queues that a condition names; the rules themselves look at the namespace, which has only its own."""
 
@@ -159,8 +174,7 @@ def is_in_queue(queues: Sequence[str]) -> str | None:
     """Return an expression for whether a request's object is in one of these local queues; None if they are many."""
     if len(queues) > _MOST_QUEUES:
         return None
-    labels, label = keys("object", "labels"), "kueue.x-k8s.io/queue-name"
-    return f"'{label}' in {labels} && {labels}['{label}'] in {list(queues)}"
+    return f"{entry(QUEUE_LABEL)} in {list(queues)}"
 
 
 def requests_accelerators(template: str, accelerators: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 Kueue frees the quota of a job that is gone. A job that is deleted with orphaned pods leaves them on the machines, and
 Kueue has nothing to evict. `batch/v1` orphans pods if a request names no propagation policy (Kubernetes 1.36,
 pkg/registry/batch/job/strategy.go, `DefaultGarbageCollectionPolicy`). A finalizer on a job keeps its pods, which are
-deleted after their owner is gone.
+deleted after their owner is gone; so does a second owner, because Kubernetes deletes only what has no owner left.
 """
 
 from __future__ import annotations
@@ -77,8 +77,10 @@ _RULES: Final[tuple[Rule, ...]] = (
         "a finalizer keeps deleted pods; remove it from the pod template's metadata.finalizers",
     ),
     (
-        "!variables.isOldPod || variables.isController || variables.oldOwners.all(o, o in variables.owners)",
-        "a pod without its owner outlives it, and Kueue does not count it; keep ownerReferences, and delete the job",
+        "variables.isController || !(variables.isOldPod || variables.oldOwners.exists(o, has(o.controller) && "
+        "o.controller)) || request.operation != 'UPDATE' || variables.owners == variables.oldOwners",
+        "without its owner, or with a second one, an object outlives the job that it is a part of, and Kueue does not "
+        "count it; keep ownerReferences, and delete the job",
     ),
     (
         "!variables.isOldPod || variables.isController || !variables.oldOwners.exists(o, has(o.controller) && "
@@ -106,7 +108,8 @@ def deletion_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
         name="deletion",
         refuses=(
             "deletion of jobs and services that keeps their pods (`Orphan`, or a Job without a propagation policy); "
-            "finalizers other than `foregroundDeletion`; taking owners or labels from the pods of a job"
+            "finalizers other than `foregroundDeletion`; other owners of the parts of a job, and other labels of its "
+            "pods"
         ),
         applies_to=PEOPLE,
         breaks="a client that deletes a Job without DeleteOptions: it writes `propagationPolicy: Background`",

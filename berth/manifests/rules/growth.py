@@ -32,7 +32,7 @@ MAX_POD_SETS: Final = 18
 """Maximum of pod sets of a Workload (Kueue 0.19.2, CRD workloads, spec.podSets)."""
 
 
-def _worker_groups(holder: str) -> str:
+def worker_groups(holder: str) -> str:
     """Return an expression for the worker groups of a Ray object."""
     spec = f"dyn({holder}).spec"
     inner = "".join(
@@ -42,8 +42,13 @@ def _worker_groups(holder: str) -> str:
     return f"({inner}{list_field(spec, 'workerGroupSpecs')})"
 
 
-def _replicas(holder: str) -> str:
+def replicas(holder: str) -> str:
+    """Return an expression for the replicas of a group or a role, 1 without the field."""
     return f"(has({holder}.replicas) ? {holder}.replicas : 1)"
+
+
+def _hosts(group: str) -> str:
+    return f"(has({group}.numOfHosts) ? {group}.numOfHosts : 1)"
 
 
 def _no_role_grows() -> str:
@@ -51,7 +56,7 @@ def _no_role_grows() -> str:
     old, new = "dyn(oldObject).spec", "dyn(object).spec"
     return " && ".join(
         f"(!has({new}.{field}) || {new}.{field}.all(k, has({old}.{field}) && k in {old}.{field} && "
-        f"{_replicas(f'{new}.{field}[k]')} <= {_replicas(f'{old}.{field}[k]')}))"
+        f"{replicas(f'{new}.{field}[k]')} <= {replicas(f'{old}.{field}[k]')}))"
         for field in REPLICA_SPECS
     )
 
@@ -117,14 +122,20 @@ def _rules(*, elastic: bool) -> tuple[Rule, ...]:
             message,
         ),
         (
-            f"request.resource.group != 'ray.io' || {exempt} || {_worker_groups('object')}.all(g, "
-            f"{_worker_groups('oldObject')}.exists(o, o.groupName == g.groupName && {_replicas('g')} <= "
-            f"{_replicas('o')}))",
+            f"request.resource.group != 'ray.io' || {exempt} || {worker_groups('object')}.all(g, "
+            f"{worker_groups('oldObject')}.exists(o, o.groupName == g.groupName && {replicas('g')} <= "
+            f"{replicas('o')} && {_hosts('g')} <= {_hosts('o')}))",
             message,
         ),
         (
-            f"request.resource.group != 'ray.io' || variables.isController || {_worker_groups('object')}.all(g, "
-            f"!has(g.minReplicas) || g.minReplicas <= {_replicas('g')})",
+            "!(request.resource.group in ['ray.io', 'kubeflow.org']) || !variables.isRunning || variables.isController "
+            "|| !variables.hasNewTemplates",
+            "a pod that this job starts later would have the new template, and Kueue admitted pods of the old one; "
+            "keep the pod templates of a job that runs, or submit another job",
+        ),
+        (
+            f"request.resource.group != 'ray.io' || variables.isController || {worker_groups('object')}.all(g, "
+            f"!has(g.minReplicas) || g.minReplicas <= {replicas('g')})",
             "KubeRay starts at least minReplicas pods, and Kueue counts replicas; write replicas of at least "
             "minReplicas",
         ),
@@ -180,9 +191,9 @@ def growth_policy(job_kinds: Mapping[str, Sequence[str]], *, elastic: bool) -> A
     return AdmissionPolicy(
         name="growth",
         refuses=(
-            "more pods of a job that runs, unless it is elastic; `parallelism` above `completions`, and Ray's "
-            "`minReplicas` above `replicas`; other pods of a RayService that runs; requests of a pod and of its "
-            f"containers for one resource; JobSets of more than {MAX_POD_SETS} jobs, which Kueue never admits; "
+            "more pods of a job that runs, unless it is elastic; other pods of a job of Ray or Kubeflow that runs; "
+            "`parallelism` above `completions`, and Ray's `minReplicas` above `replicas`; requests of a pod and of "
+            f"its containers for one resource; JobSets of more than {MAX_POD_SETS} jobs, which Kueue never admits; "
             "autoscalers of jobs"
         ),
         applies_to=PEOPLE,

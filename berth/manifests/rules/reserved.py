@@ -114,7 +114,13 @@ def reserved_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequen
         breaks="a manifest that was exported from a cluster with such keys: remove them",
         requests=with_templates(job_kinds),
         variables=(
-            IS_CONTROLLER,
+            # A CronJob's job has the labels and annotations that a person wrote.
+            (
+                IS_CONTROLLER[0],
+                "!(request.operation == 'CREATE' && request.resource.resource == 'jobs' && "
+                f"{list_field('object.metadata', 'ownerReferences')}.exists(o, o.kind == 'CronJob')) && "
+                f"({IS_CONTROLLER[1]})",
+            ),
             TEMPLATES,
             ("isPod", "request.resource.resource == 'pods'"),
             HAS_NEW_TEMPLATES,

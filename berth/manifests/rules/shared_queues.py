@@ -10,16 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.manifests.policy_rules import annotation, list_field
-from berth.manifests.rules.admission import EVERYONE, SERVICES, AdmissionPolicy, is_in_queue, keys, requests_of
+from berth.manifests.rules.admission import (
+    EVERYONE,
+    QUEUE_LABEL,
+    SERVICES,
+    AdmissionPolicy,
+    entry,
+    is_in_queue,
+    keys,
+    requests_of,
+)
 from berth.plan.policies import QUEUE_CEILINGS, QUEUE_PRIORITIES
 
-_QUEUE: Final = "kueue.x-k8s.io/queue-name"
 _PRIORITY: Final = "kueue.x-k8s.io/priority-class"
-
-
-def _entry(key: str) -> str:
-    labels = keys("object", "labels")
-    return f"('{key}' in {labels} ? {labels}['{key}'] : '')"
 
 
 def _too_many(spec: str, replicas: str) -> str:
@@ -57,8 +60,8 @@ def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequenc
         breaks="an urgent job in a shared queue: the team's `podPriorities` allows the priority",
         requests=requests_of(kinds),
         variables=(
-            ("queue", _entry(_QUEUE)),
-            ("priority", _entry(_PRIORITY)),
+            ("queue", entry(QUEUE_LABEL)),
+            ("priority", entry(_PRIORITY)),
             ("priorities", annotation(QUEUE_PRIORITIES)),
             (
                 "ceilings",

@@ -10,11 +10,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from berth.manifests.workloads.metadata import Manifest, optional, queued_object, unqueued_object
-from berth.manifests.workloads.pods import pod_template
+from berth.manifests.workloads.pods import channel_template, pod_template
 from berth.manifests.workloads.values import as_mapping
 from berth.names import TEAM_LABEL
 from berth.plan.workloads import JobPlan, JobSetPlan, PodPlan, ProvisioningRequestPlan, SubmissionPlan
 
+COMPUTE_DOMAIN_API: Final = "resource.nvidia.com/v1beta1"
 JOB_API: Final = "batch/v1"
 JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
 PROVISIONING_API: Final = "autoscaling.x-k8s.io/v1"
@@ -111,6 +112,13 @@ def consuming_job(plan: ProvisioningRequestPlan) -> Manifest:
 def _unqueued_template(plan: ProvisioningRequestPlan, pod: PodPlan) -> Manifest:
     submission = SubmissionPlan(name=plan.name, namespace=plan.namespace, team=plan.team, queue="")
     return pod_template(submission, pod)
+
+
+def compute_domain(plan: SubmissionPlan, nodes: int) -> Manifest:
+    """Render the ComputeDomain of a job, from which NVIDIA's DRA driver makes the template that its pods claim by."""
+    spec = {"numNodes": nodes, "channel": {"resourceClaimTemplate": {"name": channel_template(plan)}}}
+    metadata = {"name": plan.name, "namespace": plan.namespace, "labels": {TEAM_LABEL: plan.team}}
+    return {"apiVersion": COMPUTE_DOMAIN_API, "kind": "ComputeDomain", "metadata": metadata, "spec": spec}
 
 
 def headless_service(plan: SubmissionPlan) -> Manifest:

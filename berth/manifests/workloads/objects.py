@@ -24,14 +24,13 @@ from berth.plan.workloads import (
 
 def workload_manifests(plan: WorkloadPlan) -> list[Manifest]:
     """Render the objects of a workload; the last is the job itself."""
-    match plan:
-        case JobPlan():
-            return [*([jobs.headless_service(plan.submission)] if plan.pods > 1 else []), jobs.job(plan)]
-        case ProvisioningRequestPlan():
-            request = [jobs.requested_pod_template(plan), jobs.provisioning_request(plan)]
-            return [*request, jobs.consuming_job(plan)] if plan.with_job else request
-        case _:
-            return [_job_object(plan)]
+    if isinstance(plan, ProvisioningRequestPlan):
+        request = [jobs.requested_pod_template(plan), jobs.provisioning_request(plan)]
+        return [*request, jobs.consuming_job(plan)] if plan.with_job else request
+    before = [] if plan.pod.domain_nodes is None else [jobs.compute_domain(plan.submission, plan.pod.domain_nodes)]
+    if isinstance(plan, JobPlan):
+        return [*before, *([jobs.headless_service(plan.submission)] if plan.pods > 1 else []), jobs.job(plan)]
+    return [*before, _job_object(plan)]
 
 
 def _job_object(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from berth.manifests.kueue import toleration
@@ -22,6 +22,8 @@ MAIN: Final = "main"
 DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 """The annotation of a pod that names its main container."""
 
+_CHANNEL: Final = "channel"
+"""The claim of a pod for a channel of its job's ComputeDomain."""
 _SHARED_RESOURCES: Final = ("cpu", "memory")
 """Resources whose requests and limits may differ (Kubernetes requires equal ones of extended resources)."""
 
@@ -36,7 +38,7 @@ def pod_template(
     labels: Mapping[str, str] | None = None,
 ) -> Manifest:
     """Render the pod template of a workload, without a restart policy for kinds that have it elsewhere."""
-    spec = {**optional("subdomain", subdomain), **pod_spec(pod, submission.priority, container)}
+    spec = {**optional("subdomain", subdomain), **_pod_spec(submission, pod, container)}
     if not with_restart_policy:
         spec.pop("restartPolicy", None)
     metadata: Manifest = {"labels": {TEAM_LABEL: submission.team, **(labels or {})}}
@@ -46,13 +48,13 @@ def pod_template(
     return derived if pod.template is None else _fill_template(pod.template, derived, container)
 
 
-def pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
+def _pod_spec(submission: SubmissionPlan, plan: PodPlan, container: str) -> Manifest:
     """Render the pod spec that follows from the queue, with one container."""
     network: Manifest = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if plan.host_network else {}
     spec: Manifest = {
         **network,
         **optional("restartPolicy", plan.restart_policy),
-        **optional("priorityClassName", priority),
+        **optional("priorityClassName", submission.priority),
         **optional("serviceAccountName", plan.service_account),
         **optional("runtimeClassName", plan.runtime_class),
     }
@@ -61,13 +63,21 @@ def pod_spec(plan: PodPlan, priority: str | None, container: str) -> Manifest:
     if plan.tolerations:
         spec["tolerations"] = [toleration(each) for each in plan.tolerations]
     volumes = {"volumes": list(_volumes(plan).values())} if _volumes(plan) else {}
-    claims = [{"name": name, "resourceClaimTemplateName": template} for name, template in _claims(plan).items()]
-    return spec | optional("resourceClaims", claims or None) | {"containers": [_container(plan, container)]} | volumes
+    by_name = _claims(submission, plan)
+    claims = [{"name": name, "resourceClaimTemplateName": template} for name, template in by_name.items()]
+    containers = [_container(plan, container, by_name)]
+    return spec | optional("resourceClaims", claims or None) | {"containers": containers} | volumes
 
 
-def _claims(plan: PodPlan) -> dict[str, str]:
+def _claims(submission: SubmissionPlan, plan: PodPlan) -> dict[str, str]:
     """Map the names of the pod's claims to their templates."""
-    return {f"{template}-{index}" if index else template: template for index, template in enumerate(plan.claims)}
+    devices = {f"{template}-{index}" if index else template: template for index, template in enumerate(plan.claims)}
+    return devices if plan.domain_nodes is None else {**devices, _CHANNEL: channel_template(submission)}
+
+
+def channel_template(submission: SubmissionPlan) -> str:
+    """Return the name of the ResourceClaimTemplate that a job's ComputeDomain creates."""
+    return f"{submission.name}-{_CHANNEL}"
 
 
 def _volumes(plan: PodPlan) -> dict[str, Manifest]:
@@ -90,7 +100,7 @@ def _volumes(plan: PodPlan) -> dict[str, Manifest]:
     return {**configs, **secrets}
 
 
-def _container(plan: PodPlan, name: str) -> Manifest:
+def _container(plan: PodPlan, name: str, claims_by_name: Iterable[str]) -> Manifest:
     amounts = {resource: quantity(resource, number) for resource, number in plan.resources.items()}
     container: Manifest = {"name": name, **({"image": plan.image} if plan.image else {})}
     if volumes := _volumes(plan):
@@ -101,7 +111,7 @@ def _container(plan: PodPlan, name: str) -> Manifest:
         container["command"] = list(plan.command)
     if plan.ports:
         container["ports"] = [{"containerPort": port} for port in plan.ports]
-    claims = optional("claims", [{"name": name} for name in _claims(plan)] or None)
+    claims = optional("claims", [{"name": name} for name in claims_by_name] or None)
     return container | {"resources": {"requests": dict(amounts), "limits": dict(amounts), **claims}}
 
 

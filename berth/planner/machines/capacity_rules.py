@@ -73,6 +73,7 @@ def cluster_features(context: PlanningContext) -> ClusterFeatures:
         keeps_nodes=not scopes.isdisjoint(("NO_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES")),
         image_streaming=autopilot or context.spec.cluster.image_streaming,
         confidential=None if autopilot else context.spec.cluster.confidential_nodes,
+        compute_domains=context.spec.nvidia_dra_driver is not None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from berth.catalog import Machine
 from berth.diagnostics import FieldPath
 from berth.plan.compute_classes import (
     ClassGpuPlan,
@@ -139,6 +140,20 @@ def _warn_unused_classes(context: PlanningContext) -> None:
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+def warn_smaller_nodes(context: PlanningContext, path: FieldPath, machine: Machine, planned: PlannedClass) -> None:
+    """Warn of priorities whose nodes have no room for pods that use a whole node of the pool's machine."""
+    for number, priority in enumerate(planned.priorities, 1):
+        smaller = priority.request.machine
+        if smaller.accelerator == machine.accelerator and smaller.accelerators < machine.accelerators:
+            number_of = f"{smaller.accelerators} {machine.noun}"
+            message = (
+                f"priority {number} of '{planned.name}' ({smaller.name}) has {number_of} a node, and the pool's "
+                f"{machine.name} {machine.accelerators}: pods with more than {smaller.accelerators} never run on its "
+                f"nodes; write machineType: {smaller.name}, or remove the priority"
+            )
+            context.problems.warning("class-smaller-node", path, message)
 
 
 def class_plan(context: PlanningContext, planned_class: PlannedClass, service_account: str) -> ComputeClassPlan:

@@ -24,7 +24,7 @@ from berth.planner.machines.cpu_machines import (
 )
 from berth.planner.machines.hardware_error import HardwareError, HardwareFault
 from berth.planner.machines.unlisted import is_misspelt, unlisted_machine
-from berth.spec.amounts import Range
+from berth.spec.amounts import FixedCount, Range
 from berth.spec.machines.compute_classes import ClassPrioritySpec
 from berth.spec.machines.pools import PoolSpec
 from berth.spec.machines.reservations import AcceleratorSpec, ReservationSpec
@@ -59,6 +59,11 @@ class Hardware(Struct, frozen=True):
         """Accelerators that cannot be divided: those of a slice, or 1."""
         return self.shape.chips if self.shape else 1
 
+    @property
+    def spare_unit(self) -> int:
+        """Accelerators of what is kept spare: a slice, or a node of machines without slices."""
+        return self.shape.chips if self.shape else self.per_node
+
 
 def cpu_rate(hardware: Hardware) -> Fraction:
     """Return the milli-cpu that come with each chip or GPU of a machine; with a core, 1000."""
@@ -82,11 +87,26 @@ def pool_hardware(context: PlanningContext, name: str, spec: PoolSpec) -> Hardwa
             machine = catalog.with_one_thread(machine)
             machine = usable(machine) if machine.kind == catalog.CPU else machine
         result = _tpu_hardware(context, path, machine, spec) if machine.kind == "tpu" else _node_hardware(machine, spec)
+        _check_spares(spec, result)
     except HardwareError as error:
         error.report(context, "pools", name)
         return None
     report_unknown(context, (*path, "machineType"), machine)
     return result
+
+
+def _check_spares(spec: PoolSpec, hardware: Hardware) -> None:
+    """Raise an error if so many machines cannot be spare: they are there only in a pool of a fixed number."""
+    key, count = ("slices", hardware.slices) if hardware.slices is not None else ("nodes", hardware.nodes)
+    if spec.spares and not isinstance(spec.slices or spec.nodes, FixedCount):
+        message = (
+            f"{key} scale from {count.min} to {count.max}, so a spare machine is there only while jobs need it; write "
+            f"a fixed number, such as {key}: {count.max}, or remove spares"
+        )
+        raise HardwareError(("bad-size", "spares", message))
+    if spec.spares > count.max:
+        message = f"'{spec.spares}' is more than the {count.max} {key} of the pool; write {count.max} or less"
+        raise HardwareError(("bad-size", "spares", message))
 
 
 def report_unknown(context: PlanningContext, path: FieldPath, machine: Machine) -> None:

@@ -1,4 +1,4 @@
-"""Plan the DaemonSets that prepare GPU nodes: drivers and NCCL plugins."""
+"""Plan what prepares GPU nodes: drivers, NCCL plugins, and NVIDIA's DRA driver."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from berth.plan.installers import (
     NcclInstallerPlan,
 )
 from berth.planner.context import PlanningContext
+from berth.planner.machines.dra_driver import dra_driver
 from berth.planner.machines.pools import PlannedPool
 from berth.rules.gke.networks import network_needs
 from berth.spec.machines.gpu_installers import InstallerImagesSpec
@@ -44,6 +45,7 @@ def plan_installers(context: PlanningContext, planned_pools: Mapping[str, Planne
         injector=DeviceInjectorPlan(accelerators=injected_accelerators, image=images.device_injector or INJECTOR_IMAGE)
         if injected_accelerators
         else None,
+        dra=dra_driver(context, berth_pools),
     )
     return None if plan == InstallersPlan() else plan
 

@@ -14,7 +14,7 @@ from berth.plan.configuration import DeviceMappingPlan
 from berth.plan.kueue import ClaimTemplatePlan, NetworkDevicesPlan
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import PlannedPool
-from berth.spec.controllers import DeviceMappingSpec, KueueSpec
+from berth.spec.controllers import KueueSpec
 
 _FIRST_RELEASE = (0, 18)
 """The first release of Kueue that counts claims by default (`pkg/features`: KueueDRAIntegration is beta)."""
@@ -26,14 +26,14 @@ def flavor_devices(context: PlanningContext, pools: Sequence[PlannedPool]) -> Ne
     They are interfaces with RDMA if the machine has any. Claims fit on all of its pools: the devices are those of the
     machine with the fewest for each accelerator.
     """
-    if not _counts_claims(context.spec.kueue) or any(pool.spec.networking != "dranet" for pool in pools):
+    if not counts_claims(context.spec.kueue) or any(pool.spec.networking != "dranet" for pool in pools):
         return None
     machines = [pool.hardware.machine for pool in pools]
     for name in catalog.NETWORK_DEVICE_CLASSES:
         counts = [(_number(each, name), each.accelerators) for each in machines]
         number, accelerators = min(counts, key=lambda each: each[0] / each[1])
         if number:
-            resource = _counted_as(context.spec.kueue.resources.device_class_mappings, name)
+            resource = counted_as(context.spec.kueue, name)
             return NetworkDevicesPlan(device_class=name, resource=resource, per_node=number, accelerators=accelerators)
     return None
 
@@ -42,14 +42,16 @@ def _number(machine: Machine, device_class: str) -> int:
     return machine.network_devices.by_class[device_class] if machine.network_devices is not None else 0
 
 
-def _counts_claims(spec: KueueSpec) -> bool:
+def counts_claims(spec: KueueSpec) -> bool:
     """Whether Berth configures this Kueue, and the release counts claims."""
     numbers = spec.version.split(".")[:2] if spec.version else []
     is_old = bool(numbers) and tuple(int(each) for each in numbers) < _FIRST_RELEASE
     return not spec.existing and not is_old
 
 
-def _counted_as(mappings: Iterable[DeviceMappingSpec], device_class: str) -> str:
+def counted_as(spec: KueueSpec, device_class: str) -> str:
+    """Return the resource that counts a device class in quotas: that of the stack file, or one of its own."""
+    mappings = spec.resources.device_class_mappings
     written = (mapping.name for mapping in mappings if device_class in mapping.device_class_names)
     return next(written, f"{device_class}/devices")
 

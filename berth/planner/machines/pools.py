@@ -14,7 +14,7 @@ from berth.plan.nodes import Bounds, Taint
 from berth.planner.context import PlanningContext
 from berth.planner.formerly import check_former_names
 from berth.planner.machines.capacity_rules import check_reservation, check_rules, pool_request
-from berth.planner.machines.compute_classes import PlannedClass
+from berth.planner.machines.compute_classes import PlannedClass, warn_smaller_nodes
 from berth.planner.machines.hardware import Hardware, pool_hardware
 from berth.planner.machines.node_pool_names import (
     check_adopted,
@@ -59,6 +59,16 @@ class PlannedPool(Struct, frozen=True):
     def key(self) -> str:
         """Key of its node pools and its flavor: the pool's first name, because neither can be renamed."""
         return self.spec.formerly or self.name
+
+    @property
+    def spare(self) -> int:
+        """Accelerators of its spare slices or nodes."""
+        return self.spec.spares * self.hardware.spare_unit
+
+    @property
+    def shared(self) -> int:
+        """Accelerators that queues can be guaranteed: all but those of spare machines."""
+        return self.hardware.accelerators.max - self.spare
 
     @property
     def taints(self) -> tuple[Taint, ...]:
@@ -234,6 +244,7 @@ def _class_pool(
                 "accelerator in both"
             )
             context.reject(*path, "class-mismatch", (*path, "computeClass"), message)
+    warn_smaller_nodes(context, (*path, "computeClass"), machines.machine, compute_class)
     request = pool_request(context, spec, machines.machine, machines.shape, machines.nodes, ())
     if request.autoscaled and request.nodes.min:
         message = f"'{request.nodes.min}' nodes as a minimum are impossible with a compute class; write min: 0"

@@ -8,6 +8,7 @@ from typing import Final
 
 from berth import catalog
 from berth.diagnostics import did_you_mean, format_value
+from berth.diagnostics.hints import plain_key
 from berth.planner.machines.hardware_error import HardwareFault
 
 _EXAMPLES: Final = {
@@ -15,6 +16,8 @@ _EXAMPLES: Final = {
     "tpu": ("{type: tpu-v8-slice, count: 4}", ", cpu: 224 and memory: 960Gi"),
 }
 """Kind of machine → the accelerator and size of examples in messages on machines that are newer than the table."""
+_MAX_NAMED: Final = 8
+"""Maximum number of machine types that a message lists."""
 _SIMILAR: Final = 0.8
 """Similarity of two forms of a series (standrd-#, standard-#) from which a machine type counts as misspelt."""
 
@@ -26,6 +29,9 @@ def unlisted_machine(machine_type: str, *, is_pool: bool) -> HardwareFault:
     newer than the table.
     """
     quoted, hint = format_value(machine_type), did_you_mean(machine_type, catalog.machines())
+    if having := _machines_with(machine_type):
+        remedy = f"write {'one of ' if len(having) > 1 else ''}{', '.join(having)}"
+        return "unknown-machine", "machineType", f"'{quoted}' is an accelerator, not a machine type; {remedy}"
     if is_misspelt(machine_type):
         return "unknown-machine", "machineType", f"no accelerator machine type '{quoted}'{hint}"
     dated = catalog.fact_tables()["accelerators"].dated_name
@@ -38,6 +44,23 @@ def unlisted_machine(machine_type: str, *, is_pool: bool) -> HardwareFault:
         f"is missing: '{quoted}' is unknown: it is not in {dated}{hint.removesuffix('?')}; write what it has, such as "
         f"accelerator: {accelerator}{size if is_pool else ''}",
     )
+
+
+def _machines_with(written: str) -> list[str]:
+    """Return the machine types with the accelerator that a text names (v5litepod-8, nvidia-l4, H100), at most eight."""
+    name = plain_key(re.sub(r"-[0-9]+$", "", written))
+    return [
+        each
+        for each, machine in catalog.machines().items()
+        if name in _accelerator_names(machine) and not machine.explicit_only
+    ][:_MAX_NAMED]
+
+
+def _accelerator_names(machine: catalog.Machine) -> set[str]:
+    label, generation = machine.accelerator, catalog.generations().get(machine.generation or "")
+    names = [label, re.sub("^nvidia-(tesla-)?", "", label), machine.noun, machine.noun.partition(" ")[0]]
+    names += [generation.name, *generation.aliases] if generation else []
+    return set(map(plain_key, names))
 
 
 def is_misspelt(machine_type: str) -> bool:

@@ -10,7 +10,7 @@ from berth.diagnostics import FieldPath
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware
 from berth.rules.gke.pool_request import DWS
-from berth.rules.gke.zones import display_name, zones_without_source
+from berth.rules.gke.zones import cpu_region_violation, display_name, has_cpu_zones, zones_without_source
 from berth.spec.amounts import FixedCount
 from berth.spec.machines.pools import PoolSpec
 
@@ -106,10 +106,20 @@ def _check_even_spread(
 
 
 def warn_unsourced_zones(context: PlanningContext, zones_of_pools: Mapping[str, tuple[str, ...]]) -> None:
-    """Warn once of all pools whose machines have no accelerators: no source lists the zones of such machines."""
-    if not zones_of_pools or context.is_set_aside("region", ""):
+    """Warn of pools without accelerators in regions that do not list their machines, and once of unknown zones."""
+    if context.is_set_aside("region", ""):
         return
-    machine_types = dict.fromkeys(context.spec.pools[name].machine_type for name in zones_of_pools)
-    zones = sorted({zone for zones in zones_of_pools.values() for zone in zones}) or [context.region]
-    path: FieldPath = ("pools", *zones_of_pools) if len(zones_of_pools) == 1 else ("pools",)
-    context.problems.unknown("zone-unknown", path, zones_without_source([*machine_types], zones))
+    region, unknown = context.region, dict[str, tuple[str, ...]]()
+    for name, zones in zones_of_pools.items():
+        machine_type = context.spec.pools[name].machine_type
+        if missing := cpu_region_violation(machine_type, region):
+            context.problems.warning("zone-not-listed", ("pools", name), missing)
+        elif not has_cpu_zones(machine_type, zones, region):
+            unknown[name] = zones
+    if not unknown:
+        return
+    machine_types = dict.fromkeys(context.spec.pools[name].machine_type for name in unknown)
+    zones = sorted({zone for zones in unknown.values() for zone in zones}) or [region]
+    path: FieldPath = ("pools", *unknown) if len(unknown) == 1 else ("pools",)
+    message = zones_without_source([*machine_types], zones, "cpu-zones")
+    context.problems.unknown("zone-unknown", path, message)

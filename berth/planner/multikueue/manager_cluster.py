@@ -276,6 +276,7 @@ def _worker_plan(context: PlanningContext, worker_context: WorkerContext, plan: 
         ),
         stack=worker_context.spec.stack,
         kubeconfig=worker_context.spec.kubeconfig,
+        identifier=worker_context.spec.identifier,
     )
 
 

@@ -217,6 +217,7 @@ def _merge_flavors(
         },
         tolerations=tuple(tolerations),
         capacity=Bounds(min=sum(f.capacity.min for f in all_flavors), max=sum(f.capacity.max for f in all_flavors)),
+        spare=sum(f.spare for f in all_flavors),
         cpu_per_accelerator=max(f.cpu_per_accelerator for f in all_flavors),
         memory_per_accelerator=max(f.memory_per_accelerator for f in all_flavors),
         pods_per_accelerator=min(pods) if len(pods) == len(all_flavors) else None,
@@ -231,8 +232,8 @@ def worker_capacities(
         flavor.name: WorkerCapacity(
             resource=flavor.resource,
             capacity=tuple(
-                worker_context.machines.flavors[flavor.name].capacity.max
-                if flavor.name in worker_context.machines.flavors
+                each.capacity.max - each.spare
+                if (each := worker_context.machines.flavors.get(flavor.name)) is not None
                 else 0
                 for worker_context in contexts
             ),

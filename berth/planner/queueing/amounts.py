@@ -89,8 +89,8 @@ def resource_quotas(
     }
     if flavor.pods_per_accelerator is not None:
         rates[PODS] = flavor.pods_per_accelerator
-    if (devices := flavor.devices) is not None:
-        rates[devices.resource] = Fraction(devices.per_node, devices.accelerators)
+    for claimed in flavor.claimed:
+        rates[claimed.resource] = Fraction(claimed.per_node, claimed.accelerators)
     resource_rates = tuple([(name, *rates.get(name, 0).as_integer_ratio()) for name in resources])
     return _cached_quotas(resource_rates, limits)
 

@@ -18,6 +18,7 @@ from berth.diagnostics import FieldPath, join_quoted
 from berth.plan.kueue import FlavorPlan, NetworkDevicesPlan, TopologyPlan
 from berth.plan.nodes import Bounds, Toleration
 from berth.planner.context import PlanningContext
+from berth.planner.machines.dra_driver import domain_channels
 from berth.planner.machines.hardware import cpu_rate, memory_rate
 from berth.planner.machines.network_devices import flavor_devices
 from berth.planner.machines.pools import PlannedPool
@@ -56,6 +57,15 @@ class FlavorGroup(Struct, frozen=True):
     """Pods of jobs for which its machines have room: the minimum over them. None if the fleet does not count pods."""
     devices: NetworkDevicesPlan | None = None
     """The network devices that its pods claim."""
+    spare: int = 0
+    """Accelerators of spare machines, which no queue is guaranteed."""
+    channels: NetworkDevicesPlan | None = None
+    """The channels to other nodes of an NVLink domain that its pods claim."""
+
+    @property
+    def claimed(self) -> tuple[NetworkDevicesPlan, ...]:
+        """What its pods claim besides accelerators."""
+        return tuple(each for each in (self.devices, self.channels) if each is not None)
 
     @property
     def resource(self) -> str:
@@ -175,8 +185,10 @@ def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> Fl
         unit=max(p.hardware.unit for p in group),
         pods_per_accelerator=min(pods) if len(pods) == len(group) else None,
         devices=flavor_devices(context, group),
+        channels=domain_channels(context, group),
         cpu_per_accelerator=max(cpu_rate(p.hardware) for p in group),
         memory_per_accelerator=(min if first.hardware.is_cpu else max)(memory_rate(p.hardware) for p in group),
+        spare=sum(p.spare for p in group),
     )
 
 
@@ -260,12 +272,14 @@ def flavor_plan(context: PlanningContext, flavor: FlavorGroup, guaranteed: int) 
         tolerations=flavor.tolerations,
         capacity=flavor.capacity,
         unit=flavor.unit,
+        spare=flavor.spare,
         promised=guaranteed,
         oversubscription=flavor_spec.oversubscription if flavor_spec else 1,
         oversubscription_reason=flavor_spec.reason if flavor_spec else None,
         pools=tuple(p.name for p in flavor.pools),
         topology=flavor.topology.name if flavor.topology else None,
         devices=flavor.devices,
+        channels=flavor.channels,
         pods=None if (rate := flavor.pods_per_accelerator) is None else int(flavor.capacity.max * rate),
     )
 

@@ -82,7 +82,7 @@ def flavor_requests(context: PlanningContext, owner: QuotaOwner, index: FlavorIn
 def covered_resources(requests: Iterable[FlavorQuotaRequest]) -> tuple[str, ...]:
     """Return the resources with quotas, in the order that Kueue requires to be the same everywhere."""
     flavors = [request.flavor for request in requests]
-    counted = {each.resource for each in flavors} | {each.devices.resource for each in flavors if each.devices}
+    counted = {each.resource for each in flavors} | {one.resource for each in flavors for one in each.claimed}
     pods = (PODS,) if all(each.pods_per_accelerator is not None for each in flavors) else ()
     return (CPU, MEMORY, *sorted(counted - {CPU}), *pods)
 
@@ -109,7 +109,7 @@ def _flavor_request(
 def _resolve_flavor(
     context: PlanningContext, spec: QuotaSpec, path: FieldPath, index: FlavorIndex
 ) -> tuple[FlavorGroup, int] | None:
-    """Return the flavor of an entry, and the accelerators of its pool or flavor, which a share refers to."""
+    """Return the flavor of an entry, and what a share is of: its pool's or flavor's accelerators that are not spare."""
     if (spec.pool is None) == (spec.flavor is None):
         both = "has both pool and flavor; remove one of them"
         context.problems.fault(
@@ -118,10 +118,10 @@ def _resolve_flavor(
         return None
     if spec.flavor is not None:
         flavor = context.resolve("flavors", spec.flavor, index.flavors, (*path, "flavor"))
-        return (flavor, flavor.capacity.max) if flavor else None
+        return (flavor, flavor.capacity.max - flavor.spare) if flavor else None
     pool = context.resolve("pools", spec.pool or "", index.pools, (*path, "pool"))
     flavor = index.flavor_of.get(pool.name) if pool else None
-    return (flavor, pool.hardware.accelerators.max) if pool and flavor else None
+    return (flavor, pool.shared) if pool and flavor else None
 
 
 def _cohort_limits(

@@ -36,6 +36,7 @@ def plan_policies(
             sorted({queue.name for each in namespaces if each.owned for queue in each.shared_queues if queue.ceilings})
         ),
         exclusive=exclusive,
+        mixed_queues=tuple(sorted({queue for each in namespaces if each.owned for queue in each.plain_machines})),
         audited={name: each.until for name, each in sorted(platform.policies.items()) if each.until is not None},
         limited_queues=tuple(sorted({queue for each in namespaces for queue in each.run_limits})),
         shared_run_limits=_shared_run_limits(each for each in namespaces if not each.owned),

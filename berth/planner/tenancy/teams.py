@@ -19,6 +19,7 @@ from berth.planner.queueing.local_queues import check_default_queues, team_names
 from berth.planner.queueing.quota_tree import QuotaTree, accelerator_quotas
 from berth.planner.tenancy.identities import check_unique_accounts, team_identity
 from berth.planner.tenancy.isolation import team_isolation
+from berth.planner.tenancy.plain_machines import with_plain_machines
 from berth.planner.tenancy.run_limits import with_run_limits
 from berth.planner.tenancy.shared_machines import check_sharing, max_grace, teams_by_flavor, with_shared_queues
 from berth.spec.tenancy import NamespaceSpec, TeamSettings
@@ -67,13 +68,13 @@ def _team(
     limits: Mapping[str, int],
 ) -> TeamPlan:
     spec = context.spec.teams[name]
+    namespaces = with_run_limits(team_namespaces(context, name), name, queues, limits)
+    namespaces = with_shared_queues(context, namespaces, name, queues, flavors)
     return TeamPlan(
         name=name,
         formerly=spec.formerly,
         settings=spec.model_part(TeamSettings),
-        namespaces=with_shared_queues(
-            context, with_run_limits(team_namespaces(context, name), name, queues, limits), name, queues, flavors
-        ),
+        namespaces=with_plain_machines(namespaces, name, queues, flavors),
         isolation=team_isolation(context, name, queues, ceiling, flavors),
         identity=team_identity(context, name),
         groups=tuple(sorted(spec.groups)),

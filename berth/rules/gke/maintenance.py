@@ -62,16 +62,19 @@ def _recurs(rule: dict[str, str], first: date, days: int) -> bool:
     return days % interval == 0 and weekday in rule.get("BYDAY", weekday).split(",")
 
 
-_MOST_DAYS: Final = {"NO_UPGRADES": 30, "NO_MINOR_UPGRADES": 180, "NO_MINOR_OR_NODE_UPGRADES": 180}
-"""Scope of an exclusion → the days that GKE's page on maintenance allowed, as recalled: newer copies may allow more."""
+_MOST_DAYS: Final = 30
+"""Days of an exclusion of all upgrades, by Google's own sample of 2025-02
+(terraform-google-modules/terraform-docs-samples, gke/standard/zonal/no-channel-to-release-channel); public modules
+of 2026 allow 90. No source limits the other scopes in
+days: the same sample has one of 314, until the end of support."""
 
 
 def long_exclusion(start: str, end: str, scope: str) -> str:
     """Return the warning for an exclusion that is longer than GKE may allow; empty for any other."""
-    days, most = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).days, _MOST_DAYS[scope]
-    if days <= most:
+    days = (datetime.fromisoformat(end) - datetime.fromisoformat(start)).days
+    if scope != "NO_UPGRADES" or days <= _MOST_DAYS:
         return ""
     return (
-        f"'{end}' is {days} days after the start, and GKE may refuse more than {most} with scope: {scope}; write an "
+        f"'{end}' is {days} days after the start, and Google's samples limit scope: {scope} to {_MOST_DAYS}; write an "
         "earlier end, or compare it with GKE's page on maintenance exclusions"
     )

@@ -144,13 +144,14 @@ def _check_domain(request: PoolRequest) -> Violations:
             f"{_one_zone(request)}",
         )
     if request.nodes.max > machine.domain_nodes:
-        yield gke_warning(
-            "domain-nodes",
-            "nodes",
-            f"'{request.nodes.max}' nodes are more than the {machine.domain_nodes} "
-            f"of a {machine.domain_topology} domain "
-            f"of {machine.name}; write a pool for each domain",
+        message = (
+            f"'{request.nodes.max}' nodes are more than the {machine.domain_nodes} of a {machine.domain_topology} "
+            f"domain of {machine.name}; write a pool for each domain"
         )
+        if request.made_by_gke:
+            yield gke_warning("domain-nodes", "nodes", message)
+        else:
+            yield gke_fault("domain-nodes", "nodes", message)
     required = domain_surge(request)
     if surge and surge != required and not request.made_by_gke:
         yield gke_fault(

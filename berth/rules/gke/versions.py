@@ -130,8 +130,15 @@ def _build_missing(need: FeatureNeed, severity: Severity, message: str, first_wi
 
 def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
     """Return the features with a first version that a pool uses."""
+    gpu = request.machine.accelerator if request.machine.kind == "gpu" else ""
     candidates: tuple[tuple[str, SettingKey, bool], ...] = (
         (request.machine.generation or "", "machineType", request.machine.generation in features()),
+        (gpu, "machineType", gpu in features()),
+        (
+            "compute-domain",
+            "machineType",
+            request.cluster.compute_domains and request.machine.domain_nodes > 0,
+        ),
         ("tpu-autopilot", "machineType", request.machine.kind == "tpu"),
         (_auto_provisioned(request), "autoProvisioned", _auto_provisioned(request) in features()),
         ("dranet", "networking", request.settings.networking == "dranet"),

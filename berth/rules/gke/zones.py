@@ -61,10 +61,31 @@ def zone_violation(
     )
 
 
-def zones_without_source(machine_types: Sequence[str], zones: Sequence[str]) -> str:
+def cpu_region_violation(machine_type: str, region: str) -> str:
+    """Return the warning for a machine without accelerators that Google's API did not list in a region.
+
+    Empty if it did, and if the table does not have the machine type: which zones have it is then unknown.
+    """
+    places = catalog.cpu_places(machine_type)
+    if places is None or region in places.regions:
+        return ""
+    regions = _joined(places.regions)
+    what = f"Google's API did not list {machine_type} in {region} on {places.day}"
+    return f"{what}; it listed it in {regions}: write one of these regions, or acceptZone: true if {region} has it now"
+
+
+def has_cpu_zones(machine_type: str, zones: Sequence[str], region: str) -> bool:
+    """Return whether listings name all these zones, or without any all zones of the region, for the machine type."""
+    places = catalog.cpu_places(machine_type)
+    in_region = catalog.zone_table().regions.get(region, (region,))
+    lettered = [zone for zone in in_region if len(zone.rpartition("-")[2]) == 1]  # not those that a project enables
+    return places is not None and places.zones >= {*(zones or lettered or in_region)}
+
+
+def zones_without_source(machine_types: Sequence[str], zones: Sequence[str], table_key: str = "zones") -> str:
     """Return the warning for machines of which no source says which zones have them."""
     has = "has" if len(zones) == 1 else "have"
-    table = catalog.fact_tables()["zones"]
+    table = catalog.fact_tables()[table_key]
     unknown = table.unknown(f"which zones have {join_or(machine_types)}", f"whether {join_or(zones)} {has} it is")
     command = f"gcloud compute machine-types list --filter='name={machine_types[0]} zone~{zones[0]}'"
     return f"{unknown}; compare it with `{command}`, and write acceptZone: true in the pool"

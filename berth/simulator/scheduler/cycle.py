@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from berth.simulator.scheduler.fair_sharing import Contender, Tournament
 from berth.simulator.scheduler.flavor_assignment import AssignmentOutcome
+from berth.simulator.scheduler.lasting_shortage import has_lasting_shortage
 from berth.simulator.scheduler.model import ANY, SchedulerSetup
 from berth.simulator.scheduler.nomination import Entry, Nominator, search_start
 from berth.simulator.scheduler.quota import QuotaState, add_usage, remove_usage
@@ -52,8 +53,8 @@ class SchedulingCycle:
         """Run the cycle."""
         self.tree.cycle += 1
         self.tree.blocked_heads = []
-        heads = [line.head() for line in self.tree.active_queues if line.is_active()]
-        entries = [self.nominator.nominate(work) for work in heads if work is not None]
+        heads = [line.head() for line in list(self.tree.active_queues) if line.is_active()]
+        entries = [self.nominator.nominate(work) for work in heads if work is not None and not self._set_aside(work)]
         for entry in self._in_order(entries) if len(entries) > 1 else entries:
             self._process(entry)
         for quota_state, before in reversed(self.journal):
@@ -90,6 +91,17 @@ class SchedulingCycle:
             assert winner is not None
             del tournament.by_node[winner.node]
             yield waiting.pop(winner.arrival_order)
+
+    def _set_aside(self, workload: SimulatedWorkload) -> bool:
+        """Set aside a head that certainly cannot be admitted; return whether it was."""
+        queue_state = workload.queue_state
+        if self.tree.fair_strategies is not None or queue_state.queue.is_strict_fifo:
+            return False
+        if not has_lasting_shortage(workload):
+            return False
+        queue_state.set_inadmissible(workload)
+        self.result.inadmissible_count += 1
+        return True
 
     # --- processing heads ---------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from berth.simulator.scheduler.model import (
     PREEMPTION_FIRST,
     TRY_NEXT_FLAVOR,
     FlavorFungibility,
+    FlavorResource,
+    Job,
     ResourceGroup,
 )
 from berth.simulator.scheduler.quota import QuotaState, find_borrowing_level
@@ -88,6 +90,26 @@ def has_only_topologies(groups: Iterable[ResourceGroup], resource_flavors: Mappi
     return all(flavor is not None and flavor.levels is not None for flavor in flavors)
 
 
+def is_eligible(
+    job: Job,
+    index: int,
+    flavor_resource: FlavorResource,
+    groups: Iterable[ResourceGroup],
+    resource_flavors: Mapping[str, ResourceFlavor],
+) -> bool:
+    """Return whether the pods of a job's pod set accept the nodes of a flavor."""
+    flavor, resource = flavor_resource
+    if job.barred and flavor in job.barred[index]:
+        return False
+    resource_flavor = resource_flavors.get(flavor)
+    if resource_flavor is None:
+        return True
+    covered = next(each.resources for each in groups if resource in each.resources)
+    only_topologies = has_only_topologies(groups, resource_flavors)
+    pods = job.pod_sets[index]
+    return flavor_refusal(pods, resource_flavor, only_topologies=only_topologies, covered=covered) is None
+
+
 class FlavorAssigner:
     """The flavor search of one job. `only`: the single flavor to try, for each pod set and resource.
 
@@ -111,7 +133,6 @@ class FlavorAssigner:
         self.fungibility = workload.queue_state.queue.fungibility
         self.assignment = Assignment(SearchProgress([], cycle, workload.queue_state.generation))
         self._groups = workload.queue_state.queue.resource_groups
-        self._only_topologies = has_only_topologies(self._groups, resource_flavors)
 
     def assign(self) -> Assignment:
         """Return the best assignment; its `mode` is NO_FIT if there is none."""
@@ -173,18 +194,7 @@ class FlavorAssigner:
         """Return whether a flavor may be tried: it is among `only`, and the pods accept its nodes."""
         if self.allowed_flavors is not None and self.allowed_flavors[index].get(resource) != flavor:
             return False
-        resource_flavor, job = self.resource_flavors.get(flavor), self.workload.job
-        is_barred = bool(job.barred) and flavor in job.barred[index]
-        if not is_barred and (
-            resource_flavor is None
-            or flavor_refusal(
-                job.pod_sets[index],
-                resource_flavor,
-                only_topologies=self._only_topologies,
-                covered=next(each.resources for each in self._groups if resource in each.resources),
-            )
-            is None
-        ):
+        if is_eligible(self.workload.job, index, (flavor, resource), self._groups, self.resource_flavors):
             return True
         self.assignment.unmatched_flavors.append(flavor)
         return False

@@ -84,6 +84,13 @@ class PendingLine(Generic[JobT]):
         """Return whether there is any job, in line or inadmissible."""
         return any(shape.workloads for shape in self._shapes.values())
 
+    def firsts_set_aside(self) -> list[JobT]:
+        """Return the first job of each shape, while none is in line; a shape without jobs is forgotten."""
+        for number in [number for number, shape in self._shapes.items() if not shape.workloads]:
+            del self._shapes[number]
+        firsts = ((shape, shape.first()) for shape in self._shapes.values())
+        return [shape.workloads[order] for shape, order in firsts if order is not None]
+
     def set_aside(self, job: JobT) -> None:
         """Set aside a job in line, with all of its shape that are there or come."""
         shape = self._shapes[job.shape]

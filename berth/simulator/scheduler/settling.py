@@ -22,6 +22,7 @@ from berth.simulator.scheduler.model import (
     scheduling_shape,
 )
 from berth.simulator.scheduler.nomination import Entry
+from berth.simulator.scheduler.resting import find_waking
 from berth.simulator.scheduler.state import JobState, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
 
@@ -90,7 +91,7 @@ class SettlingQueues:
             elif tree in self._trees_to_retry:
                 del self._trees_to_retry[tree]
                 self.clock += _RETRY_SECONDS
-                for queue_state in tree.queue_states:
+                for queue_state in list(find_waking(tree, self.setup.resource_flavors)):
                     queue_state.requeue_inadmissible()
             else:
                 return

@@ -126,6 +126,7 @@ class QueueState:
         "_holders_by_priority",
         "_request_cache",
         "_usage_by_priority",
+        "_usage_key",
         "active_queues",
         "flavor_options",
         "flavors",
@@ -137,6 +138,7 @@ class QueueState:
         "preempts_while_borrowing",
         "queue",
         "quota_holders",
+        "resting",
         "stop_policy",
     )
 
@@ -159,6 +161,9 @@ class QueueState:
         self._holders_by_priority: dict[int, dict[int, SimulatedWorkload]] = {}
         self._usage_by_priority: dict[int, dict[FlavorResource, int]] = {}
         self.preemptor: SimulatedWorkload | None = None
+        # What pending jobs need while all are set aside; None when jobs came or went since it was computed.
+        self.resting: object = None
+        self._usage_key: frozenset[object] | None = None
         self.generation = 1
 
     def build_requests(self, job: Job) -> tuple[tuple[tuple[GroupRequest, ...], ...], str]:
@@ -188,6 +193,7 @@ class QueueState:
     def enqueue(self, workload: SimulatedWorkload) -> None:
         """Add a pending job; it is in line unless jobs of its shape are known to be inadmissible."""
         self.line.add(workload)
+        self.resting = None
         self._note_activity()
 
     def head(self) -> SimulatedWorkload | None:
@@ -210,6 +216,7 @@ class QueueState:
     def dequeue(self, workload: SimulatedWorkload) -> None:
         """Remove a pending job."""
         self.line.remove(workload)
+        self.resting = None
         self._note_activity()
         if self.preemptor is workload:
             self.preemptor = None
@@ -224,6 +231,7 @@ class QueueState:
         """Add the quota of a job to the usage."""
         workload.flavor_resources = frozenset(stock.flavor_resource for stock in workload.usage)
         workload.preemption_order = (workload.priority, -workload.reserved_at, workload.arrival_order)
+        self.resting = self._usage_key = None
         self.quota_holders[workload.arrival_order] = workload
         self._holders_by_priority.setdefault(workload.priority, {})[workload.arrival_order] = workload
         amounts = self._usage_by_priority.setdefault(workload.priority, {})
@@ -234,6 +242,7 @@ class QueueState:
     def release_quota(self, workload: SimulatedWorkload) -> None:
         """Subtract the quota of a job from the usage."""
         del self.quota_holders[workload.arrival_order]
+        self.resting = self._usage_key = None
         same_priority, amounts = (
             self._holders_by_priority[workload.priority],
             self._usage_by_priority[workload.priority],
@@ -244,6 +253,13 @@ class QueueState:
         if not same_priority:
             del self._holders_by_priority[workload.priority], self._usage_by_priority[workload.priority]
         remove_usage(workload.usage)
+
+    def usage_key(self) -> frozenset[object]:
+        """Return which jobs hold which quota, as a comparable value."""
+        if self._usage_key is None:
+            holders = self.quota_holders.values()
+            self._usage_key = frozenset((work.arrival_order, tuple(work.usage)) for work in holders)
+        return self._usage_key
 
     def preemptible_workloads(self, workload: SimulatedWorkload, rule: str) -> Iterator[SimulatedWorkload]:
         """Yield the jobs that hold quota and that a job can preempt by `rule`, which is not Never."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from berth.simulator.scheduler.model import NEVER, FlavorResource
+from berth.simulator.scheduler.model import ANY, NEVER, FlavorResource
 from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
 
 
@@ -24,6 +24,7 @@ class CohortTree:
         "fair_strategies",
         "flavor_caches",
         "flavor_versions",
+        "may_rest",
         "queue_of_node",
         "queue_states",
     )
@@ -36,6 +37,14 @@ class CohortTree:
             queue_state.active_queues = self.active_queues
             if fair_strategies is not None and queue_state.queue.preemption.reclaim_within_cohort != NEVER:
                 queue_state.preempts_while_borrowing = True
+        # Cycles count for searches that continue with the next flavor, and leave heads for which quota is reserved:
+        # where there are none, a queue may stay out of cycles that would not change it.
+        self.may_rest = fair_strategies is None and all(
+            line.queue.preemption.reclaim_within_cohort == ANY
+            and not line.queue.is_strict_fifo
+            and all(len(group.flavors) == 1 for group in line.queue.resource_groups)
+            for line in self.queue_states
+        )
         self.queue_of_node = {line.node: line for line in self.queue_states}
         self.evicted: list[SimulatedWorkload] = []
         self.blocked_heads: list[SimulatedWorkload] = []
@@ -69,5 +78,5 @@ class CohortTree:
 
     def usage_key(self) -> object:
         """Return which jobs hold which quota, and which are being preempted, as a comparable value."""
-        holders = (work for line in self.queue_states for work in line.quota_holders.values())
-        return frozenset((work.arrival_order, work.is_evicted, tuple(work.usage)) for work in holders)
+        evicted = frozenset(work.arrival_order for work in self.evicted)
+        return evicted, tuple(line.usage_key() for line in self.queue_states)

@@ -53,7 +53,8 @@ class JobFigures(Struct, frozen=True):
 
 
 class TraceFigures(Struct, kw_only=True):
-    """The figures of a run. `work` is by queue and accelerator, `evictions` by queue and Kueue's reason.
+    """The figures of a run. `work` is by queue and accelerator, `evictions` by queue and Kueue's reason, `starting` the
+    seconds by queue in which jobs had quota and their pods did not work yet.
 
     `waiting` and `in_use` are changes over time: queue or accelerator → (second, jobs or accelerators from then on).
     """
@@ -68,6 +69,7 @@ class TraceFigures(Struct, kw_only=True):
         default_factory=dict[tuple[str, FlavorResource], WorkFigures]
     )
     evictions: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    starting: dict[str, int] = field(default_factory=dict[str, int])
     waiting: dict[str, list[tuple[int, int]]] = field(default_factory=dict[str, list[tuple[int, int]]])
     in_use: dict[FlavorResource, list[tuple[int, int]]] = field(
         default_factory=dict[FlavorResource, list[tuple[int, int]]]
@@ -120,6 +122,7 @@ class Accountant:
         """Count what a job did with its accelerators."""
         self._hold(time, live, -1)
         queue = live.timed.job.queue
+        self.figures.starting[queue] = self.figures.starting.get(queue, 0) + stint.warming
         for use in live.uses:
             if use.flavor_resource in self.accelerators:
                 work = self.figures.work.setdefault((queue, use.flavor_resource), WorkFigures())

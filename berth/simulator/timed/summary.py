@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct, to_builtins
@@ -78,6 +79,8 @@ class EvictionSummary(Struct, frozen=True, rename="camel"):
 class TeamSummary(Struct, frozen=True, rename="camel"):
     """A team: accelerator hours that its jobs held, and lost, the cost of both, and its waiting jobs over time.
 
+    `waiting_hours` are the hours that all of its jobs waited for quota, checks and nodes, also after evictions.
+
     Costs are None without prices, or if a flavor that it used has none.
     """
 
@@ -87,6 +90,7 @@ class TeamSummary(Struct, frozen=True, rename="camel"):
     cost: float | None
     lost_cost: float | None
     series: list[float]
+    waiting_hours: float
 
 
 class UnfinishedSummary(Struct, frozen=True, rename="camel"):
@@ -209,6 +213,7 @@ class _Summary:
     def _team_summary(self, team: str, prices: Mapping[str, float | None] | None) -> TeamSummary:
         work = [(of, each) for (queue, of), each in self.figures.work.items() if self._team(queue) == team]
         waiting = {queue: each for queue, each in self.figures.waiting.items() if self._team(queue) == team}
+        starting = sum(seconds for queue, seconds in self.figures.starting.items() if self._team(queue) == team)
         held = {key: _hours(sum(each.held for of, each in work if of == key), key[1]) for key, _ in work}
         lost = {key: _hours(sum(each.lost for of, each in work if of == key), key[1]) for key, _ in work}
         return TeamSummary(
@@ -218,7 +223,12 @@ class _Summary:
             _cost(held, prices),
             _cost(lost, prices),
             self._series(merged(waiting)),
+            round((self._integral(merged(waiting)) + starting) / _HOUR, 3),
         )
+
+    def _integral(self, changes: list[tuple[int, int]]) -> int:
+        pairs = itertools.pairwise([*changes, (self.figures.end, 0)])
+        return sum(value * (until - time) for (time, value), (until, _) in pairs)
 
     def _series(self, changes: list[tuple[int, int]]) -> list[float]:
         return [round(value, 3) for value in averages(changes, self.figures.start, self.figures.end, PARTS)]

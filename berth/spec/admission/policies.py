@@ -15,11 +15,14 @@ NEW_POLICIES: Final = (
     "endings",
     "grace",
     "growth",
+    "machines",
+    "platform",
     "queues",
     "reserved",
     "scale",
     "volumes",
     "workloads",
+    "wrappers",
 )
 """Admission policies that a fleet may first have warn."""
 PolicyName = Annotated[

@@ -173,6 +173,9 @@ class PoolMachines(Model):
     (`[1, 3]`, after slice 2 was removed) or the names of their node pools; `{min: 0, of: [1, 3]}` scales."""
     nodes: CountField | None = None
     """Number of GPU or CPU nodes, a total over all zones: a fixed one, or a range to scale in."""
+    spares: int = Field(default=0, ge=0, le=1000)
+    """Slices, or nodes of machines without slices, that no queue is guaranteed, of a fixed number: the pods of a failed
+    slice or node go there before any other job is preempted. `guaranteed: all` and other shares are of the rest."""
     zone: Zone | None = None
     """Zone of the nodes. A slice of several hosts is in exactly one zone; a fixed number of nodes needs zones. `berth
     plan` prints the zones of a pool without zones, which do not change when Berth's table of zones grows. By default

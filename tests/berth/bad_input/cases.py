@@ -1,7 +1,8 @@
 """Cases of bad input: edits of a small valid fleet, whole files that are not a fleet, and stacks that do not exist.
 
-The edits are in `cases/*.txt`, by section. A case has a title after `==`, the lines that the edit removes (`-`) and
-adds (`+`), and every line that is then printed (`!`).
+The edits are in `cases/*.txt`, by section; a table with a fleet of its own can have more files, in `cases/<table>/`. A
+case has a title after `==`, the lines that the edit removes (`-`) and adds (`+`), and every line that is then
+printed (`!`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FILES = {"Pulumi.bad.yaml": HERE / BASE, "teams/speech.yaml": HERE / "teams" / "
 class Case:
     """A title, edits as (old, new), where each old text occurs once in the fleet's files, and the expected lines.
 
-    The fleet is that of `base.yaml`, or of the table's own `<table>.yaml`.
+    The fleet is that of `base.yaml`, or of the table's own `<table>.yaml`, with the stacks in the folder `<table>`.
     """
 
     claim: str
@@ -58,7 +59,12 @@ EDITS = {
 
 def edited(case: Case) -> dict[str, str]:
     """Return the files of the fleet after the edits, by name."""
-    files = FILES if case.base == BASE else {"Pulumi.bad.yaml": HERE / case.base}
+    stem = case.base.removesuffix(".yaml")
+    more = {  # stacks are beside the fleet, other files in their folder
+        file.name if file.name.startswith("Pulumi.") else f"{stem}/{file.name}": file
+        for file in sorted((HERE / stem).glob("*.yaml"))
+    }
+    files = FILES if case.base == BASE else {"Pulumi.bad.yaml": HERE / case.base, **more}
     texts = {name: file.read_text(encoding="utf-8") for name, file in files.items()}
     for old, new in case.edits:
         assert sum(text.count(old) for text in texts.values()) == 1, f"not found once: {old}"
@@ -67,10 +73,12 @@ def edited(case: Case) -> dict[str, str]:
 
 
 def write(folder: pathlib.Path, texts: dict[str, str]) -> None:
-    """Write a project with these files."""
+    """Write a project with these files, and without the stacks that another table has beside its fleet."""
+    for name in {file.name for file in HERE.glob("*/Pulumi.*.yaml")} - texts.keys():
+        (folder / name).unlink(missing_ok=True)
     (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n")
-    (folder / "teams").mkdir(exist_ok=True)
     for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -180,7 +188,7 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         [
             f"Pulumi.bad.yaml:3: error: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, "
             "digits and '-' [bad-value]",
-            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; the nearest of 28 keys are """
+            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; the nearest of 31 keys are """
             "kueue, workers, project, projectNumber, region; docs/stack-file.md lists all [unknown-key]",
         ],
     ),

@@ -17,6 +17,7 @@ from berth.backends.interface import compare
 from berth.cli.plan.fleet import fleet_plan_as_json
 from berth.diff.entitlements import CountChange
 from berth.diff.fields import FieldChange, compare_fields
+from berth.diff.headline import headline
 from berth.diff.kinds import ChangeKind
 from berth.diff.provider_inputs.effects import (
     UpdateEffect,
@@ -54,6 +55,13 @@ def test_a_fleet_compared_with_itself_changes_nothing(stack: str) -> None:
 
 def test_a_team_that_moves_to_another_file_is_no_change() -> None:
     assert changes("team-file-moved").is_empty
+
+
+def test_a_slice_that_is_kept_spare_or_no_longer_is_named_in_the_headline() -> None:
+    before, after = plan(), plan("slice-kept-spare")
+    spare = 2 * 4  # a 2x4 slice of v5e chips
+    assert f"{spare} v5e chips of v5e are kept spare" in headline(changes("slice-kept-spare"))
+    assert f"{spare} v5e chips of v5e are no longer spare" in headline(compare(after, before))
 
 
 def _swapped(step: CountChange) -> CountChange:

@@ -70,7 +70,9 @@ def _shares(edit: str | None) -> Counter[tuple[str, str, str, str]]:
 
 
 def _is_moved(old: WorkerPlan, new: WorkerPlan) -> bool:
-    return old.way != new.way or cluster_identifier(old.plan.cluster) != cluster_identifier(new.plan.cluster)
+    return old.cluster_identifier != new.cluster_identifier or cluster_identifier(
+        old.plan.cluster
+    ) != cluster_identifier(new.plan.cluster)
 
 
 @every_edit

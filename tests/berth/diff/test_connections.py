@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,9 +13,9 @@ from berth.backends.interface import check_preview, compare
 from berth.backends.table import StackPlan
 from berth.diff.guard.preview_file import parse_preview
 from berth.diff.guard.text import describe_guarded_change, describe_remedy
-from berth.evaluate import evaluate_values
+from berth.evaluate import evaluate_stack, evaluate_values
 from tests.small_fleets import fleet_with
-from tests.stack_files import fleet_values
+from tests.stack_files import ROOT, fleet_values
 
 POOLS: Final = {"l4": {"machineType": "g2-standard-24", "nodes": {"max": 2}}}
 TEAMS: Final = {"a": {"queues": {"q": {"flavors": [{"pool": "l4", "guaranteed": "all"}]}}}}
@@ -33,6 +34,11 @@ MANAGER: Final = {
 }
 ACK: Final = {key: value for key, value in fleet_values("ack-fleet").items() if key != "teamFiles"}
 WORKER: Final = "connection to the existing cluster of worker"
+
+
+SECRET: Final = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:one"}
+UNKNOWN: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""How the engine writes a secret, and a value that is not known before the update."""
 
 
 def planned(values: Mapping[str, Any]) -> StackPlan:
@@ -127,9 +133,18 @@ def test_the_first_kubeconfig_of_a_fleet_is_no_other_one() -> None:
         ({"kubeconfig": "/etc/lab", "context": "lab"}, {"kubeconfig": "/etc/lab", "context": "lab"}, False),
         ({"kubeconfig": "apiVersion: v1\nkind: Config\n"}, {"kubeconfig": "apiVersion: v1\nkind: Config\n#"}, False),
         ({"kubeconfig": '{"kind": "Config"}'}, {"kubeconfig": '{"kind":  "Config"}'}, False),
+        ({"kubeconfig": "/etc/lab"}, {"kubeconfig": "[secret]"}, True),
+        ({"kubeconfig": "/etc/lab"}, {"kubeconfig": SECRET}, True),
+        ({"kubeconfig": "/etc/lab"}, {"kubeconfig": "apiVersion: v1\nkind: Config\n"}, True),
+        ({"kubeconfig": "/etc/lab"}, {"kubeconfig": UNKNOWN}, True),
+        ({"kubeconfig": "[secret]"}, {"kubeconfig": "lab"}, True),
+        ({"kubeconfig": SECRET}, {}, True),
+        ({"kubeconfig": SECRET}, {"kubeconfig": {**SECRET, "ciphertext": "v1:other"}}, False),
+        ({"kubeconfig": "[secret]"}, {"kubeconfig": "[secret]", "enableConfigMapMutable": True}, False),
+        ({"kubeconfig": "apiVersion: v1\nkind: Config\n"}, {"kubeconfig": UNKNOWN}, False),
     ],
 )
-def test_the_guard_reads_it_from_a_preview(before: dict[str, str], after: dict[str, str], *, is_blocked: bool) -> None:
+def test_the_guard_reads_it_from_a_preview(before: dict[str, Any], after: dict[str, Any], *, is_blocked: bool) -> None:
     """A kubeconfig's text has a token and a certificate that change; its path and the context do not."""
     urn = "urn:pulumi:lab::berth::berth:gke:Connection$pulumi:providers:kubernetes::cluster-cluster"
     step = {"op": "update", "urn": urn, "oldState": {"inputs": before}, "newState": {"inputs": after}}
@@ -138,3 +153,103 @@ def test_the_guard_reads_it_from_a_preview(before: dict[str, str], after: dict[s
     judged = check_preview(parse_preview(text), planned(EXISTING))
     told = [describe_guarded_change(each) for each in judged.blocked]
     assert any("may be another cluster" in line for line in told) == is_blocked
+
+
+PLATFORM: Final = """\
+config:
+  berth:fleet:
+    project: acme-ml-dev
+    region: us-central1
+    cluster: CLUSTER
+    pools: {l4: {machineType: g2-standard-24, nodes: {max: 2}, zones: [us-central1-a]}}
+    teams: {vision: {queues: {q: {flavors: [{pool: l4, guaranteed: all}]}}}}
+"""
+TEAM: Final = """\
+config:
+  berth:team:
+    platform: dev
+    team: vision
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path) -> pathlib.Path:
+    (tmp_path / "Pulumi.yaml").write_text((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    return tmp_path
+
+
+def team_plan(folder: pathlib.Path, cluster: str, platform: str = "dev", allowance: str = "") -> StackPlan:
+    """Return the plan of a team's stack on a platform with this cluster."""
+    text = PLATFORM if "existing" not in cluster else PLATFORM.replace("{max: 2}", "2")
+    (folder / f"Pulumi.{platform}.yaml").write_text(text.replace("CLUSTER", cluster), encoding="utf-8")
+    file = folder / "Pulumi.team.yaml"
+    file.write_text(TEAM.replace("dev", platform) + allowance, encoding="utf-8")
+    found = evaluate_stack("team", folder)
+    assert [each.line() for each in found.faults] == []
+    assert found.plan is not None
+    return found.plan
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("{name: a}", "{name: b}", "clusterIdentifier acme-ml-dev/us-central1/a → acme-ml-dev/us-central1/b"),
+        ("{existing: {context: a}}", "{existing: {context: b}}", "context a → b"),
+        (
+            "{existing: {context: a, kubeconfig: /etc/a}}",
+            "{existing: {context: a, kubeconfig: /etc/b}}",
+            "kubeconfig /etc/a → /etc/b",
+        ),
+        (
+            "{existing: {context: a, kubeconfig: /etc/a}}",
+            "{existing: {context: a, secret: kubeconfig}}",
+            "kubeconfig /etc/a → berth:kubeconfig",
+        ),
+    ],
+)
+def test_a_team_stack_that_moves_is_blocked(folder: pathlib.Path, before: str, after: str, told: str) -> None:
+    old, new = (team_plan(folder, each) for each in (before, after))
+    blocked = [describe_guarded_change(each) for each in compare(old, new).blocked]
+    assert len(blocked) == 1
+    assert told in blocked[0]
+    allowed = team_plan(folder, after, allowance='    allowChange: {cluster: "we move"}\n')
+    assert [each.allowed for each in compare(old, allowed).losses] == ["we move"]
+    assert compare(old, old).blocked == ()
+
+
+def test_another_platform_of_the_same_google_cluster_is_no_move(folder: pathlib.Path) -> None:
+    old, new = team_plan(folder, "{name: a}"), team_plan(folder, "{name: a}", "prod")
+    assert compare(old, new).blocked == ()
+    existing = [team_plan(folder, "{existing: {context: a}}", platform) for platform in ("dev", "prod")]
+    (told,) = (describe_guarded_change(each) for each in compare(*existing).blocked)
+    assert "platform dev → prod" in told
+
+
+@pytest.mark.parametrize(
+    ("op", "of_type", "before", "after", "is_blocked"),
+    [
+        ("replace", "providers:kubernetes", {"clusterIdentifier": "p/r/a"}, {"clusterIdentifier": "p/r/b"}, True),
+        ("update", "providers:kubernetes", {"kubeconfig": "[secret]"}, {"kubeconfig": "/etc/b"}, True),
+        ("update", "providers:kubernetes", {"context": "a"}, {"context": "b"}, True),
+        ("update", "providers:kubernetes", {"kubeconfig": SECRET}, {"kubeconfig": "[secret]"}, False),
+        ("replace", "pulumi:StackReference", {"name": "o/berth/dev"}, {"name": "o/berth/prod"}, False),
+        ("same", "providers:kubernetes", {"clusterIdentifier": "p/r/a"}, {"clusterIdentifier": "p/r/a"}, False),
+    ],
+)
+def test_the_guard_sees_a_team_stack_move(
+    folder: pathlib.Path, op: str, of_type: str, before: dict[str, Any], after: dict[str, Any], *, is_blocked: bool
+) -> None:
+    step = {
+        "op": op,
+        "urn": f"urn:pulumi:team::berth::pulumi:{of_type}::kubernetes",
+        "oldState": {"inputs": before},
+        "newState": {"inputs": after},
+    }
+    stack = {"op": "same", "urn": "urn:pulumi:team::berth::pulumi:pulumi:Stack::berth-team"}
+    preview = parse_preview(json.dumps({"steps": [stack, step], "changeSummary": {"same": 60, op: 1}}))
+    told = [describe_guarded_change(each) for each in check_preview(preview, team_plan(folder, "{name: a}")).blocked]
+    assert any("may be another cluster" in line for line in told) == is_blocked
+    allowed = team_plan(folder, "{name: a}", allowance='    allowChange: {cluster: "we move"}\n')
+    assert check_preview(preview, allowed).blocked == ()
+    existing = team_plan(folder, "{existing: {context: a}}")  # whose platform may be another cluster too
+    assert bool(check_preview(preview, existing).blocked) == (is_blocked or of_type == "pulumi:StackReference")

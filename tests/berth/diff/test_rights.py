@@ -24,6 +24,7 @@ IDENTITY = {"roles": ROLES, "acceptRoles": {ROLES[-1]: "why"}}
 OWNER_GIVES = "changes everything in the project, and grants permissions"
 OWNER = {"roles": ["roles/owner"], "acceptRoles": {"roles/owner": "why"}}
 CONTROL_PLANE = "cluster.controlPlane"
+_N2 = {"machineType": "n2-standard-32", "nodes": 2, "zone": "us-central1-a", "acceptZone": True}
 
 
 def rights(changes: dict[str, Any], before: dict[str, Any] | None = None) -> list[str]:
@@ -95,6 +96,14 @@ def test_the_last_of_many_roles_is_in_every_format_and_never_folded() -> None:
             ],
         ),
         ({"monitoring": {}}, {"monitoring": {"alerts": False}}, ["monitoring: alerts 17 → 0, removed"]),
+        (
+            {"pools.n2": _N2},
+            {"teams.vision.queues.urgent.flavors": [{"pool": "l4", "guaranteed": 4}, {"pool": "n2", "guaranteed": 1}]},
+            [
+                "team vision: pods without accelerators in vision/urgent every machine of the queue → machines without "
+                "only, narrowed"
+            ],
+        ),
     ],
 )  # fmt: skip
 def test_a_right_is_one_line(before: dict[str, Any], changes: dict[str, Any], output: list[str]) -> None:

@@ -17,7 +17,18 @@ from berth.plan.fleet import FleetPlan
 from tests import hostile
 from tests.hostile import Attempt
 
-_POLICIES = ("affinity", "deletion", "endings", "grace", "growth", "queues", "reserved", "volumes")
+_POLICIES = (
+    "affinity",
+    "deletion",
+    "endings",
+    "grace",
+    "growth",
+    "machines",
+    "queues",
+    "reserved",
+    "volumes",
+    "wrappers",
+)
 """The policies that look at what a person submits."""
 _QUEUES = {"vision": "l4", "language": "urgent"}
 _KINDS = (
@@ -30,6 +41,7 @@ _KINDS = (
     "raycluster",
     "rayjob",
     "rayservice",
+    "appwrapper",
 )
 
 

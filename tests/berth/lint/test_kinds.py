@@ -20,6 +20,11 @@ from tests.problem_lines import without_codes
 HERE = pathlib.Path(__file__).parent
 BASES = {file.stem: file.read_text(encoding="utf-8") for file in sorted((HERE / "kinds").glob("*.yaml"))}
 BROKEN = {case.claim: case for case in parsed((HERE / "kinds.txt").read_text(encoding="utf-8"))}
+SERVED, LABELLED = {"selector": {"matchLabels": {"app": "web"}}}, {"metadata": {"labels": {"app": "web"}}}
+GROUPED = (
+    "Kueue counts a group by what its pods say of themselves, so pods of people are refused in one; remove "
+    "kueue.x-k8s.io/pod-group-name, and submit a JobSet (policy berth-reserved, which only warns until 2027-01-31)"
+)
 UNREAD = "its queue, priority and requests are checked; not checked: "
 SOUND = {
     "appwrapper": ["appwrapper.yaml:1: AppWrapper/appwrapper: vision/gpu can admit it, 4 L4 of l4"],
@@ -39,6 +44,8 @@ SOUND = {
         "of job kinds of 2026-11-22, so its pods are not checked; its namespace, queue and priority are checked",
     ],
     "podgroup": [
+        f"podgroup.yaml:6:75: warning: Pod/first: {GROUPED}",
+        f"podgroup.yaml:15:75: warning: Pod/second: {GROUPED}",
         "podgroup.yaml:1: Pod/first: vision/gpu can admit it, 4 L4 of l4",
         "podgroup.yaml:10: Pod/second: vision/gpu can admit it, 4 L4 of l4",
     ],
@@ -144,7 +151,7 @@ def test_admit_reports_a_pod_that_is_larger_than_any_node(folder: pathlib.Path) 
         (
             "Deployment",
             "apps/v1",
-            {"template": {"spec": {"containers": [{"name": "a", "image": "i"}]}}},
+            SERVED | {"template": LABELLED | {"spec": {"containers": [{"name": "a", "image": "i"}]}}},
             "a.yaml:1: Deployment/web: names no queue: Kueue would gate its pods forever; write the label "
             "kueue.x-k8s.io/queue-name; local queues: 'gpu' and 'tpu'",
         ),
@@ -183,7 +190,7 @@ def test_a_service_without_a_queue_starts_where_its_integration_is_off(folder: p
     (folder / "Pulumi.lab.yaml").write_text(off, encoding="utf-8")
     value = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "vision"}}
     containers = [{"name": "a", "image": "i"}]
-    spec = {"template": {"spec": {"containers": containers}}}
+    spec = SERVED | {"template": LABELLED | {"spec": {"containers": containers}}}
     (folder / "a.yaml").write_text(yaml.safe_dump(value | {"spec": spec}), encoding="utf-8")
     (line,) = lint("a.yaml", exit_code=0)
     assert line.endswith("warning: Deployment/web: names no queue: its pods start at once, outside all quota")
@@ -240,3 +247,31 @@ def test_what_autopilot_rejects_is_a_fault_only_on_autopilot(
         result = CliRunner().invoke(app, ["lint", "lab", "statefulset.yaml"]).stdout
         assert (f"Autopilot refuses pods with {refused}; remove it" in result) == (refused is not None), result
         assert ("Autopilot refuses" in result) == (refused is not None), result
+
+
+@pytest.mark.parametrize(
+    ("base", "known", "newer"),
+    [
+        ("deployment", "apps/v1", "apps/v2"),
+        ("deployment", "apps/v1", "apps/v2alpha1"),
+        ("cronjob", "batch/v1", "batch/v3beta2"),
+        ("rayjob", "ray.io/v1", "ray.io/v2"),
+        ("mpijob", "kubeflow.org/v2beta1", "kubeflow.org/v2"),
+        ("trainjob", "trainer.kubeflow.org/v1alpha1", "trainer.kubeflow.org/v1beta1"),
+        ("leaderworkerset", "leaderworkerset.x-k8s.io/v1", "leaderworkerset.x-k8s.io/v1alpha1"),
+    ],
+)
+def test_a_version_that_the_table_does_not_have_is_unknown(
+    folder: pathlib.Path, base: str, known: str, newer: str
+) -> None:
+    """Neither refused, as what never runs, nor read as if its fields were those of a known version."""
+    assert f"apiVersion: {known}\n" in BASES[base]
+    (folder / "job.yaml").write_text(BASES[base].replace(known, newer), encoding="utf-8")
+    (line,) = lint("job.yaml", exit_code=0)
+    assert f" {newer} of kind " in line
+    assert "is unknown: it is not in Berth's table of job kinds of 2026-11-22, so its pods are not checked" in line
+
+
+def test_both_versions_that_kuberay_serves_are_read(folder: pathlib.Path) -> None:
+    (folder / "job.yaml").write_text(BASES["rayjob"].replace("ray.io/v1", "ray.io/v1alpha1"), encoding="utf-8")
+    assert lint("job.yaml", exit_code=0) == ["job.yaml:1: RayJob/rayjob: vision/gpu can admit it, 4 L4 of l4"]

@@ -21,7 +21,7 @@ kind: Job
 metadata: {{name: a{number}, namespace: geo, labels: {{kueue.x-k8s.io/queue-name: l4}}}}
 spec:
   template:
-    metadata: {{labels: {{{labels}}}}}
+    metadata: {{labels: {{{labels}}}, annotations: {{{notes}}}}}
     spec:
       restartPolicy: Never
       nodeSelector: {{{selector}}}
@@ -36,8 +36,8 @@ def context() -> LintContext:
     return LintContext(plan)
 
 
-def job(number: int = 0, labels: str = "", selector: str = "", gpus: int = 1) -> str:
-    return JOB.format(number=number, labels=labels, selector=selector, gpus=gpus)
+def job(number: int = 0, labels: str = "", notes: str = "", selector: str = "", gpus: int = 1) -> str:
+    return JOB.format(number=number, labels=labels, notes=notes, selector=selector, gpus=gpus)
 
 
 def verdicts(folder: pathlib.Path, context: LintContext, text: str, seconds: float) -> Counter[str]:
@@ -65,7 +65,7 @@ def test_10000_labels_and_selectors(tmp_path: pathlib.Path, context: LintContext
 
 def test_11_megabytes(tmp_path: pathlib.Path, context: LintContext) -> None:
     note = "x" * 100_000
-    text = "---\n".join(job(number, labels=f"note: {note}") for number in range(110))
+    text = "---\n".join(job(number, notes=f"note: {note}") for number in range(110))
     assert len(text) > 11_000_000
     assert verdicts(tmp_path, context, text, 20) == {Verdict.RUNS: 110}
 

@@ -371,6 +371,19 @@ def test_tables_are_cards_on_a_phone_and_what_scrolls_says_so(browser: Any, file
             assert not (wider and region.locator(".cards").count())
 
 
+def test_a_team_is_one_card_and_the_matrix_a_list_on_a_phone(browser: Any, files: dict[str, Path]) -> None:
+    """Nothing scrolls sideways; a team's name stands once, also where the filter hides its first row."""
+    with Visit(browser, files["dev"], PHONE) as visit:
+        assert visit.page.locator(".scrolls:visible").count() == 0
+        assert visit.page.locator("#teams th:visible").all_inner_texts() == ["language", "speech", "vision"]
+        row = visit.page.locator(".matrix tbody tr:visible").first
+        assert row.locator("td:visible").count() == row.locator("td.on").count() > 0
+        told = row.locator("td.on").first.evaluate("e => getComputedStyle(e, '::before').content")
+        assert json.loads(told).strip() == row.locator("td.on").first.get_attribute("data-queue")
+        visit.page.get_by_label("Filter").fill("speech v5e")
+        assert visit.page.locator("#teams th:visible").all_inner_texts() == ["speech"]
+
+
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_quota_tree_is_an_outline_on_a_phone_and_a_picture_on_a_wide_screen(
     browser: Any, files: dict[str, Path], stack: str

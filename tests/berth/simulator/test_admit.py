@@ -108,7 +108,8 @@ def test_jobs_with_one_generate_name_get_numbers(folder: pathlib.Path) -> None:
     one = (
         "apiVersion: batch/v1\nkind: Job\n"
         "metadata: {generateName: train-, namespace: vision, labels: {kueue.x-k8s.io/queue-name: train}}\n"
-        "spec: {parallelism: 2, template: {spec: {containers: [{resources: {limits: {google.com/tpu: 4}}}]}}}\n"
+        "spec: {parallelism: 2, template: {spec: {containers: [{resources: {limits: {google.com/tpu: 4}}, name: a, "
+        "image: i}], restartPolicy: Never}}}\n"
     )
     (folder / "jobs.yaml").write_text("---\n".join([one] * 3), encoding="utf-8")
     assert [row.split()[1] for row in table(folder, "stack.yaml", "jobs.yaml")] == ["train-", "train-2", "train-3"]
@@ -132,7 +133,8 @@ def test_manifests_are_submitted_in_the_order_of_the_arguments(folder: pathlib.P
         text = (
             "apiVersion: batch/v1\nkind: Job\n"
             f"metadata: {{name: train, namespace: {team}, labels: {{kueue.x-k8s.io/queue-name: train}}}}\n"
-            "spec: {parallelism: 2, template: {spec: {containers: [{resources: {limits: {google.com/tpu: 4}}}]}}}\n"
+            "spec: {parallelism: 2, template: {spec: {containers: [{resources: {limits: {google.com/tpu: 4}}, name: a, "
+            "image: i}], restartPolicy: Never}}}\n"
         )
         (folder / "jobs" / f"{name}.yaml").write_text(text, encoding="utf-8")
     rows = ["1 speech/train speech/train admitted v5e 8", "2 vision/train vision/train admitted v5e 8"]
@@ -147,7 +149,7 @@ def test_jobs_with_one_name_are_named_by_namespace(folder: pathlib.Path) -> None
             "apiVersion": "batch/v1",
             "kind": "Job",
             "metadata": {"name": "train", "namespace": team, "labels": {"kueue.x-k8s.io/queue-name": "train"}},
-            "spec": {"template": {"spec": {"containers": [{"name": "main"}]}}},
+            "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "i"}]}}},
         }
         for team in ("vision", "speech")
     ]
@@ -369,7 +371,12 @@ def job(name: str, pods: int, chips: int = 4, *, kind: str = "Job") -> str:
             "metadata": {"name": name, "namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "train"}},
             "spec": {
                 "parallelism": pods,
-                "template": {"spec": {"containers": [{"resources": {"limits": {"google.com/tpu": chips}}}]}},
+                "template": {
+                    "spec": {
+                        "containers": [{"resources": {"limits": {"google.com/tpu": chips}}, "name": "a", "image": "i"}],
+                        "restartPolicy": "Never",
+                    }
+                },
             },
         }
     )

@@ -38,6 +38,13 @@ def test_the_schema_accepts_every_stack_file(stack: str) -> None:
     assert [error.message for error in VALIDATOR.iter_errors(file)] == []
 
 
+def test_a_stack_file_with_a_base_is_a_part_of_a_fleet() -> None:
+    own = {"base": "shared.yaml", "pools": {"v5e": {"slices": 2}}, "teams": {"vision": {"queues": {"train": {}}}}}
+    assert accepted(own)
+    assert not accepted({**own, "pols": {}})
+    assert not accepted({key: value for key, value in own.items() if key != "base"})
+
+
 def test_the_schema_accepts_what_pulumi_itself_writes_into_the_file() -> None:
     file = {"secretsprovider": "gcpkms://x", "encryptedkey": "x", "environment": ["base"],
             "config": {"gcp:project": "p", "berth:fleet": fleet_with(), "berth:token": {"secure": "x"}}}  # fmt: skip

@@ -121,3 +121,11 @@ def test_a_wrong_option_says_what_to_write(words: list[str], code: int, message:
     assert result.exit_code == code, result.output
     assert message in " ".join(result.output.replace("│", " ").split())
     assert "Traceback" not in result.output
+
+
+def test_gates_of_jobset_turn_too_or_are_unknown() -> None:
+    """Of 0.12.0 a tag tells them; of 0.13.0 no tag does, which is said."""
+    text = run("dev", "--jobset", "0.11.1..0.12.0").stdout
+    assert "Defaults that turn\n  new, and on: JobSet's TLSOptions\n" in text
+    unknown = run("dev", "--jobset", "0.12.0..0.13.0").stdout
+    assert "no tag tells the feature gates of JobSet 0.13.0: which of them are on is unknown" in unknown

@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 from berth.planner import plan_fleet
 from berth.spec.parse import parse_fleet
 from berth.validation import validate
-from tests.small_fleets import REMOVED, TRAIN, URGENT, ZONE, faults, fleet_with, message, plan, problems, warnings
+from tests.small_fleets import (
+    REMOVED,
+    TRAIN,
+    URGENT,
+    ZONE,
+    faults,
+    fleet_with,
+    message,
+    plan,
+    problems,
+    warnings,
+)
 
 VISION_CHIPS, SPEECH_CHIPS = f"{TRAIN}.flavors.0", "teams.speech.queues.train.flavors.0"
 LIMITS: dict[str, Any] = {"cpu": {"max": 1000}, "memory": {"max": 4000}, "accelerators": {"nvidia-l4": 8}}
@@ -209,8 +220,38 @@ def test_capacity_without_a_guarantee_is_reported() -> None:
     fleet = fleet_with({f"{SPEECH_CHIPS}.guaranteed": "1 slice"})
     assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.v5e"])
     assert message(fleet, "unpromised") == (
-        "no queue can use 8 of the 24 v5e chips of flavor 'v5e': 16 are guaranteed; guarantee more, or remove nodes"
+        "no queue can use 8 of the 24 v5e chips of flavor 'v5e': 16 are guaranteed; guarantee more, "
+        "write pools.v5e.spares: 1 if they shall replace failed ones, or remove nodes"
     )
+
+
+def test_the_machines_that_a_remedy_keeps_spare_are_no_longer_reported() -> None:
+    fleet = fleet_with({f"{SPEECH_CHIPS}.guaranteed": "1 slice", "pools.v5e.spares": 1})
+    assert (faults(fleet), warnings(fleet)) == ([], [])
+
+
+def test_a_flavor_of_spare_machines_only_is_reported() -> None:
+    pool = {"machineType": "ct5lp-hightpu-4t", "topology": "4x4", "slices": 2, "spares": 2, "zone": ZONE}
+    fleet = fleet_with({"pools.spare": pool})
+    assert (faults(fleet), warnings(fleet)) == ([], ["unpromised pools.spare.spares"])
+    assert message(fleet, "unpromised") == (
+        "all 32 v5e chips of flavor 'spare' are spare, so no job can use them; write fewer spares"
+    )
+
+
+def test_shares_of_a_flavor_are_of_its_machines_that_are_not_spare() -> None:
+    """Five slices of 8 chips, one of them spare: a quarter is one slice of four, and cpu follows the chips."""
+    spared = plan(fleet_with({"pools.v5e.slices": 5, "pools.v5e.spares": 1, f"{SPEECH_CHIPS}.guaranteed": "25%"}))
+    quotas = {
+        quota.resource: quota.nominal
+        for queue in spared.cluster_queues
+        for flavor in queue.flavors
+        if queue.teams == ("speech",) and flavor.flavor == "v5e"
+        for quota in flavor.quotas
+    }
+    flavor = next(each for each in spared.flavors if each.name == "v5e")
+    assert (flavor.capacity.max, flavor.spare, quotas["google.com/tpu"]) == (40, 8, 8)
+    assert quotas["cpu"] == 2 * 112_000  # a slice of two ct5lp-hightpu-4t with 112 vCPUs each
 
 
 @pytest.mark.parametrize(("borrow", "idle"), [(0, 8), ("1 slice", 0), ("unlimited", 0)])

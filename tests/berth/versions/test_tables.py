@@ -11,7 +11,7 @@ from berth.manifests.immutable import IMMUTABLE, IMMUTABLE_WITH, immutable_paths
 from berth.versions import InvalidReleaseError, dotted, has_change, parse_release
 from berth.versions.changes import known_holes, other_changes, required_actions
 from berth.versions.fields import field_changes
-from berth.versions.gates import kueue_gates, span_of
+from berth.versions.gates import companion_gates, kueue_gates, span_of
 from berth.versions.standing import FOLDER, Standing, components, describe_standing, newest_run, standing
 from berth.yaml_loader import load_table
 
@@ -218,3 +218,37 @@ def _facts_at(row: dict[str, Any], minor: str) -> list[tuple[str, object]]:
         known = values if isinstance(values, dict) else {"0.0": values}
         found.append((path, [v for first, v in known.items() if tuple(map(int, first.split("."))) <= number][-1]))
     return found
+
+
+def test_gates_of_companions_are_those_of_a_tag_of_each_minor() -> None:
+    """Every minor of the table of releases that has a tag, and no gate of a stage that does not exist."""
+    rows: dict[str, Any] = load_table(FOLDER / "companion_gates.yaml")
+    for key, minors in rows.items():
+        tagged = {name for name, minor in components()[key].minors.items() if minor.source.startswith("tag ")}
+        assert tagged <= minors.keys(), key
+        for name, row in minors.items():
+            assert row["source"].startswith(f"v{name}."), (key, name)
+            assert {state.split()[0] for state in row["gates"].values()} <= {"alpha", "beta", "ga"}
+            assert {state.split()[1] for state in row["gates"].values()} <= {"on", "off"}
+
+
+@pytest.mark.parametrize(
+    ("component", "release", "gate", "default"),
+    [
+        ("jobset", "0.11.1", "TLSOptions", None),
+        ("jobset", "0.12.0", "TLSOptions", True),
+        ("jobset", "0.12.0", "RestartJob", False),
+        ("trainer", "2.3.0", "TrainJobStatus", False),
+        ("kuberay", "1.5.2", "RayJobDeletionPolicy", False),
+        ("kuberay", "1.6.2", "RayJobDeletionPolicy", True),
+    ],
+)
+def test_gates_of_companions(component: str, release: str, gate: str, default: bool | None) -> None:
+    gates = companion_gates(component, release)
+    assert gates is not None
+    assert gates.default(gate) is default
+
+
+def test_a_release_without_a_tag_has_unknown_gates() -> None:
+    assert companion_gates("jobset", "0.13.0") is None
+    assert companion_gates("leaderworkerset", "0.9.0") is None

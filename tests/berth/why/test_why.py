@@ -263,3 +263,39 @@ def test_a_job_whose_end_is_enough_is_so_when_it_finishes(seed: int) -> None:
         simulator.finish(holder.job)
         assert (holder in found.singles) == simulator.workloads[target].has_quota()
     assert sum(holder.amount for holder in found.holders) == 24
+
+
+def test_a_job_behind_another_one_in_a_strict_queue_is_not_told_that_it_starts() -> None:
+    """Both are made in one second, as `kubectl apply` does; Kueue wrote only about the first."""
+    stack = pathlib.Path("Pulumi.lab.yaml")
+    text = stack.read_text(encoding="utf-8").replace("train:\n", "train:\n            queueingStrategy: StrictFIFO\n")
+    stack.write_text(text, encoding="utf-8")
+    message = "couldn't assign flavors to pod set main: insufficient unused quota for google.com/tpu in flavor v5e"
+    head = with_condition(
+        workload("head", "vision", 3, 24, admitted=False), "QuotaReserved", f"{message}, 8 more needed"
+    )
+    state(head, workload("behind", "vision", 3, 4, admitted=False))
+    answer = why("behind")
+    assert (
+        "its queue is StrictFIFO, so nothing is tried before head, which does not start\n      Kueue has not tried it"
+        in answer
+    )
+    assert "at its next attempt" not in answer
+    stack.write_text(text.replace("StrictFIFO", "BestEffortFIFO"), encoding="utf-8")
+    assert "StrictFIFO" not in why("behind")
+
+
+def test_an_inactive_queue_says_why_it_is() -> None:
+    held = with_condition(
+        workload("a", "vision", 3, 8, admitted=False), "QuotaReserved", "ClusterQueue vision-train is inactive"
+    )
+    condition = {"type": "Active", "status": "False", "message": "Can't admit new workloads: is stopped."}
+    queue = {"kind": "ClusterQueue", "metadata": {"name": "vision-train"}, "status": {"conditions": [condition]}}
+    state(held, {"apiVersion": "kueue.x-k8s.io/v1beta2", **queue, "spec": {}})
+    answer = why("a")
+    assert (
+        "What is in the way\n  its queue is held (stopPolicy)\n      Kueue: Can't admit new workloads: is stopped."
+        in answer
+    )
+    state(held)
+    assert "its queue is held, or something that it refers to is missing" in why("a")

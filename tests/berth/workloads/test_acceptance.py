@@ -16,6 +16,7 @@ from berth.evaluate import evaluate_config
 from berth.jobs.files import ManifestDocument
 from berth.lint.findings import lint_documents
 from berth.lint.fleet import LintContext
+from berth.plan.nodes import Bounds
 from berth.workloads.acceptance import acceptance_trials, missing_image
 from berth.yaml_loader import load_table
 from tests.stack_files import ALL_STACKS, ROOT, every_stack, plan
@@ -52,8 +53,7 @@ def test_every_pool_of_a_queue_has_a_job_that_lint_admits(stack: str) -> None:
 def test_a_job_expects_the_accelerators_of_its_nodes(stack: str) -> None:
     """Computed from the manifest: accelerators, or cores, of a pod times its pods."""
     for each in accepted(stack)["jobs"]:
-        (job,) = each["objects"]
-        pod = pod_of(job)
+        pod = pod_of(each["objects"][-1])
         container = pod["spec"]["containers"][0]
         environment = {entry["name"]: entry["value"] for entry in container["env"]}
         requested = container["resources"]["requests"]
@@ -111,9 +111,15 @@ def test_a_part_of_a_gpu_and_an_architecture_without_an_image() -> None:
     (trial,) = acceptance_trials(fleet, mig, None, None)
     assert (trial.options.gpus, trial.options.pods, trial.options.kind) == (1, None, "job")
     assert missing_image(fleet, arm) is None
-    gpus_on_arm = replace(mig, machine_type="a4x-highgpu-4g", node_pools=())
-    assert list(acceptance_trials(fleet, gpus_on_arm, None, None)) == []
-    assert "is not known to run on arm64 nodes" in (missing_image(fleet, gpus_on_arm) or "")
+    tpu = replace(arm, slices=Bounds(min=1, max=1))
+    assert list(acceptance_trials(fleet, tpu, None, None)) == []
+    assert "no image is known to run on its arm64 nodes" in (missing_image(fleet, tpu) or "")
+
+
+def test_the_image_is_of_the_architecture_of_the_nodes() -> None:
+    domain, job = accepted("gb200")["jobs"][0]["objects"]
+    assert (domain["kind"], domain["spec"]["numNodes"]) == ("ComputeDomain", 2)
+    assert pod_of(job)["spec"]["containers"][0]["image"] == SCRIPTS["gpu"]["images"]["arm64"]
 
 
 @pytest.mark.parametrize("kind", ["tpu", "cpu"])

@@ -32,9 +32,17 @@ PATHS = {
     "ReplicaSet": ("apis/apps/v1", "replicasets"),
     "Service": ("api/v1", "services"),
     "StatefulSet": ("apis/apps/v1", "statefulsets"),
+    "TrainJob": ("apis/trainer.kubeflow.org/v1alpha1", "trainjobs"),
     "Workload": ("apis/kueue.x-k8s.io/v1beta2", "workloads"),
 }
 """Path of the API group and resource of each kind that attacks use."""
+
+
+_CONTENT = {
+    "json": "application/json",
+    "merge": "application/merge-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
 
 
 class Refused(Exception):
@@ -51,7 +59,7 @@ class Api:
         self, method: str, path: str, body: Manifest | None = None, who: Identity | None = None, kind: str = "json"
     ) -> Manifest:
         """Send one request as a user, or as the context's own; raise `Refused` with the server's message."""
-        headers = [("Content-Type", "application/merge-patch+json" if kind == "merge" else "application/json")]
+        headers = [("Content-Type", _CONTENT[kind])]
         if who is not None:
             headers.append(("Impersonate-User", who.user))
             headers += [("Impersonate-Group", group) for group in who.groups]
@@ -79,6 +87,12 @@ class Api:
     def patch(self, kind: str, namespace: str, name: str, patch: Manifest, who: Identity | None = None) -> Manifest:
         """Patch an object, or `NAME/SUBRESOURCE`, by JSON merge patch (RFC 7386)."""
         return self.call("PATCH", f"{_path(kind, namespace)}/{name}", patch, who, "merge")
+
+    def apply(self, manifest: Manifest, manager: str, who: Identity | None = None) -> Manifest:
+        """Apply an object on the server as a manager, which takes the fields of others."""
+        metadata = manifest["metadata"]
+        path = f"{_path(manifest['kind'], metadata['namespace'])}/{metadata['name']}"
+        return self.call("PATCH", f"{path}?fieldManager={manager}&force=true", manifest, who, "apply")
 
     def delete(
         self, kind: str, namespace: str, name: str = "", options: Manifest | None = None, who: Identity | None = None

@@ -47,6 +47,7 @@ _RIGHTS: Manifest = {
 }
 _NOTHING: Manifest = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 _LEFT = (
+    "TrainJob",
     "PyTorchJob",
     "RayCluster",
     "LeaderWorkerSet",
@@ -95,6 +96,15 @@ class World:
         """Delete an object as a user; return whether the API server took it."""
         try:
             self.api.delete(kind, namespace, name, options, who)
+        except Refused as refused:
+            self.refusals.append(str(refused))
+            return False
+        return True
+
+    def tries_to_apply(self, who: Identity, made: Manifest, manager: str) -> bool:
+        """Apply an object on the server as a user and as a manager, by force; return whether the API server took it."""
+        try:
+            self.api.apply(made, manager, who)
         except Refused as refused:
             self.refusals.append(str(refused))
             return False
@@ -156,12 +166,17 @@ class World:
 ATTACKS: dict[str, Callable[[World], None]] = {}
 """Title of an attack → what it does; the modules of attacks fill it."""
 
+GOES_ON: set[str] = set()
+"""Titles of attacks that are one round, which is repeated also while the lender waits."""
 
-def attack(title: str) -> Callable[[Callable[[World], None]], Callable[[World], None]]:
+
+def attack(title: str, *, goes_on: bool = False) -> Callable[[Callable[[World], None]], Callable[[World], None]]:
     """Return a decorator that keeps an attack under its title."""
 
     def kept(function: Callable[[World], None]) -> Callable[[World], None]:
         ATTACKS[title] = function
+        if goes_on:
+            GOES_ON.add(title)
         return function
 
     return kept

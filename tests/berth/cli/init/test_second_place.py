@@ -81,6 +81,64 @@ def test_values_of_the_place_become_placeholders_and_each_is_listed(folder: Path
     assert not any(old in (folder / "Pulumi.west.yaml").read_text() for old in ANSWERS)
 
 
+NETWORK = "network: {{existing: vpc, subnetwork: {0}, podRangeName: {0}-pods, serviceRangeName: {0}-services}}"
+MANAGER = f"""\
+config:
+  pulumi:disable-default-providers: ["*"]
+  berth:fleet:
+    project: acme-ml
+    region: us-east5
+    cluster: {{name: manager}}
+    workers:
+      near:
+        cluster: {{name: worker-near, {NETWORK.format("near")}}}
+        pools: {{h100: {{machineType: a3-highgpu-8g, nodes: 4, zone: us-east5-a}}}}
+      far:
+        region: us-central1
+        cluster: {{name: worker-far, {NETWORK.format("far")}}}
+        pools: {{h100: {{machineType: a3-highgpu-8g, nodes: 4, zone: us-central1-a}}}}
+    teams:
+      vision: {{queues: {{train: {{flavors: [{{pool: h100, guaranteed: 8}}]}}}}}}
+"""
+
+
+def test_a_worker_without_a_region_of_its_own_moves_with_its_manager(folder: Path) -> None:
+    """Clusters of both stacks have other names, and what is called otherwise in the new place is marked."""
+    (folder / "Pulumi.east.yaml").write_text(MANAGER)
+    fleet, lines = written(folder, "--project", "acme-ml", "--region", "us-central1", "--zone", "us-central1-a")
+    assert lines[lines.index("write your own values for:") + 1 :] == [
+        "  workers.near.cluster.network.podRangeName: your-pod-range-near (instead of near-pods)",
+        "  workers.near.cluster.network.serviceRangeName: your-service-range-near (instead of near-services)",
+        "  workers.near.cluster.network.subnetwork: your-subnetwork-near (instead of near)",
+    ]
+    workers = fleet["workers"]
+    assert {name: each["cluster"]["name"] for name, each in workers.items()} == {"near": "west-near", "far": "west-far"}
+    assert workers["far"]["cluster"]["network"]["subnetwork"] == "far"
+
+
+def test_keys_policies_ranges_and_buckets_of_team_files_are_listed(folder: Path) -> None:
+    text = EAST.replace(
+        "    reservations:",
+        "      bootDiskKmsKey: projects/kms/locations/us-east5/keyRings/gke/cryptoKeys/disks\n    reservations:",
+    )
+    text = text.replace("serviceRangeName: svc-e}", "serviceRangeName: svc-e, additionalPodRangeNames: [more-e]}")
+    text = text.replace("slices: 4,", "slices: 4, placementPolicy: policy-e,")
+    (folder / "Pulumi.east.yaml").write_text(f"{text}    teamFiles: [ops.yaml]\n")
+    bucket = "impersonate: ops-jobs, buckets: {acme-ops-east: roles/storage.objectViewer}"
+    queues = "{train: {flavors: [{pool: v6e, guaranteed: 0, borrow: 1 slice}]}}"
+    (folder / "ops.yaml").write_text(f"teams: {{ops: {{cohort: all, identity: {{{bucket}}}, queues: {queues}}}}}\n")
+    fleet, lines = written(folder, *PLACE)
+    listed = lines[lines.index("write your own values for:") + 1 :]
+    key = "projects/kms/locations/{}/keyRings/gke/cryptoKeys/{}"
+    assert fleet["cluster"]["bootDiskKmsKey"] == key.format("us-central1", "your-key-disks")
+    assert {
+        f"  cluster.bootDiskKmsKey: your-key-disks (instead of {key.format('us-east5', 'disks')})",
+        "  cluster.network.additionalPodRangeNames[0]: your-pod-range-more-1 (instead of more-e)",
+        "  pools.v6e.placementPolicy: your-policy-v6e (instead of policy-e)",
+        "  teams.ops.identity.buckets.acme-ops-east: acme-ops-east (in a file that Pulumi.east.yaml reads, too)",
+    } < set(listed)
+
+
 def test_given_values_leave_no_placeholder(folder: Path) -> None:
     fleet, lines = written(
         folder, *PLACE, *(word for old, new in ANSWERS.items() for word in ("--value", f"{old}={new}"))

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from tests.berth.bad_input.cases import Case, parsed
 from tests.problem_lines import without_codes
+from tests.stack_files import ROOT
 
 HERE = pathlib.Path(__file__).parent
 BASES = {file.stem: file.read_text(encoding="utf-8") for file in sorted((HERE / "base").glob("*.yaml"))}
@@ -68,6 +69,27 @@ def test_every_line_of_a_case(folder: pathlib.Path, claim: str) -> None:
     else:
         assert lines == list(case.lines)
     assert any("error" in line or "warning" in line or "can admit" not in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("topology", "exit_code", "message"),
+    [
+        ("4x4", 0, "warning: JobSet/slices: not checked: whether the cluster, which Berth does not create, has GKE's"),
+        ("3x3", 1, "JobSet/slices: '3x3' is no slice of ct5lp-hightpu-4t; write one such as 2x2, 2x4, 4x4"),
+    ],
+)
+def test_a_dynamic_slice_on_a_cluster_of_others(
+    topology: str, exit_code: int, message: str, tmp_path: pathlib.Path
+) -> None:
+    """Somebody else may have its slice controller; a shape that cannot be formed is refused there too."""
+    text = BASES["slices"].replace("namespace: llm", "namespace: research").replace("netdev-2", "nics")
+    annotation = f"{{cloud.google.com/gke-tpu-slice-topology: {topology}}}"
+    (tmp_path / "job.yaml").write_text(text.replace("{example.com/owner: llm}", annotation), encoding="utf-8")
+    result = CliRunner().invoke(
+        app, ["lint", str(ROOT / "stacks/examples/existing-gke.yaml"), str(tmp_path / "job.yaml")]
+    )
+    assert message in without_codes(result.stdout)
+    assert ("not checked: whether the cluster" in result.stdout) is (exit_code == 0)
 
 
 def _rewrite(claim: str, lines: list[str]) -> None:

@@ -83,11 +83,11 @@ def test_an_accepted_zone_is_no_fault() -> None:
 def test_the_zones_of_machines_without_accelerators_are_one_warning() -> None:
     """Two pools, one warning at what they have in common; none for those that accept their zones."""
     pools = {
-        name: {"machineType": f"{name}-standard-32", "nodes": {"max": 2}, "acceptZone": False} for name in ("n2", "c4d")
+        name: {"machineType": f"{name}-standard-32", "nodes": {"max": 2}, "acceptZone": False} for name in ("n4", "c4d")
     }
     assert warnings(fleet_of_pools(pools)) == ["zone-unknown pools"]
-    assert warnings(fleet_of_pools({**pools, "n2": {**pools["n2"], "acceptZone": True}})) == ["zone-unknown pools.c4d"]
-    assert warnings(fleet_of_pools({"n2": {**pools["n2"], "acceptZone": True}})) == []
+    assert warnings(fleet_of_pools({**pools, "n4": {**pools["n4"], "acceptZone": True}})) == ["zone-unknown pools.c4d"]
+    assert warnings(fleet_of_pools({"n4": {**pools["n4"], "acceptZone": True}})) == []
     existing = fleet_of_pools(pools, cluster={"existing": {"context": "c"}})
     assert not [line for line in warnings(existing) if "zone" in line]
 
@@ -96,3 +96,26 @@ def test_an_existing_cluster_is_not_checked_against_the_table() -> None:
     """The zones of existing nodes are the decision of their owner."""
     fleet = fleet_of_pools({"p": {**L4, "nodes": 4, "zone": "us-central1-f"}}, cluster={"existing": {"context": "c"}})
     assert not [line for line in warnings(fleet) if "zone" in line]
+
+
+@pytest.mark.parametrize(
+    ("pool", "region", "expected"),
+    [
+        ({"machineType": "n2-standard-32"}, "us-central1", []),
+        ({"machineType": "n2-standard-32", "zone": "us-central1-f"}, "us-central1", []),
+        # The newer listing has it in the region, and the older one in no zone of it.
+        ({"machineType": "n2-standard-32", "zone": "africa-south1-a"}, "africa-south1", ["zone-unknown pools.p"]),
+        ({"machineType": "n4-standard-32"}, "us-central1", ["zone-unknown pools.p"]),
+        ({"machineType": "n2-custom-5-8192"}, "us-central1", ["zone-unknown pools.p"]),
+        ({"machineType": "n4a-standard-8"}, "africa-south1", ["zone-not-listed pools.p"]),
+        ({"machineType": "n4a-standard-8", "zone": "africa-south1-b"}, "africa-south1", ["zone-not-listed pools.p"]),
+        ({"machineType": "n4a-standard-8", "acceptZone": True}, "africa-south1", []),
+    ],
+)
+def test_listings_tell_where_machines_without_accelerators_are(
+    pool: dict[str, object], region: str, expected: list[str]
+) -> None:
+    """Known in every zone, unknown in a region that has it, and told where no region lists it."""
+    fleet = fleet_of_pools({"p": {"nodes": {"max": 2}, "acceptZone": False, **pool}}, region=region)
+    assert faults(fleet) == []
+    assert [line for line in warnings(fleet) if line.startswith("zone-")] == expected

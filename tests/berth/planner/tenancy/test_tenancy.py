@@ -342,3 +342,33 @@ def test_every_created_namespace_has_its_policies_and_quotas(stack: str) -> None
             made = {r.type.rpartition(":")[2] for r in inside}
             assert kinds <= made
             assert "LocalQueue" in made or not each.local_queues
+
+
+# --- queues with and without accelerators -----------------------------------------------------------------------------
+
+_PLAIN = {"pool": "n2", "guaranteed": "all"}
+
+
+@pytest.mark.parametrize(
+    ("queues", "labels"),
+    [
+        ({"urgent": {"flavors": [{"pool": "l4", "guaranteed": 4}]}, "cpu": {"flavors": [_PLAIN]}}, {}),
+        (
+            {"urgent": {"flavors": [{"pool": "l4", "guaranteed": 4}, _PLAIN]}},
+            {
+                "urgent": (
+                    ("berth.dev/capacity", "on-demand"),
+                    ("node.kubernetes.io/instance-type", "n2-standard-32"),
+                )
+            },
+        ),
+    ],
+)
+def test_a_queue_with_both_kinds_of_machines_has_the_labels_of_those_without_accelerators(
+    queues: dict[str, Any], labels: dict[str, Any]
+) -> None:
+    n2 = {"machineType": "n2-standard-32", "nodes": 2, "zone": "us-central1-a", "acceptZone": True}
+    result = plan_of({"pools.n2": n2, "teams.vision.queues": queues})
+    assert team(result, "vision").namespaces[0].plain_machines == labels
+    assert result.policies is not None
+    assert result.policies.mixed_queues == tuple(labels)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from berth import catalog
-from berth.diagnostics import Severity
 from berth.plan.node_settings import DRAIN_FIRST, SURGE_ONE
 from berth.plan.nodes import Bounds
 from berth.rules.gke.placement import Placement, WorkloadPolicyRequest, domain_surge, placement
@@ -176,6 +176,7 @@ def test_an_nvlink_domain_is_upgraded_as_a_whole_without_spare_nodes() -> None:
 
 def test_an_nvlink_domain_has_one_zone_and_18_nodes() -> None:
     request = pool("a4x-highgpu-4g", capacity="reservation", nodes=Bounds(min=19, max=19))
-    assert codes(request, Severity.WARNING) == {"domain-nodes"}
+    assert codes(request) == {"domain-nodes"}
+    assert codes(replace(request, nodes=Bounds(min=18, max=18))) == set()
     assert "compact-zones" in codes(pool("a4x-highgpu-4g", capacity="on-demand", zones=TWO_ZONES))
     assert "compact-zones" not in codes(pool("a4x-highgpu-4g", zones=(), cluster=AUTOPILOT))

@@ -1,0 +1,164 @@
+"""Fields of a pod that contradict each other, for which the API server refuses it.
+
+Source: Kubernetes 1.36 `pkg/apis/core/validation/validation.go`, read 2026-11-28.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from berth.diagnostics import FieldPath
+from berth.jobs.quantities import parse_quantity
+from berth.jobs.values import describe_value, get_nested
+from berth.lint.validity.schema import Refusal
+from berth.manifests.workloads.values import as_list, as_mapping
+
+_NATIVE = ("cpu", "memory", "ephemeral-storage")
+_HUGE = "hugepages-"
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_ONCE = ("livenessProbe", "startupProbe")
+"""Probes that succeed by one success."""
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _refusal(path: FieldPath, message: str) -> Refusal:
+    return path, "refused", f"the API server refuses {message}"
+
+
+def pod_refusals(spec: object, path: FieldPath, more_volumes: frozenset[str] = frozenset()) -> Iterator[Refusal]:
+    """Yield the contradictions in a pod's spec; `more_volumes` are those that a StatefulSet makes of its claims."""
+    containers = [
+        ((*path, key, index), key, as_mapping(each))
+        for key in ("initContainers", "containers")
+        for index, each in enumerate(as_list(get_nested(spec, key)))
+    ]
+    volumes = {str(get_nested(each, "name")) for each in as_list(get_nested(spec, "volumes"))} | more_volumes
+    names: Counter[str] = Counter()
+    for place, key, container in containers:
+        name = str(container.get("name"))
+        if key == "containers" and names[name]:
+            yield _refusal((*place, "name"), f"a container and an init container named '{name}'; write another name")
+        names[name] += key == "initContainers"
+        yield from _mounts(container, place, volumes)
+        yield from _amounts(container, place, as_mapping(get_nested(spec, "resources", "limits")))
+        yield from _own_fields(container, place, is_init=key == "initContainers")
+    yield from _ports(containers, on_host=get_nested(spec, "hostNetwork") is True)
+    yield from _tolerations(spec, path)
+    yield from _pod_fields(spec, path)
+
+
+def _mounts(container: dict[str, object], path: FieldPath, volumes: set[str]) -> Iterator[Refusal]:
+    for field in ("volumeMounts", "volumeDevices"):
+        for index, mount in enumerate(as_list(container.get(field))):
+            name, place = get_nested(mount, "name"), (*path, field, index)
+            if isinstance(name, str) and name and name not in volumes:
+                known = f"write one of {', '.join(sorted(volumes))}, or add it" if volumes else "add it to volumes"
+                yield _refusal((*place, "name"), f"a mount of '{name}', which is no volume of the pod; {known}")
+            sub_path = str(get_nested(mount, "subPath") or "")
+            if sub_path.startswith("/") or ".." in sub_path.split("/"):
+                message = f"the subPath '{sub_path}', which leaves the volume; write a path inside it"
+                yield _refusal((*place, "subPath"), message)
+
+
+def _amounts(container: dict[str, object], path: FieldPath, of_pod: dict[str, object]) -> Iterator[Refusal]:
+    """Yield resources that no node has, parts of devices, and amounts above their limits, also those of the pod."""
+    limits = as_mapping(get_nested(container, "resources", "limits"))
+    named = {*limits, *as_mapping(get_nested(container, "resources", "requests"))}
+    if any(name.startswith(_HUGE) for name in named) and named.isdisjoint(("cpu", "memory")):
+        yield _refusal((*path, "resources"), "huge pages without cpu or memory; write one of them too")
+    for section in ("limits", "requests"):
+        for name, written in as_mapping(get_nested(container, "resources", section)).items():
+            place, number = (*path, "resources", section, name), parse_quantity(name, written)
+            milli = parse_quantity("cpu", written)
+            if "/" not in name and name not in _NATIVE and not name.startswith(_HUGE):
+                message = f"the resource '{name}'; write its whole name, such as nvidia.com/gpu, or one of cpu, memory"
+                yield _refusal(place, f"{message} and ephemeral-storage")
+            elif "/" in name and milli is not None and milli % 1000:
+                yield _refusal(place, f"a part of one {name}; write a whole number")
+            whole = parse_quantity(name, of_pod.get(name)) if section == "limits" else None
+            if number is not None and whole is not None and number > whole:
+                message = f"a limit of {written} {name} above the pod's limit of {of_pod[name]}; write at most that"
+                yield _refusal(place, message)
+            most = parse_quantity(name, limits[name]) if section == "requests" and name in limits else None
+            if number is not None and most is not None and number > most and "/" not in name:
+                message = f"a request of {written} {name} above its limit of {limits[name]}; write at most the limit"
+                yield _refusal(place, message)
+
+
+def _own_fields(container: dict[str, object], path: FieldPath, *, is_init: bool) -> Iterator[Refusal]:
+    for index, entry in enumerate(as_list(container.get("env"))):
+        if get_nested(entry, "value") and get_nested(entry, "valueFrom") is not None:
+            message = f"'{get_nested(entry, 'name')}' with a value and with valueFrom; write one of them"
+            yield _refusal((*path, "env", index, "valueFrom"), message)
+    ends = is_init and container.get("restartPolicy") != "Always"
+    for field in (*_PROBES, "lifecycle") if ends else ():
+        if container.get(field) is not None:
+            yield _refusal((*path, field), f"{field} of an init container that ends; remove it")
+    for field in () if ends else _ONCE:
+        if get_nested(container.get(field), "successThreshold") not in (None, 0, 1):
+            yield _refusal((*path, field, "successThreshold"), f"a {field} with a successThreshold above 1; write 1")
+    context = container.get("securityContext")
+    profile = get_nested(context, "seccompProfile")
+    if get_nested(profile, "type") == "Localhost" and not get_nested(profile, "localhostProfile"):
+        place = (*path, "securityContext", "seccompProfile")
+        yield _refusal(place, "a seccompProfile Localhost without localhostProfile; write localhostProfile")
+    if get_nested(context, "privileged") is True and get_nested(context, "allowPrivilegeEscalation") is False:
+        message = "a privileged container with allowPrivilegeEscalation: false; remove one of them"
+        yield _refusal((*path, "securityContext", "allowPrivilegeEscalation"), message)
+
+
+def _ports(containers: list[tuple[FieldPath, str, dict[str, object]]], *, on_host: bool) -> Iterator[Refusal]:
+    taken: set[tuple[object, ...]] = set()
+    for path, key, container in containers:
+        names: set[str] = set()
+        for index, port in enumerate(as_list(container.get("ports"))):
+            name, number, inside = (get_nested(port, each) for each in ("name", "hostPort", "containerPort"))
+            place = (*path, "ports", index)
+            if isinstance(name, str) and name in names:
+                yield _refusal((*place, "name"), f"two ports named '{name}' in a container; write another name")
+            names.add(str(name))
+            if on_host and number not in (None, 0, inside):
+                message = f"the hostPort {number} of containerPort {inside} on the host's network; write {inside}"
+                yield _refusal((*place, "hostPort"), message)
+            bound = (
+                number or (inside if on_host else 0),
+                get_nested(port, "protocol") or "TCP",
+                get_nested(port, "hostIP"),
+            )
+            if key == "containers" and bound[0] and bound in taken:
+                yield _refusal(place, f"two containers with the port {bound[0]} of the host; write another")
+            taken.add(bound)
+
+
+def _tolerations(spec: object, path: FieldPath) -> Iterator[Refusal]:
+    for index, each in enumerate(as_list(get_nested(spec, "tolerations"))):
+        place, fields = (*path, "tolerations", index), as_mapping(each)
+        operator = fields.get("operator") or "Equal"
+        if operator == "Exists" and fields.get("value"):
+            yield _refusal((*place, "value"), "a toleration with Exists and a value; remove the value")
+        if operator == "Equal" and not fields.get("key"):
+            yield _refusal(place, "a toleration without a key; write key, or operator: Exists for every taint")
+        if fields.get("tolerationSeconds") is not None and fields.get("effect") != "NoExecute":
+            message = "tolerationSeconds of a taint that evicts no pod; write effect: NoExecute, or remove it"
+            yield _refusal((*place, "tolerationSeconds"), message)
+
+
+def _pod_fields(spec: object, path: FieldPath) -> Iterator[Refusal]:
+    for index, each in enumerate(as_list(get_nested(spec, "topologySpreadConstraints"))):
+        place = (*path, "topologySpreadConstraints", index)
+        if get_nested(each, "minDomains") is not None and get_nested(each, "whenUnsatisfiable") == "ScheduleAnyway":
+            yield _refusal((*place, "minDomains"), "minDomains with ScheduleAnyway; write DoNotSchedule, or remove it")
+    required = get_nested(spec, "affinity", "nodeAffinity", _REQUIRED)
+    if required is not None and get_nested(required, "nodeSelectorTerms") == []:
+        place = (*path, "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
+        yield _refusal(place, "a required node affinity without terms; write one, or remove it")
+    if get_nested(spec, "dnsPolicy") == "None" and not as_list(get_nested(spec, "dnsConfig", "nameservers")):
+        yield _refusal((*path, "dnsPolicy"), "dnsPolicy None without dnsConfig.nameservers; write one")
+    if get_nested(spec, "hostPID") is True and get_nested(spec, "shareProcessNamespace") is True:
+        message = "shareProcessNamespace of pods with hostPID; remove one of them"
+        yield _refusal((*path, "shareProcessNamespace"), message)
+    priority = get_nested(spec, "priority")
+    if priority not in (None, 0) and get_nested(spec, "priorityClassName") is None:
+        message = f"the priority {describe_value(priority)} of pods without a class; write priorityClassName instead"
+        yield _refusal((*path, "priority"), message)

@@ -1,0 +1,46 @@
+"""Queues that offer machines without accelerators beside others: where pods without accelerators are to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from berth.plan.kueue import CPU, ClusterQueuePlan
+from berth.plan.teams import NamespacePlan
+from berth.planner.queueing.flavors import FlavorGroup
+
+
+def with_plain_machines(
+    namespaces: Iterable[NamespacePlan],
+    team: str,
+    queues: Iterable[ClusterQueuePlan],
+    flavors: Mapping[str, FlavorGroup],
+) -> tuple[NamespacePlan, ...]:
+    """Return a team's namespaces with the labels of machines without accelerators in the queues that have both."""
+    labels = {queue.name: _labels(queue, flavors) for queue in queues}
+    doors = [door for queue in queues for door in queue.local_queues if door.team == team and labels[queue.name]]
+    return tuple(
+        replace(
+            each,
+            plain_machines={
+                door.name: labels[door.cluster_queue]
+                for door in sorted(doors, key=lambda door: door.name)
+                if door.namespace == each.name
+            },
+        )
+        for each in namespaces
+    )
+
+
+def _labels(queue: ClusterQueuePlan, flavors: Mapping[str, FlavorGroup]) -> tuple[tuple[str, str], ...]:
+    """Return the node labels that only machines without accelerators have; none if all are of one kind.
+
+    Kueue assigns no flavor without a label that a pod selects, if another flavor of the queue has that label.
+    """
+    entries = [flavors[entry.flavor] for entry in queue.flavors]
+    plain = [each for each in entries if each.resource == CPU]
+    others = {label for each in entries if each.resource != CPU for label in each.node_labels.items()}
+    if not others:
+        return ()
+    return tuple(sorted({label for each in plain for label in each.node_labels.items()} - others))
