@@ -237,8 +237,8 @@ def scaling_bounds(node_pool: ApiObject) -> tuple[int, int, bool]:
     if not scaling.get("enabled"):
         fixed = int(node_pool.get("initialNodeCount") or 0) * zones
         return fixed, fixed, False
-    if "totalMaxNodeCount" in scaling:
-        return int(scaling.get("totalMinNodeCount") or 0), int(scaling["totalMaxNodeCount"]), True
+    if most := int(scaling.get("totalMaxNodeCount") or 0):
+        return int(scaling.get("totalMinNodeCount") or 0), most, True
     return int(scaling.get("minNodeCount") or 0) * zones, int(scaling.get("maxNodeCount") or 0) * zones, True
 
 

@@ -88,16 +88,35 @@ def own_reservations(inventory: ClusterInventory, stack: str, not_adopted: list[
     for answer in inventory.reservations:
         if str(answer["name"]) in delivered:
             continue  # Google made it for a request, which is the one to adopt
+        if _is_elsewhere(answer, inventory):
+            not_adopted.append(_left_elsewhere("reservation", answer))
+            continue
         entry = chips_entry(answer, inventory.project, inventory.node_pools) or _reservation_entry(answer, of_queues)
         if entry is None:
             not_adopted.append(NotAdopted(f"reservation {answer['name']}", _why_left(answer)))
         else:
             _add(result, answer, entry, inventory, stack)
     for answer in inventory.future_reservations:
+        if _is_elsewhere(answer, inventory):
+            not_adopted.append(_left_elsewhere("future reservation", answer))
+            continue
         entry = future_entry(answer, inventory.project, inventory.node_pools, not_adopted)
         if entry is not None:
             _add(result, answer, entry, inventory, stack)
     return result
+
+
+def _is_elsewhere(answer: ApiObject, inventory: ClusterInventory) -> bool:
+    """Whether it is in another region than the cluster: Google lists those of the whole project."""
+    zone = last_segment(str(answer.get("zone", "")))
+    return bool(zone) and catalog.region_of_zone(zone) != inventory.region
+
+
+def _left_elsewhere(title: str, answer: ApiObject) -> NotAdopted:
+    zone = last_segment(str(answer.get("zone", "")))
+    return NotAdopted(
+        f"{title} {answer['name']}", f"it is in {zone}, outside of the cluster's region; it stays as it is"
+    )
 
 
 def _add(

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.support.project import ENVIRONMENT, output
 from tests.stack_files import ROOT
 
 PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
@@ -120,6 +121,55 @@ def test_a_program_of_25_lines_makes_a_pool_of_slices_in_a_cluster_of_others(ins
     dependencies = next(each[4] for each in made["resources"] if each[1] == "v5e-3-pool")
     assert any(urn.endswith("::held-request") for urn in dependencies)
     assert made["exports"]["nodeLabels"]["cloud.google.com/gke-tpu-topology"] == "2x4"
+
+
+@pytest.mark.skipif(
+    shutil.which("pulumi") is None, reason="no `pulumi` on PATH: the programs below run on the in-process engine only"
+)
+def test_the_program_of_25_lines_previews_the_same_on_the_real_engine(installed: Path, tmp_path: Path) -> None:
+    """A file backend calls its organization `organization`; the owner's outputs come from a stack of that name."""
+    outputs = {
+        "cluster": "theirs",
+        "location": "us-central1",
+        "nodeServiceAccount": "nodes@acme.iam.gserviceaccount.com",
+    }
+    code = program("StackReference")
+    exports = "".join(f"pulumi.export({key!r}, {value!r})\n" for key, value in outputs.items())
+    (tmp_path / "backend").mkdir()
+    environment = {
+        **ENVIRONMENT,
+        "PULUMI_BACKEND_URL": f"file://{tmp_path / 'backend'}",
+        "PYTHONPATH": str(installed),
+    }
+
+    def pulumi(project: str, stack: str, text: str, *words: str) -> str:
+        folder = tmp_path / project
+        folder.mkdir()
+        runtime = {"name": "python", "options": {"toolchain": "pip", "virtualenv": sys.prefix}}
+        (folder / "Pulumi.yaml").write_text(json.dumps({"name": project, "runtime": runtime}), encoding="utf-8")
+        (folder / "__main__.py").write_text(text, encoding="utf-8")
+        output(["pulumi", "stack", "init", stack, "--non-interactive"], folder, environment)
+        return output(["pulumi", *words, "--non-interactive"], folder, environment)
+
+    pulumi("platform", "prod", f"import pulumi\n{exports}", "up", "--yes", "--skip-preview")
+    theirs = code.replace("acme/platform/prod", "organization/platform/prod")
+    document = json.loads(pulumi("mine", "dev", theirs, "preview", "--json"))
+    steps = {step["urn"]: step["newState"] for step in document["steps"]}
+    ours = {each[1]: each[3] for each in recorded(installed, tmp_path, code)["resources"] if each[0].startswith("gcp:")}
+    names = {urn.rpartition("::")[2]: urn for urn in steps}
+    for name, inputs in ours.items():
+        assert holds(steps[names[name]]["inputs"], inputs), name
+        assert steps[names[name]]["protect"]
+    assert len(ours) == 4
+
+
+def holds(real: Any, ours: Any) -> bool:
+    """Whether the engine has all of these inputs; the provider adds defaults, and nothing in lists."""
+    if isinstance(ours, dict):
+        return all(key in real and holds(real[key], value) for key, value in ours.items())
+    if isinstance(ours, list):
+        return len(real) == len(ours) and all(map(holds, real, ours))
+    return real == ours
 
 
 def test_a_program_with_a_cluster_and_queues_runs_too(installed: Path, tmp_path: Path) -> None:

@@ -107,19 +107,23 @@ def _doubts_of_order(events: Sequence[Record]) -> Iterator[str]:
 
 
 def _steps(events: Sequence[Record], doubts: list[str]) -> Iterator[PreviewStep]:
-    begun: set[str] = set()
+    begun: dict[str, int] = {}
+    steps: list[PreviewStep] = []
     for event in events:
         if name := next((each for each in ("resourcePreEvent", "resOutputsEvent") if each in event), None):
             fields = _metadata(event[name])
             if unknown := fields.keys() - _METADATA:
                 doubts.append(f"a resource has the key '{min(unknown)}', which this version of Berth does not know")
-            if name == "resOutputsEvent":
-                if fields["urn"] not in begun:
-                    doubts.append(f"'{fields['urn']}' ends without a beginning, so an event is missing")
-                continue
-            begun.add(fields["urn"])
             states = fields.get("old"), fields.get("new")
-            yield PreviewStep(fields["op"], fields["urn"], *states, fields.get("detailedDiff"), fields.get("keys"))
+            step = PreviewStep(fields["op"], fields["urn"], *states, fields.get("detailedDiff"), fields.get("keys"))
+            if name == "resourcePreEvent":
+                begun[step.urn] = len(steps)
+                steps.append(step)
+            elif step.urn not in begun:
+                doubts.append(f"'{step.urn}' ends without a beginning, so an event is missing")
+            elif steps[begun[step.urn]].op == "refresh" and step.op in ("update", "delete"):
+                steps[begun[step.urn]] = step  # `pulumi refresh` says only at the end what it found
+    yield from steps
 
 
 def _metadata(event: object) -> Record:

@@ -35,6 +35,8 @@ def _exporting(name: str, outputs: Mapping[str, object], project: Path, environm
     urn = f"urn:pulumi:{stack}::{owner}::{kind}::{owner}-{stack}"
     state["deployment"]["resources"] = [{"urn": urn, "custom": False, "type": kind, "outputs": outputs}]
     _pulumi(project, environment, "stack", "import", "--stack", name, given=json.dumps(state))
+    # The engine wrote a file for it, which would be taken for a stack of this repository.
+    (project / f"Pulumi.{stack}.yaml").unlink(missing_ok=True)
 
 
 def _kept(value: object, secret: bool) -> object:
