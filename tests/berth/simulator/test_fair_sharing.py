@@ -63,6 +63,17 @@ def test_895_of_901_steps_agree_with_real_kueue() -> None:
     assert sum(len(case["steps"]) for case in cases) == 901
 
 
+def test_282_of_283_steps_with_one_strategy_agree_with_real_kueue() -> None:
+    """Recorded after the model was written. In ofc0026 Kueue evicted j4 and admitted it again within one step."""
+    cases, problems = read_cases(pathlib.Path(__file__).with_name("fair_one_strategy.yaml"))
+    assert problems == []
+    assert all(case["fairSharing"] == [FINAL] for case in cases)
+    found = {case["case"]: agreement.find_late_steps(case) for case in cases}
+    assert {name: late for name, (late, _) in found.items() if late} == {"ofc0059": {5, 7}}
+    assert sum(agreeing for _, agreeing in found.values()) == 282
+    assert sum(len(case["steps"]) for case in cases) == 283
+
+
 def test_a_file_with_weights_was_recorded_with_fair_sharing(tmp_path: pathlib.Path) -> None:
     """Because weights mean nothing without it; a case may say otherwise."""
     queues = "clusterQueues: [{name: q, flavors: [f], quotas: [], weight: '2'}], steps: []"
