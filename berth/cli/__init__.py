@@ -31,7 +31,7 @@ reference cycles. With 200,000, garbage collection took a seventh of the CPU tim
 VERBS = {
     "check": "Check stack files for faults and warnings.",
     "explain": "Explain the code of a message.",
-    "plan": "Show what a stack creates and what each team gets.",
+    "plan": "Show what a stack creates and what each team gets, or what it loses.",
     "quota": "List the Google Cloud quotas that the fleet needs.",
     "usage": "Show what each team used of what it is guaranteed.",
     "preview": "Show the resources that `pulumi up` would create.",

@@ -7,6 +7,7 @@ thousand open brackets crash the process, and it does not keep the position of a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -61,12 +62,22 @@ def parse(text: str, display_path: str) -> tuple[YamlDocument | None, list[Probl
         foreign = foreign_lines(text, display_path) if is_text or reader.is_foreign else []
         return (None if foreign else document), [*_elsewhere(reader.faults, foreign), *foreign]
     except yaml.YAMLError as error:
+        if "nesting depth" in str(error):  # libyaml may read ahead past our maximum; Python does not
+            return _parse_slowly(text, display_path)
         foreign = foreign_lines(text, display_path)
         reader.faults = [*_elsewhere(reader.faults, foreign), *foreign]
         if not foreign:
             reader.faults.append(explain_parser_error(error, text, display_path))
     except _ParseAborted:
         pass
+    return None, reader.faults
+
+
+def _parse_slowly(text: str, display_path: str) -> tuple[None, list[Problem]]:
+    """Return the fault of a text that is too deep, where its first bracket too many opens."""
+    reader = _EventReader(display_path, iter(yaml.SafeLoader(text).get_event, None))
+    with suppress(_ParseAborted):
+        reader.document()
     return None, reader.faults
 
 

@@ -34,11 +34,7 @@ def test_each_resource_of_a_full_fleet_matches_its_api_description(stack: str) -
 def test_a_table_row_is_of_a_resource_that_some_stack_creates() -> None:
     """A row that nothing uses would be believed unseen."""
     created = {one.type for stack in GKE_STACKS for one in resources(stack, False)}
-    assert {kind for kind in provider_names() if kind not in created} == _ONLY_IN_TESTS
-
-
-_ONLY_IN_TESTS = {"gcp:compute/resourcePolicy:ResourcePolicy"}
-"""Workload policies are of TPU7x and A4X, which no stack file of the repository has."""
+    assert {kind for kind in provider_names() if kind not in created} == set()
 
 
 def _pool(**changes: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from berth.planner.machines.network_devices import counted_as, counts_claims
 from berth.planner.machines.pools import PlannedPool
 
 _NAME: Final = "nvidia-dra-driver-gpu"
-_VERSION: Final = "25.8.0"
+DRA_DRIVER_RELEASE: Final = "25.8.0"
 """The first release that speaks resource.k8s.io/v1, and that of Cluster Toolkit's blueprint for A4X Max."""
 _CHART: Final = "https://helm.ngc.nvidia.com/nvidia/charts/nvidia-dra-driver-gpu-{}.tgz"
 _PODS: Final = 100
@@ -48,9 +48,10 @@ def dra_driver(context: PlanningContext, pools: Sequence[PlannedPool]) -> DraDri
         message = "has no effect without a pool of machines that form an NVLink domain (a4x-highgpu-4g)"
         context.problems.fault("no-domain", _PATH, f"{message}; remove nvidiaDraDriver")
     _warn_unplaced(context, domains)
-    version = spec.version or _VERSION
-    if _numbers(version) < _numbers(_VERSION):
-        message = f"'{version}' uses resource.k8s.io/v1beta1, which GKE does not serve by default; write \"{_VERSION}\""
+    version = spec.version or DRA_DRIVER_RELEASE
+    if _numbers(version) < _numbers(DRA_DRIVER_RELEASE):
+        message = f"'{version}' uses resource.k8s.io/v1beta1, which GKE does not serve by default"
+        message += f'; write "{DRA_DRIVER_RELEASE}"'
         context.problems.fault("version-too-old", (*_PATH, "version"), message)
     if spec.existing or not domains:
         return None

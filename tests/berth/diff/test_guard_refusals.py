@@ -24,13 +24,13 @@ WARNING = {"severity": "info#err", "message": "DeprecationWarning: use the other
 def document(urn: str | None = None, **parts: Any) -> str:
     """A preview as one object, with a step `same` of `urn`."""
     steps = [{"op": "same", "urn": urn}] if urn else []
-    return json.dumps({"steps": steps, "changeSummary": {"same": 128}, **parts})
+    return json.dumps({"steps": steps, "changeSummary": {"same": 131}, **parts})
 
 
 def stream(urn: str | None = None, *, result: str = "succeeded", **parts: Any) -> str:
     """The same as a stream of events."""
-    counts = {"resourceChanges": parts.get("changeSummary", {"same": 128})}
-    events = [{"resourcePreEvent": {"metadata": {"op": "same", "urn": urn}}}] * 128 if urn else []
+    counts = {"resourceChanges": parts.get("changeSummary", {"same": 131})}
+    events = [{"resourcePreEvent": {"metadata": {"op": "same", "urn": urn}}}] * 131 if urn else []
     events += [{"diagnosticEvent": each} for each in parts.get("diagnostics", [])]
     events = [{"preludeEvent": {}}, *events, {"summaryEvent": {"result": result, **counts}}]
     return "\n".join(json.dumps({"sequence": number, **event}) for number, event in enumerate(events))

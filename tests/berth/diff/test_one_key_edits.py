@@ -89,7 +89,8 @@ def test_the_class_of_a_plain_change_follows_from_what_it_does(key: SchemaKey) -
 WITHOUT_EDIT: Final = {
     ("FleetSpec", "teamFiles"), ("AckFleetSpec", "teamFiles"), ("ExistingClusterSpec", "secret"),
     ("AcceleratorPricesSpec", "currency"), ("PolicySpec", "enforce"),
+    ("FleetSpec", "base"), ("AckFleetSpec", "base"), ("FleetSpec", "without"), ("AckFleetSpec", "without"),
 }  # fmt: skip
 """The files that teams are written in (a team that moves to another file is no change: edits/edits.txt), and
 a name of the stack's own config. A currency changes only together with prices, and `enforce` of a
-policy together with its date."""
+policy together with its date. What a base file gives is compared merged (tests/berth/loader/test_base_file.py)."""

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from berth.planner.cluster.controllers import JOBSET_RELEASE, KUEUE_RELEASE
+from berth.planner.machines.dra_driver import DRA_DRIVER_RELEASE
 from berth.planner.monitoring import PROMETHEUS_RELEASE
 from berth.spec.controllers import ControllerSpec
 from berth.spec.monitoring import PrometheusSpec
@@ -45,7 +46,7 @@ def test_no_sentence_stands_in_two_places() -> None:
 
 def test_sentences_name_the_releases_that_are_installed() -> None:
     assert (
-        f"By default {KUEUE_RELEASE[0]} of Kueue, {JOBSET_RELEASE[0]} of JobSet."
+        f"By default {KUEUE_RELEASE[0]} of Kueue, {JOBSET_RELEASE[0]} of JobSet, {DRA_DRIVER_RELEASE} of"
         in key_sentences(ControllerSpec)["version"]
     )
     assert f"By default {PROMETHEUS_RELEASE[0]}." in key_sentences(PrometheusSpec)["version"]
