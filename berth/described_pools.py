@@ -99,8 +99,10 @@ def _certainly_lacking(labels: Mapping[str, str], pool: PoolPlan, stack: FleetPl
 def unproved_labels(described: PoolPlan, pools: Iterable[PoolPlan], stack: FleetPlan) -> str:
     """Return the `nodeLabels` of a description that no table gives the nodes of these pools; empty for none."""
     groups = [group for pool in pools for group in pool_nodes(stack, pool)]
-    labels = described.node_labels if INSTANCE_TYPE not in described.node_labels else {}
-    return _mapping({k: v for k, v in labels.items() if any(group.labels.get(k) != v for group in groups)})
+    if INSTANCE_TYPE in described.node_labels:
+        return _mapping({})
+    labels = described.node_labels.items()
+    return _mapping({k: v for k, v in labels if any(group.labels.get(k) != v for group in groups)})
 
 
 def _taint_differences(described: PoolPlan, pool: PoolPlan) -> Iterator[PoolDifference]:

@@ -31,7 +31,9 @@ def _places() -> Mapping[str, CpuPlaces]:
     day: date = table["listings"]["regions"]["day"]
     found: dict[str, CpuPlaces] = {}
     for row in table["rows"]:
-        letters = dict(each.partition(":")[::2] for each in str(row["regions"]).split())
+        letters: dict[str, str] = {}
+        for each in str(row["regions"]).split():
+            region, _, letters[region] = each.partition(":")
         zones = frozenset(f"{region}-{letter}" for region, all_letters in letters.items() for letter in all_letters)
         found |= dict.fromkeys(str(row["of"]).split(), CpuPlaces(regions=tuple(letters), zones=zones, day=day))
     return MappingProxyType(found)

@@ -75,7 +75,8 @@ def parse(text: str, display_path: str) -> tuple[YamlDocument | None, list[Probl
 
 def _parse_slowly(text: str, display_path: str) -> tuple[None, list[Problem]]:
     """Return the fault of a text that is too deep, where its first bracket too many opens."""
-    reader = _EventReader(display_path, iter(yaml.SafeLoader(text).get_event, None))
+    loader: Any = yaml.SafeLoader(text)
+    reader = _EventReader(display_path, iter(loader.get_event, None))
     with suppress(_ParseAborted):
         reader.document()
     return None, reader.faults

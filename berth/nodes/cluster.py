@@ -37,14 +37,15 @@ def runtime_classes(plan: FleetPlan) -> tuple[str, ...]:
 def device_classes_of(plan: FleetPlan, source: NodeSource) -> dict[str, int | None]:
     """Return DeviceClass → devices of one node, by GKE's network driver (DRANET) and NVIDIA's DRA driver."""
     channels = next((each.channels for each in plan.flavors if each.name == source.pool.flavor), None)
-    of_domain = {} if channels is None else {channels.device_class: channels.per_node}
+    of_domain: dict[str, int] = {} if channels is None else {channels.device_class: channels.per_node}
     network = source.node_pool.network if source.node_pool else None
     if network is None or network.accelerator_profile is None:
         return {**of_domain}
     row = catalog.machines().get(source.machine_type.removesuffix("-nolssd"))
     devices = row.network_devices if row is not None else None
-    of_network = dict.fromkeys(catalog.NETWORK_DEVICE_CLASSES) if devices is None else devices.by_class
-    return {**of_network, **of_domain}
+    if devices is None:
+        return {**dict.fromkeys(catalog.NETWORK_DEVICE_CLASSES), **of_domain}
+    return {**devices.by_class, **of_domain}
 
 
 @cache

@@ -71,7 +71,7 @@ def _at_place(value: object, other: object, path: FieldPath, left_out: list[Fiel
     if not isinstance(value, dict):
         return value
     own = cast("Mapping[str, object]", value)
-    others = cast("Mapping[str, object]", other) if isinstance(other, dict) else {}
+    others: Mapping[str, object] = cast("Mapping[str, object]", other) if isinstance(other, dict) else {}
     result: dict[str, object] = {}
     for key in dict.fromkeys((*own, *others)):
         at = (*path, key)

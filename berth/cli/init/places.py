@@ -118,7 +118,7 @@ def _place_values(fleet: Mapping[str, Any], others: Collection[str] = _ANY_PLACE
     """Yield the values of the place; of workers, only of those without an own value for all of the `others`."""
     yield from _of_machines(fleet, (), "")
     for name, worker in _entries(fleet, "workers").items():
-        if not others <= _mapping_at(worker, ()).keys():
+        if not _mapping_at(worker, ()).keys() >= {*others}:
             yield from _of_machines(fleet, ("workers", name), f"-{name}")
     owners: list[tuple[FieldPath, str]] = [(("teamDefaults",), "team")]
     owners += [(("teams", name), name) for name in _entries(fleet, "teams")]

@@ -113,7 +113,8 @@ def _made_namespaces(steps: Iterable[PreviewStep]) -> Iterator[str]:
     """Yield the namespaces that a preview creates, also in the place of another one."""
     for step in steps:
         if step.type == _NAMESPACE and step.op in ("create", "replace", "create-replacement"):
-            yield str((step.inputs[1].get("metadata") or {}).get("name"))
+            metadata: Mapping[str, Any] = step.inputs[1].get("metadata") or {}
+            yield str(metadata.get("name"))
 
 
 def _kept_by(lost: _Lost) -> str:

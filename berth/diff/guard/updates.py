@@ -103,9 +103,9 @@ def updated_resources(steps: Iterable[PreviewStep]) -> Iterator[ResourceChange]:
 def redirected(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[FieldEffect]:
     """Yield what connects to an existing cluster in another way; the text of a kubeconfig has a token that changes."""
     for name in _CONNECTION:
-        values = [_named_connection(name, inputs.get(name)) for inputs in (before, after)]
-        if values[0] != values[1] and _is_other_connection(name, *values):
-            yield FieldEffect(name, name, *values, UpdateEffect.UPDATE)
+        old, new = (_named_connection(name, inputs.get(name)) for inputs in (before, after))
+        if old != new and _is_other_connection(name, old, new):
+            yield FieldEffect(name, name, old, new, UpdateEffect.UPDATE)
 
 
 def _named_connection(name: str, value: object) -> object:

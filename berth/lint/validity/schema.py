@@ -70,16 +70,14 @@ def find_refusals(value: object, kind: str, path: FieldPath = ()) -> Iterator[Re
 
 
 def _of_collection(value: object, kind: str, path: FieldPath) -> Iterator[Refusal]:
+    items, entries = as_list(value), as_mapping(value)
     if not isinstance(value, list if kind[0] == "[" else dict):
-        yield (
-            path,
-            "bad-value",
-            f"{describe_value(value)} is not a {'list' if kind[0] == '[' else 'mapping'}; write one",
-        )
+        shape = "list" if kind[0] == "[" else "mapping"
+        yield path, "bad-value", f"{describe_value(value)} is not a {shape}; write one"
     key_form, _, inner = kind[1:-1].rpartition(":")
-    for index, item in enumerate(as_list(value)):
+    for index, item in enumerate(items):
         yield from find_refusals(item, inner, (*path, index))
-    for key, item in as_mapping(value).items():
+    for key, item in entries.items():
         if key_form and (message := FORMS[key_form](key)) is not None:
             yield (*path, str(key)), "bad-value", message
         yield from find_refusals(item, inner, (*path, str(key)))

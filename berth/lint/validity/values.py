@@ -60,8 +60,8 @@ def _whole(least: int | None, most: int | None = None) -> Form:
     def check(value: object) -> str | None:
         if isinstance(value, str) and _OCTAL.fullmatch(value):
             value = int(value, 8)  # kubectl reads YAML 1.1
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        if is_whole and (least is None or value >= least) and (most is None or value <= most):
+        number = value if isinstance(value, int) and not isinstance(value, bool) else None
+        if number is not None and (least is None or number >= least) and (most is None or number <= most):
             return None
         is_quoted = isinstance(value, str) and value.removeprefix("-").isdigit()
         remedy = "remove the quotes" if is_quoted else "write one"
@@ -83,24 +83,6 @@ def _named(is_valid: Callable[[str], bool], what: str, *, may_be_empty: bool = F
 
 _IMAGE = _named(lambda text: bool(text) and text == text.strip(), "the name of an image; write it without spaces")
 _LABEL_KEY = "a label key: letters, digits, '-', '_' and '.', also behind a domain and '/'"
-_LABEL_VALUE = (
-    "a label's value: at most 63 letters, digits, '-', '_' and '.', which a letter or a digit begins and ends"
-)
-_NAME = "a name of lower-case letters, digits and '-'"
-
-
-def _number_or_text(value: object) -> str | None:
-    return None if isinstance(value, int) and not isinstance(value, bool) else _text(value)
-
-
-def _amount(value: object) -> str | None:
-    if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-        return f"{describe_value(value)} is below 0; write a quantity such as 4, 500m or 16Gi"
-    is_valid = parse_quantity("", value) is not None
-    return None if is_valid else f"{describe_value(value)} is not a quantity; write one such as 4, 500m or 16Gi"
-
-
-_KEY = "a label key: letters, digits, '-', '_' and '.', also behind a domain and '/'"
 _LABEL_VALUE = (
     "a label's value: at most 63 letters, digits, '-', '_' and '.', which a letter or a digit begins and ends"
 )

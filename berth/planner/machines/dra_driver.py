@@ -6,7 +6,7 @@ Values of the chart: Cluster Toolkit, `modules/management/kubectl-apply/main.tf`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.diagnostics import join_quoted
@@ -109,6 +109,6 @@ def _values(accelerators: Sequence[str], archs: Sequence[str]) -> dict[str, obje
     }
 
 
-def _node_affinity(expressions: Sequence[dict[str, object]]) -> dict[str, object]:
+def _node_affinity(expressions: Sequence[Mapping[str, object]]) -> dict[str, object]:
     terms = [{"matchExpressions": [*expressions]}]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}

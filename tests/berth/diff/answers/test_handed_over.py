@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 
@@ -57,7 +57,8 @@ def changes(edits: dict[str, Any]) -> Changes:
 
 def homes(made: dict[str, RecordedResource]) -> dict[str, str]:
     """The name of each namespace, by its URN."""
-    return {urn: str(one.inputs["metadata"]["name"]) for urn, one in made.items() if one.type.endswith("v1:Namespace")}
+    spaces = {urn: one for urn, one in made.items() if one.type.endswith("v1:Namespace")}
+    return {urn: str(cast("dict[str, Any]", one.inputs["metadata"])["name"]) for urn, one in spaces.items()}
 
 
 @pytest.mark.parametrize("case", LOST)

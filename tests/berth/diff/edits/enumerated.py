@@ -174,7 +174,7 @@ def _objects(plan: Plan, urns: Urns) -> Iterator[RecordedResource]:
             team = "" if kind in _QUEUES else (metadata.get("labels") or {}).get(TEAM_LABEL, "")
             place = metadata["name"] if kind == "Namespace" else metadata.get("namespace", "")
             home = homes.get(place, keys.get(team, team)) if team else ""
-            name = "/".join((metadata.get("namespace", ""), metadata["name"], home))
+            name = "/".join((metadata.get("namespace", ""), metadata["name"], home or ""))
             if is_patch(manifest):  # patches of other namespaces are other resources of the program
                 name += manifest["webhooks"][0]["matchConditions"][0]["name"]
             yield _recorded(
