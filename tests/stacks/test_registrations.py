@@ -93,9 +93,9 @@ def recorded_by_engine(evaluation: Evaluation, folder: Path) -> list[RecordedRes
 
 
 def full_fleets() -> list[str]:
-    """The full fleets, without the stack of a team."""
-    stacks = (file.stem.removeprefix("Pulumi.") for file in sorted(FULL_FLEETS.glob("Pulumi.*.yaml")))
-    return [stack for stack in stacks if stack != "team"]
+    """The full fleets, without the stacks of teams."""
+    files = (file for file in sorted(FULL_FLEETS.glob("Pulumi.*.yaml")) if "berth:team:" not in file.read_text("utf-8"))
+    return [file.stem.removeprefix("Pulumi.") for file in files]
 
 
 CASES = [*((ROOT, stack) for stack in stack_files.FLEET_STACKS), *((FULL_FLEETS, stack) for stack in full_fleets())]

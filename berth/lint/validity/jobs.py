@@ -199,8 +199,8 @@ def _check_service(job: JobManifest) -> None:
         _refuse(selector, by, f"a selector that does not select the {job.kind}'s own pods; {remedy}")
     ready, late = (_at(job.source, f"spec.{each}") for each in ("minReadySeconds", "progressDeadlineSeconds"))
     seconds = 600 if late.value is None else late.value
-    least = ready.value or 0
-    if job.kind == "Deployment" and isinstance(seconds, int) and isinstance(least, int) and seconds <= least:
+    least = ready.value if isinstance(ready.value, int) else 0
+    if job.kind == "Deployment" and isinstance(seconds, int) and seconds <= least:
         place = ready if late.value is None else late
         _refuse(place, by, f"a progressDeadlineSeconds of {seconds}, not above minReadySeconds; write more")
     strategy = _at(job.source, "spec.strategy")

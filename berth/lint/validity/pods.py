@@ -113,22 +113,28 @@ def _ports(containers: list[tuple[FieldPath, str, dict[str, object]]], *, on_hos
     for path, key, container in containers:
         names: set[str] = set()
         for index, port in enumerate(as_list(container.get("ports"))):
-            name, number, inside = (get_nested(port, each) for each in ("name", "hostPort", "containerPort"))
+            name = get_nested(port, "name")
+            number, inside = (_whole(get_nested(port, each)) for each in ("hostPort", "containerPort"))
             place = (*path, "ports", index)
             if isinstance(name, str) and name in names:
                 yield _refusal((*place, "name"), f"two ports named '{name}' in a container; write another name")
             names.add(str(name))
-            if on_host and number not in (None, 0, inside):
+            if on_host and number and inside and number != inside:
                 message = f"the hostPort {number} of containerPort {inside} on the host's network; write {inside}"
                 yield _refusal((*place, "hostPort"), message)
             bound = (
                 number or (inside if on_host else 0),
-                get_nested(port, "protocol") or "TCP",
-                get_nested(port, "hostIP"),
+                str(get_nested(port, "protocol") or "TCP"),
+                str(get_nested(port, "hostIP") or ""),
             )
             if key == "containers" and bound[0] and bound in taken:
                 yield _refusal(place, f"two containers with the port {bound[0]} of the host; write another")
             taken.add(bound)
+
+
+def _whole(value: object) -> int:
+    """Return a port's number: 0 for none, and for what is no number, which the fields' types refuse."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _tolerations(spec: object, path: FieldPath) -> Iterator[Refusal]:

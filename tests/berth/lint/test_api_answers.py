@@ -17,6 +17,7 @@ from berth.jobs.job_manifests import read_jobs
 from berth.jobs.values import SourceValue
 from berth.lint.validity.jobs import check_validity
 from berth.yaml_loader import load_table
+from tests.berth.lint.test_any_value import GONE, WRONG, changed, paths
 
 ANSWERS: dict[str, list[tuple[str, dict[str, Any]]]] = load_table(Path(__file__).with_name("api_answers.yaml"))
 BESIDES = {"Job": "$.restartPolicy", "CronJob": "$.restartPolicy"}
@@ -84,3 +85,12 @@ def test_the_fields_are_judged_as_by_the_api_server(answer: str) -> None:
             wrong.append((kind, changes, found))
     assert wrong == []
     assert len(ANSWERS[answer]) >= 50
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_value_of_another_type_in_these_fields_causes_no_traceback(answer: str) -> None:
+    """What is compared is first a number, or text: what is not has its own fault."""
+    for kind, changes in ANSWERS[answer]:
+        for place in paths(changes):
+            for wrong in (*WRONG, GONE) if place else ():
+                faults(kind, changed(changes, place, wrong))

@@ -141,13 +141,14 @@ def test_cpu_is_counted_in_cores(folder: pathlib.Path) -> None:
 
 
 def test_a_timeline_starts_from_the_cluster_and_says_so(folder: pathlib.Path) -> None:
+    container = {"name": "main", "image": "i", "resources": {"limits": {"google.com/tpu": 4}}}
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "new", "namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "train"}},
         "spec": {
             "parallelism": 2,
-            "template": {"spec": {"containers": [{"resources": {"limits": {"google.com/tpu": 4}}}]}},
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
         },
     }
     pathlib.Path("job.json").write_text(json.dumps(job), encoding="utf-8")
