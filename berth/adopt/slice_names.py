@@ -11,7 +11,7 @@ from msgspec import Struct
 from berth.adopt.api_objects import ApiObject, mapping_at, value_at
 from berth.spec.machines.slices import MAX_SLICE_NUMBER
 
-_SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>[0-9]+)")
+_SLICE = re.compile(r"(?P<pool>.+)-(?P<topology>[0-9]+(?:x[0-9]+){1,2})-(?P<number>0|[1-9][0-9]*)")
 """How Berth names the node pool of a slice."""
 _NUMBERED = re.compile(r"(?P<stem>.*?)(?P<number>0|[1-9][0-9]*)")
 _OWN_FIELDS = (

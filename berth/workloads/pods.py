@@ -118,6 +118,9 @@ class PodBuilder(Struct, frozen=True):
         if self.kind == "provisioning-request":
             return dict(flavor.node_labels), flavor.tolerations
         selector = self._distinguishing_labels()
+        plain = self._plain_labels()
+        if not selector.items() & plain:
+            selector |= dict(sorted(plain)[:1])
         group = self.options.placement_group
         if not group and self.target.shape.pool.grouped:
             job = self.options.name or self.target.local_queue.name
@@ -134,6 +137,15 @@ class PodBuilder(Struct, frozen=True):
         }
         other_labels = [each.flavor.node_labels for each in self.target.other_shapes]
         return {k: v for k, v in shared_labels.items() if any(other.get(k, v) != v for other in other_labels)}
+
+    def _plain_labels(self) -> set[tuple[str, str]]:
+        """Labels of the flavors that keep pods off the queue's accelerator machines, which a policy asks of plain pods."""
+        if not self.target.shape.is_cpu:
+            return set()
+        door = self.target.local_queue
+        asked = [each.plain_machines for each in self.target.team.namespaces if each.name == door.namespace]
+        labels = {label for each in asked for label in each.get(door.name, ())}
+        return labels.intersection(*(each.flavor.node_labels.items() for each in self.target.shapes))
 
     def slice_count(self) -> int:
         """Count the TPU slices; the default is 1."""

@@ -14,6 +14,9 @@ from berth.plan.fleet import FleetPlan
 from berth.quota.required import required_quotas
 from tests.problem_lines import without_codes
 
+N2 = {"node.kubernetes.io/instance-type": "n2-standard-32"}
+"""What a pod without accelerators selects in a queue that has machines with them."""
+
 N2_CORES = 31
 """The cores of an n2-standard-32 for jobs: 32, less what GKE and the system's pods take of them."""
 STACK = """\
@@ -97,7 +100,7 @@ def run(verb: str, pods: int) -> tuple[int, str]:
         "spec": {
             "parallelism": pods,
             "completions": pods,
-            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+            "template": {"spec": {"restartPolicy": "Never", "nodeSelector": N2, "containers": [container]}},
         },
     }
     pathlib.Path("job.yaml").write_text(yaml.safe_dump(job), encoding="utf-8")
