@@ -28,7 +28,7 @@ from berth.loader.positions import NO_MARKS, Mark, Marks
 from berth.loader.scalars import parse_scalar
 from berth.loader.text_file import MAX_DEPTH, TOO_DEEP
 from berth.loader.yaml_errors import explain_parser_error
-from berth.yaml_loader import LOADER
+from berth.yaml_loader import LOADER, SLOW_LOADER
 
 _FOREIGN_SIGNS = (*DASHES,)
 # Nested aliases grow exponentially (a billion laughs), so aliases may add at most this many values.
@@ -75,8 +75,7 @@ def parse(text: str, display_path: str) -> tuple[YamlDocument | None, list[Probl
 
 def _parse_slowly(text: str, display_path: str) -> tuple[None, list[Problem]]:
     """Return the fault of a text that is too deep, where its first bracket too many opens."""
-    loader: Any = yaml.SafeLoader(text)
-    reader = _EventReader(display_path, iter(loader.get_event, None))
+    reader = _EventReader(display_path, iter(SLOW_LOADER(text).get_event, None))
     with suppress(_ParseAborted):
         reader.document()
     return None, reader.faults

@@ -139,7 +139,7 @@ class PodBuilder(Struct, frozen=True):
         return {k: v for k, v in shared_labels.items() if any(other.get(k, v) != v for other in other_labels)}
 
     def _plain_labels(self) -> set[tuple[str, str]]:
-        """Labels of the flavors that keep pods off the queue's accelerator machines, which a policy asks of plain pods."""
+        """Labels of the flavors that keep pods off accelerator machines of the queue; a policy asks one of them."""
         if not self.target.shape.is_cpu:
             return set()
         door = self.target.local_queue

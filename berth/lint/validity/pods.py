@@ -133,7 +133,7 @@ def _ports(containers: list[tuple[FieldPath, str, dict[str, object]]], *, on_hos
 
 
 def _whole(value: object) -> int:
-    """Return a port's number: 0 for none, and for what is no number, which the fields' types refuse."""
+    """Return a port as a number: 0 for none, and for other values, which the fields' types refuse."""
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
