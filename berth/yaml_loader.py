@@ -10,7 +10,7 @@ import yaml
 LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """Loader of plain values; the C implementation is about ten times faster."""
 SLOW_LOADER: Final[Any] = yaml.SafeLoader
-"""The same in Python, which reads ahead only as far as a line's key."""
+"""PyYAML's own loader, which reads ahead only as far as the key of a line."""
 
 
 def load_yaml(text: str) -> Any:
