@@ -37,7 +37,7 @@ def machines_of(pool: PoolPlan) -> tuple[str, str | None, str]:
     return pool.machine_type, pool.topology, pool.capacity
 
 
-def pool_differences(described: PoolPlan, pool: PoolPlan, stack: FleetPlan) -> Iterator[PoolDifference]:
+def description_differences(described: PoolPlan, pool: PoolPlan, stack: FleetPlan) -> Iterator[PoolDifference]:
     """Yield each key in which a description contradicts a pool: a job for the described one never runs on the other."""
     for key, *sides in zip(
         ("machineType", "topology", "capacity"), machines_of(described), machines_of(pool), strict=True
@@ -159,7 +159,7 @@ class DescribedPools:
             pool.name: frozenset(
                 each.name
                 for each in stack.own_pools
-                if each.accelerator == pool.accelerator and not any(pool_differences(pool, each, stack))
+                if each.accelerator == pool.accelerator and not any(description_differences(pool, each, stack))
             )
             for pool in self._pools
         }

@@ -16,8 +16,8 @@ from berth.described_pools import (
     DescribedPools,
     PoolDifference,
     PoolNames,
+    description_differences,
     machines_of,
-    pool_differences,
     unproved_labels,
     zone_difference,
 )
@@ -158,7 +158,7 @@ def _differences_from_stack(
         message = f"{described}; remove the pool, or guarantee less in stack '{name}'"
         yield Problem(Severity.FAULT, "worker-stack", path, message)
         return
-    differences = min((list(pool_differences(pool, each, other)) for each in candidates), key=len)
+    differences = min((list(description_differences(pool, each, other)) for each in candidates), key=len)
     for each in differences:
         yield _contradiction(Severity.FAULT, path, name, each)
 
