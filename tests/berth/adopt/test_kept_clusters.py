@@ -264,6 +264,7 @@ def multislice(wanted: list[tuple[str, str, str]]) -> dict[str, str]:
 @example([("v5e-2x4-", "1", "us-west4-a", "slice"), ("v5e-2x4-", "2", "us-west4-a", "disk")])
 @example([("v5e-2x4-", "1", "us-west4-a", "scaled"), ("v5e-2x4-", "2", "us-west4-a", "minimum")])
 @example([("v5e-2x4-", "1", "us-west4-a", "slice"), ("v5e-2x4-", "2", "us-west4-a", "scaled")])
+@example([("v5e-2x4-", "1", "us-west4-a", "slice"), ("v5e-2x4-", "01", "us-west4-a", "slice")])
 @given(NODE_POOLS)
 def test_no_node_pool_is_lost_moved_or_changed_whatever_its_name_is(drawn: list[tuple[str, str, str, str]]) -> None:
     """Held to the answers: each node pool is planned once, by its name, in its zone and with its size."""
