@@ -47,10 +47,11 @@ class PodBuilder(Struct, frozen=True):
         host_network = is_multislice and not shape.has_pod_network and self.target.plan.cluster.mode != "autopilot"
         annotations: Mapping[str, str] = {}
         resources = self._resources()
+        accelerators = resources[shape.flavor.resource]
+        domain_nodes = self._domain_nodes(accelerators)
         if self.kind != "provisioning-request":
             group_size = shape.hosts if shape.is_tpu else self.pod_count()
-            in_domain = self._domain_nodes(resources[shape.flavor.resource]) is not None
-            annotations = placement_annotations(self.target, group_size, in_domain=in_domain)
+            annotations = placement_annotations(self.target, group_size, in_domain=domain_nodes is not None)
         # A template and a trainjob's runtime already have an image.
         is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
         return PodPlan(
@@ -65,8 +66,8 @@ class PodBuilder(Struct, frozen=True):
             service_account=options.service_account or (identity.service_account if identity else None),
             runtime_class=shape.flavor.node_labels.get(catalog.labels().sandbox),
             annotations=annotations,
-            claims=() if self.kind in _WITHOUT_CLAIMS else self._claims(resources[shape.flavor.resource]),
-            domain_nodes=self._domain_nodes(resources[shape.flavor.resource]),
+            claims=() if self.kind in _WITHOUT_CLAIMS else self._claims(accelerators),
+            domain_nodes=domain_nodes,
             template=options.template,
         )
 

@@ -15,6 +15,7 @@ from berth.plan.kueue import CHANNEL_CLASS, ChartPlan, NetworkDevicesPlan
 from berth.planner.context import PlanningContext
 from berth.planner.machines.network_devices import counted_as, counts_claims
 from berth.planner.machines.pools import PlannedPool
+from berth.versions.numbers import parse_release
 
 _NAME: Final = "nvidia-dra-driver-gpu"
 DRA_DRIVER_RELEASE: Final = "25.8.0"
@@ -49,7 +50,7 @@ def dra_driver(context: PlanningContext, pools: Sequence[PlannedPool]) -> DraDri
         context.problems.fault("no-domain", _PATH, f"{message}; remove nvidiaDraDriver")
     _warn_unplaced(context, domains)
     version = spec.version or DRA_DRIVER_RELEASE
-    if _numbers(version) < _numbers(DRA_DRIVER_RELEASE):
+    if parse_release(version) < parse_release(DRA_DRIVER_RELEASE):
         message = f"'{version}' uses resource.k8s.io/v1beta1, which GKE does not serve by default"
         message += f'; write "{DRA_DRIVER_RELEASE}"'
         context.problems.fault("version-too-old", (*_PATH, "version"), message)
@@ -87,10 +88,6 @@ def _warn_unplaced(context: PlanningContext, domains: Sequence[PlannedPool]) -> 
             "domains; write topologyAware: true for each"
         )
         context.problems.warning("spread-domains", ("pools", unplaced[0]), message)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(each) for each in version.partition("-")[0].split("."))
 
 
 def _values(accelerators: Sequence[str], archs: Sequence[str]) -> dict[str, object]:
