@@ -13,14 +13,14 @@ from berth.diff.changes import DependentChange
 from berth.diff.team_stack import moved_to_cluster
 from berth.evaluate import Evaluation
 from berth.loader import locate, read_stack
+from berth.loader.locate import stack_names
 from berth.plan.team_stack import TeamStackPlan
 
 
 def team_stack_changes(old: Evaluation, new: Evaluation, root: pathlib.Path) -> Iterator[DependentChange]:
     """Yield what each team's stack loses by a change of its platform, both sides of which are without faults."""
     platform = locate(new.stack, root).stack
-    for file in sorted(root.glob("Pulumi.*.yaml")):
-        name = locate(str(file), root).stack
+    for name in stack_names(root):
         stack, _ = read_stack(name, root)
         if stack is None or stack.config_key != TEAM_KEY or not isinstance(stack.fleet, Mapping):
             continue

@@ -18,7 +18,7 @@ from berth.diagnostics.listing import count_problems
 from berth.document import Document
 from berth.document.text import problem_lines, render_text
 from berth.evaluate import Evaluation, Need, evaluate_stack, require_offer
-from berth.loader.locate import EXAMPLES, locate
+from berth.loader.locate import EXAMPLES, locate, stack_names
 from berth.yaml_loader import load_table
 
 EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
@@ -26,8 +26,7 @@ EXIT_OK, EXIT_FAULTS, EXIT_USAGE, EXIT_BLOCKED = 0, 1, 2, 3
 
 def complete_stack(incomplete: str) -> list[str]:
     """Return the names of the project's stacks that begin with `incomplete`; the shell itself completes paths."""
-    names = (file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in project_root().glob("Pulumi.*.yaml"))
-    return sorted(name for name in names if name.startswith(incomplete))
+    return sorted(name for name in stack_names(project_root()) if name.startswith(incomplete))
 
 
 def or_example(stack: str) -> str:

@@ -59,6 +59,11 @@ def project_of(located: LocatedStack, root: pathlib.Path) -> pathlib.Path:
     return root
 
 
+def stack_names(root: pathlib.Path) -> list[str]:
+    """Return the names of the stacks beside Pulumi.yaml, in the order of their files."""
+    return [file.stem.removeprefix("Pulumi.") for file in sorted(root.glob("Pulumi.*.yaml"))]
+
+
 def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
     """Return the fault `no-file`, with the nearest stack or example, or with all stacks."""
     if not located.by_name:
@@ -67,7 +72,7 @@ def missing_file_fault(located: LocatedStack, root: pathlib.Path) -> Problem:
         similar = [display_path(file, root) for file in ([example] if example.is_file() else siblings)]
         hint = f"; did you mean '{similar[0]}'?" if example.is_file() else did_you_mean(located.display_path, similar)
         return Problem(Severity.FAULT, "no-file", (), f"no file '{located.display_path}'{hint}")
-    stacks = sorted(f.name[len("Pulumi.") : -len(".yaml")] for f in root.glob("Pulumi.*.yaml"))
+    stacks = sorted(stack_names(root))
     examples = {f.stem: f"{EXAMPLES}/{f.name}" for f in sorted((root / EXAMPLES).glob("*.yaml"))}
     message = f"no stack '{located.stack}' ({located.display_path})"
     return Problem(Severity.FAULT, "no-file", (), message + _suggestion(located.stack, stacks, examples))

@@ -15,6 +15,7 @@ from berth.diagnostics import FieldPath, format_path
 from berth.document import Block, Lines, Note
 from berth.evaluate import Evaluation, evaluate_changed
 from berth.loader import locate, read_stack
+from berth.loader.locate import stack_names
 
 _OF_A_PLACE: Final = frozenset(
     {"zone", "zones", "location", "project", "projectNumber", "region", "context", "kubeconfig", "secret"}
@@ -97,9 +98,8 @@ def stacks_with_base(old: Evaluation, new: Evaluation, root: pathlib.Path) -> tu
     """Return the other stacks of the repository that extend the base of a stack, if the base itself differs."""
     if old.file is None or new.file is None or new.file.shared is None or old.file.shared == new.file.shared:
         return ()
-    names = (file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in sorted(root.glob("Pulumi.*.yaml")))
     base = new.file.source_map.base
-    return tuple(name for name in names if name != new.stack and _base_of(name, root) == base)
+    return tuple(name for name in stack_names(root) if name != new.stack and _base_of(name, root) == base)
 
 
 def _base_of(name: str, root: pathlib.Path) -> str:

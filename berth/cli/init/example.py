@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from berth.diagnostics import did_you_mean
 from berth.evaluate import Evaluation, evaluate_stack
-from berth.loader.locate import EXAMPLES, locate
+from berth.loader.locate import EXAMPLES, locate, stack_names
 
 BERTH_ROOT = pathlib.Path(__file__).resolve().parents[3]
 EXISTING: Final = ("cluster", "existing")
@@ -59,7 +59,7 @@ def load_example(name: str, root: pathlib.Path) -> ExampleStack:
     evaluation = evaluate_stack(str(file or name), root)
     if file is None and any(problem.code == "no-file" and not problem.place for problem in evaluation.faults):
         examples = sorted({each.stem for folder in (root, BERTH_ROOT) for each in (folder / EXAMPLES).glob("*.yaml")})
-        stacks = sorted(f.name.removeprefix("Pulumi.").removesuffix(".yaml") for f in root.glob("Pulumi.*.yaml"))
+        stacks = sorted(stack_names(root))
         known = f"examples: {', '.join(examples)}" + (f"; stacks: {', '.join(stacks)}" if stacks else "")
         hint = did_you_mean(name, [*examples, *stacks]) or f"; {known}"
         raise ExampleError(f"no example and no stack '{name}'{hint}")
