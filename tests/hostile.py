@@ -130,6 +130,12 @@ _SMALLEST: dict[str, Manifest] = {
         "metadata": _QUEUED,
         "spec": {"rayClusterConfig": {"suspend": True, **_RAY}},
     },
+    "trainjob": {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": _QUEUED,
+        "spec": {"suspend": True, "runtimeRef": {"name": "torch-distributed"}, "trainer": {"numNodes": 2}},
+    },
     "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"ports": [{"port": 80}]}},
     "ingress": {
         "apiVersion": "networking.k8s.io/v1",
@@ -237,6 +243,7 @@ RESOURCES = {
     "raycluster": ("ray.io", "rayclusters"),
     "rayjob": ("ray.io", "rayjobs"),
     "rayservice": ("ray.io", "rayservices"),
+    "trainjob": ("trainer.kubeflow.org", "trainjobs"),
     "service": ("", "services"),
     "ingress": ("networking.k8s.io", "ingresses"),
     "gateway": ("gateway.networking.k8s.io", "gateways"),
