@@ -69,6 +69,29 @@ _RAY: Manifest = {
         }
     ],
 }
+RUNTIME: Manifest = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "berth-plain"},
+    "spec": {
+        "mlPolicy": {"numNodes": 1},
+        "template": {
+            "spec": {
+                "replicatedJobs": [
+                    {
+                        "name": "node",
+                        "template": {
+                            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                            "spec": {"template": {"spec": {"containers": [{"name": "node", "image": "x"}]}}},
+                        },
+                    }
+                ]
+            }
+        },
+    },
+}
+"""A runtime of Trainer, which the platform provides."""
+
 _SMALLEST: dict[str, Manifest] = {
     "pod": {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": _POD},
     "job": {
@@ -134,7 +157,7 @@ _SMALLEST: dict[str, Manifest] = {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
         "metadata": _QUEUED,
-        "spec": {"suspend": True, "runtimeRef": {"name": "torch-distributed"}, "trainer": {"numNodes": 2}},
+        "spec": {"suspend": True, "runtimeRef": {"name": RUNTIME["metadata"]["name"]}, "trainer": {"numNodes": 2}},
     },
     "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"ports": [{"port": 80}]}},
     "ingress": {

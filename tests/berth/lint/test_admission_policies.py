@@ -41,6 +41,7 @@ _KINDS = (
     "raycluster",
     "rayjob",
     "rayservice",
+    "trainjob",
     "appwrapper",
 )
 

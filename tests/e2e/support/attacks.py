@@ -23,7 +23,7 @@ from tests.e2e.support.api import Api, Refused, proxied
 from tests.e2e.support.cluster import Cluster, until
 from tests.e2e.support.invariant import Watch
 from tests.e2e.support.project import BERTH, ROOT, output
-from tests.hostile import FOLDER, Identity
+from tests.hostile import FOLDER, RUNTIME, Identity
 
 Manifest = dict[str, Any]
 FILE = FOLDER / "shared.yaml"
@@ -48,28 +48,6 @@ _RIGHTS: Manifest = {
 }
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '(berth-[a-z]+)'")
 _POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
-RUNTIME: Manifest = {
-    "apiVersion": "trainer.kubeflow.org/v1alpha1",
-    "kind": "ClusterTrainingRuntime",
-    "metadata": {"name": "berth-plain"},
-    "spec": {
-        "mlPolicy": {"numNodes": 1},
-        "template": {
-            "spec": {
-                "replicatedJobs": [
-                    {
-                        "name": "node",
-                        "template": {
-                            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
-                            "spec": {"template": {"spec": {"containers": [{"name": "node", "image": "x"}]}}},
-                        },
-                    }
-                ]
-            }
-        },
-    },
-}
-"""A runtime of Trainer, which the platform provides."""
 _NOTHING: Manifest = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 _LEFT = (
     "TrainJob",

@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tests.e2e.support.attacks import ACCOUNT, GPU, LENDER, MEMBER, RUNTIME, SERVER, World, attack, job, job_set, pod
+from tests.e2e.support.attacks import ACCOUNT, GPU, LENDER, MEMBER, SERVER, World, attack, job, job_set, pod
 from tests.e2e.support.attacks_of_services import leader_worker_set
-from tests.hostile import Identity
+from tests.hostile import RUNTIME, Identity
 
 Manifest = dict[str, Any]
 _BACKGROUND = {"propagationPolicy": "Background"}
@@ -102,14 +102,15 @@ def _added(fleet: World) -> None:
         debug = {"name": "debug", "image": "x", "resources": _LIMITS}
         patch: Manifest = {"spec": {"ephemeralContainers": [debug]}}
         fleet.tries_to_patch(ACCOUNT, "Pod", "vision", f"{name}/ephemeralcontainers", patch)
-        cores = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "11"}, "limits": {GPU: 1}}}
-        fleet.tries_to_patch(ACCOUNT, "Pod", "vision", f"{name}/resize", {"spec": {"containers": [cores]}})
+        (main,) = each["spec"]["containers"]
+        main["resources"]["requests"]["cpu"] = "200m"
+        fleet.tries_to_patch(ACCOUNT, "Pod", "vision", f"{name}/resize", {"spec": {"containers": [main]}})
     time.sleep(5)
 
 
 @attack("a disruption budget that allows no eviction, over pods on borrowed machines")
 def _budget(fleet: World) -> None:
-    fleet.tries(MEMBER, job("vision", "borrows", 16, pod={"terminationGracePeriodSeconds": 30}))
+    fleet.tries(MEMBER, job("vision", "borrows", 16))
     fleet.waits_for_pods("vision", 16)
     spec = {"minAvailable": "100%", "selector": {}}
     metadata = {"name": "stay", "namespace": "vision"}
@@ -119,7 +120,7 @@ def _budget(fleet: World) -> None:
 
 # --- identities -------------------------------------------------------------------------------------------------------
 
-_CONTROLLER = Identity("system:serviceaccount:kube-system:job-controller", ("system:serviceaccounts:kube-system",))
+_CONTROLLER = "system:serviceaccount:kube-system:job-controller"
 
 
 @attack("an account asks for tokens of controllers, and acts in their name")
@@ -130,16 +131,16 @@ def _tokens(fleet: World) -> None:
     for account in ("kube-system/serviceaccounts/job-controller", "kueue-system/serviceaccounts/default"):
         path = f"api/v1/namespaces/{account}/token"
         assert not fleet.sends(lambda path=path: fleet.api.call("POST", path, request, ACCOUNT))
-    for verb in ("impersonate",):
+    for resource in (
+        {"resource": "users", "name": _CONTROLLER},
+        {"resource": "serviceaccounts", "namespace": "kube-system", "name": "job-controller"},
+    ):
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": {"verb": verb, "resource": "users", "name": _CONTROLLER.user}},
+            "spec": {"resourceAttributes": {"verb": "impersonate", **resource}},
         }
         path = "apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        assert not fleet.api.call("POST", path, review, ACCOUNT)["status"]["allowed"]
-        resource = {"verb": verb, "resource": "serviceaccounts", "namespace": "kube-system", "name": "job-controller"}
-        review["spec"] = {"resourceAttributes": resource}
         assert not fleet.api.call("POST", path, review, ACCOUNT)["status"]["allowed"]
     # Its own account, in whose name a pod is made, is still one of the team.
     own = {**pod(1), "serviceAccountName": "default", "nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-l4"}}
