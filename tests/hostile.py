@@ -247,6 +247,27 @@ _SMALLEST: dict[str, Manifest] = {
         },
     },
     "namespace": {"apiVersion": "v1", "kind": "Namespace", "metadata": {}},
+    "budget": {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {},
+        "spec": {"minAvailable": "100%", "selector": {}},
+    },
+    "claim": {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}},
+    },
+    "provisioningrequest": {
+        "apiVersion": "autoscaling.x-k8s.io/v1",
+        "kind": "ProvisioningRequest",
+        "metadata": {},
+        "spec": {
+            "provisioningClassName": "queued-provisioning.gke.io",
+            "podSets": [{"podTemplateRef": {"name": "x"}, "count": 1}],
+        },
+    },
     "secret": {"apiVersion": "v1", "kind": "Secret", "metadata": {}},
     "policybinding": {
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -286,6 +307,9 @@ RESOURCES = {
     "appwrapper": ("workload.codeflare.dev", "appwrappers"),
     "namespace": ("", "namespaces"),
     "secret": ("", "secrets"),
+    "budget": ("policy", "poddisruptionbudgets"),
+    "claim": ("resource.k8s.io", "resourceclaims"),
+    "provisioningrequest": ("autoscaling.x-k8s.io", "provisioningrequests"),
     "policybinding": ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
 }
 """API group and resource of each kind."""

@@ -41,6 +41,7 @@ def check_admission(job: SubmittedJob) -> None:
     if plan is None or namespace is None:
         return
     checks: dict[str, Callable[[SubmittedJob, TeamPlan, NamespacePlan], Iterator[_Refusal]]] = {
+        "jobs": _owners,
         "deletion": _finalizers,
         "endings": _endings,
         "grace": _grace,
@@ -60,6 +61,16 @@ def check_admission(job: SubmittedJob) -> None:
             else:
                 warning = f"{message} (policy berth-{policy}, which only warns until {until})"
                 source.problems.warning("policy", source.path, warning)
+
+
+def _owners(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    listed = get_nested(job.job.metadata.value, "ownerReferences")
+    for index, owner in enumerate(as_list(listed)):
+        if get_nested(owner, "controller") is True:
+            message = (
+                "an owner that is its controller hides the job from Kueue, and only controllers write it; remove it"
+            )
+            yield job.job.metadata.child("ownerReferences", listed).child(index, owner), message
 
 
 def _finalizers(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
@@ -192,6 +203,10 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
         message = f"{len(jobs)} replicatedJobs are more than the {MAX_POD_SETS} pod sets of a Workload, so Kueue never "
         source = job.job.source.child("spec", None).child("replicatedJobs", jobs)
         yield source, f"{message}admits the job; write at most {MAX_POD_SETS}, with more replicas"
+    elastic = get_nested(job.job.source.value, "spec", "elasticPolicy")
+    if job.job.kind == "PyTorchJob" and (metrics := as_list(get_nested(elastic, "metrics"))):
+        source = job.job.source.child("spec", None).child("elasticPolicy", elastic).child("metrics", metrics)
+        yield source, "its operator makes an autoscaler, by which pods start that Kueue did not admit; remove metrics"
     yield from uncounted_workers(job.job.source, counts_hosts=True)
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}

@@ -113,7 +113,7 @@ class PodBuilder(Struct, frozen=True):
         if self.target.shape.is_cpu or not (plain := self._queue_plain_labels()):
             return pod
         shapes = [each for each in self.target.other_shapes if plain & each.flavor.node_labels.items()]
-        labels = shapes[0].flavor.node_labels if shapes else {}
+        labels: Mapping[str, str] = shapes[0].flavor.node_labels if shapes else {}
         return replace(
             pod,
             node_selector=dict(sorted(plain & labels.items() or plain)[:1]),
