@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from berth.diagnostics import FieldPath, Problem, Problems
 from berth.parts.context import part_context, part_problems
 from berth.plan.admission_checks import AdmissionCheckPlan, ProvisioningConfigPlan
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, TopologyPlan
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.teams import TeamPlan
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import berth_capacity_taints, derive_pools
@@ -67,6 +67,16 @@ def plan_queues(name: str, arguments: Mapping[str, Any], known_problems: Sequenc
     part = _plan(context)
     _check(context, part)
     return replace(part, problems=part_problems(context.problems.entries, path))
+
+
+def plan_priority_classes(
+    name: str, arguments: Mapping[str, Any], known_problems: Sequence[Problem] = ()
+) -> tuple[tuple[PriorityPlan, ...], tuple[Problem, ...]]:
+    """Plan `priorities` alone, lowest first, and return them with what is wrong with them."""
+    sections = {key: arguments[key] for key in ("priorities",) if key in arguments}
+    context = part_context(name, sections, (), known_problems, cluster_of_others=True)
+    planned = plan_priorities(context)
+    return planned, part_problems(context.problems.entries, ())
 
 
 def _reservations(pools: object) -> Iterator[str]:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import pulumi
 
 from berth.manifests.kueue import priority_class, workload_priority_class
+from berth.parts.queues import plan_priority_classes
 from berth.plan.kueue import PriorityPlan
 
+from ..arguments.priorities import PrioritiesArgs
 from ..kubernetes import KubernetesObject, cluster_options
 
 
@@ -16,19 +18,25 @@ class Priorities(pulumi.ComponentResource):
     """A PriorityClass and a WorkloadPriorityClass with equal name and value for every priority.
 
     Only the latter depends on Kueue. A new value replaces the PriorityClass, which is immutable; running pods keep
-    their value.
+    their value. A fleet passes the plans of its priorities in the place of arguments.
     """
 
     def __init__(
         self,
         name: str,
-        plan: Sequence[PriorityPlan],
+        args: PrioritiesArgs | Sequence[PriorityPlan],
         *,
         served_by: Sequence[pulumi.Resource] = (),
         cluster: pulumi.Resource | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("berth:kueue:Priorities", name, None, opts)
+        if isinstance(args, PrioritiesArgs):
+            given = args.given(name)
+            plan, problems = plan_priority_classes(name, given.plain, given.problems)
+            args.check(self, name, problems)
+        else:
+            plan = args
         pod_options = cluster_options(self, cluster=cluster)
         kueue_options = cluster_options(self, cluster=cluster, served_by=served_by)
         for priority in plan:

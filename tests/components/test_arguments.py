@@ -23,6 +23,7 @@ from components.arguments.cluster import ClusterArgs
 from components.arguments.flavors import FlavorsArgs
 from components.arguments.network import NetworkArgs
 from components.arguments.node_pool import NodePoolArgs
+from components.arguments.priorities import PrioritiesArgs
 from components.arguments.reservation import ReservationArgs
 from components.arguments.team import TeamArgs
 from components.arguments.team_queues import TeamQueuesArgs
@@ -31,6 +32,7 @@ from components.gke.network import Network
 from components.gke.node_pool import NodePool
 from components.gke.reservation import Reservation
 from components.kueue.flavors import Flavors
+from components.kueue.priorities import Priorities
 from components.kueue.team_queues import TeamQueues
 from components.tenancy.team import Team
 from tests.engine import UNKNOWN
@@ -385,6 +387,24 @@ def test_queues_that_promise_more_than_the_pools_have_are_refused() -> None:
     assert line.startswith("queues.train.flavors[0].guaranteed: ")
 
 
+def test_priorities_are_a_class_for_pods_and_one_for_workloads() -> None:
+    arguments = PrioritiesArgs(priorities={"low": {"value": 10}, "high": {"value": 100, "preempts": False}})
+    objects = inside(lambda opts: Priorities("lab", arguments, opts=opts))
+    assert {name: (each["kind"], each["value"]) for name, each in objects.items()} == {
+        "lab-pod-low": ("PriorityClass", 10),
+        "lab-workload-low": ("WorkloadPriorityClass", 10),
+        "lab-pod-high": ("PriorityClass", 100),
+        "lab-workload-high": ("WorkloadPriorityClass", 100),
+    }
+    assert objects["lab-pod-high"]["preemptionPolicy"] == "Never"
+
+
+def test_priorities_are_refused_with_every_fault() -> None:
+    wrong = {"system-x": {"value": 1, "default": True}, "low": {"value": 2, "default": True}}
+    _, *lines = refused(lambda opts: Priorities("lab", PrioritiesArgs(priorities=wrong), opts=opts))
+    assert [line.partition(": ")[0] for line in lines] == ["priorities.low.default", "priorities.system-x"]
+
+
 def test_a_team_with_its_roles() -> None:
     arguments = TeamArgs(groups=["vision@acme.example"], namespace={"name": "vision-jobs"})
     objects = inside(lambda opts: Team("vision", arguments, opts=opts))
@@ -407,6 +427,7 @@ def test_grants_of_a_team_need_a_project() -> None:
         (Network, NetworkArgs, "pod_cidr_blok: unknown argument; did you mean 'pod_cidr_block'? [unknown-key]"),
         (Reservation, ReservationArgs, "machinetype: unknown argument; did you mean 'machine_type'? [unknown-key]"),
         (Flavors, FlavorsArgs, "pool: unknown argument; did you mean 'pools'? [unknown-key]"),
+        (Priorities, PrioritiesArgs, "prioritie: unknown argument; did you mean 'priorities'? [unknown-key]"),
         (TeamQueues, TeamQueuesArgs, "namespac: unknown argument; did you mean 'namespace'? [unknown-key]"),
         (Team, TeamArgs, "namespacs: unknown argument; did you mean 'namespaces'? [unknown-key]"),
     ],
@@ -417,7 +438,16 @@ def test_a_misspelt_argument_is_one_line(component: Any, arguments: Any, line: s
     assert line in refused(lambda opts: component("lab", arguments(**given), opts=opts))
 
 
-CLASSES = (NodePoolArgs, ReservationArgs, ClusterArgs, NetworkArgs, FlavorsArgs, TeamQueuesArgs, TeamArgs)
+CLASSES = (
+    NodePoolArgs,
+    ReservationArgs,
+    ClusterArgs,
+    NetworkArgs,
+    FlavorsArgs,
+    PrioritiesArgs,
+    TeamQueuesArgs,
+    TeamArgs,
+)
 
 
 def test_every_class_of_arguments_reads_its_fields() -> None:
