@@ -29,8 +29,8 @@ def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
     source = job.metadata.child("generateName" if is_generated else "name", job.name)
     longest = min(_name_limits(job, pod_sets)) - (_SUFFIX_LENGTH if is_generated else 0)
     is_indexed = job.kind == "Job" and get_nested(job.source.value, "spec", "completionMode") == "Indexed"
-    if is_indexed and "." in job.name and _is_name(job, is_generated):
-        message = f"'{job.name}' has a '.', which the names of an Indexed Job's pods cannot have"
+    if (is_indexed or job.kind == "StatefulSet") and "." in job.name and _is_name(job, is_generated):
+        message = f"'{job.name}' has a '.', which host names of its pods cannot have"
         source.fault("bad-name", f"{message}; write '{job.name.replace('.', '-')}'")
     elif not _is_name(job, is_generated):
         first = ", starting with a letter" if _names_services(job) else ""

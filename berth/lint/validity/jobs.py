@@ -15,6 +15,7 @@ from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.lint.validity.pods import pod_refusals
 from berth.lint.validity.policies import policy_refusals
 from berth.lint.validity.schema import Refusal, describes, find_refusals
+from berth.lint.validity.volumes import claim_refusals
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import is_dns_label
 
@@ -226,6 +227,9 @@ def _check_stateful(source: SourceValue) -> None:
             place = _at(source, "spec.volumeClaimTemplates").child(index, claim)
             message = f"a claim named {describe_value(name)}; write metadata.name: lower-case letters, digits and '-'"
             _refuse(place.child("metadata", None), by, message)
+        path = (*source.path, "spec", "volumeClaimTemplates", index)
+        for place, code, message in claim_refusals(claim, path):
+            source.problems.fault(code, place, message)
     update = _at(source, "spec.updateStrategy")
     if get_nested(update.value, "type") == "OnDelete" and get_nested(update.value, "rollingUpdate") is not None:
         _refuse(update.child("rollingUpdate", None), by, "rollingUpdate of type OnDelete; remove it")

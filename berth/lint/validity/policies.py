@@ -17,6 +17,10 @@ _BY = "the API server refuses"
 _MOST_PARALLEL = 100_000
 _MOST_WITH_LIMITS = 10_000
 """Most parallel pods, and failed indexes, of a Job with backoffLimitPerIndex and more than 100,000 completions."""
+_OWN_LABELS = (
+    *("job-name", "batch.kubernetes.io/job-name"),
+    *("controller-uid", "batch.kubernetes.io/controller-uid"),
+)
 _INDEX = re.compile(r"[+]?[0-9]+")
 
 
@@ -25,6 +29,12 @@ def policy_refusals(spec: object, path: FieldPath) -> Iterator[Refusal]:
     fields = as_mapping(spec)
     if fields.get("completionMode") == "Indexed":
         yield from _indexes(fields, path)
+    if fields.get("manualSelector") is True and fields.get("selector") is None:
+        yield (*path, "manualSelector"), "refused", f"{_BY} manualSelector without a selector; remove manualSelector"
+    for key in _OWN_LABELS if fields.get("manualSelector") is not True else ():
+        if key in as_mapping(get_nested(spec, "template", "metadata", "labels")):
+            place = (*path, "template", "metadata", "labels", key)
+            yield place, "refused", f"{_BY} the label {key}, which the API server writes itself; remove it"
     pods = get_nested(spec, "template", "spec")
     names = [
         str(get_nested(each, "name"))

@@ -125,12 +125,11 @@ def _sizes(fields: Mapping[str, object], kind: str, path: FieldPath) -> Iterator
 def _of_size(value: object, key: str, size: list[int], path: FieldPath) -> Iterator[Refusal]:
     """Yield that a list has too few entries, or too many; `size` has the least and, if there is one, the most."""
     least, *most = size
-    if not isinstance(value, list):
-        return
-    if len(as_list(value)) < least:
+    count = len(as_list(value))
+    if isinstance(value, list) and count < least:
         yield path, "missing-key", f"'{key}' is empty; write one of them"
-    elif most and len(as_list(value)) > most[0]:
-        message = f"the API server refuses {len(as_list(value))} {key}; write at most {most[0]}"
+    elif most and count > most[0]:
+        message = f"the API server refuses {count} {key}; write at most {most[0]}"
         yield path, "refused", message
 
 
@@ -143,7 +142,8 @@ def _without_sense(fields: Mapping[str, object], path: FieldPath) -> Iterator[Re
         message = f"{operator} has no values; remove values, or write the operator In"
         yield (*path, "values"), "bad-value", message
     form = FORMS["filled-name" if fields.get("key") == "metadata.name" else "label-value"]
-    for index, value in enumerate(values if operator in ("In", "NotIn") else ()):
+    is_preferred = any(str(step).startswith("preferred") for step in path)  # those values are not checked
+    for index, value in enumerate(values if operator in ("In", "NotIn") and not is_preferred else ()):
         if isinstance(value, str) and (wrong := form(value)) is not None:
             yield (*path, "values", index), "bad-value", wrong
 

@@ -26,7 +26,10 @@ def volume_refusals(spec: object, path: FieldPath) -> Iterator[Refusal]:
     for index, volume in enumerate(as_list(get_nested(spec, "volumes"))):
         place = (*path, "volumes", index)
         claim = get_nested(volume, "ephemeral", "volumeClaimTemplate")
-        yield from _claim(claim, (*place, "ephemeral", "volumeClaimTemplate"))
+        if get_nested(claim, "metadata", "name"):
+            message = "a name of a claim that is made for each pod; remove it"
+            yield _refusal((*place, "ephemeral", "volumeClaimTemplate", "metadata", "name"), message)
+        yield from claim_refusals(claim, (*place, "ephemeral", "volumeClaimTemplate"))
         for at, item in enumerate(as_list(get_nested(volume, "downwardAPI", "items"))):
             resource = get_nested(item, "resourceFieldRef")
             if resource is not None and not get_nested(resource, "containerName"):
@@ -35,16 +38,16 @@ def volume_refusals(spec: object, path: FieldPath) -> Iterator[Refusal]:
         yield from _projected(get_nested(volume, "projected"), (*place, "projected"))
 
 
-def _claim(claim: object, path: FieldPath) -> Iterator[Refusal]:
-    if get_nested(claim, "metadata", "name"):
-        message = "a name of a claim that is made for each pod; remove it"
-        yield _refusal((*path, "metadata", "name"), message)
+def claim_refusals(claim: object, path: FieldPath) -> Iterator[Refusal]:
+    """Yield what is wrong in the template of a claim, besides its name."""
     modes = as_list(get_nested(claim, "spec", "accessModes"))
     if "ReadWriteOncePod" in modes and len(modes) > 1:
         message = "ReadWriteOncePod beside other accessModes; write one of them"
         yield _refusal((*path, "spec", "accessModes"), message)
-    requests = get_nested(claim, "spec", "resources", "requests")
-    if isinstance(requests, dict) and not parse_quantity("", get_nested(requests, "storage")):
+    resources = as_mapping(get_nested(claim, "spec", "resources"))
+    if isinstance(resources.get("requests"), dict) and not parse_quantity(
+        "", get_nested(resources, "requests", "storage")
+    ):
         message = "a claim that requests no storage; write storage: 10Gi"
         yield _refusal((*path, "spec", "resources", "requests"), message)
 
@@ -54,8 +57,11 @@ def _projected(projected: object, path: FieldPath) -> Iterator[Refusal]:
     taken: set[str] = set()
     for index, source in enumerate(as_list(get_nested(projected, "sources"))):
         for kind, inside in as_mapping(source).items():
-            items = as_list(get_nested(inside, "items")) or [inside]
-            files = {str(file) for item in items if (file := get_nested(item, "path")) is not None}
+            files = {
+                str(file)
+                for item in as_list(get_nested(inside, "items"))
+                if (file := get_nested(item, "path")) is not None
+            }
             for file in sorted(files & taken):
                 message = f"two sources of a volume with the file '{file}'; write another path"
                 yield _refusal((*path, "sources", index, kind), message)
