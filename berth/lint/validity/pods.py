@@ -95,7 +95,7 @@ def _amounts(container: dict[str, object], path: FieldPath, of_pod: dict[str, ob
 
 
 def _huge_pages(name: str, written: object, limit: object, path: FieldPath) -> Iterator[Refusal]:
-    """Yield an amount of huge pages that is no number of pages, or that differs from its limit."""
+    """Yield an amount of huge pages that is not a multiple of their size, or that differs from its limit."""
     number, page = parse_quantity(name, written), parse_quantity(name, name.removeprefix(_HUGE))
     if number is not None and page and number % page:
         yield _refusal(path, f"{written} of {name}; write a multiple of {name.removeprefix(_HUGE)}")

@@ -75,15 +75,16 @@ def mount_refusals(
     mounted = {str(get_nested(each, "name")) for each in as_list(container.get("volumeMounts"))}
     for field in ("volumeMounts", "volumeDevices"):
         for index, mount in enumerate(as_list(container.get(field))):
-            name, place = get_nested(mount, "name"), (*path, field, index)
-            if isinstance(name, str) and name and name not in volumes and name not in more:
+            written, place = get_nested(mount, "name"), (*path, field, index)
+            name = written if isinstance(written, str) else ""
+            if name and name not in volumes and name not in more:
                 all_names = sorted({*volumes, *more})
                 known = f"write one of {', '.join(all_names)}, or add it" if all_names else "add it to volumes"
                 yield _refusal((*place, "name"), f"a mount of '{name}', which is no volume of the pod; {known}")
             elif field == "volumeDevices" and name in mounted:
                 message = f"'{name}' as a device and as a mount; remove one of them"
                 yield _refusal((*place, "name"), message)
-            elif field == "volumeDevices" and name in volumes and not {*_BLOCK} & {*as_mapping(volumes[str(name)])}:
+            elif field == "volumeDevices" and name in volumes and not {*_BLOCK} & {*as_mapping(volumes[name])}:
                 message = f"'{name}' as a device, which is no claim; write it in volumeMounts"
                 yield _refusal((*place, "name"), message)
             if field == "volumeMounts":
