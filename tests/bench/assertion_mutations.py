@@ -140,7 +140,7 @@ def _priorities(written: Mapping[str, Mapping[str, Any]]) -> Iterator[Mutation]:
     names = list(written)
     for index, name in enumerate(names):
         for other in names[index + 1 :]:
-            exchanged = {("priorities", name, "value"): written[other]["value"]}
+            exchanged: dict[FieldPath, object] = {("priorities", name, "value"): written[other]["value"]}
             exchanged[("priorities", other, "value")] = written[name]["value"]
             yield Mutation("priority values", f"priorities {name} and {other} exchange their values", exchanged)
         if not written[name].get("default"):
