@@ -199,7 +199,10 @@ def _object_changes(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[No
     others = {key: _why_left(key, plan) for key in existing if key not in wanted}
     for kept, reason in dict.fromkeys(others.values()):
         keys = [key for key, why in others.items() if why == (kept, reason)]
-        yield from (replace(each, kept=kept) for each in _grouped_by_kind(keys, reason, limit=len(keys)))
+        yield from (
+            replace(each, kept=kept)
+            for each in _grouped_by_kind(keys, reason, limit=_MAX_NAMES if kept == Kept.SYSTEM else len(keys))
+        )
 
 
 def _why_left(key: tuple[str, str, str], plan: FleetPlan) -> tuple[Kept, str]:
