@@ -13,8 +13,8 @@ import pytest
 
 from berth.adopt.api_objects import Fate, Kept
 from berth.cli.adopt.answer import adopt_cluster
+from tests.berth.adopt.conservation.variations import answers_of, random_fleet, texts_of
 from tests.berth.adopt.test_recorded_answers import FLEETS, recorded
-from tests.berth.adopt.variations import answers_of, random_fleet, texts_of
 from tests.stack_files import ROOT
 
 _NO_OBJECTS = ("iam-polic", "policies", "services", "kueue", "cluster")

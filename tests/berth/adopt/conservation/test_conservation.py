@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from tests.berth.adopt.conservation import losses
-from tests.berth.adopt.further_variations import FURTHER
-from tests.berth.adopt.variations import VARIATIONS, Answers, answers_of, random_fleet, texts_of
+from tests.berth.adopt.conservation.further_variations import FURTHER
+from tests.berth.adopt.conservation.losses import losses
+from tests.berth.adopt.conservation.variations import VARIATIONS, Answers, answers_of, random_fleet, texts_of
 from tests.small_fleets import fleet_of_pools
 
 ZONE = {"zone": "us-central1-a"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from tests.berth.adopt.variations import REGION, Answers, Variation, machines, slices
+from tests.berth.adopt.conservation.variations import REGION, Answers, Variation, machines, slices
 
 _KEY = f"projects/acme-ml-dev/locations/{REGION}/keyRings/nodes/cryptoKeys/disks"
 

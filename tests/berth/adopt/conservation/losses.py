@@ -12,8 +12,8 @@ from berth.cli.adopt.answer import adopt_inventory
 from berth.google.fleet import google_resources
 from berth.plan.fleet import FleetPlan
 from berth.resource import ResourceKind
-from tests.berth.adopt.further_variations import vary_further
-from tests.berth.adopt.variations import Answers, answers_of, random_fleet, texts_of, vary
+from tests.berth.adopt.conservation.further_variations import vary_further
+from tests.berth.adopt.conservation.variations import Answers, answers_of, random_fleet, texts_of, vary
 
 _PATHS: Mapping[str, str] = {
     "nodeConfig.machineType": "config.machineType",
