@@ -1,4 +1,4 @@
-"""Read the topology of slices whose node pools name only a placement policy: it stands in the policy's answer."""
+"""Read the topology of slices whose node pools name only a placement policy: the answer on the policy has it."""
 
 from __future__ import annotations
 
