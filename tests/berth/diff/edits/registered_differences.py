@@ -99,7 +99,7 @@ def _differences(before: Mapping[str, RecordedResource], after: Mapping[str, Rec
         shown = new or old
         assert shown is not None
         kinds = _KINDS.get(shown.type, (shown.type.rpartition(":")[2],))
-        named: Mapping[str, Any] = shown.inputs.get("metadata") or {}
+        named = cast("Mapping[str, Any]", shown.inputs.get("metadata") or {})
         if old is None or new is None:
             what = ChangeKind.CREATED if old is None else ChangeKind.DELETED
             yield Difference(shown.type, shown.name, "", what), kinds
