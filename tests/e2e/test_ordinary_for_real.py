@@ -127,8 +127,9 @@ def test_an_app_wrapper_runs_what_it_wraps(wrapped: Manifest, fleet: World) -> N
 @pytest.mark.parametrize("kind", ["job", "rayjob", "raycluster"])
 def test_a_workload_of_a_queue_with_both_kinds_of_machines_runs(kind: str, fleet: World) -> None:
     """The head of a Ray cluster has no accelerator, so it gets a machine without."""
-    given = {"image": "x", "command": ("python", "tune.py")} if kind == "rayjob" else {"image": "x"}
-    made = derive_workload(plan(), "speech", "mixed", WorkloadOptions(kind=kind, flavor="l4", pods=2, **given))
+    command = ("python", "tune.py") if kind == "rayjob" else ()
+    options = WorkloadOptions(kind=kind, flavor="l4", pods=2, image="x", command=command)
+    made = derive_workload(plan(), "speech", "mixed", options)
     assert made.workload is not None, made.problems
     *others, running = workload_manifests(made.workload)
     if not fleet.serves(str(running["kind"])):

@@ -108,16 +108,6 @@ def _added(fleet: World) -> None:
     time.sleep(5)
 
 
-@attack("a disruption budget that allows no eviction, over pods on borrowed machines")
-def _budget(fleet: World) -> None:
-    fleet.tries(MEMBER, job("vision", "borrows", 16))
-    fleet.waits_for_pods("vision", 16)
-    spec = {"minAvailable": "100%", "selector": {}}
-    metadata = {"name": "stay", "namespace": "vision"}
-    made = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}
-    fleet.tries(ACCOUNT, made)
-
-
 # --- identities -------------------------------------------------------------------------------------------------------
 
 _CONTROLLER = "system:serviceaccount:kube-system:job-controller"
