@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -19,8 +20,10 @@ class PreviewRules(Struct, frozen=True):
 
     `lost_resource` returns the loss of the resource of a step, without what allows it; None if it is not protected.
     `losses` yields those that are not a step of a protected resource. `allowances_of` are those of the stack (None), or
-    of one of its `workers`. `objects` are the Kubernetes objects of the stack file, without those of workers.
-    `registrations` are the cloud resources that the program registers, by type and name in the program.
+    of one of its `workers`. `names` are those of workers by what names in the program begin with, where these differ.
+    `objects` are the Kubernetes objects of the stack file, without those of workers.
+    `registrations` are the cloud resources that the program registers, by type and name in the program, with today's
+    name of the worker.
     `guards_objects` is whether namespaces, policies and controllers are protected.
     """
 
@@ -29,6 +32,7 @@ class PreviewRules(Struct, frozen=True):
     losses: Callable[[Sequence[PreviewStep]], Iterable[GuardedChange]] = lambda steps: ()
     allowances_of: Callable[[str | None], AllowancesPlan] = lambda worker: AllowancesPlan()
     workers: frozenset[str] = frozenset()
+    names: Mapping[str, str] = MappingProxyType({})
     objects: Callable[[], Iterable[Mapping[str, Any]]] = lambda: ()
     registrations: Callable[[], Mapping[tuple[str, str], Registration]] = dict
     guards_objects: bool = False
