@@ -38,8 +38,14 @@ def _changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> dict[
 
 
 def former_worker_names(old: FleetPlan, new: FleetPlan) -> dict[str, str]:
-    """Return the new name of each renamed worker, and another one for a removed worker whose name is reused."""
-    return _changed_names({w.key: w.name for w in old.workers}, {w.key: w.name for w in new.workers})
+    """Return the new name of each renamed worker, and another one for a removed worker whose name is reused.
+
+    A worker that only gets another first name is removed, and one of its name added.
+    """
+    after = {worker.key: worker.name for worker in new.workers}
+    used = set(after.values())
+    names = {w.name: after.get(w.key, f"{w.name}{BEFORE}" if w.name in used else w.name) for w in old.workers}
+    return {name: new_name for name, new_name in names.items() if new_name != name}
 
 
 def with_worker_names(plan: FleetPlan, names: Mapping[str, str]) -> FleetPlan:
