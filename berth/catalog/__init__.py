@@ -36,6 +36,7 @@ from berth.catalog.rows import (
     AttachableGpus,
     Availability,
     Confidence,
+    DynamicSlicing,
     Generation,
     GkeLimits,
     GkeTaints,

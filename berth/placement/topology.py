@@ -131,7 +131,7 @@ def _place(
 
 
 def _is_unknown(level: str, leaves: Sequence[Leaf]) -> bool:
-    return level != HOSTNAME and any(leaf.node_class.domain(level) is None for leaf in leaves)
+    return level != HOSTNAME and any(leaf.node_class.part(level, leaf.number) is None for leaf in leaves)
 
 
 def _capacity(pod_set: PodSet, flavor: ResourceFlavor, leaf: Leaf, needs: dict[str, int]) -> int:
@@ -159,7 +159,7 @@ def _tree(leaves: Sequence[Leaf], levels: tuple[str, ...]) -> list[Domain]:
         parent: Domain | None = None
         path: tuple[object, ...] = ()
         for number, level in enumerate(levels):
-            value = leaf.node_class.domain(level) or f"of {leaf.node_class.group.pool}"
+            value = leaf.node_class.part(level, leaf.number) or f"of {leaf.node_class.group.pool}"
             path = (*path, (id(leaf),) if level == HOSTNAME else value)
             domain = known.get(path)
             if domain is None:

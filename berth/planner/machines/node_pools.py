@@ -202,12 +202,14 @@ def _workload_policy(context: PlanningContext, pool: PlannedPool) -> WorkloadPol
     policy = placement(pool.request).policy
     if policy is None:
         return None
-    key = f"{pool.hardware.machine.accelerator}-{policy.accelerator_topology}"
+    mode = policy.topology_mode
+    key = f"{pool.hardware.machine.accelerator}-{policy.accelerator_topology}{'-provision-only' if mode else ''}"
     return WorkloadPolicyPlan(
         key=key,
         name=workload_policy_name(context.stack, key),
         region=context.region,
         accelerator_topology=policy.accelerator_topology,
+        topology_mode=mode,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from berth import catalog
 from berth.plan.nodes import Taint, Toleration
 from berth.planner.machines.pools import EXTERNAL, PlannedPool
+from berth.rules.gke.dynamic_slicing import PROVISION_ONLY, connects_slices
 from berth.rules.gke.gpu import gpu_labels
 from berth.rules.gke.networks import network_labels
 from berth.rules.gke.settings import capacity_labels
@@ -30,6 +31,13 @@ def hardware_labels(pool: PlannedPool) -> dict[str, str]:
     machine, shape = pool.hardware.machine, pool.hardware.shape
     if shape is None:
         return gpu_labels(pool.request) | network_labels(pool.request)
+    if connects_slices(pool.request):
+        # The topology label of such a node is that of the slice which it is in at the moment.
+        return {
+            **network_labels(pool.request),
+            catalog.labels().tpu_accelerator: machine.accelerator,
+            catalog.labels().topology_mode: PROVISION_ONLY,
+        }
     return {
         **network_labels(pool.request),
         catalog.labels().tpu_accelerator: machine.accelerator,

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from berth.catalog import Confidence, VersionOrder, compare_version, supported_minor
 from berth.diagnostics import Severity
+from berth.rules.gke.dynamic_slicing import connects_slices
 from berth.rules.gke.pool_request import PoolRequest, SettingKey
 from berth.yaml_loader import load_table
 
@@ -142,6 +143,12 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
         ("tpu-autopilot", "machineType", request.machine.kind == "tpu"),
         (_auto_provisioned(request), "autoProvisioned", _auto_provisioned(request) in features()),
         ("dranet", "networking", request.settings.networking == "dranet"),
+        ("dynamic-slicing", "dynamicSlicing", connects_slices(request)),
+        (
+            "dynamic-sub-slicing",
+            "dynamicSlicing",
+            connects_slices(request) and request.settings.dynamic_slicing == "sub-slicing",
+        ),
         ("flex-start", "capacity", request.capacity == "flex-start"),
         ("queued", "capacity", request.capacity == "queued"),
         ("queued-auto-provisioned", "autoProvisioned", request.capacity == "queued" and request.auto_provisioned),
