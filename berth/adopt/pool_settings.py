@@ -53,8 +53,9 @@ def network_and_placement(node_pool: ApiObject, machine: Machine, topology: str 
     compact = value_at(node_pool, "placementPolicy.type") == "COMPACT" and not topology and not machine.domain_topology
     entry |= {"compactPlacement": True} if compact else {}
     policy = last_segment(str(value_at(node_pool, "placementPolicy.policyName") or ""))
-    own = workload_policy_name(stack, f"{machine.accelerator}-{machine.domain_topology or topology}")
-    return entry | ({"placementPolicy": policy} if policy not in ("", own) else {})
+    key = f"{machine.accelerator}-{machine.domain_topology or topology}"
+    own = {workload_policy_name(stack, key), workload_policy_name(stack, f"{key}-provision-only")}
+    return entry | ({"placementPolicy": policy} if policy and policy not in own else {})
 
 
 def pod_range(node_pool: ApiObject, cluster: ApiObject) -> StackEntry:

@@ -7,6 +7,7 @@ from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
+from berth.catalog.dynamic_slicing import DynamicSlicing
 from berth.plan.nodes import Taint
 
 DEFAULT_BOOT_DISK: Final = "pd-balanced"
@@ -178,24 +179,6 @@ class Machine(Struct, frozen=True, kw_only=True):
         return DEFAULT_BOOT_DISK if takes_default else self.boot_disk_types[0]
 
 
-class DynamicSlicing(Struct, frozen=True, kw_only=True):
-    """How jobs can form slices themselves of one TPU generation.
-
-    `modes` are the values of `dynamicSlicing`. A node pool is one `block`, None if any slice of several hosts can be
-    divided. `parts` are the shapes of parts, the largest first, `label` (and `state`) the node labels of one, with {} for its shape.
-    Blocks are joined within one value of `outer`. `controller` is the Kueue controller that forms slices: without one,
-    hosts keep the connections of their slice.
-    """
-
-    modes: tuple[str, ...]
-    parts: tuple[str, ...]
-    label: str
-    block: str | None = None
-    outer: str | None = None
-    state: str | None = None
-    controller: str | None = None
-
-
 class Generation(Struct, frozen=True, kw_only=True):
     """One TPU generation. Counts are chips; a slice topology has `dims` dimensions, and its product counts chips.
 
@@ -262,7 +245,6 @@ class NodeLabelKeys(Struct, frozen=True, kw_only=True):
     provisioning_request: str
     compute_class: str
     sandbox: str
-    topology_mode: str
 
 
 class GkeTaints(Struct, frozen=True, kw_only=True):

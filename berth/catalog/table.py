@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from berth.catalog.dynamic_slicing import DynamicSlicing
 from berth.catalog.rows import (
-    DynamicSlicing,
     AttachableGpus,
     Generation,
     GkeLimits,

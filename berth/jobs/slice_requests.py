@@ -36,4 +36,3 @@ def selects_accelerator(pod_set: PodSet) -> bool:
         for term in pod_set.affinity_terms
         for each in term
     )
-

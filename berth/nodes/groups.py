@@ -86,9 +86,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             arch=source.machine.arch if source.machine else None,
             labels=dict(sorted({**labels.known, **healthy_parts(slicing)}.items())),
             unknown_labels=dict(
-                sorted(
-                    {**_stated_levels(plan, source, labels.known), **labels.unknown, **part_labels(slicing)}.items()
-                )
+                sorted({**_stated_levels(plan, source, labels.known), **labels.unknown, **part_labels(slicing)}.items())
             ),
             uncertain_labels=dict(sorted(uncertain_labels(slicing, labels.uncertain).items())),
             parts=slicing.nodes_by_label if slicing is not None else {},

@@ -34,8 +34,8 @@ class SlicingPlan(Struct, frozen=True, kw_only=True):
     """The slices that jobs can form of a flavor's nodes, which come in `blocks` of the topology `block`.
 
     `parts` are the smaller shapes, the largest first; `joins` is whether a slice may have several blocks, of at most
-    `most_chips`, in one domain of the label `outer`. `label` and `state` are those of the nodes of one part, with {} for
-    its shape; `controller` is the Kueue controller that forms the slices, None if nodes need no forming.
+    `most_chips`, in one domain of the label `outer`. `label` and `state` are those of the nodes of one part, with {}
+    for its shape; `controller` is the Kueue controller that forms the slices, None if nodes need no forming.
     """
 
     block: str
@@ -99,7 +99,9 @@ class SlicingPlan(Struct, frozen=True, kw_only=True):
         if wanted > self.blocks or chips > self.most_chips:
             return None
         level = self.label.format(self.block)
-        return FormedSlice(topology, chips, self._nodes(topology), level, self._nodes(self.block), self.blocks // wanted)
+        return FormedSlice(
+            topology, chips, self._nodes(topology), level, self._nodes(self.block), self.blocks // wanted
+        )
 
     def refusal(self, topology: str) -> str:
         """Return why a topology that cannot be formed is none, and what to write instead."""
@@ -115,10 +117,8 @@ class SlicingPlan(Struct, frozen=True, kw_only=True):
         if chips > self.most_chips:
             return f"'{topology}' has {chips} chips, and a slice at most {self.most_chips}; {listed}"
         if self.joins and chips % self.block_chips == 0 and all(each % 4 == 0 for each in sides):
-            return (
-                f"'{topology}' needs {chips // self.block_chips} sub-blocks of {self.block}, and there are {self.blocks}; "
-                f"{listed}"
-            )
+            needed = chips // self.block_chips
+            return f"'{topology}' needs {needed} sub-blocks of {self.block}, and there are {self.blocks}; {listed}"
         return f"'{topology}' is neither a part of a {self.block} block nor several of them; {listed}"
 
     def _nodes(self, topology: str) -> int:

@@ -42,7 +42,8 @@ class Amount(Struct, frozen=True):
     """An amount of a flavor, before the contents of the flavor are known.
 
     `unit` is 'accelerators', 'chips' (of TPUs), 'GPUs', 'cores' (of machines without accelerators), 'slices',
-    'sub-blocks' (of dynamic slicing), 'nodes', 'share' (a fraction of the pool's maximum; `all` is 1) or 'unlimited'. `written` is what the person typed.
+    'sub-blocks' (of dynamic slicing), 'nodes', 'share' (a fraction of the pool's maximum; `all` is 1) or
+    'unlimited'. `written` is what the person typed.
     """
 
     unit: str

@@ -17,7 +17,8 @@ class NodeShape(Struct, frozen=True):
     """The nodes of one pool.
 
     `per_node` is the number of accelerators (or cores) of a node, `per_pod` the maximum for one pod (1 for shared GPUs,
-    all for a host of a slice). `hosts` is 1 except for multi-host slices of a fixed topology. Allocatable resources are None if unknown.
+    all for a host of a slice). `hosts` is 1 except for multi-host slices of a fixed topology. Allocatable
+    resources are None if unknown.
     """
 
     pool: PoolPlan
@@ -63,7 +64,8 @@ class NodeShape(Struct, frozen=True):
         """A description: `2x4 slices of v5e (2 pods of 4 chips)`, `g2-standard-24 (2 L4)`."""
         if (slicing := self.flavor.slicing) is not None:
             shapes = slicing.shapes
-            return f"slices from {shapes[0].topology} to {shapes[-1].topology} (pods of {self.per_node} {self.flavor.noun})"
+            sizes = f"slices from {shapes[0].topology} to {shapes[-1].topology}"
+            return f"{sizes} (pods of {self.per_node} {self.flavor.noun})"
         if not self.is_multi_host:
             topology = f" {self.pool.topology}" if self.pool.topology else ""
             return f"{self.pool.machine_type}{topology} ({self.per_node} {self.flavor.noun})"

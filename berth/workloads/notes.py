@@ -103,9 +103,10 @@ def _dynamic_notes(target: WorkloadTarget, plan: WorkloadPlan) -> Iterator[str]:
     formed = slicing and slicing.formed(plan.pod.annotations.get(SLICE_TOPOLOGY_ANNOTATION, ""))
     if slicing is None or formed is None:
         return
-    yield f"The fleet can have {_pluralize(formed.at_once, 'slice')} of {formed.topology} at once, if nothing else runs."
+    slices = _pluralize(formed.at_once, "slice")
+    yield f"The fleet can have {slices} of {formed.topology} at once, if nothing else runs."
     if slicing.controller is not None:
-        yield "Kueue's slice controller forms its slices after the quota is reserved; the pods start once they are active."
+        yield "Kueue's slice controller forms its slices once it has quota, and its pods start when they are active."
 
 
 def _ceiling_on(worker: FleetPlan, target: WorkloadTarget) -> int:

@@ -81,10 +81,10 @@ def _of_topology(shapes: list[NodeShape], topology: str, problems: Problems) -> 
     slicing = next((each.flavor.slicing for each in shapes if each.flavor.slicing is not None), None)
     known = list(dict.fromkeys(each.pool.topology for each in shapes if each.pool.topology))
     if not found and slicing is not None:
-        problems.fault("no-topology", ("--topology",), slicing.refusal(topology))
+        problems.fault("wrong-shape", ("--topology",), slicing.refusal(topology))
     elif not found and known:
         message = f"'{topology}': the slices of this queue have the topology {join_words(known)}; write one of them"
-        problems.fault("no-topology", ("--topology",), message)
+        problems.fault("wrong-shape", ("--topology",), message)
     elif not found and shapes:
         problems.fault("wrong-shape", ("--topology",), f"'{topology}': this queue has no TPU slices; remove --topology")
     return found or ([] if shapes else shapes)

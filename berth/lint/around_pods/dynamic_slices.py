@@ -1,7 +1,7 @@
 """Jobs that ask for a TPU slice of a shape of their own (GKE dynamic slicing), and jobs that must ask for one.
 
-A pod template asks by an annotation, which Kueue's slice controller reads (Cluster Toolkit, `pkg/orchestrator/gke`; xpk,
-`slice/internal/webhooks`). Node pools of fixed slices have no such controller, and no nodes with the labels that it sets.
+A pod template asks by an annotation, which Kueue's slice controller reads (Cluster Toolkit, `pkg/orchestrator/gke`;
+xpk, `slice/internal/webhooks`). Node pools of fixed slices have no such controller, and no nodes with its labels.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from berth.jobs.slice_requests import ACCELERATOR, READ_FRAMEWORKS, selects_acce
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
+from berth.lint.local_queues import require_operator
 from berth.manifests.workloads.values import as_mapping
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION as ANNOTATION
 from berth.plan.dynamic_slices import FormedSlice, SlicingPlan
@@ -67,6 +68,7 @@ def _check_formed(pods: JobPods, source: SourceValue, topology: str, shape: Node
             message = "Kueue's slice controller passes over pods that do not select the accelerator; write the node "
             pods.spec_field("nodeSelector").fault("dynamic-slice", f"{message}selector {ACCELERATOR}: {value}")
             return
+        require_operator(job.context, job.job, "slice-controller")
     else:
         _check_level(pods, formed)
     _check_size(pods, formed, shape, slicing)
@@ -76,7 +78,9 @@ def _check_size(pods: JobPods, formed: FormedSlice, shape: NodeShape, slicing: S
     per_pod, replica = pods.pod_set.requests.get(shape.flavor.resource, 0), pods.pods_per_replica
     noun = shape.flavor.noun
     if per_pod != slicing.chips_per_node:
-        message = f"a pod requests {per_pod} {noun}, and its node has {slicing.chips_per_node}; write {shape.flavor.resource}"
+        message = (
+            f"a pod requests {per_pod} {noun}, and its node has {slicing.chips_per_node}; write {shape.flavor.resource}"
+        )
         pods.request_source(shape.flavor.resource).fault("dynamic-slice", f"{message}: {slicing.chips_per_node}")
     elif replica != formed.nodes:
         message = f"a slice of {formed.topology} has {formed.nodes} pods, and a child job has {replica}"

@@ -19,7 +19,6 @@ from berth.planner.queueing.flavors import FlavorGroup
 from berth.rules.gke.settings import node_pool_settings
 from berth.spec.machines.capacity import QueuedSpec, RetrySpec
 
-
 SLICES = "dynamic-slices"
 """Name of the admission check of every flavor whose slices a controller forms: it has no settings."""
 

@@ -6,7 +6,7 @@ labels and taints of the stack file. Flavors select by labels of GKE where these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import permutations
 
@@ -30,6 +30,7 @@ from berth.planner.queueing.node_labels import (
     hardware_labels,
     node_taints,
     selecting_labels,
+    topology_levels,
 )
 from berth.rules.gke.dynamic_slicing import slicing_plan
 
@@ -77,7 +78,7 @@ class FlavorGroup(Struct, frozen=True):
     @property
     def topology(self) -> TopologyPlan | None:
         """Topology levels for topology-aware scheduling; None without it. Other levels are another topology."""
-        levels = _topology_levels(self.pools)
+        levels = topology_levels(self.pools)
         if not levels:
             return None
         slicing = self.slicing
@@ -93,14 +94,6 @@ class FlavorGroup(Struct, frozen=True):
     def noun(self) -> str:
         """Name of an accelerator in messages."""
         return self.pools[0].hardware.machine.noun
-
-
-def _topology_levels(pools: Sequence[PlannedPool]) -> tuple[str, ...]:
-    """Return the node labels by which Kueue places jobs on the nodes of pools of one kind; empty without topology."""
-    slicing = slicing_plan([pool.request for pool in pools])
-    if slicing is not None:
-        return slicing.levels
-    return pools[0].hardware.machine.topology_levels if pools[0].spec.topology_aware else ()
 
 
 def plan_flavors(context: PlanningContext, pools: dict[str, PlannedPool]) -> dict[str, FlavorGroup]:
@@ -138,7 +131,7 @@ def _group_by_kind(pools: Iterable[PlannedPool]) -> list[list[PlannedPool]]:
 
 def _placement_key(pool: PlannedPool) -> tuple[object, ...]:
     """Return how jobs are placed on the nodes: topology levels, and compact placement by GKE."""
-    return _topology_levels([pool]), pool.made_by_gke and pool.spec.compact_placement
+    return topology_levels([pool]), pool.made_by_gke and pool.spec.compact_placement
 
 
 def _capacity_key(pool: PlannedPool) -> tuple[object, ...]:

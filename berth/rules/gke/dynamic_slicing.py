@@ -92,9 +92,8 @@ def slicing_violations(request: PoolRequest) -> Violations:
 def _check_pool(request: PoolRequest, *, has_controller: bool) -> Violations:
     settings = request.settings
     if request.made_by_gke:
-        message = "nodes of dynamic slices exist before jobs, and GKE creates these for jobs; remove dynamicSlicing"
-        yield gke_fault("dynamic-slicing", _KEY, message)
-    elif request.autoscaled:
+        return  # nodes that GKE creates cannot have the setting
+    if request.autoscaled:
         message = (
             f"with dynamicSlicing Kueue places jobs only on nodes that exist, so the number of slices is fixed; write "
             f"slices: {request.nodes.max // (request.shape.hosts if request.shape else 1)}"
@@ -110,12 +109,6 @@ def _check_pool(request: PoolRequest, *, has_controller: bool) -> Violations:
             "dynamic slicing needs a reservation in All Capacity mode, by name; write capacity: {reservation: <name>}"
         )
         yield gke_fault("dynamic-slicing", "capacity", message)
-    elif request.reservation is not None and request.reservation.form == "own":
-        message = (
-            "dynamic slicing needs a reservation in All Capacity mode, which Google makes on request; write existing: "
-            "true and its name in the reservation"
-        )
-        yield gke_fault("dynamic-slicing", "reservation", message)
     if settings.image_type == "UBUNTU_CONTAINERD":
         message = "dynamic slicing needs Container-Optimized OS; write imageType: COS_CONTAINERD"
         yield gke_fault("dynamic-slicing", "imageType", message)
