@@ -104,7 +104,10 @@ def _settings_parts(settings: Sequence[SettingChange]) -> Iterator[str]:
 
 def _closing_parts(changes: Changes) -> Iterator[str]:
     """Yield the closing phrases: quiet rights, guarded updates, unused allowances, the number of blocked changes."""
-    quiet = sum(not (right.is_loud or right.is_alert) for right in changes.rights)
+    kept = sum(right.what == ChangeKind.KEPT and not right.is_loud for right in changes.rights)
+    quiet = sum(not (right.is_loud or right.is_alert) for right in changes.rights) - kept
+    if kept:
+        yield f"GKE keeps {pluralize(kept, 'limit')} that the stack file no longer has"
     if quiet:
         yield f"{pluralize(quiet, 'right')} {'is' if quiet == 1 else 'are'} removed or narrowed"
     yield from _guarded_update_parts(changes.losses)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from berth.cli.admit.manifest_faults import NEVER_ADMITTED, as_differences, lint_submissions
 from berth.cli.manifests import read_files
 from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
-from berth.evaluate import evaluate_stack, require_offer
+from berth.evaluate import Evaluation, evaluate_stack, require_offer
 from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
 from berth.jobs.namespaces import in_namespace
 from berth.lint.findings import Finding
@@ -95,9 +95,9 @@ def run_stacks(
     return SimulationResult(tuple(story for story in stories if story) if is_complete else (), unique, findings)
 
 
-def simulate_document(stack: str, document: ManifestDocument, root: pathlib.Path) -> SimulationResult:
+def simulate_document(evaluation: Evaluation, document: ManifestDocument, root: pathlib.Path) -> SimulationResult:
     """Simulate the steps or jobs of one document on a stack."""
-    simulation = _Simulation(stack, root, [document], [])
+    simulation = _Simulation(evaluation.stack, root, [document], [], known={evaluation.stack: evaluation})
     story = simulation.simulate()
     problems = tuple(dict.fromkeys([*simulation.problems, *simulation.manifest_faults]))
     return SimulationResult(() if story is None or _has_faults(problems) else (story,), problems)
@@ -124,8 +124,9 @@ class _Simulation:
         job_documents: Sequence[ManifestDocument],
         live_documents: Sequence[ManifestDocument],
         team: str | None = None,
+        known: Mapping[str, Evaluation] | None = None,
     ) -> None:
-        self.stack = stack
+        self.stack, self.known = stack, known or {}
         self.team = team
         self.root = root
         self.job_documents = job_documents
@@ -191,7 +192,7 @@ class _Simulation:
             self.problems += [*linted.notices, *(replace(each, path=()) for each in warnings)]
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
-        evaluation = require_offer(evaluate_stack(stack, self.root))
+        evaluation = self.known.get(stack) or require_offer(evaluate_stack(stack, self.root))
         if evaluation.faults or evaluation.fleet_plan is None:
             return None, list(evaluation.faults)
         if self.team is not None:
