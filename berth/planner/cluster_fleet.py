@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from berth.catalog import Machine
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
+from berth.plan.node_settings import AcceleratorNetworksPlan
 from berth.planner import monitoring
 from berth.planner.cluster import controllers, existing, gke, serving, versions
 from berth.planner.cluster.system_pool import system_pool_plan

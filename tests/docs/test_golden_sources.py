@@ -59,15 +59,15 @@ NVLink domain (there `gce-topology-subblock`); Kueue counts the channels (its 0.
 four interfaces by `mrdma-4` (there `default-rdma`).
 
 `ironwood` has the Kueue objects of Cluster Toolkit's `kueue-configuration-dynamic-slicing.yaml.tftpl` (read
-2026-11-28). Equal: the controller of the AdmissionCheck, the accelerator of the flavor and its toleration, the order of
-the levels, `preemption.withinClusterQueue`, the mode and type of the workload policy, a node pool of 16 machines for
-each sub-block, the reservation by name, the add-on. It differs so: the levels of parts stand between sub-block and host, as
-in the tests of xpk's slice controller (there super-slicing alone; llm-d has those levels without 2x2x1 and the block);
-the flavor also selects `gke-accelerator-topology-mode` and the reservation, so that fixed slices and other
-reservations stay apart; the check is for one flavor (there for the whole queue); quotas are those of the teams, and
-also for cpu, memory and pods (there every chip, llm-d 999999); the cohort reclaims; the release channel is rapid, as
-GKE's page requires (there regular); the node pools name the policy and the topology (gcloud sends the policy alone).
-Kueue's slice controller is not installed: its published image has no release.
+2026-11-28). Equal: the controller of the AdmissionCheck, the accelerator of the flavor and its toleration, the order
+of the levels, `preemption.withinClusterQueue`, the mode and type of the workload policy, a node pool of 16 machines
+for each sub-block, the reservation by name, the add-on. It differs so: the levels of parts stand between sub-block
+and host, as in the tests of xpk's slice controller (there super-slicing alone; llm-d has those levels without 2x2x1
+and the block); the flavor also selects `gke-accelerator-topology-mode` and the reservation, so that fixed slices and
+other reservations stay apart; the check is for one flavor (there for the whole queue); quotas are those of the teams,
+and also for cpu, memory and pods (there every chip, llm-d 999999); the cohort reclaims; the release channel is rapid,
+as GKE's page requires (there regular); the node pools name the policy and the topology (gcloud sends the policy
+alone). Kueue's slice controller is not installed: its published image has no release.
 """
 
 

@@ -78,8 +78,7 @@ class FlavorGroup(Struct, frozen=True):
     @property
     def topology(self) -> TopologyPlan | None:
         """Topology levels for topology-aware scheduling; None without it. Other levels are another topology."""
-        levels = topology_levels(self.pools)
-        if not levels:
+        if not (levels := topology_levels(self.pools)):
             return None
         slicing = self.slicing
         words = (level.rpartition("/")[2] for level in levels) if slicing is None else ("dynamic", *slicing.name_parts)
