@@ -22,7 +22,7 @@ COLLECTION_NOUNS: Final = {
 }
 """pydantic's type of error for a value that is no collection → the collection."""
 
-REASONS: Final = ("allowReplacement", "allowDeletion", "allowChange")
+REASONS: Final = ("allowReplacement", "allowDeletion", "allowChange", "acceptWarnings")
 """Sections whose values are reasons."""
 
 
