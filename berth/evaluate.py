@@ -157,8 +157,8 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
     planned = planner.plan_stack(file, load_problems, root)
     problems = planned.problems + placeholder_warning(file.fleet if file.written is None else file.written, file.file)
     problems += tuple(team_reach_problems(cast("Mapping[str, object]", file.written or {}), file.source_map.team_files))
+    problems = accept_warnings(problems, cast("Mapping[str, object]", file.fleet).get(ACCEPTED_WARNINGS))
     # A fault of the teams' defaults is there once and not for each team.
-    problems = accept_warnings(problems, file.fleet.get(ACCEPTED_WARNINGS))
     placed = dict.fromkeys(_with_place(problem, file.source_map) for problem in problems)
     return Evaluation(
         file.stack,

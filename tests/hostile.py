@@ -69,6 +69,29 @@ _RAY: Manifest = {
         }
     ],
 }
+RUNTIME: Manifest = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "berth-plain"},
+    "spec": {
+        "mlPolicy": {"numNodes": 1},
+        "template": {
+            "spec": {
+                "replicatedJobs": [
+                    {
+                        "name": "node",
+                        "template": {
+                            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
+                            "spec": {"template": {"spec": {"containers": [{"name": "node", "image": "x"}]}}},
+                        },
+                    }
+                ]
+            }
+        },
+    },
+}
+"""A runtime of Trainer, which the platform provides."""
+
 _SMALLEST: dict[str, Manifest] = {
     "pod": {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": _POD},
     "job": {
@@ -129,6 +152,12 @@ _SMALLEST: dict[str, Manifest] = {
         "kind": "RayService",
         "metadata": _QUEUED,
         "spec": {"rayClusterConfig": {"suspend": True, **_RAY}},
+    },
+    "trainjob": {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": _QUEUED,
+        "spec": {"suspend": True, "runtimeRef": {"name": RUNTIME["metadata"]["name"]}, "trainer": {"numNodes": 2}},
     },
     "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": {"ports": [{"port": 80}]}},
     "ingress": {
@@ -218,6 +247,27 @@ _SMALLEST: dict[str, Manifest] = {
         },
     },
     "namespace": {"apiVersion": "v1", "kind": "Namespace", "metadata": {}},
+    "budget": {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {},
+        "spec": {"minAvailable": "100%", "selector": {}},
+    },
+    "claim": {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {},
+        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}},
+    },
+    "provisioningrequest": {
+        "apiVersion": "autoscaling.x-k8s.io/v1",
+        "kind": "ProvisioningRequest",
+        "metadata": {},
+        "spec": {
+            "provisioningClassName": "queued-provisioning.gke.io",
+            "podSets": [{"podTemplateRef": {"name": "x"}, "count": 1}],
+        },
+    },
     "secret": {"apiVersion": "v1", "kind": "Secret", "metadata": {}},
     "policybinding": {
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -237,6 +287,7 @@ RESOURCES = {
     "raycluster": ("ray.io", "rayclusters"),
     "rayjob": ("ray.io", "rayjobs"),
     "rayservice": ("ray.io", "rayservices"),
+    "trainjob": ("trainer.kubeflow.org", "trainjobs"),
     "service": ("", "services"),
     "ingress": ("networking.k8s.io", "ingresses"),
     "gateway": ("gateway.networking.k8s.io", "gateways"),
@@ -256,6 +307,9 @@ RESOURCES = {
     "appwrapper": ("workload.codeflare.dev", "appwrappers"),
     "namespace": ("", "namespaces"),
     "secret": ("", "secrets"),
+    "budget": ("policy", "poddisruptionbudgets"),
+    "claim": ("resource.k8s.io", "resourceclaims"),
+    "provisioningrequest": ("autoscaling.x-k8s.io", "provisioningrequests"),
     "policybinding": ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
 }
 """API group and resource of each kind."""

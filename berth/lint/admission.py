@@ -6,12 +6,13 @@ The rules are those of `berth.manifests.rules`, applied to a manifest before it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from berth.jobs.pod_groups import POD_GROUP
-from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
+from berth.jobs.pods import read_pod_spec, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.lint.plain_machines import refused_on_plain_machines, requests_any, wrapped_objects
 from berth.lint.ray import uncounted_workers
 from berth.lint.validity.jobs import job_specs
 from berth.manifests.rules.affinity import EXCLUSIVE_TOPOLOGY
@@ -20,7 +21,7 @@ from berth.manifests.rules.endings import CLEAN, KEPT_BY_RAY, KUBEFLOW
 from berth.manifests.rules.growth import MAX_POD_SETS
 from berth.manifests.rules.reserved import reserved_keys
 from berth.manifests.rules.volumes import CSI_DRIVERS
-from berth.manifests.rules.wrappers import COUNTED, WITHOUT_PODS
+from berth.manifests.rules.wrappers import COUNTED, RAY_JOB, WITHOUT_PODS
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import TEAM_LABEL
 from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE
@@ -40,13 +41,14 @@ def check_admission(job: SubmittedJob) -> None:
     if plan is None or namespace is None:
         return
     checks: dict[str, Callable[[SubmittedJob, TeamPlan, NamespacePlan], Iterator[_Refusal]]] = {
+        "jobs": _owners,
         "deletion": _finalizers,
         "endings": _endings,
         "grace": _grace,
         "reserved": _reserved,
         "affinity": _affinity,
         "growth": _counts,
-        "machines": _plain_machines,
+        "machines": refused_on_plain_machines,
         "volumes": _volumes,
         "queues": _shared_queue,
         "wrappers": _wrapped,
@@ -59,6 +61,16 @@ def check_admission(job: SubmittedJob) -> None:
             else:
                 warning = f"{message} (policy berth-{policy}, which only warns until {until})"
                 source.problems.warning("policy", source.path, warning)
+
+
+def _owners(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    listed = get_nested(job.job.metadata.value, "ownerReferences")
+    for index, owner in enumerate(as_list(listed)):
+        if get_nested(owner, "controller") is True:
+            message = (
+                "an owner that is its controller hides the job from Kueue, and only controllers write it; remove it"
+            )
+            yield job.job.metadata.child("ownerReferences", listed).child(index, owner), message
 
 
 def _finalizers(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
@@ -93,7 +105,7 @@ def _endings(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
     clean = get_nested(policy.value, "cleanPodPolicy")
     policies = job.context.plan.policies
     accelerators = policies.accelerators if policies is not None else ()
-    uses = any(_requests(each, accelerators) for each in job.job.templates)
+    uses = any(requests_any(each, accelerators) for each in job.job.templates)
     is_of_kubeflow = str(get_nested(job.job.source.value, "apiVersion")).startswith(f"{KUBEFLOW}/")
     if is_of_kubeflow and clean not in CLEAN and uses:
         source = spec if policy.value is None else policy if clean is None else policy.child("cleanPodPolicy", clean)
@@ -114,17 +126,21 @@ def _endings(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
 
 def _reserved(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
     for holder in (job.job.metadata, *(_metadata(each) for each in job.job.templates)):
-        for row in reserved_keys():
-            written = as_mapping(get_nested(holder.value, row["in"]))
-            by_webhook = row["templates"].get(f"{job.job.kind.lower()}s")
-            if row["key"] in written and written[row["key"]] != by_webhook:
-                source = holder.child(row["in"], written).child(row["key"], written[row["key"]])
-                yield source, f"{row['key']} is written by controllers: it {row['effect']}; remove it"
+        yield from _reserved_in(holder, job.job.kind)
     for field in ("labels", "annotations") if job.job.kind == "Pod" else ():
         if POD_GROUP in (written := as_mapping(get_nested(job.job.metadata.value, field))):
             source = job.job.metadata.child(field, written).child(POD_GROUP, written[POD_GROUP])
             why = "Kueue counts a group by what its pods say of themselves, so pods of people are refused in one"
             yield source, f"{why}; remove {POD_GROUP}, and submit a JobSet"
+
+
+def _reserved_in(metadata: SourceValue, kind: str) -> Iterator[_Refusal]:
+    for row in reserved_keys():
+        written = as_mapping(get_nested(metadata.value, row["in"]))
+        by_webhook = row["templates"].get(f"{kind.lower()}s")
+        if row["key"] in written and written[row["key"]] != by_webhook:
+            source = metadata.child(row["in"], written).child(row["key"], written[row["key"]])
+            yield source, f"{row['key']} is written by controllers: it {row['effect']}; remove it"
 
 
 def _affinity(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
@@ -156,7 +172,7 @@ def _exclusive_topology(job: SubmittedJob) -> Iterator[_Refusal]:
             annotations = as_mapping(get_nested(holder.value, "annotations"))
             if EXCLUSIVE_TOPOLOGY in annotations:
                 key = annotations[EXCLUSIVE_TOPOLOGY]
-                known = sorted({each.key for each in exclusive if _requests(template, (each.resource,))})
+                known = sorted({each.key for each in exclusive if requests_any(template, (each.resource,))})
                 if key not in known:
                     message = "exclusive topology is for pods with accelerators, in slices, NVLink domains and nodes"
                     remedy = f"write it at replicatedJobs with accelerators, as one of {', '.join(known)}"
@@ -187,6 +203,10 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
         message = f"{len(jobs)} replicatedJobs are more than the {MAX_POD_SETS} pod sets of a Workload, so Kueue never "
         source = job.job.source.child("spec", None).child("replicatedJobs", jobs)
         yield source, f"{message}admits the job; write at most {MAX_POD_SETS}, with more replicas"
+    elastic = get_nested(job.job.source.value, "spec", "elasticPolicy")
+    if job.job.kind == "PyTorchJob" and (metrics := as_list(get_nested(elastic, "metrics"))):
+        source = job.job.source.child("spec", None).child("elasticPolicy", elastic).child("metrics", metrics)
+        yield source, "its operator makes an autoscaler, by which pods start that Kueue did not admit; remove metrics"
     yield from uncounted_workers(job.job.source, counts_hosts=True)
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}
@@ -199,17 +219,21 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
 
 
 def _wrapped(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
-    listed = get_nested(job.job.source.value, "spec", "components")
-    source = job.job.source.child("spec", None).child("components", listed)
-    for index, each in enumerate(as_list(listed) if job.job.kind == "AppWrapper" else ()):
-        wrapped = source.child(index, each).child("template", get_nested(each, "template"))
-        kind = get_nested(wrapped.value, "kind")
+    for wrapped, kind in wrapped_objects(job):
         if kind not in (*COUNTED, *WITHOUT_PODS):
             message = f"an AppWrapper does not count the pods of {kind}; submit it itself, or wrap one of "
-            yield wrapped.child("kind", kind), message + ", ".join(COUNTED)
-        if get_nested(wrapped.value, "metadata", "finalizers"):
-            message = "a finalizer keeps a deleted component and its pods; remove it"
-            yield wrapped.child("metadata", None).child("finalizers", None), message
+            yield wrapped.child("kind", get_nested(wrapped.value, "kind")), message + ", ".join(COUNTED)
+        metadata = _metadata(wrapped)
+        for field in ("finalizers", "ownerReferences"):
+            if listed := get_nested(metadata.value, field):
+                yield metadata.child(field, listed), f"{field} keep a deleted component and its pods; remove them"
+        spec = wrapped.child("spec", get_nested(wrapped.value, "spec"))
+        if kind == RAY_JOB and "submitterPodTemplate" in as_mapping(spec.value):
+            message = (
+                "an AppWrapper does not count the pod that submits a RayJob; remove it, or submit the RayJob itself"
+            )
+            yield spec.child("submitterPodTemplate", None), message
+        yield from _reserved_in(metadata, kind)
         yield from uncounted_workers(wrapped, counts_hosts=False)
 
 
@@ -228,38 +252,6 @@ def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
                 message = f"an inline volume of {name} is mounted by the node, beside the network policy"
                 remedy = "write a persistentVolumeClaim, or have the platform's owners write volumeTypes"
                 yield spec["volumes"].child(index, volume), f"{message}; {remedy}"
-
-
-def _plain_machines(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
-    # Pods of a TrainJob and an AppWrapper are in other objects, which have no queue.
-    is_template = job.job.kind not in ("AppWrapper", "TrainJob")
-    plain = namespace.plain_machines.get(job.local_queue.name, ()) if is_template else ()
-    policies = job.context.plan.policies
-    if not plain or policies is None or not namespace.owned:
-        return
-    for template in job.job.templates:
-        spec = read_pod_spec(template) or {}
-        if _requests(template, policies.accelerators) or _selects(spec, plain):
-            continue
-        labels = " or ".join(f"{key}: {value}" for key, value in plain)
-        message = f"pods without accelerators may get accelerator machines of {job.queue_name}, which has others"
-        yield template.child("spec", None), f"{message}; write a nodeSelector of {labels}"
-
-
-def _selects(spec: Mapping[str, SourceValue], labels: tuple[tuple[str, str], ...]) -> bool:
-    """Whether pods select one of the labels, by nodeSelector or in every term of required node affinity."""
-    selector = as_mapping(spec["nodeSelector"].value) if "nodeSelector" in spec else {}
-    affinity = spec["affinity"].value if "affinity" in spec else None
-    terms = get_nested(affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    of_terms = [
-        any(
-            get_nested(each, "operator") == "In"
-            and all((get_nested(each, "key"), value) in labels for value in as_list(get_nested(each, "values")))
-            for each in as_list(get_nested(term, "matchExpressions"))
-        )
-        for term in as_list(terms)
-    ]
-    return not set(labels).isdisjoint(selector.items()) or (bool(of_terms) and all(of_terms))
 
 
 def _shared_queue(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
@@ -292,9 +284,3 @@ def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:
 
 def _metadata(template: SourceValue) -> SourceValue:
     return template.child("metadata", get_nested(template.value, "metadata"))
-
-
-def _requests(template: SourceValue, resources: tuple[str, ...]) -> bool:
-    """Whether a container of a template requests one of the resources, or the pod has claims."""
-    has_claims = "resourceClaims" in (read_pod_spec(template) or {})
-    return has_claims or not requested_resources(template).isdisjoint(resources)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
+from berth.lint.plain_machines import requests_any
 from berth.manifests.policy_rules import (
     BASELINE_CAPABILITIES,
     BASELINE_SYSCTLS,
@@ -48,7 +49,9 @@ def check_pod_security(job: SubmittedJob) -> None:
         return
     for template in job.job.templates:
         spec = read_pod_spec(template) or {}
-        for source, violation in _find_violations(template, spec, team.isolation):
+        policies = job.context.plan.policies
+        uses = policies is None or requests_any(template, policies.accelerators)
+        for source, violation in _find_violations(template, spec, team.isolation, uses_accelerators=uses):
             message = (
                 f"pods {violation} are refused in namespace "
                 f"'{job.local_queue.namespace}', whose podSecurity is '{team.isolation.pod_security}'; "
@@ -60,13 +63,16 @@ def check_pod_security(job: SubmittedJob) -> None:
             source.fault("pod-security", message)
 
 
-def _find_violations(template: SourceValue, spec: _Spec, isolation: IsolationPlan) -> Iterator[_Violation]:
+def _find_violations(
+    template: SourceValue, spec: _Spec, isolation: IsolationPlan, *, uses_accelerators: bool
+) -> Iterator[_Violation]:
     if isolation.pod_security == _PRIVILEGED:
         return
     access, containers = isolation.host_access or HostAccessPlan(), list(template_containers(template))
     may_share_network = not requested_resources(template).isdisjoint(access.network_for)
     yield from _host_fields(spec, may_share_network=may_share_network)
-    yield from _host_paths(spec, containers, access)
+    # A folder of GPUDirect is for pods that use the GPUs.
+    yield from _host_paths(spec, containers, access if uses_accelerators else HostAccessPlan())
     for container in containers:
         yield from _privileges(container, access)
     yield from _settings(spec, containers, may_share_network=may_share_network)

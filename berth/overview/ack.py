@@ -19,9 +19,13 @@ from berth.text import format_range, pluralize
 
 def ack_document(evaluation: Evaluation) -> Iterator[Block]:
     """Yield a summary, capacity, members, teams, the quota tree, problems."""
-    plan = evaluation.plan
-    assert isinstance(plan, AckFleetPlan)
-    yield from left_out_note(evaluation)
+    if isinstance(evaluation.plan, AckFleetPlan):
+        yield from left_out_note(evaluation)
+        yield from _fleet(evaluation.plan)
+    yield from all_problems(evaluation)
+
+
+def _fleet(plan: AckFleetPlan) -> Iterator[Block]:
     existing = [member.name for member in plan.members if member.existing]
     existing_text = f" ({join_words(existing)} existing)" if existing else ""
     yield Heading(
@@ -38,7 +42,6 @@ def ack_document(evaluation: Evaluation) -> Iterator[Block]:
         yield _tree_table(plan.quotas)
     if jobs := list(job_placement(plan)):
         yield Note(jobs)
-    yield from all_problems(evaluation)
 
 
 def _capacity_table(plan: AckFleetPlan) -> Table:

@@ -172,7 +172,8 @@ class TrainJobPlan(Struct, frozen=True, kw_only=True):
 class RayPlan(Struct, frozen=True, kw_only=True):
     """A Ray cluster of one head and `workers` worker pods.
 
-    With an `entrypoint` it is a RayJob, which deletes the cluster when the job ends; without one a RayCluster.
+    With an `entrypoint` it is a RayJob, which deletes the cluster when the job ends; without one a RayCluster. The pod
+    `submitter` runs the entrypoint of a RayJob; None is KubeRay's own.
     """
 
     submission: SubmissionPlan
@@ -180,6 +181,7 @@ class RayPlan(Struct, frozen=True, kw_only=True):
     workers: int
     head: PodPlan
     entrypoint: str | None = None
+    submitter: PodPlan | None = None
 
     @property
     def pod_count(self) -> int:

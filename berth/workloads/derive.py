@@ -44,6 +44,8 @@ DEFAULT_RUNTIME = "torch-distributed"
 """A ClusterTrainingRuntime that Kubeflow Trainer 2.2 installs (manifests/base/runtimes)."""
 HEAD_RESOURCES = {"cpu": 1000, "memory": 4 * 2**30}
 """A Ray head that schedules no tasks (cpu in milli, memory in bytes)."""
+SUBMITTER_RESOURCES = {"cpu": 500, "memory": 2**30}
+"""A pod that runs a Ray job's entrypoint, as KubeRay's own (1.6.2, `GetDefaultSubmitterContainer`)."""
 LAUNCHER_RESOURCES = {"cpu": 500, "memory": 512 * 2**20}
 """An MPI launcher, which only starts processes on the workers."""
 
@@ -168,12 +170,16 @@ class _WorkloadBuilder(Struct, frozen=True):
 
     def _ray(self) -> RayPlan:
         pod = self.pods.pod()
+        head = self.pods.controller(pod, HEAD_RESOURCES)
+        is_job = self.kind == "rayjob"
+        submitter = replace(head, resources=SUBMITTER_RESOURCES, restart_policy="Never", ports=())
         return RayPlan(
             submission=self._submission(names.RAY_NAME_LIMIT),
             pod=replace(pod, command=()),
             workers=self.pods.pod_count(),
-            head=self.pods.controller(pod, HEAD_RESOURCES),
-            entrypoint=shlex.join(pod.command) if self.kind == "rayjob" else None,
+            head=head,
+            entrypoint=shlex.join(pod.command) if is_job else None,
+            submitter=submitter if is_job and self.pods.has_plain_machines else None,
         )
 
     def _leader_worker_set(self) -> LeaderWorkerSetPlan:

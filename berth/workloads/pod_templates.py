@@ -103,4 +103,10 @@ def without_accelerators(template: Mapping[str, object] | None) -> Mapping[str, 
     return {**template, "spec": {**spec, "containers": containers}}
 
 
+def on_any_node(template: Mapping[str, object]) -> Mapping[str, object]:
+    """Copy a template without its selection of nodes."""
+    spec = as_mapping(template["spec"])
+    return {**template, "spec": {key: spec[key] for key in spec if key not in ("affinity", "nodeSelector")}}
+
+
 _OF_THE_WORKER: Final = ("resources", "command", "args")

@@ -19,7 +19,7 @@ from berth.plan.workloads import PodPlan
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
 from berth.workloads.placement import placement_annotations
 from berth.workloads.pod_resources import cores_memory, pod_cpu_and_memory
-from berth.workloads.pod_templates import accelerators_in, cpu_in, without_accelerators
+from berth.workloads.pod_templates import accelerators_in, cpu_in, on_any_node, without_accelerators
 from berth.workloads.target import WorkloadTarget
 
 _WITHOUT_CLAIMS = ("provisioning-request", "trainjob")
@@ -102,15 +102,23 @@ class PodBuilder(Struct, frozen=True):
         return {**pod_cpu_and_memory(self.target, options, number), shape.flavor.resource: number}
 
     def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
-        """Build a Ray head or an MPI launcher: a worker's image and identity, without an accelerator."""
+        """Build a Ray head or an MPI launcher: a worker's image and identity, without an accelerator.
+
+        In a queue that also has machines without accelerators it selects those, as a policy asks.
+        """
+        template = without_accelerators(pod.template)
+        pod = replace(
+            pod, command=command, resources=resources, annotations={}, claims=(), domain_nodes=None, template=template
+        )
+        if self.target.shape.is_cpu or not (plain := self._queue_plain_labels()):
+            return pod
+        shapes = [each for each in self.target.other_shapes if plain & each.flavor.node_labels.items()]
+        labels: Mapping[str, str] = shapes[0].flavor.node_labels if shapes else {}
         return replace(
             pod,
-            command=command,
-            resources=resources,
-            annotations={},
-            claims=(),
-            domain_nodes=None,
-            template=without_accelerators(pod.template),
+            node_selector=dict(sorted(plain & labels.items() or plain)[:1]),
+            runtime_class=labels.get(catalog.labels().sandbox),
+            template=None if template is None else on_any_node(template),
         )
 
     def _node_constraints(self) -> tuple[dict[str, str], tuple[Toleration, ...]]:
@@ -143,10 +151,20 @@ class PodBuilder(Struct, frozen=True):
         """Labels of the flavors that keep pods off accelerator machines of the queue; a policy asks one of them."""
         if not self.target.shape.is_cpu:
             return set()
+        return self._queue_plain_labels().intersection(
+            *(each.flavor.node_labels.items() for each in self.target.shapes)
+        )
+
+    def _queue_plain_labels(self) -> set[tuple[str, str]]:
+        """Labels that only machines without accelerators have, in a queue that has both."""
         door = self.target.local_queue
         asked = [each.plain_machines for each in self.target.team.namespaces if each.name == door.namespace]
-        labels = {label for each in asked for label in each.get(door.name, ())}
-        return labels.intersection(*(each.flavor.node_labels.items() for each in self.target.shapes))
+        return {label for each in asked for label in each.get(door.name, ())}
+
+    @property
+    def has_plain_machines(self) -> bool:
+        """Whether the queue has machines without accelerators beside others, which a policy asks pods to select."""
+        return bool(self._queue_plain_labels())
 
     def slice_count(self) -> int:
         """Count the TPU slices; the default is 1."""

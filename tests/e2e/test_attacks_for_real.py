@@ -3,6 +3,9 @@
 Each attack runs while the invariant is watched: what runs is what is counted. Then the lender submits the job that its
 guarantee holds, and all its pods must run within the bound. `BERTH_ATTACKS_REPORT=FILE` adds the figures to a file:
 rows of `tests/e2e/hostile/measured.yaml`, from which docs/tenancy.md has its table.
+
+An attack must have attacked: a policy refused it, or the pods that it waits for first ran. With
+`BERTH_ATTACKS_WITHOUT=1` the fleet has no policies, and each attack must do all its requests and see these pods.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.support import attacks_of_pods as attacks_of_pods
 from tests.e2e.support.attacks import (
     ACCOUNT,
     ATTACKS,
@@ -45,6 +49,7 @@ REACTION = 15.0
 BOUND = GRACE + REACTION
 _FOREVER = 100_000_000
 _MANY = "880 pods of 10m cpu, and as many as the queue can borrow"
+WITHOUT = bool(os.environ.get("BERTH_ATTACKS_WITHOUT"))
 BOUNDS = {_MANY: 400.0}
 """Title → seconds until the lender's job runs, where that is the machine's work: 720 pods are deleted first."""
 
@@ -52,7 +57,7 @@ BOUNDS = {_MANY: 400.0}
 @pytest.fixture(scope="module")
 def fleet(cluster: Cluster) -> Iterator[World]:
     """Provide the fleet of three teams on the cluster."""
-    with world(cluster) as made:
+    with world(cluster, with_policies=not WITHOUT) as made:
         yield made
 
 
@@ -326,23 +331,46 @@ def _lender(title: str) -> Manifest:
     return job_set("speech", "guaranteed", 8) if "JobSet" in title else job("speech", "guaranteed", 8)
 
 
+@pytest.mark.skipif(WITHOUT, reason="the fleet has no policies")
 @pytest.mark.parametrize("title", ATTACKS)
 def test_what_runs_is_what_is_counted(title: str, fleet: World) -> None:
     if lacking := [kind for kind in KINDS if kind in title and not fleet.serves(kind)]:
         pytest.skip(f"the cluster has no {lacking[0]}")
     watch = Watch(fleet.api, fleet.watch.flavors, fleet.watch.accelerators, GRACE)
     with watch, _attacked(title, fleet):
+        assert fleet.refused_by or _has_effect(fleet), f"the attack did not attack: {fleet.refusals}"
         began = time.monotonic()
         fleet.tries(LENDER, _lender(title))
         bound = BOUNDS.get(title, BOUND + 5)
         ran = fleet.waits_for_pods("speech", 8, "guaranteed", bound)
         waited = time.monotonic() - began
         time.sleep(5)  # at least some samples, also where everything was refused
-    refusal = next((text for text in fleet.refusals if text), "")
-    _report(title, watch, waited if ran else None, refusal)
+    _report(title, watch, waited if ran else None, fleet.refused_by)
     assert watch.samples > 3
     assert watch.longest <= REACTION, f"{watch.most} accelerators above the count for {watch.longest:.0f} s"
     assert ran, f"the lender's job does not run within {bound:.0f} s"
+
+
+@pytest.mark.skipif(not WITHOUT, reason="BERTH_ATTACKS_WITHOUT=1 takes the policies away")
+@pytest.mark.parametrize("title", ATTACKS)
+def test_without_the_policies_each_attack_does_its_requests(title: str, fleet: World) -> None:
+    if lacking := [kind for kind in KINDS if kind in title and not fleet.serves(kind)]:
+        pytest.skip(f"the cluster has no {lacking[0]}")
+    watch = Watch(fleet.api, fleet.watch.flavors, fleet.watch.accelerators, GRACE)
+    with watch, _attacked(title, fleet):
+        began = time.monotonic()
+        fleet.tries(LENDER, _lender(title))
+        attacked = _has_effect(fleet)
+        ran = fleet.waits_for_pods("speech", 8, "guaranteed", BOUND + 5)
+        waited = time.monotonic() - began
+    _report(title, watch, waited if ran else None, fleet.refused_by)
+    assert not fleet.refused_by
+    assert attacked, f"the attack did not attack: {fleet.refusals}"
+
+
+def _has_effect(fleet: World) -> bool:
+    """Whether an attack made something, and the pods that it waited for first ran."""
+    return fleet.accepted > 0 and all(fleet.seen[:1])
 
 
 @contextmanager
@@ -368,7 +396,7 @@ def _attacked(title: str, fleet: World) -> Generator[None]:
         thread.join()
 
 
-def _report(title: str, watch: Watch, waited: float | None, refusal: str) -> None:
+def _report(title: str, watch: Watch, waited: float | None, refused_by: list[str]) -> None:
     if (file := os.environ.get("BERTH_ATTACKS_REPORT")) is None:
         return
     row = {
@@ -377,7 +405,7 @@ def _report(title: str, watch: Watch, waited: float | None, refusal: str) -> Non
         "seconds": round(watch.longest),
         "total": round(watch.total),
         "lender": None if waited is None else round(waited),
-        "refused": bool(refusal),
+        "refused": refused_by,
     }
     with Path(file).open("a", encoding="utf-8") as report:
         report.write(f"- {json.dumps(row)}\n")

@@ -32,6 +32,7 @@ _SOMETIMES = {
     "raycluster": "rayclusters.ray.io",
     "rayjob": "rayjobs.ray.io",
     "rayservice": "rayservices.ray.io",
+    "trainjob": "trainjobs.trainer.kubeflow.org",
 }
 """Kinds that not every cluster has, and their resources."""
 _SUBRESOURCES = ("binding", "oldbinding", "eviction", "scale", "statefulsetscale")
@@ -82,6 +83,8 @@ def answers(cluster: Cluster, api: Api) -> Iterator[tuple[dict[str, str], dict[s
     objects = hostile_fleet.objects()
     policies = [m for m in objects if m["kind"] in _POLICIES]
     rest = [m for m in objects if m["kind"] not in _POLICIES] + _ACCOUNT_RIGHTS
+    if "clustertrainingruntimes" in cluster.kubectl("api-resources", "-o", "name"):
+        rest.append(hostile.RUNTIME)
     owners = [
         {**each, "metadata": {**each["metadata"], "namespace": namespace}}
         for each in _OWNERS

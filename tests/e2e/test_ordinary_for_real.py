@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from tests.e2e.support.attacks import (
     pod,
     world,
 )
+from tests.e2e.support.attacks_of_pods import app_wrapper, ray_job, train_job
 from tests.e2e.support.attacks_of_services import leader_worker_set
 from tests.e2e.support.cluster import Cluster, until
 
@@ -95,51 +97,26 @@ def test_exclusive_topology_gives_each_job_a_domain_of_gpus(fleet: World) -> Non
     assert len({pool for _, pool in pools}) == 2, pools
 
 
-_RUNTIME = {
-    "apiVersion": "trainer.kubeflow.org/v1alpha1",
-    "kind": "ClusterTrainingRuntime",
-    "metadata": {"name": "berth-plain"},
-    "spec": {
-        "mlPolicy": {"numNodes": 1},
-        "template": {
-            "spec": {
-                "replicatedJobs": [
-                    {
-                        "name": "node",
-                        "template": {
-                            "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
-                            "spec": {"template": {"spec": {"containers": [{"name": "node", "image": "x"}]}}},
-                        },
-                    }
-                ]
-            }
-        },
-    },
-}
-
-
 def test_a_train_job_runs_with_its_controller(fleet: World) -> None:
     """Trainer makes a JobSet of it, by a runtime of the platform."""
     if not fleet.serves("TrainJob"):
         pytest.skip("the cluster has no Trainer")
-    fleet.cluster.kubectl("apply", "-f", "-", given=hostile_fleet.stream([_RUNTIME]))
-    try:
-        made: Manifest = {
-            "apiVersion": "trainer.kubeflow.org/v1alpha1",
-            "kind": "TrainJob",
-            "metadata": {"name": "tunes", "namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "l4"}},
-            "spec": {
-                "runtimeRef": {"name": "berth-plain"},
-                "trainer": {"image": "x", "numNodes": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}},
-            },
-        }
-        _taken(fleet, fleet.tries(MEMBER, made))
-        assert fleet.waits_for_pods("vision", 4, "tunes", seconds=40), fleet.api.list("Workload", "vision")
-        _taken(fleet, fleet.tries_to_delete(MEMBER, "TrainJob", "vision", "tunes"))
-        until("no pods", lambda: fleet.running("vision"), lambda left: not left)
-    finally:
-        fleet.clear()
-        fleet.cluster.kubectl("delete", "-f", "-", given=hostile_fleet.stream([_RUNTIME]))
+    _taken(fleet, fleet.tries(MEMBER, train_job("tunes", 4)))
+    assert fleet.waits_for_pods("vision", 4, "tunes", seconds=40), fleet.api.list("Workload", "vision")
+    _taken(fleet, fleet.tries_to_delete(MEMBER, "TrainJob", "vision", "tunes"))
+    until("no pods", lambda: fleet.running("vision"), lambda left: not left)
+
+
+@pytest.mark.parametrize("wrapped", [job("vision", "inner", 4), ray_job("inner", 3)], ids=["Job", "RayJob"])
+def test_an_app_wrapper_runs_what_it_wraps(wrapped: Manifest, fleet: World) -> None:
+    """Kueue admits the AppWrapper, whose controller creates the job; the job alone is not queued once more."""
+    if not fleet.serves("AppWrapper") or not fleet.serves(wrapped["kind"]):
+        pytest.skip("the cluster has no AppWrapper")
+    _taken(fleet, fleet.tries(MEMBER, app_wrapper("outer", deepcopy(wrapped))))
+    assert fleet.waits_for_pods("vision", 4, "inner", seconds=40), fleet.api.list("Workload", "vision")
+    assert len(fleet.api.list("Workload", "vision")) == 1
+    _taken(fleet, fleet.tries_to_delete(MEMBER, "AppWrapper", "vision", "outer", {"propagationPolicy": "Background"}))
+    until("no pods", lambda: fleet.running("vision"), lambda left: not left)
 
 
 def test_a_cpu_job_runs_in_a_fleet_without_cpu_pools(fleet: World) -> None:

@@ -101,28 +101,43 @@ def with_templates(job_kinds: Mapping[str, Sequence[str]]) -> tuple[Requests, ..
     return requests_of({group: tuple(names) for group, names in kinds.items()})
 
 
-def templates(holder: str) -> str:
-    """Return an expression for the pod templates of a request's object, of every kind; a pod is its own template.
+def templates(holder: str, component: str | None = None) -> str:
+    """Return an expression for the pod templates of an object of every kind; a pod is its own template.
 
-    TrainJob and AppWrapper have none: their jobs are requests of their own.
+    The object is a request's or, with `component`, what an expression of that name wraps. TrainJob and AppWrapper have
+    none: their jobs are requests of their own.
     """
     spec = f"dyn({holder}).spec"
     of_rays = {
-        "rayclusters": _ray(spec),
-        "rayservices": f"has({spec}.rayClusterConfig) ? {_ray(f'{spec}.rayClusterConfig')} : []",
-        "rayjobs": f"has({spec}.rayClusterSpec) ? {_ray(f'{spec}.rayClusterSpec')} : []",
+        "RayCluster": _ray(spec),
+        "RayService": f"has({spec}.rayClusterConfig) ? {_ray(f'{spec}.rayClusterConfig')} : []",
+        "RayJob": (
+            f"(has({spec}.rayClusterSpec) ? {_ray(f'{spec}.rayClusterSpec')} : []) + "
+            f"(has({spec}.submitterPodTemplate) ? [{spec}.submitterPodTemplate] : [])"
+        ),
     }
-    kind = "request.resource.resource"
     replicas = "".join(
         f"(has({spec}.{field}) ? {spec}.{field}.map(k, {spec}.{field}[k].template) : []) + " for field in REPLICA_SPECS
     )
+    workers = f"{spec}.leaderWorkerTemplate"
+
+    def is_kind(kind: str) -> str:
+        if component is not None:
+            return f"{component}.kind == '{kind}'"
+        return f"request.resource.resource == '{kind.lower()}s'"
+
+    is_of_kubeflow = (
+        "request.resource.group == 'kubeflow.org'"
+        if component is None
+        else f"{component}.apiVersion.startsWith('kubeflow.org/')"
+    )
     return (
-        f"{kind} == 'pods' ? [dyn({holder})] : "
-        f"{kind} == 'jobsets' ? {spec}.replicatedJobs.map(r, r.template.spec.template) : "
-        f"{kind} == 'leaderworkersets' ? [{spec}.leaderWorkerTemplate.workerTemplate] + "
-        f"(has({spec}.leaderWorkerTemplate.leaderTemplate) ? [{spec}.leaderWorkerTemplate.leaderTemplate] : []) : "
-        + "".join(f"{kind} == '{name}' ? ({text}) : " for name, text in of_rays.items())
-        + f"request.resource.group == 'kubeflow.org' ? ({replicas}[]) : "
+        f"{is_kind('Pod')} ? [dyn({holder})] : "
+        f"{is_kind('JobSet')} ? {spec}.replicatedJobs.map(r, r.template.spec.template) : "
+        f"{is_kind('LeaderWorkerSet')} ? [{workers}.workerTemplate] + "
+        f"(has({workers}.leaderTemplate) ? [{workers}.leaderTemplate] : []) : "
+        + "".join(f"{is_kind(kind)} ? ({text}) : " for kind, text in of_rays.items())
+        + f"{is_of_kubeflow} ? ({replicas}[]) : "
         f"has({spec}.template) && has({spec}.template.spec) ? [{spec}.template] : []"
     )
 

@@ -102,6 +102,12 @@ _GROWS: Final = (
     f'{ELASTIC}: "true" when you create the job, or submit another job'
 )
 
+_SCALES: Final = (
+    "has(dyn({0}).spec.elasticPolicy) && has(dyn({0}).spec.elasticPolicy.metrics) && "
+    "dyn({0}).spec.elasticPolicy.metrics.size() > 0"
+)
+"""Whether the operator of a PyTorchJob makes an autoscaler (Training Operator 1.9.3, pkg/controller.v1/pytorch)."""
+
 _CONCERN: Final = (
     "request.operation != 'CREATE' || request.resource.group != 'batch' || "
     "has(dyn(object).spec.template.spec.resources) || (has(dyn(object).spec.parallelism) && "
@@ -178,6 +184,13 @@ def _rules(*, elastic: bool) -> tuple[Rule, ...]:
             "of the pod and of its containers for different resources",
         ),
         (
+            # Of controllers too: its operator makes the autoscaler.
+            f"request.resource.resource != 'pytorchjobs' || !({_SCALES.format('object')}) || (request.operation == "
+            f"'UPDATE' && ({_SCALES.format('oldObject')}))",
+            "its operator makes an autoscaler, by which pods start that Kueue did not admit; remove "
+            "elasticPolicy.metrics",
+        ),
+        (
             "variables.isController || !variables.isScaler || "
             f"dyn(object).spec.scaleTargetRef.kind in {[named[kind] for kind in kinds]}",
             "an autoscaler of this kind starts pods that Kueue does not count; scale a Deployment, a StatefulSet or a "
@@ -194,7 +207,7 @@ def growth_policy(job_kinds: Mapping[str, Sequence[str]], *, elastic: bool) -> A
             "more pods of a job that runs, unless it is elastic; other pods of a job of Ray or Kubeflow that runs; "
             "`parallelism` above `completions`, and Ray's `minReplicas` above `replicas`; requests of a pod and of "
             f"its containers for one resource; JobSets of more than {MAX_POD_SETS} jobs, which Kueue never admits; "
-            "autoscalers of jobs"
+            "autoscalers of jobs, also by a PyTorchJob's `elasticPolicy`"
         ),
         applies_to=PEOPLE,
         breaks="raising `parallelism` of a job that runs: an elastic job, or another job",

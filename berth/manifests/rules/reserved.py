@@ -94,7 +94,7 @@ def _rules_of(field: str) -> Iterator[Rule]:
             )
 
 
-def _has_reserved(holder: str) -> str:
+def has_reserved(holder: str) -> str:
     """Return an expression for whether an object or a template has a key of the table, or the name of a pod group."""
     listed = {
         field: [row["key"] for row in reserved_keys() if row["in"] == field] for field in ("labels", "annotations")
@@ -129,7 +129,7 @@ def reserved_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequen
         rules=_rules(accelerators),
         condition=None,
         concern=(
-            f"request.operation != 'CREATE' || {_has_reserved('object')} || "
-            f"({TEMPLATES[1]}).exists(t, {_has_reserved('t')})"
+            f"request.operation != 'CREATE' || {has_reserved('object')} || "
+            f"({TEMPLATES[1]}).exists(t, {has_reserved('t')})"
         ),
     )

@@ -2,8 +2,8 @@
 
 Its controller creates each component as a person wrote it, with the rights of a controller, so what other policies
 refuse of people they do not see there. It counts the pods of some kinds itself and believes `podSets` about those of
-others; of Ray it counts `replicas` alone (AppWrapper 1.2.2, pkg/utils, `InferPodSets`). Kueue leaves a component to its
-AppWrapper.
+others; of Ray it counts `replicas` alone, and not the pod that submits a RayJob (AppWrapper 1.2.2, pkg/utils,
+`InferPodSets`). Kueue leaves a component to its AppWrapper, so pods that a Deployment has later are not counted.
 """
 
 from __future__ import annotations
@@ -12,25 +12,34 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.manifests.policy_rules import list_field
-from berth.manifests.rules.admission import IS_CONTROLLER, PEOPLE, AdmissionPolicy, Requests
+from berth.manifests.rules.admission import IS_CONTROLLER, PEOPLE, AdmissionPolicy, Requests, templates
 from berth.manifests.rules.growth import replicas, worker_groups
+from berth.manifests.rules.reserved import has_reserved
 
 GROUP: Final = "workload.codeflare.dev"
-COUNTED: Final = ("Deployment", "Job", "JobSet", "Pod", "PyTorchJob", "RayCluster", "RayJob", "StatefulSet")
-"""Kinds whose pods an AppWrapper counts itself."""
-WITHOUT_PODS: Final = (
-    "ConfigMap",
-    "Ingress",
-    "NetworkPolicy",
-    "PersistentVolumeClaim",
-    "PodDisruptionBudget",
-    "Role",
-    "RoleBinding",
-    "Secret",
-    "Service",
-    "ServiceAccount",
+RAY_JOB: Final = "ray.io/v1/RayJob"
+COUNTED: Final = (
+    "batch/v1/Job",
+    "jobset.x-k8s.io/v1alpha2/JobSet",
+    "kubeflow.org/v1/PyTorchJob",
+    "ray.io/v1/RayCluster",
+    RAY_JOB,
+    "v1/Pod",
 )
-"""Kinds without pods that jobs need beside them."""
+"""API version and kind whose pods an AppWrapper counts itself, and nobody can scale."""
+WITHOUT_PODS: Final = (
+    "networking.k8s.io/v1/Ingress",
+    "networking.k8s.io/v1/NetworkPolicy",
+    "policy/v1/PodDisruptionBudget",
+    "rbac.authorization.k8s.io/v1/Role",
+    "rbac.authorization.k8s.io/v1/RoleBinding",
+    "v1/ConfigMap",
+    "v1/PersistentVolumeClaim",
+    "v1/Secret",
+    "v1/Service",
+    "v1/ServiceAccount",
+)
+"""API version and kind without pods that jobs need beside them."""
 
 _COMPONENTS: Final = "dyn(object).spec.components"
 
@@ -42,8 +51,9 @@ def wrappers_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy |
     return AdmissionPolicy(
         name="wrappers",
         refuses=(
-            "AppWrappers with components that they do not count as they run: other kinds of jobs, Ray's `minReplicas` "
-            "above `replicas` and its groups of several hosts; finalizers of components"
+            "AppWrappers with components that they do not count as they run: services and other kinds of jobs, Ray's "
+            "`minReplicas` above `replicas`, its groups of several hosts and templates of submitters; finalizers, "
+            "owners and controllers' keys of components"
         ),
         applies_to=PEOPLE,
         breaks="an AppWrapper around a kind of job that it does not count: submit that job itself",
@@ -51,7 +61,8 @@ def wrappers_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy |
         variables=(IS_CONTROLLER,),
         rules=(
             (
-                f"variables.isController || {_COMPONENTS}.all(c, c.template.kind in {[*COUNTED, *WITHOUT_PODS]})",
+                f"variables.isController || {_COMPONENTS}.all(c, (c.template.apiVersion + '/' + c.template.kind) in "
+                f"{[*COUNTED, *WITHOUT_PODS]})",
                 "an AppWrapper does not count the pods of this kind, and Kueue counts what it says; submit the object "
                 f"itself, or wrap only {', '.join(COUNTED)}",
             ),
@@ -63,10 +74,23 @@ def wrappers_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy |
                 "minReplicas of at most replicas, and submit a cluster with groups of several hosts itself",
             ),
             (
+                f"variables.isController || {_COMPONENTS}.all(c, c.template.kind != 'RayJob' || "
+                "!has(c.template.spec.submitterPodTemplate))",
+                "an AppWrapper does not count the pod that submits a RayJob; remove submitterPodTemplate, or submit "
+                "the RayJob itself",
+            ),
+            (
                 f"variables.isController || {_COMPONENTS}.all(c, !has(c.template.metadata) || "
-                f"{list_field('c.template.metadata', 'finalizers')}.size() == 0)",
-                "a finalizer keeps a deleted component and its pods, which Kueue no longer counts; remove "
-                "metadata.finalizers from the components",
+                f"({list_field('c.template.metadata', 'finalizers')}.size() == 0 && "
+                f"{list_field('c.template.metadata', 'ownerReferences')}.size() == 0))",
+                "a finalizer or another owner keeps a deleted component and its pods, which Kueue no longer counts; "
+                "remove metadata.finalizers and metadata.ownerReferences from the components",
+            ),
+            (
+                f"variables.isController || {_COMPONENTS}.all(c, !({has_reserved('c.template')}) && "
+                f"({templates('c.template', 'c.template')}).all(t, !({has_reserved('t')})))",
+                "Kueue and JobSet count pods by these labels and annotations, which controllers write; remove those of "
+                "kueue.x-k8s.io/ and jobset.sigs.k8s.io/ from the components and their pod templates",
             ),
         ),
     )

@@ -19,6 +19,8 @@ RAY_API: Final = "ray.io/v1"
 
 _PYTORCH: Final = "pytorch"
 """The container that the training operator looks for."""
+_SUBMITTER: Final = "ray-job-submitter"
+"""The container that runs a Ray job's entrypoint, as KubeRay names it."""
 _TRAINER_JOB: Final = "node"
 """The replicated job of the trainer in the runtimes that Kubeflow Trainer 2.2 publishes."""
 
@@ -109,4 +111,6 @@ def ray(plan: RayPlan) -> Manifest:
         "shutdownAfterJobFinishes": True,
         "rayClusterSpec": cluster,
     }
+    if plan.submitter is not None:
+        spec["submitterPodTemplate"] = pod_template(plan.submission, plan.submitter, container=_SUBMITTER)
     return queued_object(RAY_API, "RayJob", plan.submission) | {"spec": spec}

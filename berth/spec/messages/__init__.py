@@ -15,6 +15,7 @@ from berth.spec.fleet import AnyFleetSpec, FleetSpec
 from berth.spec.messages.examples import example
 from berth.spec.messages.forms import (
     COLLECTION_NOUNS,
+    MAX_KEYS,
     REASONS,
     allowed_keys,
     annotation_at,
@@ -26,8 +27,6 @@ from berth.spec.model import Model
 
 __all__ = ["allowed_keys", "to_problem"]
 
-_MAX_KEYS = 8
-"""Maximum number of keys that a message lists."""
 _NEAREST = 5
 
 _NAMED = {"priority": "the name of a priority", "cohort": "the name of a cohort", "pool": "the name of a pool"}
@@ -80,7 +79,7 @@ def _hint(key: str, place: FieldPath, known: list[str], root: type[Model], value
         return guess
     if not known:
         return "; no key is allowed here"
-    if len(known) <= _MAX_KEYS:
+    if len(known) <= MAX_KEYS:
         return f"; write one of {', '.join(known)}"
     if home is not None and key != "name":  # what has a name is not what another entry's name means
         return f"; it is a key of {'.'.join(map(str, home)) or 'berth:fleet'}: move it there"

@@ -22,6 +22,9 @@ COLLECTION_NOUNS: Final = {
 }
 """pydantic's type of error for a value that is no collection → the collection."""
 
+MAX_KEYS: Final = 8
+"""Maximum number of keys that a message lists."""
+
 REASONS: Final = ("allowReplacement", "allowDeletion", "allowChange", "acceptWarnings")
 """Sections whose values are reasons."""
 
@@ -130,6 +133,8 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
     if noun == "a list" and isinstance(value, str) and value.split():
         return f"; write [{format_value(', '.join(value.split()))}]"
     keys = allowed_keys(path, root)
+    if len(keys) > MAX_KEYS:
+        return f"; docs/stack-file.md lists its {len(keys)} keys"
     return f"; its keys are {', '.join(keys)}" if keys else ""
 
 

@@ -20,18 +20,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from berth.backends.interface import backend_of
 from berth.cli import app
-from berth.cli.plan.fleet import fleet_plan_as_json
 from berth.cli.render import output as render_verb
 from berth.document.text import render_text
 from berth.evaluate import Evaluation, evaluate_config, evaluate_stack
-from berth.overview.fleet import fleet_document
 from berth.yaml_loader import LOADER
 from tests.berth.bad_input import cases
-from tests.stack_files import GKE_STACKS
+from tests.stack_files import FLEET_STACKS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SOUND = {**{file.name: file for file in GKE_STACKS.values()}, "base.yaml": cases.HERE / "base.yaml"}
+SOUND = {**{file.name: file for file in FLEET_STACKS.values()}, "base.yaml": cases.HERE / "base.yaml"}
 TEXTS = {name: file.read_text(encoding="utf-8") for name, file in SOUND.items()}
 FLEETS: dict[str, Any] = {name: yaml.load(text, LOADER)["config"]["berth:fleet"] for name, text in TEXTS.items()}
 
@@ -125,8 +124,9 @@ def answers_in_words(evaluation: Evaluation) -> None:
         assert "pydantic" not in line and "Traceback" not in line and "Input should" not in line
         assert len(line) < 2000, line
     assert len(set(evaluation.problems)) == len(evaluation.problems), "said twice"
-    render_text(fleet_document(evaluation))
-    json.dumps(fleet_plan_as_json(evaluation))
+    backend = backend_of(evaluation)
+    render_text(backend.document(evaluation, None))
+    json.dumps(backend.as_json(evaluation, None))
     if evaluation.plan is not None and not evaluation.faults:
         render_verb.write_objects(evaluation.plan, io.StringIO())
 

@@ -41,6 +41,7 @@ _KINDS = (
     "raycluster",
     "rayjob",
     "rayservice",
+    "trainjob",
     "appwrapper",
 )
 
@@ -68,12 +69,17 @@ REFUSED = [each for each in SUBMITTED if is_refused(each)]
 TAKEN = [each for each in SUBMITTED if not each.refused]
 
 
-def linted(attempt: Attempt, plan: FleetPlan) -> list[tuple[str, str]]:
+def submitted(attempt: Attempt) -> Any:
+    """Return the manifest of a row in a queue of its team."""
     made: Any = copy.deepcopy(attempt.after)
     labels = made["metadata"].setdefault("labels", {})
     if labels.get("kueue.x-k8s.io/queue-name", "nowhere") == "nowhere":
         labels["kueue.x-k8s.io/queue-name"] = _QUEUES[attempt.namespace]
-    (finding,) = lint_documents([ManifestDocument("a.yaml", made)], LintContext(plan))
+    return made
+
+
+def linted(attempt: Attempt, plan: FleetPlan) -> list[tuple[str, str]]:
+    (finding,) = lint_documents([ManifestDocument("a.yaml", submitted(attempt))], LintContext(plan))
     return [(each.severity, each.message) for each in finding.problems if each.code == "policy"]
 
 
@@ -89,6 +95,26 @@ def test_the_table_has_rows_of_every_policy() -> None:
 @pytest.mark.parametrize("attempt", REFUSED, ids=lambda attempt: attempt.title)
 def test_lint_reports_what_a_policy_refuses(attempt: Attempt) -> None:
     assert [severity for severity, _ in linted(attempt, hostile.fleet())][:1] == ["fault"]
+
+
+OTHERS = [
+    each
+    for each in hostile.attempts()
+    if each.verb == "create"
+    and each.kind in _KINDS
+    and each.who in ("member", "other")
+    and each.refused
+    and each.refused != ("rbac",)
+    and not is_refused(each)
+]
+"""Rows that policies refuse whose rules lint has in other rooms: of pods, of owners, and of run durations."""
+
+
+@pytest.mark.parametrize("attempt", OTHERS, ids=lambda attempt: attempt.title)
+def test_lint_refuses_what_the_other_policies_refuse(attempt: Attempt) -> None:
+    (finding,) = lint_documents([ManifestDocument("a.yaml", submitted(attempt))], LintContext(hostile.fleet()))
+    faults = [each.code for each in finding.problems if each.severity == "fault"]
+    assert set(faults) & {"policy", "pod-security", "pod-priority", "above-run-limit", "dws"}, faults
 
 
 @pytest.mark.parametrize("attempt", TAKEN, ids=lambda attempt: attempt.title)

@@ -48,6 +48,20 @@ def test_a_policy_that_does_not_concern_a_request_would_not_refuse_it(attempt: A
     assert refusals(rendered(), request) == refusals(_asked_always(), request)
 
 
+_KINDS = [(group, kind) for group, kinds in sorted(hostile.fleet().policies.job_kinds.items()) for kind in kinds]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("part", ["status", "scale"])
+@pytest.mark.parametrize(("group", "kind"), _KINDS)
+def test_nobody_in_a_namespace_writes_the_status_or_scale_of_a_queued_kind(group: str, kind: str, part: str) -> None:
+    before: Manifest = {"metadata": {"name": "x", "namespace": "vision"}, "spec": {}, "status": {}}
+    after = {**before, "spec": {"replicas": 16}, "status": {"active": 0}}
+    place = namespace("vision")
+    for is_controller in (False, True):
+        asked = Request(group, kind, place, after, before, is_controller, subresource=part)
+        assert bool(refusals(rendered(), asked)) is not is_controller
+
+
 def test_few_policies_concern_an_ordinary_job() -> None:
     (attempt,) = (each for each in ATTEMPTS if each.title.endswith("member: a job on one GPU"))
     concerned = {

@@ -19,6 +19,7 @@ from tests.hostile import Identity
 
 Manifest = dict[str, Any]
 PATHS = {
+    "AppWrapper": ("apis/workload.codeflare.dev/v1beta2", "appwrappers"),
     "Binding": ("api/v1", "bindings"),
     "ConfigMap": ("api/v1", "configmaps"),
     "Deployment": ("apis/apps/v1", "deployments"),
@@ -27,8 +28,10 @@ PATHS = {
     "LeaderWorkerSet": ("apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
     "LocalQueue": ("apis/kueue.x-k8s.io/v1beta2", "localqueues"),
     "Pod": ("api/v1", "pods"),
+    "PodDisruptionBudget": ("apis/policy/v1", "poddisruptionbudgets"),
     "PyTorchJob": ("apis/kubeflow.org/v1", "pytorchjobs"),
     "RayCluster": ("apis/ray.io/v1", "rayclusters"),
+    "RayJob": ("apis/ray.io/v1", "rayjobs"),
     "ReplicaSet": ("apis/apps/v1", "replicasets"),
     "Service": ("api/v1", "services"),
     "StatefulSet": ("apis/apps/v1", "statefulsets"),

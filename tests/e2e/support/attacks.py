@@ -6,6 +6,7 @@ period does (see docs/e2e.md).
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from tests.e2e.support.api import Api, Refused, proxied
 from tests.e2e.support.cluster import Cluster, until
 from tests.e2e.support.invariant import Watch
 from tests.e2e.support.project import BERTH, ROOT, output
-from tests.hostile import FOLDER, Identity
+from tests.hostile import FOLDER, RUNTIME, Identity
 
 Manifest = dict[str, Any]
 FILE = FOLDER / "shared.yaml"
@@ -45,12 +46,17 @@ _RIGHTS: Manifest = {
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
     "subjects": [{"kind": "ServiceAccount", "name": "vision", "namespace": "vision"}],
 }
+_POLICY = re.compile(r"ValidatingAdmissionPolicy '(berth-[a-z]+)'")
+_POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _NOTHING: Manifest = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 _LEFT = (
     "TrainJob",
     "PyTorchJob",
+    "AppWrapper",
+    "RayJob",
     "RayCluster",
     "LeaderWorkerSet",
+    "PodDisruptionBudget",
     "JobSet",
     "Job",
     "Deployment",
@@ -65,49 +71,51 @@ TEAMS = ("vision", "speech", "language")
 
 @dataclass
 class World:
-    """The fleet on a cluster, and what an attack saw: the refusals of the API server, in order."""
+    """The fleet on a cluster, and what an attack saw.
+
+    `refusals` are those of the API server in order, `accepted` counts the other requests. `seen` says of each wait for
+    pods whether they ran.
+    """
 
     cluster: Cluster
     api: Api
     watch: Watch
+    with_policies: bool = True
     refusals: list[str] = field(default_factory=list[str])
+    accepted: int = 0
+    seen: list[bool] = field(default_factory=list[bool])
+
+    @property
+    def refused_by(self) -> list[str]:
+        """The policies that refused a request."""
+        return sorted({name for text in self.refusals for name in _POLICY.findall(text)})
 
     def tries(self, who: Identity, made: Manifest) -> bool:
         """Create an object as a user; return whether the API server took it."""
-        try:
-            self.api.create(made, who)
-        except Refused as refused:
-            self.refusals.append(str(refused))
-            return False
-        return True
+        return self.sends(lambda: self.api.create(made, who))
 
     def tries_to_patch(self, who: Identity, kind: str, namespace: str, name: str, patch: Manifest) -> bool:
         """Patch an object as a user; return whether the API server took it."""
-        try:
-            self.api.patch(kind, namespace, name, patch, who)
-        except Refused as refused:
-            self.refusals.append(str(refused))
-            return False
-        return True
+        return self.sends(lambda: self.api.patch(kind, namespace, name, patch, who))
 
     def tries_to_delete(
         self, who: Identity, kind: str, namespace: str, name: str, options: Manifest | None = None
     ) -> bool:
         """Delete an object as a user; return whether the API server took it."""
-        try:
-            self.api.delete(kind, namespace, name, options, who)
-        except Refused as refused:
-            self.refusals.append(str(refused))
-            return False
-        return True
+        return self.sends(lambda: self.api.delete(kind, namespace, name, options, who))
 
     def tries_to_apply(self, who: Identity, made: Manifest, manager: str) -> bool:
         """Apply an object on the server as a user and as a manager, by force; return whether the API server took it."""
+        return self.sends(lambda: self.api.apply(made, manager, who))
+
+    def sends(self, request: Callable[[], object]) -> bool:
+        """Send a request; return whether the API server took it."""
         try:
-            self.api.apply(made, manager, who)
+            request()
         except Refused as refused:
             self.refusals.append(str(refused))
             return False
+        self.accepted += 1
         return True
 
     def serves(self, kind: str) -> bool:
@@ -128,8 +136,10 @@ class World:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if len(self.running(namespace, prefix)) >= count:
+                self.seen.append(True)
                 return True
             time.sleep(0.3)
+        self.seen.append(False)
         return False
 
     def clear(self) -> None:
@@ -142,6 +152,8 @@ class World:
                 self._forced(kind, namespace, "")
         until("an empty fleet", self._left, lambda left: not left, 60)
         self.refusals.clear()
+        self.seen.clear()
+        self.accepted = 0
 
     def _forced(self, kind: str, namespace: str, name: str, *, strip: bool = False) -> None:
         try:
@@ -269,11 +281,14 @@ def plan() -> FleetPlan:
 
 
 @contextmanager
-def world(cluster: Cluster) -> Generator[World]:
-    """Provide the fleet on the cluster, and take it away."""
+def world(cluster: Cluster, *, with_policies: bool = True) -> Generator[World]:
+    """Provide the fleet on the cluster, with its policies or without, and take it away."""
     fleet = plan()
     rendered: list[Manifest] = list(all_manifests(fleet))
     objects = [each for each in rendered if hostile_fleet.is_served(each)] + [_RIGHTS]
+    objects = [each for each in objects if with_policies or each["kind"] not in _POLICIES]
+    if "clustertrainingruntimes" in cluster.kubectl("api-resources", "-o", "name"):
+        objects.append(RUNTIME)
     nodes = list(yaml.safe_load_all(output([*BERTH, "render", str(FILE), "--nodes"], ROOT)))
     for node in nodes:
         node["metadata"]["labels"] |= _REAL_LABELS | {"kubernetes.io/hostname": node["metadata"]["name"]}
@@ -285,7 +300,7 @@ def world(cluster: Cluster) -> Generator[World]:
         hostile_fleet.apply_patches(cluster, hostile_fleet.patches(rendered))
         until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
         with proxied(cluster.context) as api:
-            made = World(cluster, api, Watch(api, flavors, accelerators, GRACE))
+            made = World(cluster, api, Watch(api, flavors, accelerators, GRACE), with_policies)
             until("default accounts", lambda: _accounts(cluster), lambda count: count >= len(TEAMS))
             yield made
             made.clear()

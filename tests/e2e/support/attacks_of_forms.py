@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tests.e2e.support.api import Refused
 from tests.e2e.support.attacks import ACCOUNT, GPU, LENDER, MEMBER, World, attack, job, job_set, pod
 
 Manifest = dict[str, Any]
@@ -61,10 +60,7 @@ def _second_owner_of_jobs(fleet: World) -> None:
 @attack("an account takes its namespace from the policies")
 def _namespace(fleet: World) -> None:
     patch = {"metadata": {"labels": {"berth.dev/team": None}}}
-    try:
-        fleet.api.call("PATCH", "api/v1/namespaces/vision", patch, ACCOUNT, "merge")
-    except Refused as refused:
-        fleet.refusals.append(str(refused))
+    fleet.sends(lambda: fleet.api.call("PATCH", "api/v1/namespaces/vision", patch, ACCOUNT, "merge"))
     try:
         time.sleep(1)
         spec = pod(1, tolerations=[{"key": GPU, "operator": "Exists"}], nodeSelector=_L4)

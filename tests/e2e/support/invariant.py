@@ -118,10 +118,20 @@ def used(pods: Iterable[Manifest], flavors: Mapping[str, str], accelerators: fro
     for pod in pods:
         node = pod["spec"].get("nodeName")
         if node in flavors and pod.get("status", {}).get("phase") not in _ENDED:
-            amount = sum(requested(pod["spec"].get("containers", []), accelerators))
-            alone = max(requested(pod["spec"].get("initContainers", []), accelerators), default=0)
-            use[pod["metadata"]["namespace"], flavors[node]] += max(amount, alone)
+            use[pod["metadata"]["namespace"], flavors[node]] += effective(pod["spec"], accelerators)
     return use
+
+
+def effective(spec: Manifest, accelerators: frozenset[str]) -> int:
+    """Return the accelerators of a pod: of its containers with its sidecars, or of an earlier init container."""
+    most = sidecars = 0
+    for each in spec.get("initContainers", []):
+        (amount,) = requested([each], accelerators)
+        if each.get("restartPolicy") == "Always":
+            sidecars += amount
+        else:
+            most = max(most, amount + sidecars)
+    return max(most, sidecars + sum(requested(spec.get("containers", []), accelerators)))
 
 
 def requested(containers: Iterable[Manifest], accelerators: frozenset[str]) -> list[int]:

@@ -1,0 +1,103 @@
+"""Checks of what the policy `berth-machines` refuses: pods without accelerators that may get accelerator machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from berth.jobs.pods import read_pod_spec, requested_resources
+from berth.jobs.values import SourceValue, get_nested
+from berth.lint.fleet import SubmittedJob
+from berth.manifests.rules.machines import INITIALIZERS, SUBMITTED_BY_A_JOB, TRAINER
+from berth.manifests.workloads.values import as_list, as_mapping
+from berth.plan.teams import NamespacePlan, TeamPlan
+
+_JOBS = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+_SELECTOR = ("template", "spec", "template", "spec", "nodeSelector")
+
+
+def refused_on_plain_machines(
+    job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan
+) -> Iterator[tuple[SourceValue, str]]:
+    """Yield what the policy refuses of a job, and the message."""
+    plain = namespace.plain_machines.get(job.local_queue.name, ())
+    policies = job.context.plan.policies
+    if not plain or policies is None or not namespace.owned:
+        return
+    labels = " or ".join(f"{key}: {value}" for key, value in plain)
+    message = f"pods without accelerators may get accelerator machines of {job.queue_name}, which has others"
+    if job.job.kind == "TrainJob":
+        if not _is_on_own_machines(job.job.source, policies.accelerators, plain):
+            source = job.job.source.child("spec", None)
+            remedy = "write accelerators in trainer.resourcesPerNode, or in runtimePatches"
+            yield source, f"{message}; {remedy} for each job without accelerators a nodeSelector of {labels}"
+        return
+    for template in job.job.templates:
+        spec = read_pod_spec(template) or {}
+        if not requests_any(template, policies.accelerators) and not _selects(spec, plain):
+            yield template.child("spec", None), f"{message}; write a nodeSelector of {labels}"
+    for each in (job.job.source, *(wrapped for wrapped, _ in wrapped_objects(job))):
+        spec = each.child("spec", get_nested(each.value, "spec"))
+        mode = get_nested(spec.value, "submissionMode")
+        hidden = mode in (None, SUBMITTED_BY_A_JOB) and "submitterPodTemplate" not in as_mapping(spec.value)
+        if get_nested(each.value, "kind") == "RayJob" and hidden:
+            remedy = f"write submitterPodTemplate with a nodeSelector of {labels}, or submissionMode: HTTPMode"
+            if each is not job.job.source:
+                remedy = "write submissionMode: HTTPMode"
+            yield spec, f"the pod that submits the entrypoint may get accelerator machines; {remedy}"
+
+
+def _selects(spec: Mapping[str, SourceValue], labels: tuple[tuple[str, str], ...]) -> bool:
+    """Whether pods select one of the labels, by nodeSelector or in every term of required node affinity."""
+    selector = as_mapping(spec["nodeSelector"].value) if "nodeSelector" in spec else {}
+    affinity = spec["affinity"].value if "affinity" in spec else None
+    terms = get_nested(affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    of_terms = [
+        any(
+            get_nested(each, "operator") == "In"
+            and all((get_nested(each, "key"), value) in labels for value in as_list(get_nested(each, "values")))
+            for each in as_list(get_nested(term, "matchExpressions"))
+        )
+        for term in as_list(terms)
+    ]
+    return not set(labels).isdisjoint(selector.items()) or (bool(of_terms) and all(of_terms))
+
+
+def wrapped_objects(job: SubmittedJob) -> Iterator[tuple[SourceValue, str]]:
+    """Yield what an AppWrapper wraps, with API version and kind."""
+    listed = get_nested(job.job.source.value, "spec", "components")
+    source = job.job.source.child("spec", None).child("components", listed)
+    for index, each in enumerate(as_list(listed) if job.job.kind == "AppWrapper" else ()):
+        wrapped = source.child(index, each).child("template", get_nested(each, "template"))
+        yield wrapped, f"{get_nested(wrapped.value, 'apiVersion')}/{get_nested(wrapped.value, 'kind')}"
+
+
+def requests_any(template: SourceValue, resources: tuple[str, ...]) -> bool:
+    """Whether a container of a template requests one of the resources, or the pod has claims."""
+    has_claims = "resourceClaims" in (read_pod_spec(template) or {})
+    return has_claims or not requested_resources(template).isdisjoint(resources)
+
+
+# --- TrainJob ---------------------------------------------------------------------------------------------------------
+
+
+def _is_on_own_machines(job: SourceValue, accelerators: Sequence[str], plain: Sequence[tuple[str, str]]) -> bool:
+    """Whether each job of a TrainJob has accelerators or selects one of the labels `plain`, as far as it says."""
+    spec = as_mapping(get_nested(job.value, "spec"))
+    node = get_nested(spec, "trainer", "resourcesPerNode")
+    requested = {name for part in ("limits", "requests") for name in as_mapping(get_nested(node, part))}
+    without = [name for field, name in INITIALIZERS.items() if field in as_mapping(spec.get("initializer"))]
+    without += [] if requested.intersection(accelerators) else [TRAINER]
+    return all(_is_patched(spec, name, plain) for name in without)
+
+
+def _is_patched(spec: dict[str, object], name: str, plain: Sequence[tuple[str, str]]) -> bool:
+    selectors = list(_selectors(spec, name))
+    return bool(selectors) and all(not set(plain).isdisjoint(each.items()) for each in selectors)
+
+
+def _selectors(spec: dict[str, object], name: str) -> Iterator[dict[str, object]]:
+    for patch in as_list(spec.get("runtimePatches")):
+        for job in as_list(get_nested(patch, *_JOBS)):
+            selector = get_nested(job, *_SELECTOR)
+            if get_nested(job, "name") == name and selector is not None:
+                yield as_mapping(selector)
