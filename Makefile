@@ -133,6 +133,7 @@ bench: $(INSTALLED) ## measure time and memory of a large fleet and of a simulat
 	$(BIN)/python -m tests.bench.check_and_render
 	$(BIN)/python -m tests.bench.admission
 	$(BIN)/python -m tests.bench.simulate
+	$(BIN)/python -m tests.bench.assertion_mutations
 
 pin: $(INSTALLED) ## prepare a newer pin: make pin PIN=kueue VERSION=0.20.6 CLONES=folder of git clones
 	$(BIN)/python scripts/pin.py "$$PIN" "$$VERSION" "$$CLONES"

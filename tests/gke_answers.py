@@ -277,7 +277,7 @@ def node_pool(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         "name": pool.name,
         "selfLink": f"{_path(plan)}/nodePools/{pool.name}",
         "locations": zones_of(plan, pool.zones),
-        "initialNodeCount": pool.nodes_per_zone or 0,
+        "initialNodeCount": _first_nodes(plan, pool),
         "status": "RUNNING",
         "config": _config(plan, pool),
         "management": {k: True for k, on in (("autoRepair", pool.auto_repair), ("autoUpgrade", True)) if on},
@@ -291,7 +291,20 @@ def node_pool(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         answer["autoscaling"] = {"enabled": True, **{k: v for k, v in limits.items() if v}}
     if "autoscaling" in answer:
         answer["autoscaling"]["locationPolicy"] = pool.location_policy
+    if pool.settings.exclusion_until_end_of_support:
+        answer["maintenancePolicy"] = {"exclusionUntilEndOfSupport": {"enabled": True}}
     return answer | _placement(pool) | _upgrades(pool) | _networks(pool)
+
+
+def _first_nodes(plan: FleetPlan, pool: NodePoolPlan) -> int:
+    """The nodes in each zone that the pool was created with: of one that scales, what its minimum needs."""
+    if pool.zone_nodes is not None:
+        return pool.zone_nodes.min
+    if pool.total_nodes is None:
+        return pool.nodes_per_zone or 0
+    zones = len(zones_of(plan, pool.zones))
+    for_all = (pool.total_nodes.min + zones - 1) // zones
+    return min(for_all, pool.total_nodes.max // zones)
 
 
 def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
@@ -300,7 +313,7 @@ def _config(plan: FleetPlan, pool: NodePoolPlan) -> JSON:
         "machineType": pool.machine_type,
         "diskType": settings.disk_type,
         "diskSizeGb": settings.disk_size_gb,
-        "imageType": "COS_CONTAINERD",
+        "imageType": settings.image_type or "COS_CONTAINERD",
         "labels": dict(pool.labels),
         "taints": [
             {"key": t.key, "value": t.value, "effect": _EFFECTS[t.effect]} for t in pool.taints
@@ -386,6 +399,12 @@ def _placement(pool: NodePoolPlan) -> JSON:
 def _upgrades(pool: NodePoolPlan) -> JSON:
     if pool.flex_start or pool.queued:
         return {"upgradeSettings": {"strategy": "SHORT_LIVED"}}
+    if blue_green := pool.settings.blue_green:
+        batches = {"batchNodeCount": blue_green.batch_node_count}
+        batches |= {"batchSoakDuration": f"{blue_green.batch_soak_duration or 0}s"}
+        soak = f"{blue_green.node_pool_soak_duration or 3600}s"
+        rollout = {"standardRolloutPolicy": batches, "nodePoolSoakDuration": soak}
+        return {"upgradeSettings": {"strategy": "BLUE_GREEN", "blueGreenSettings": rollout}}
     surge = pool.settings.surge
     assert surge is not None
     counts = {k: v for k, v in (("maxSurge", surge.max_surge), ("maxUnavailable", surge.max_unavailable)) if v}

@@ -23,12 +23,39 @@ class Fate(StrEnum):
     CREATED = "created by the first `pulumi up`"
 
 
+class Kept(StrEnum):
+    """Why an object of the answers is not imported, and stays as it is: the closed list of reasons."""
+
+    OTHERS = "another owner's"
+    """No entry of the stack file makes or changes it."""
+    EXISTING = "existing"
+    """The stack file uses it, or names it as existing, and its owner keeps it."""
+    SYSTEM = "Kubernetes', GKE's or a controller's"
+    """They make it again by themselves."""
+    ELSEWHERE = "in another region"
+    """It is outside of the cluster's region."""
+    UNUSED = "unused"
+    """No pool, queue or job of the stack file can use it."""
+    NO_MACHINES = "without accelerators"
+    """Its machines have no accelerators that Berth knows."""
+    NO_KEY = "without a key"
+    """A stack file cannot express it."""
+    SECOND = "a second one"
+    """The stack file has one of its kind, and another one is it."""
+
+
 class NotAdopted(Struct, frozen=True):
-    """Something that is not adopted, or is changed or created: its name, and the reason or the result."""
+    """Something that is not adopted, or is changed or created: its name, and the reason or the result.
+
+    `kept` says of objects of the answers, and of nothing else, why they are not imported; `names` are theirs if the
+    subject has several.
+    """
 
     subject: str
     reason: str
     fate: Fate = Fate.LEFT
+    kept: Kept | None = None
+    names: tuple[str, ...] = ()
 
     def line(self) -> str:
         """Return both in one line."""

@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from berth.adopt import rest_fields
-from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, last_segment, mapping_at, name_of, namespace_of
+from berth.adopt.api_objects import ApiObject, Fate, Kept, NotAdopted, last_segment, mapping_at, name_of, namespace_of
 from berth.adopt.controllers import CONTROLLERS, is_system_object
 from berth.adopt.google.answered_inputs import inputs_before
 from berth.adopt.inventory import ClusterInventory
@@ -136,20 +137,25 @@ def _changes_of(
 ) -> Iterator[AnsweredChange | NotAdopted]:
     """Yield what differs between Google's answer and what the program registers, and what a stack file cannot express.
 
-    Left out is what the program asks Pulumi to ignore, and for an adopted node pool every field without a row.
+    Left out is what the program asks Pulumi to ignore, and for an adopted node pool what no key has and
+    the provider keeps.
     """
     (registration,) = resource.registrations().values()
     rules = InputComparison(registration, input_rules(registration.type))
     inputs = resource.inputs(registration)[0]
     subject = f"{_NOUNS.get(resource.kind, 'node pool')} {answer['name']}"
     table = _TABLES.get(resource.kind)
-    others = () if is_adopted or table is None else rest_fields.other_fields(table, answer, inputs)
+    others = () if table is None else rest_fields.other_fields(table, answer, inputs)
     rows = () if table is None else rest_fields.changed_fields(table, answer, inputs)
     for word, change in (*rows, *others):
-        if change.after is None:
-            text = f"{word} is {format_on_one_line(change.before)}, which a stack file cannot express"
-            yield NotAdopted(subject, text)
-        elif effects := rules.effects(change):
+        effects = rules.effects(change)
+        is_replaced = any(each.does == UpdateEffect.REPLACE for each in effects)
+        is_kept = table is not None and rest_fields.is_kept(table, change.path)
+        if change.after is None and (is_kept or not is_replaced):
+            if not is_adopted:
+                text = f"{word} is {format_on_one_line(change.before)}, which a stack file cannot express"
+                yield NotAdopted(subject, text)
+        elif effects:
             strongest = max((each.does for each in effects), key=lambda does: does.severity)
             effect = FieldEffect(word, change.path, change.before, change.after, strongest)
             yield AnsweredChange(subject, effect, resource.pool)
@@ -191,21 +197,30 @@ def _object_changes(inventory: ClusterInventory, plan: FleetPlan) -> Iterator[No
         yield from _grouped_by_kind(keys, f"labels added: {missing}", Fate.CHANGED)
     yield from _grouped_by_kind((key for key in wanted if key not in existing), "in no answer", Fate.CREATED)
     others = {key: _why_left(key, plan) for key in existing if key not in wanted}
-    for reason in dict.fromkeys(filter(None, others.values())):
-        yield from _grouped_by_kind((key for key, why in others.items() if why == reason), reason)
+    for kept, reason in dict.fromkeys(others.values()):
+        keys = [key for key, why in others.items() if why == (kept, reason)]
+        yield from (
+            replace(each, kept=kept)
+            for each in _grouped_by_kind(keys, reason, limit=_MAX_NAMES if kept == Kept.SYSTEM else len(keys))
+        )
 
 
-def _why_left(key: tuple[str, str, str], plan: FleetPlan) -> str:
-    """Return why an object stays as it is; "" for controllers and what comes with every cluster."""
+def _why_left(key: tuple[str, str, str], plan: FleetPlan) -> tuple[Kept, str]:
+    """Return why an object stays as it is."""
     kind, namespace, name = key
     if kind == "Deployment" and any(namespace == place and name in names for place, names in CONTROLLERS.values()):
-        return ""
+        return Kept.SYSTEM, _MADE_AGAIN
     if kind == "Namespace" and any(name == each.name for team in plan.teams for each in team.namespaces):
-        return (
+        return Kept.EXISTING, (
             "holds a team's queues as `existing`, so Berth adds no limits or policies to it; remove `existing` to let "
             "Berth manage it"
         )
-    return "" if is_system_object(key) else "is not managed by Berth and stays as it is"
+    if is_system_object(key):
+        return Kept.SYSTEM, _MADE_AGAIN
+    return Kept.OTHERS, "is not managed by Berth and stays as it is"
+
+
+_MADE_AGAIN = "comes with Kubernetes, GKE or the release of a controller"
 
 
 def _manifest_changes(live: ApiObject, manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -221,10 +236,12 @@ def _written(resource: Mapping[str, Any]) -> dict[str, object]:
     return {key: value for key, value in resource.items() if key not in (*_SERVER_SET, "apiVersion", "kind")}
 
 
-def _grouped_by_kind(keys: Iterable[tuple[str, str, str]], why: str, fate: Fate = Fate.LEFT) -> Iterator[NotAdopted]:
+def _grouped_by_kind(
+    keys: Iterable[tuple[str, str, str]], why: str, fate: Fate = Fate.LEFT, limit: int = _MAX_NAMES
+) -> Iterator[NotAdopted]:
     kinds: dict[str, list[str]] = {}
     for kind, namespace, name in keys:
         kinds.setdefault(kind, []).append("/".join(filter(None, (namespace, name))))
     for kind, names in sorted(kinds.items()):
-        some = ", ".join(sorted(names)[:_MAX_NAMES]) + (f", … ({len(names)} in all)" if len(names) > _MAX_NAMES else "")
-        yield NotAdopted(f"{kind} {some}", why, fate)
+        some = ", ".join(sorted(names)[:limit]) + (f", … ({len(names)} in all)" if len(names) > limit else "")
+        yield NotAdopted(f"{kind} {some}", why, fate, names=tuple(sorted(names)))

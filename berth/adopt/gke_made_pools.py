@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import PROVISIONING, is_user_label
 from berth.adopt.pools import AdoptedPool
@@ -141,7 +141,11 @@ def compute_class_section(
     for compute_class in inventory.objects_of_kind("ComputeClass"):
         if (pool := wanted.get(name_of(compute_class))) is None:
             not_adopted.append(
-                NotAdopted(f"ComputeClass {name_of(compute_class)}", "no flavor of a queue selects it; ignored")
+                NotAdopted(
+                    f"ComputeClass {name_of(compute_class)}",
+                    "no flavor of a queue selects it; ignored",
+                    kept=Kept.UNUSED,
+                )
             )
             continue
         spec = compute_class["spec"]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from berth.adopt.api_objects import Fate, NotAdopted, StackEntry, last_segment
+from berth.adopt.api_objects import Fate, Kept, NotAdopted, StackEntry, last_segment
 from berth.adopt.google.import_ids import ImportIds
 from berth.adopt.inventory import ClusterInventory
 from berth.plan.fleet import FleetPlan
@@ -111,9 +111,10 @@ def unused_answers(
         rest = sorted(name for name in names if not any(line.endswith(f" {name}") for line in lines))
         if rest:
             noun = one if len(rest) == 1 else f"{len(rest)} {many}"
-            yield NotAdopted(f"{noun} {abbreviate_names(rest)}", "no entry of the stack file makes or changes it")
+            yield NotAdopted(f"{noun} {abbreviate_names(rest)}", _UNUSED_ANSWER, kept=Kept.OTHERS, names=tuple(rest))
 
 
+_UNUSED_ANSWER = "no entry of the stack file makes or changes it"
 _NOUNS = {
     "Reservation": ("reservation", "reservations"),
     "FutureReservation": ("future reservation", "future reservations"),

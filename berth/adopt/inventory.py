@@ -13,6 +13,7 @@ from berth.adopt.google import answer_kinds
 from berth.adopt.google.answer_kinds import ANSWER_KINDS, classify_answers
 from berth.adopt.google.iam_policies import Rights, read_rights
 from berth.adopt.google.ownership import foreign_answers
+from berth.adopt.google.placement_policies import unknown_topologies, with_topology
 from berth.plan.admission_checks import MULTIKUEUE
 
 
@@ -21,6 +22,7 @@ class ClusterInventory(Struct, dict=True):
 
     `context` names it in a kubeconfig where only what lies inside is to be adopted. With `keeps_cluster` its node pools
     are adopted too, but not the cluster. With `is_described` nothing of it exists: it is what a blueprint would make.
+    `sliced_by_policy` are node pools whose topology only their placement policy has; it is filled in.
     """
 
     cluster: ApiObject
@@ -35,6 +37,8 @@ class ClusterInventory(Struct, dict=True):
     service_accounts: list[ApiObject] = field(default_factory=list[ApiObject])
     firewalls: list[ApiObject] = field(default_factory=list[ApiObject])
     services: list[ApiObject] = field(default_factory=list[ApiObject])
+    placement_policies: list[ApiObject] = field(default_factory=list[ApiObject])
+    sliced_by_policy: frozenset[str] = frozenset()
     context: str | None = None
     keeps_cluster: bool = False
     is_described: bool = False
@@ -114,9 +118,12 @@ def _cluster_inventory(
         *answers_by_kind["node pool"]
     ]
     given = {kind: list(_latest_by_link(answers).values()) for kind, answers in answers_by_kind.items()}
+    policies = {str(each["name"]): each for each in given[answer_kinds.PLACEMENT_POLICY]}
+    node_pools = list(_latest_by_link(pools).values())
+    completed = [with_topology(each, policies) for each in node_pools]
     result = ClusterInventory(
         cluster=cluster,
-        node_pools=list(_latest_by_link(pools).values()),
+        node_pools=completed,
         reservations=given[answer_kinds.RESERVATION],
         subnetworks=given[answer_kinds.SUBNETWORK],
         objects=[resource for _, resource in answers_by_kind[answer_kinds.OBJECT]],
@@ -127,6 +134,10 @@ def _cluster_inventory(
         service_accounts=given[answer_kinds.SERVICE_ACCOUNT],
         firewalls=given[answer_kinds.FIREWALL],
         services=given[answer_kinds.SERVICE],
+        placement_policies=given[answer_kinds.PLACEMENT_POLICY],
+        sliced_by_policy=frozenset(
+            str(after["name"]) for before, after in zip(node_pools, completed, strict=True) if after is not before
+        ),
         context=context,
         keeps_cluster=keeps_cluster,
     )
@@ -135,6 +146,7 @@ def _cluster_inventory(
         *_foreign_pool_errors(cluster, pools),
         *foreign_answers(result.project, answers_by_kind),
         *_content_errors(result),
+        *unknown_topologies(node_pools, policies, result.region),
     ]:
         raise InvalidInventory(*wrong)
     return result

@@ -9,6 +9,7 @@ from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at
 from berth.adopt.labels import QUEUED, is_user_label
 from berth.catalog import DEFAULT_BOOT_DISK, Machine
 from berth.names import workload_policy_name
+from berth.text import format_duration
 
 _EFFECTS = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 _CLUSTER_RANGE = "ipAllocationPolicy.clusterSecondaryRangeName"
@@ -78,8 +79,37 @@ def boot_disk(node_pool: ApiObject, machine: Machine | None) -> StackEntry:
     return {} if disk in (None, default) else {"diskType": disk}
 
 
-def surge_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:
-    """Return nothing for Berth's default: one node at a time."""
+def upgrade_settings(node_pool: ApiObject, machine: Machine) -> StackEntry:
+    """Return how nodes are upgraded, and until when not; nothing for Berth's default: one node at a time."""
+    is_excluded = value_at(node_pool, "maintenancePolicy.exclusionUntilEndOfSupport.enabled")
+    excluded: StackEntry = {"exclusionUntilEndOfSupport": True} if is_excluded else {}
+    return excluded | (_blue_green(node_pool) if _is_blue_green(node_pool) else _surge(node_pool, machine))
+
+
+def keeps_upgrades(node_pool: ApiObject) -> bool:
+    """Return whether a node pool is upgraded in batches that no key has: shares of it, or those of its autoscaler."""
+    settings = mapping_at(node_pool, "upgradeSettings.blueGreenSettings")
+    is_share = bool(value_at(settings, "standardRolloutPolicy.batchPercentage"))
+    return _is_blue_green(node_pool) and (is_share or "autoscaledRolloutPolicy" in settings)
+
+
+def _is_blue_green(node_pool: ApiObject) -> bool:
+    return value_at(node_pool, "upgradeSettings.strategy") == "BLUE_GREEN"
+
+
+def _blue_green(node_pool: ApiObject) -> StackEntry:
+    settings = mapping_at(node_pool, "upgradeSettings.blueGreenSettings")
+    batches = mapping_at(settings, "standardRolloutPolicy")
+    count = int(batches.get("batchNodeCount") or 1)
+    entry: StackEntry = {"batchNodeCount": count} if count != 1 else {}
+    pauses = {"batchSoakDuration": batches.get("batchSoakDuration")}
+    pauses |= {"nodePoolSoakDuration": settings.get("nodePoolSoakDuration")}
+    for key, pause in pauses.items():
+        entry |= {key: format_duration(int(float(pause.removesuffix("s"))))} if pause else {}
+    return {"blueGreen": entry}
+
+
+def _surge(node_pool: ApiObject, machine: Machine) -> StackEntry:
     settings = mapping_at(node_pool, "upgradeSettings")
     is_dynamic = value_at(node_pool, QUEUED) or value_at(node_pool, "config.flexStart")
     if settings.get("strategy", "SURGE") != "SURGE" or machine.domain_topology or is_dynamic:

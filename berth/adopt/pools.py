@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from berth import catalog
 from berth.adopt import rest_fields
-from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, StackEntry, list_at, mapping_at, value_at
 from berth.adopt.google.node_accounts import NodeAccounts
 from berth.adopt.google.reserved_machines import accepted_zones
 from berth.adopt.inventory import ClusterInventory
@@ -18,11 +18,12 @@ from berth.adopt.labels import QUEUED, gpu_config, machine_type, node_labels
 from berth.adopt.pool_settings import (
     boot_disk,
     gpu_settings,
+    keeps_upgrades,
     labels_and_taints,
     local_ssds,
     network_and_placement,
     pod_range,
-    surge_settings,
+    upgrade_settings,
 )
 from berth.adopt.reservations import ReservationsByKey, own_reservations, reservation_key
 from berth.adopt.slice_names import MAX_POOL_NAME, NodePoolGroup, slice_groups, with_own_keys
@@ -79,9 +80,8 @@ def read_pools(
         if _machine_of(node_pool) is None:
             kind = value_at(node_pool, "config.machineType")
             remedy = _DELETED if _is_deleted_default(inventory, node_pool) else "it stays, and so does what runs there"
-            not_adopted.append(
-                NotAdopted(f"node pool {node_pool['name']}", f"'{kind}' has no accelerators that Berth knows; {remedy}")
-            )
+            why = f"'{kind}' has no accelerators that Berth knows; {remedy}"
+            not_adopted.append(NotAdopted(f"node pool {node_pool['name']}", why, kept=Kept.NO_MACHINES))
             continue
         with_machines.append(node_pool)
         if _is_deleted_default(inventory, node_pool):
@@ -110,11 +110,8 @@ def _groups(inventory: ClusterInventory, node_pools: Sequence[ApiObject]) -> Ite
 
 def _own_key(node_pool: ApiObject) -> tuple[str, list[ApiObject], str | None]:
     name = str(node_pool["name"])
-    return (
-        (name, [node_pool], None)
-        if len(name) <= MAX_POOL_NAME
-        else (name[:MAX_POOL_NAME].strip("-"), [node_pool], name)
-    )
+    is_key = len(name) <= MAX_POOL_NAME
+    return (name if is_key else name[:MAX_POOL_NAME].strip("-")), [node_pool], (None if is_key else name)
 
 
 def _is_slice(node_pool: ApiObject) -> bool:
@@ -145,6 +142,7 @@ def _group_pool(
     for each in group.members:  # do settings that replace a pool or recreate its nodes differ from those of Berth?
         others = rest_fields.other_fields(rest_fields.NODE_POOL, each, _any_pool())
         is_other = any(change.after is not None for _, change in others)
+        is_other = is_other or keeps_upgrades(each) or str(each["name"]) in inventory.sliced_by_policy
         adopted = adopted or is_other or not value_at(each, "config.reservationAffinity")
     if adopted:
         kept = {key: value for key, value in pool.entry.items() if key not in _KEPT_BY_ADOPTED}
@@ -156,7 +154,7 @@ def _group_pool(
 
 _KEPT_BY_ADOPTED = (
     *("secureBoot", "driverVersion", "confidentialNodes", "maxPodsPerNode", "podRangeName", "surge"),
-    "nodeSystemConfig",
+    *("blueGreen", "nodeSystemConfig"),
 )
 """Keys of settings that an adopted pool keeps."""
 
@@ -219,7 +217,7 @@ def _adopted_pool(
     entry |= network_and_placement(node_pool, machine, topology, stack)
     entry |= local_ssds(node_pool, machine)
     entry |= boot_disk(node_pool, machine)
-    entry |= surge_settings(node_pool, machine)
+    entry |= upgrade_settings(node_pool, machine)
     entry |= {k: v for k, v in rest_fields.stack_entry(rest_fields.NODE_POOL, node_pool).items() if k not in entry}
     shared = int(mapping_at(gpu, "gpuSharingConfig").get("maxSharedClientsPerGpu", 1) or 1)
     partitions = catalog.mig_partitions(machine.accelerator).get(gpu.get("gpuPartitionSize", ""), 1)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from berth import catalog
-from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
+from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
@@ -71,9 +71,8 @@ def read_priorities(inventory: ClusterInventory, not_adopted: list[NotAdopted]) 
     queued = bool(inventory.objects_of_kind("ClusterQueue"))
     for name in sorted(name for name in pod_priorities if not name.startswith(("system-", "gmp-"))):
         if not queued or abs(int(pod_priorities[name].get("value") or 0)) > _MAX_PRIORITY:
-            not_adopted.append(
-                NotAdopted(f"PriorityClass {name}", "no WorkloadPriorityClass has its name; it stays as it is")
-            )
+            why = "no WorkloadPriorityClass has its name; it stays as it is"
+            not_adopted.append(NotAdopted(f"PriorityClass {name}", why, kept=Kept.UNUSED))
         else:
             result[name] = _priority_entry(pod_priorities[name], pod_priorities[name])
     return result

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from berth import catalog
 from berth.adopt.api_objects import (
     ApiObject,
+    Kept,
     NotAdopted,
     StackEntry,
     last_segment,
@@ -93,7 +94,7 @@ def own_reservations(inventory: ClusterInventory, stack: str, not_adopted: list[
             continue
         entry = chips_entry(answer, inventory.project, inventory.node_pools) or _reservation_entry(answer, of_queues)
         if entry is None:
-            not_adopted.append(NotAdopted(f"reservation {answer['name']}", _why_left(answer)))
+            not_adopted.append(NotAdopted(f"reservation {answer['name']}", _why_left(answer), kept=Kept.UNUSED))
         else:
             _add(result, answer, entry, inventory, stack)
     for answer in inventory.future_reservations:
@@ -114,9 +115,8 @@ def _is_elsewhere(answer: ApiObject, inventory: ClusterInventory) -> bool:
 
 def _left_elsewhere(title: str, answer: ApiObject) -> NotAdopted:
     zone = last_segment(str(answer.get("zone", "")))
-    return NotAdopted(
-        f"{title} {answer['name']}", f"it is in {zone}, outside of the cluster's region; it stays as it is"
-    )
+    why = f"it is in {zone}, outside of the cluster's region; it stays as it is"
+    return NotAdopted(f"{title} {answer['name']}", why, kept=Kept.ELSEWHERE)
 
 
 def _add(

@@ -132,13 +132,13 @@ def changed_fields(kind: str, resource: ApiObject, inputs: Mapping[str, Any]) ->
         if registered is not None:
             after = _in_order(_parsed(registered, path, row))
         else:
-            after = None if _is_kept(kind, place) else row.absent if row.unset is None else row.unset
+            after = None if is_kept(kind, place) else row.absent if row.unset is None else row.unset
         is_compared = after is not None and (before or after) and not (row.standard and autopilot)
         if is_compared and str(before).casefold() != str(after).casefold():
             yield row.word or _snake_case(str(row.key)), FieldChange(place, before, after)
 
 
-def _is_kept(kind: str, place: str) -> bool:
+def is_kept(kind: str, place: str) -> bool:
     """Return whether the provider keeps an input that is no longer set, or a block around it."""
     rules, steps = input_rules(_TYPES[kind]), place.split(".")
     blocks = (rules.get(".".join(steps[:end])) for end in range(1, len(steps) + 1))

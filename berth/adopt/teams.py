@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from berth.adopt.api_objects import (
     ApiObject,
+    Kept,
     NotAdopted,
     StackEntry,
     labels_of,
@@ -56,10 +57,16 @@ def read_teams(
     for cluster_queue in inventory.objects_of_kind("ClusterQueue"):
         name, own_local_queues = name_of(cluster_queue), local_queues_by_queue.get(name_of(cluster_queue), [])
         if not own_local_queues:
-            not_adopted.append(NotAdopted(f"ClusterQueue {name}", "no LocalQueue uses it; it stays as it is"))
+            not_adopted.append(
+                NotAdopted(f"ClusterQueue {name}", "no LocalQueue uses it; it stays as it is", kept=Kept.UNUSED)
+            )
             continue
         if not (entry := queue_entry(cluster_queue, known, not_adopted)):
-            not_adopted.append(NotAdopted(f"ClusterQueue {name}", "none of its flavors has a pool; it stays as it is"))
+            not_adopted.append(
+                NotAdopted(
+                    f"ClusterQueue {name}", "none of its flavors has a pool; it stays as it is", kept=Kept.UNUSED
+                )
+            )
             continue
         served_teams = sorted({namespaces[namespace_of(local_queue)] for local_queue in own_local_queues})
         local_queue_name = _local_queue_name(own_local_queues)

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from berth.diff.guard.allowances import CLUSTER_KEY, GuardedAction
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.guard.preview_rules import PreviewRules
-from berth.diff.guard.preview_steps import PreviewStep
+from berth.diff.guard.preview_rules import STACK_REFERENCE, Expected, PreviewRules, connections
+from berth.diff.guard.preview_steps import HIDDEN, PreviewStep
 from berth.diff.guard.updates import PROVIDER_TYPE, redirected
 from berth.diff.kinds import FieldEffect
 from berth.diff.provider_inputs.effects import UpdateEffect
+from berth.manifests.releases import kubernetes_provider
+from berth.manifests.workloads.objects import team_stack_manifests
 from berth.plan.team_stack import TeamStackPlan
+from berth.registration import Reference
 from berth.resource import ResourceKind
-
-_REFERENCE_TYPE: Final = "pulumi:pulumi:StackReference"
 
 
 def team_rules(plan: TeamStackPlan) -> PreviewRules:
     """Return the rules for a team's stack: each workload and file is a resource, and only the cluster is guarded."""
     resources = max(1, len(plan.workloads) + len(plan.configs) + len(plan.secrets))
-    return PreviewRules(1 + resources, losses=partial(_moved_in_preview, plan))
+    return PreviewRules(1 + resources, losses=partial(_moved_in_preview, plan), expected=partial(_expected, plan))
+
+
+def _expected(plan: TeamStackPlan) -> Expected:
+    """Return what the program registers; of an existing cluster the client may find the kubeconfig itself."""
+    kubeconfig = Reference("stack", plan.platform, "kubeconfig") if plan.context else HIDDEN
+    provider = kubernetes_provider(
+        kubeconfig=kubeconfig, cluster_identifier=plan.cluster_identifier, context=plan.context
+    )
+    objects = tuple(("", each) for each in team_stack_manifests(plan))
+    return Expected(objects, connections(("kubernetes", provider), stack=("platform", plan.platform)))
 
 
 def moved_to_cluster(old: TeamStackPlan, new: TeamStackPlan) -> Iterator[GuardedChange]:
@@ -45,7 +56,7 @@ def _moved_in_preview(plan: TeamStackPlan, steps: Sequence[PreviewStep]) -> Iter
             continue
         if step.type == PROVIDER_TYPE:
             found = [*_changed("clusterIdentifier", before, after), *redirected(before, after)]
-        elif step.type == _REFERENCE_TYPE and not plan.is_on_google:
+        elif step.type == STACK_REFERENCE and not plan.is_on_google:
             found = _changed("name", before, after, "platform")
         else:
             continue

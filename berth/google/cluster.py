@@ -24,6 +24,9 @@ _LOGS: Final = ("WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER")
 _INITIAL_POOL: Final = ("initialNodeCount", "nodeConfig")
 """Describe only the initial pool, which is removed: GKE reports other values afterwards, and the provider would replace
 the cluster to undo that."""
+_CREATION_ONLY: Final = ("description", "enableKubernetesAlpha", "enableTpu", "ipAllocationPolicy.stackType")
+"""What Berth never sets and other tools may have set at the creation of a cluster that is adopted. The provider would
+replace the cluster to remove it."""
 _NOT_SENT_WITHOUT_IP: Final = ("privateClusterConfig.enablePrivateEndpoint",)
 """The provider does not send it while IP endpoints are off, so a different answer of GKE would be a change forever
 (`expandControlPlaneEndpointsConfig` in hashicorp/terraform-provider-google-beta 7.45)."""
@@ -104,7 +107,11 @@ def cluster(
         arguments=without_none({**arguments, **of_mode(plan, node_service_account)}),
         protect=plan.protect,
         delete_before_replace=True,  # the name is fixed
-        ignore_changes=(*_INITIAL_POOL, *(() if plan.control_plane.ip_endpoint else _NOT_SENT_WITHOUT_IP)),
+        ignore_changes=(
+            *_INITIAL_POOL,
+            *_CREATION_ONLY,
+            *(() if plan.control_plane.ip_endpoint else _NOT_SENT_WITHOUT_IP),
+        ),
     )
 
 

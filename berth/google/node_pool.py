@@ -25,7 +25,9 @@ CREATION_FIELDS: Final = (
     *("nodeConfig.gcfsConfig", "nodeConfig.workloadMetadataConfig", "nodeConfig.shieldedInstanceConfig"),
     *("nodeConfig.confidentialNodes", "nodeConfig.labels", "nodeConfig.taints", "nodeConfig.kubeletConfig"),
     *("nodeConfig.linuxNodeConfig", "networkConfig", "maxPodsPerNode", "management", "upgradeSettings"),
-    *("nodeConfig.flexStart", "nodeConfig.maxRunDuration"),
+    *("nodeConfig.flexStart", "nodeConfig.maxRunDuration", "nodeConfig.preemptible", "nodeConfig.nodeGroup"),
+    *("nodeConfig.soleTenantConfig", "nodeConfig.localSsdEncryptionMode", "nodeConfig.enableConfidentialStorage"),
+    "nodeConfig.fastSocket",
 )
 """Settings that an adopted pool keeps, because a change would replace it or recreate its nodes, or because the provider
 does not read them."""
@@ -33,6 +35,9 @@ does not read them."""
 _POLICY_TYPE: Final = "placementPolicy.type"
 """GKE stores no type beside the policy of a TPU7x slice (vllm-project/ci-infra#547, 2026-09-11). The provider has no
 update of it, so the type that the program sends would replace the pool at every update."""
+
+_POLICY_TOPOLOGY: Final = "placementPolicy.tpuTopology"
+"""A slice of another tool may have its topology in its policy alone; sending it too would replace the pool."""
 
 _SSD_FIELDS: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
 """SSDs that machine types include. GKE reports them, and the provider would replace the pool to remove them."""
@@ -122,6 +127,8 @@ def _ignore_changes(plan: NodePoolPlan) -> tuple[str, ...]:
         drivers = ("nodeConfig.guestAccelerators",) if plan.gpu is not None else ()
         # A pool of slices of one host may have a topology, which taking away would replace it.
         placement = ("placementPolicy",) if plan.placement is None and plan.slice_topology is None else ()
+        if plan.placement is not None and plan.placement.policy is not None:
+            placement = (_POLICY_TOPOLOGY,)
         ignored += (*CREATION_FIELDS, *affinity, *drivers, *placement)
     return ignored
 

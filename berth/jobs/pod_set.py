@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from berth.plan.kueue import PODS
 from berth.plan.nodes import Toleration
 
 FieldSteps = tuple[str | int, ...]
@@ -126,12 +127,14 @@ class PodSet(Struct, frozen=True, kw_only=True):
     groups) that the pods belong to. `exclusive_topology` is the label whose nodes each child job has to itself.
     `added_labels` are labels that a controller adds to the pods, with their value or one of EACH_JOB, EACH_CHILD and
     EACH_POD. Kueue may start a job with fewer pods, down to `least`; None needs all. `claims` are the resource claims
-    and their templates. `request_paths` has the first field that requests each resource.
+    and their templates. `request_paths` has the first field that requests each resource. `requests` are what Kueue
+    counts; `defaulted` has what the API server makes of those that differ on the pods themselves.
     """
 
     name: str
     count: int
     requests: Mapping[str, int]
+    defaulted: Mapping[str, int] = field(default_factory=dict[str, int])
     least: int | None = None
     namespace: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -160,6 +163,11 @@ class PodSet(Struct, frozen=True, kw_only=True):
     has_gates: bool = False
     restart_policy: str | None = None
     request_paths: Mapping[str, FieldSteps] = field(default_factory=dict[str, "FieldSteps"])
+
+    @property
+    def node_requests(self) -> dict[str, int]:
+        """What one pod takes of its node, as the scheduler counts it; the pod itself is one of the node's pods."""
+        return {**self.requests, **self.defaulted, PODS: 1}
 
     @property
     def asks_for_topology(self) -> bool:

@@ -36,9 +36,10 @@ def build_pod_set(
     spec = read_pod_spec(template)
     if spec is None and "spec" not in as_mapping(template.value) and isinstance(template.value, dict):
         template.fault("missing-key", "'spec' is missing; write it")
-    requests = _pod_requests(template, spec, defaults) if spec is not None else None
-    if spec is None or requests is None:
+    amounts = _pod_requests(template, spec, defaults) if spec is not None else None
+    if spec is None or amounts is None:
         return None
+    requests, on_node = amounts
     selector = spec["nodeSelector"].mapping("a mapping of node labels") if "nodeSelector" in spec else {}
     facts = placement_facts(template, spec, added_labels or {})
     if selector is None:
@@ -48,6 +49,7 @@ def build_pod_set(
         name=name,
         count=count,
         requests=requests,
+        defaulted={name: amount for name, amount in on_node.items() if amount != requests.get(name)},
         node_selector={key: str(value.value) for key, value in selector.items()},
         added_labels=added_labels or {},
         request_paths=_request_paths(values),
@@ -95,7 +97,8 @@ def _request_paths(spec: Mapping[str, object]) -> dict[str, FieldSteps]:
 
 def _pod_requests(
     template: SourceValue, spec: dict[str, SourceValue], defaults: Mapping[str, int]
-) -> ResourceList | None:
+) -> tuple[ResourceList, ResourceList] | None:
+    """Return the requests of a pod as Kueue counts them, and as the API server defaults them; None after a fault."""
     containers = spec["containers"].sequence("a list of containers") if "containers" in spec else None
     if not containers:
         if "containers" not in spec or containers is not None:
@@ -120,6 +123,7 @@ def _pod_requests(
     of_containers = _effective_requests(
         [r for r in container_requests if r is not None], [(s, r) for s, r in init_requests if r is not None]
     )
+    defaulted = pod_level
     if pod_level:
         written = {name for each in template_containers(template) for name in _requested(each)}
         defaulted = _defaulted_pod_level(spec["resources"], of_containers, written)
@@ -127,7 +131,7 @@ def _pod_requests(
         # Kueue counts a limit of a template as its request; a Pod has the API server's default when Kueue counts it.
         pod_level = defaulted if get_nested(template.value, "kind") == "Pod" else pod_level
     # Requests of the pod replace those of its containers.
-    return _add(of_containers | pod_level, overhead)
+    return _add(of_containers | pod_level, overhead), _add(of_containers | defaulted, overhead)
 
 
 def _requested(container: SourceValue) -> set[str]:

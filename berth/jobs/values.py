@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import cast
+from typing import TypeGuard, cast
 
 from msgspec import Struct
 
@@ -109,6 +109,11 @@ def read_time(text: object) -> datetime | None:
     except ValueError:
         return None
     return time if time is None or time.tzinfo is not None else time.replace(tzinfo=UTC)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Return whether a value is a whole number; YAML's true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def describe_value(value: object) -> str:

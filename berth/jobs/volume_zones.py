@@ -61,6 +61,11 @@ class VolumeZones:
             return f"its PersistentVolume '{volume}' is not in the files"
         return ""
 
+    def is_bound(self, namespace: str, claim_name: str) -> bool:
+        """Return whether a claim names its volume, or a volume of the files names the claim."""
+        claim = self._objects.get(_CLAIM, namespace, claim_name)
+        return bool(get_nested(claim, "spec", "volumeName")) or self._bound_to(namespace, claim_name) is not None
+
     def early_class(self, namespace: str, claim_name: str, known: Collection[str]) -> str | None:
         """Return the StorageClass that makes a claim's disk before a pod has a node, in any zone; None without one.
 
@@ -68,8 +73,7 @@ class VolumeZones:
         """
         claim = self._objects.get(_CLAIM, namespace, claim_name)
         name = get_nested(claim, "spec", "storageClassName")
-        is_bound = get_nested(claim, "spec", "volumeName") or self._bound_to(namespace, claim_name) is not None
-        if not isinstance(name, str) or is_bound:
+        if not isinstance(name, str) or self.is_bound(namespace, claim_name):
             return None
         written = self._objects.get("StorageClass", "", name)
         if written is None:

@@ -10,7 +10,7 @@ from berth.jobs.placement_fields import FALSE_WORDS, TRUE_WORDS
 from berth.jobs.pod_groups import POD_GROUP_SIZE, group_name
 from berth.jobs.pod_set import PodSet
 from berth.jobs.pod_templates import find
-from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.jobs.values import SourceValue, describe_value, get_nested, is_whole
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import MAX_LABEL, is_dns_1035_label, is_subdomain, shorten
@@ -28,7 +28,11 @@ def check_name(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> None:
     is_generated = "name" not in as_mapping(job.metadata.value)
     source = job.metadata.child("generateName" if is_generated else "name", job.name)
     longest = min(_name_limits(job, pod_sets)) - (_SUFFIX_LENGTH if is_generated else 0)
-    if not _is_name(job, is_generated):
+    is_indexed = job.kind == "Job" and get_nested(job.source.value, "spec", "completionMode") == "Indexed"
+    if (is_indexed or job.kind == "StatefulSet") and "." in job.name and _is_name(job, is_generated):
+        message = f"'{job.name}' has a '.', which host names of its pods cannot have"
+        source.fault("bad-name", f"{message}; write '{job.name.replace('.', '-')}'")
+    elif not _is_name(job, is_generated):
         first = ", starting with a letter" if _names_services(job) else ""
         source.fault(
             "bad-name", f"'{job.name}' is not a valid name of a {job.kind}: lower-case letters, digits and '-'{first}"
@@ -62,7 +66,8 @@ def _name_limits(job: JobManifest, pod_sets: tuple[PodSet, ...]) -> list[int]:
             ]
         case "Job":
             indexed = get_nested(job.source.value, "spec", "completionMode") == "Indexed"
-            return [names.job_name_limit(pod_sets[0].count if indexed else 1)]
+            indexes = get_nested(job.source.value, "spec", "completions")
+            return [names.job_name_limit(indexes if indexed and is_whole(indexes) else 1)]
         case "CronJob":
             return [_CRON_JOB_NAME]
         case "StatefulSet":

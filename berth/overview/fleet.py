@@ -13,7 +13,7 @@ from berth.overview.cohorts import cohort_table
 from berth.overview.forms import form_lines
 from berth.overview.problems import all_problems, left_out_note
 from berth.plan.compute_classes import ClassPriorityPlan
-from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import QueueingPlan, TeamPlan
 from berth.planner.queueing.preemption import describe_rules, preemption_rules
@@ -137,7 +137,7 @@ def pool_table(plan: FleetPlan) -> Table:
     return Table("Pools", head, rows, numbers=(2,), wide=(6, 7))
 
 
-def _name_with_former(entry: PoolPlan | TeamPlan) -> str:
+def _name_with_former(entry: PoolPlan | TeamPlan | WorkerPlan) -> str:
     """Return the name, with the former one that its objects in the cluster still have."""
     return f"{entry.name} (formerly {entry.formerly})" if entry.formerly else entry.name
 
@@ -198,7 +198,13 @@ def worker_table(plan: FleetPlan) -> Table:
         for flavor in worker.plan.flavors:
             figures = [f"{flavor.capacity.max} {flavor.noun}", str(flavor.promised)]
             rows.append(
-                [worker.name, worker_target(worker), flavor.name, *figures, str(largest.get(flavor.name, 0) or "–")]
+                [
+                    _name_with_former(worker),
+                    worker_target(worker),
+                    flavor.name,
+                    *figures,
+                    str(largest.get(flavor.name, 0) or "–"),
+                ]
             )
     head = ("worker", "cluster", "flavor", "accelerators", "guaranteed", "largest job")
     return Table("Workers", head, rows, numbers=(4, 5), once=(0, 1))

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from berth.jobs.pod_set import HostPort, PodAffinityTerm, PodSet, SpreadConstraint
-from berth.nodes.model import PODS
 from berth.placement.node_classes import NodeClass
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import ALL_RULES, Bin, Demand, PodRule, most_pods, rules_of
@@ -69,7 +68,7 @@ class _Arranger:
     def _place(self, index: int, child: int, number: int) -> bool:
         demand = self.demands[index]
         pod_set = demand.pod_set
-        needs = {resource: amount for resource, amount in {**pod_set.requests, PODS: 1}.items() if amount}
+        needs = {resource: amount for resource, amount in pod_set.node_requests.items() if amount}
         tests = self._tests(index, child, number)
         best: tuple[float, Bin] | None = None
         for node in demand.classes:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from msgspec.structs import replace
 
 from berth.jobs.pod_set import PodSet
-from berth.nodes.model import HOSTNAME, PODS
+from berth.nodes.model import HOSTNAME
 from berth.placement.arrangement import arrange
 from berth.placement.node_classes import NodeClass
 from berth.placement.own_pods import OwnPods, own_scope
@@ -138,10 +138,10 @@ def _least_slots(demand: Demand, others: Iterable[Demand]) -> int:
         count = min(members[0].group.pool_nodes.max, sum(node.count for node in members))
         per_node = min(pods_per_node(demand.pod_set, node.certain) for node in members)
         total, number, places = total + count * per_node, number + count, max(places, per_node)
-    for resource, amount in _needs(demand.pod_set).items():
+    for resource, amount in demand.pod_set.node_requests.items():
         sizes = [(node.certain, node.certain.amount(resource)) for node in demand.classes]
         left = [size - pods_per_node(demand.pod_set, node) * amount for node, size in sizes if size is not None]
-        taken = [(each.count, used) for each in beside if (used := _needs(each).get(resource, 0))]
+        taken = [(each.count, used) for each in beside if (used := each.node_requests.get(resource, 0))]
         if not (left and taken and places and amount):
             continue
         first = min(left) + 1
@@ -154,10 +154,6 @@ def _least_slots(demand: Demand, others: Iterable[Demand]) -> int:
             lost = whole * places + (1 + (rest - first) // amount if rest >= first else 0)
         total -= min(lost, sum(count * -(-used // amount) for count, used in taken))
     return max(0, total)
-
-
-def _needs(pod_set: PodSet) -> dict[str, int]:
-    return {**pod_set.requests, PODS: 1}
 
 
 def _by_pool(classes: Iterable[NodeClass]) -> dict[str, list[NodeClass]]:
@@ -176,12 +172,12 @@ def _is_too_small(demand: Demand, others: Sequence[Demand]) -> bool:
         min(members[0].group.pool_nodes.max, sum(node.count for node in members))
         for members in _by_pool(demand.possible).values()
     )
-    for resource, amount in _needs(demand.pod_set).items():
+    for resource, amount in demand.pod_set.node_requests.items():
         amounts = [node.amount(resource) for node in demand.possible]
         known = [each for each in amounts if each is not None]
         if not amount or len(known) < len(amounts):
             continue
-        items = [(each.pod_set.count, _needs(each.pod_set).get(resource, 0)) for each in (demand, *others)]
+        items = [(each.pod_set.count, each.pod_set.node_requests.get(resource, 0)) for each in (demand, *others)]
         if least_nodes(items, max(known, default=0)) > number:
             return True
     key = demand.pod_set.exclusive_topology

@@ -15,7 +15,7 @@ from berth.jobs.pods import build_pod_set
 from berth.jobs.values import SourceValue, get_nested
 from berth.manifests.gpu import installers
 from berth.nodes.labels import label_table
-from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, PODS, FleetNodes, Label, NodeGroup
+from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, FleetNodes, Label, NodeGroup
 from berth.placement.matching import all_of, any_of, matches_label, tolerates
 from berth.plan.fleet import FleetPlan
 
@@ -119,7 +119,7 @@ def _left_by(daemons: Iterable[PodSet], group: NodeGroup) -> Mapping[str, int]:
     amounts = dict(group.allocatable)
     for pod_set in daemons:
         if _runs_on(pod_set, NodeClass(group, None, 1, amounts)):
-            for resource, amount in {**pod_set.requests, PODS: 1}.items():
+            for resource, amount in pod_set.node_requests.items():
                 if resource in amounts:
                     amounts[resource] -= amount
     return amounts

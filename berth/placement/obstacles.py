@@ -13,7 +13,7 @@ from berth import catalog
 from berth.diagnostics import join_quoted, join_words
 from berth.jobs.pod_set import FieldSteps, NodeSelectorRequirement, PodSet
 from berth.jobs.quantities import format_quantity
-from berth.nodes.model import HOSTNAME, PODS
+from berth.nodes.model import HOSTNAME
 from berth.placement.kueue import ResourceFlavor
 from berth.placement.matching import tolerates
 from berth.placement.node_classes import NodeClass
@@ -123,7 +123,7 @@ def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[_Obstacle]:
     for taint in node.group.taints:
         if not tolerates(pod_set.tolerations, taint, added):
             yield _Obstacle(("spec", "tolerations"), "taint", f"{taint.key}={taint.value}:{taint.effect}")
-    for resource, amount in {**pod_set.requests, PODS: 1}.items():
+    for resource, amount in pod_set.node_requests.items():
         allocatable = node.amount(resource)
         if allocatable is not None and amount > allocatable:
             yield _Obstacle(pod_set.request_path(resource), "resource", resource)
@@ -289,7 +289,7 @@ def _expression(each: NodeSelectorRequirement, nodes: Sequence[NodeClass]) -> st
 def _too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> str:
     """Return how much of a resource a pod requests, and how much a node has at most."""
     most, machine = max((node.amount(resource) or 0, node.group.machine_type) for node in nodes)
-    requested = pod_set.requests.get(resource, 0)
+    requested = pod_set.node_requests.get(resource, 0)
     if resource in ("cpu", "memory", "ephemeral-storage") or resource.startswith("hugepages"):
         amount = format_quantity(resource, requested)
         limit = format_quantity(resource, most) if resource == "cpu" else f"{most // 2**20}Mi"

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from berth.jobs.pod_set import HostPort, PodSet, SpreadConstraint
-from berth.nodes.model import HOSTNAME, PODS
+from berth.nodes.model import HOSTNAME
 from berth.placement.node_classes import NodeClass
 from berth.placement.own_pods import OwnPods, own_scope
 
@@ -88,7 +88,7 @@ def rules_of(pod_set: PodSet) -> list[PodRule]:
 def pods_per_node(pod_set: PodSet, node: NodeClass) -> int:
     """Return how many of the pods an empty node holds by its resources; an unknown amount does not limit them."""
     limits = [pod_set.count]
-    for resource, amount in {**pod_set.requests, PODS: 1}.items():
+    for resource, amount in pod_set.node_requests.items():
         allocatable = node.amount(resource)
         if amount and allocatable is not None:
             limits.append(allocatable // amount)

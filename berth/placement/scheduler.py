@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from berth.diagnostics import join_words
 from berth.jobs.pod_set import FieldSteps
-from berth.nodes.model import HOSTNAME, PODS
+from berth.nodes.model import HOSTNAME
 from berth.placement.arrangement import arrange
 from berth.placement.node_classes import NodeClass
 from berth.placement.obstacles import (
@@ -131,7 +131,7 @@ def _no_room(index: int, each: AssignedPods, demand: Demand, fits: int, *, alone
     room = pods_per_node(pod_set, node)
     limits = {
         resource: amount // requested
-        for resource, requested in {**pod_set.requests, PODS: 1}.items()
+        for resource, requested in pod_set.node_requests.items()
         if requested and (amount := node.amount(resource)) is not None
     }
     resource = min(limits, key=limits.__getitem__)

@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 
-from tests.berth.adopt.conservation import losses
+from tests.berth.adopt.conservation.losses import losses
 
 
 def main(fleets: int, variations: int, first: int = 0) -> int:

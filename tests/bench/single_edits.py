@@ -1,4 +1,6 @@
-"""Make single edits of every key of every example, and judge each: `python -m tests.bench.single_edits [MINUTES]`.
+"""Make single edits of every key of every example, and judge each.
+
+`python -m tests.bench.single_edits [MINUTES [FIRST [STEP]]]` tries every STEP-th edit from FIRST on.
 
 An edit is wrong if its headline is calm where the programs differ outside of the list of harmless kinds, or if it is
 not calm where all differences are in the list. Edits that raise a fault are counted, and edits after which a plan is
@@ -19,15 +21,20 @@ from tests.berth.diff.edits.sound_edits import after, before
 from tests.berth.diff.test_calm import CALM, judgement
 from tests.stack_files import ALL_STACKS
 
+_EVERY = 500
 
-def main(minutes: float) -> int:
+
+def main(minutes: float, first: int, step: int) -> int:
     """Judge edits for so long, print those that are calm and those that are wrong, and return 1 if one is wrong."""
     edits = [(stack, edit) for stack in ALL_STACKS for edit in generated_edits(root_schema(stack), before(stack)[0])]
     edits = [(stack, edit) for stack, edit in edits if not any("." in str(step) for step in edit.path)]
     edits.sort(key=lambda pair: sha256(f"{pair[0]} {pair[1].dotted} {pair[1].value!r}".encode()).digest())
     classes: Counter[str] = Counter()
     wrong, ends = 0, time.monotonic() + 60 * minutes
-    for stack, edit in edits:
+    for number in range(first, len(edits), step):
+        stack, edit = edits[number]
+        if classes.total() % _EVERY == _EVERY - 1:
+            print(f"... before edit {number}: {dict(classes)}, {wrong} wrong", flush=True)
         if time.monotonic() > ends:
             break
         values = after(stack, edit)
@@ -47,4 +54,5 @@ def main(minutes: float) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 600))
+    minutes, *numbers = [float(each) for each in sys.argv[1:]] or [600.0]
+    sys.exit(main(minutes, *(*map(int, numbers), *(0, 1)[len(numbers) :])))

@@ -23,10 +23,10 @@ ACCEPTED_COMMANDS: Final = (
 CLUSTER, NODE_POOL, RESERVATION, SUBNETWORK, OBJECT = "cluster", "node pool", "reservation", "subnetwork", "object"
 FUTURE_RESERVATION, DASHBOARD, ALERT_POLICY = "future reservation", "dashboard", "alert policy"
 IAM_POLICY, PROJECT_POLICY, SERVICE_ACCOUNT = "IAM policy", "project's IAM policy", "service account"
-FIREWALL, SERVICE = "firewall rule", "enabled API"
+FIREWALL, SERVICE, PLACEMENT_POLICY = "firewall rule", "enabled API", "placement policy"
 ANSWER_KINDS: Final = (
     *(CLUSTER, NODE_POOL, RESERVATION, SUBNETWORK, OBJECT, FUTURE_RESERVATION, DASHBOARD, ALERT_POLICY),
-    *(IAM_POLICY, PROJECT_POLICY, SERVICE_ACCOUNT, FIREWALL, SERVICE),
+    *(IAM_POLICY, PROJECT_POLICY, SERVICE_ACCOUNT, FIREWALL, SERVICE, PLACEMENT_POLICY),
 )
 
 _LONGEST: Final = 80
@@ -60,8 +60,10 @@ def classify_answers(file: str, text: str) -> Iterator[tuple[str, ApiObject]]:
         yield kind, answer
 
 
-_WRAPPERS: Final = ("nodePools", "clusters")
-"""Fields in which GKE's REST API lists its answers."""
+_WRAPPERS: Final = (
+    *("nodePools", "clusters", "items", "accounts", "services", "dashboards", "alertPolicies", "results"),
+)
+"""Fields in which Google's REST APIs list their answers."""
 
 
 def _refusal(value: object) -> str | None:
@@ -82,12 +84,21 @@ def _refusal(value: object) -> str | None:
 def _items(value: object) -> list[object]:
     if isinstance(value, dict):
         document = cast("dict[str, Any]", value)
-        if str(document.get("kind", "")).endswith("List") and isinstance(document.get("items"), list):
-            return cast("list[object]", document["items"])
+        if str(document.get("kind", "")).endswith("List"):  # Compute Engine leaves out the items of an empty list
+            return _listed(document.get("items") or [])
         for wrapper in _WRAPPERS:
-            if "name" not in document and isinstance(document.get(wrapper), list):
+            if "name" not in document and "apiVersion" not in document and isinstance(document.get(wrapper), list):
                 return cast("list[object]", document[wrapper])
     return cast("list[object]", value) if isinstance(value, list) else [value]
+
+
+def _listed(items: object) -> list[object]:
+    """Return the items of a list; those of an aggregated one are by zone or region, in a field of their kind."""
+    if not isinstance(items, dict):
+        return cast("list[object]", items) if isinstance(items, list) else [items]
+    places = [each for each in cast("ApiObject", items).values() if isinstance(each, dict)]
+    fields = [values for place in places for key, values in cast("ApiObject", place).items() if key != "warning"]
+    return [each for values in fields if isinstance(values, list) for each in cast("list[object]", values)]
 
 
 _MARKS: Mapping[str, Callable[[ApiObject], bool]] = {
@@ -103,7 +114,8 @@ _MARKS: Mapping[str, Callable[[ApiObject], bool]] = {
     ALERT_POLICY: lambda answer: "/alertPolicies/" in str(answer.get("name")),
     SERVICE_ACCOUNT: lambda answer: "/serviceAccounts/" in str(answer.get("name")) and "email" in answer,
     IAM_POLICY: lambda answer: "resource" in answer and "policy" in answer,
-    PROJECT_POLICY: lambda answer: "bindings" in answer and "etag" in answer,
+    PROJECT_POLICY: lambda answer: "etag" in answer and {*answer} <= {"bindings", "etag", "version", "auditConfigs"},
+    PLACEMENT_POLICY: lambda answer: "/resourcePolicies/" in str(answer.get("selfLink")),
 }
 """How an answer of each kind is recognized, in the order of the checks."""
 

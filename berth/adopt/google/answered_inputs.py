@@ -59,9 +59,9 @@ def _node_pool(answer: ApiObject, registered: Inputs) -> Inputs:
     if affinity := mapping_at(config, "reservationAffinity"):
         made["nodeConfig"]["reservationAffinity"] = _without_empty(affinity)
     if mapping_at(answer, "upgradeSettings") and "upgradeSettings" in registered:
-        settings = mapping_at(answer, "upgradeSettings")
-        counts = {key: int(settings.get(key) or 0) for key in ("maxSurge", "maxUnavailable")}
-        made["upgradeSettings"] = {"strategy": settings.get("strategy", "SURGE"), **counts}
+        made["upgradeSettings"] = _upgrades(mapping_at(answer, "upgradeSettings"), registered["upgradeSettings"])
+    is_excluded = value_at(answer, "maintenancePolicy.exclusionUntilEndOfSupport.enabled")
+    made["maintenancePolicies"] = [{"exclusionUntilEndOfSupports": [{"enabled": True}]}] if is_excluded else None
     networks = [
         {key: last_segment(str(each.get(key, ""))) for key in ("network", "subnetwork")}
         for each in list_at(answer, "networkConfig.additionalNodeNetworkConfigs")
@@ -69,6 +69,21 @@ def _node_pool(answer: ApiObject, registered: Inputs) -> Inputs:
     if networks or "networkConfig" in registered:
         made["networkConfig"] = _Block(additionalNodeNetworkConfigs=networks or None)
     return made
+
+
+def _upgrades(settings: ApiObject, registered: Inputs) -> Inputs:
+    """Return how nodes are upgraded; of blue-green upgrades what is registered, for the provider keeps the rest."""
+    strategy = settings.get("strategy", "SURGE")
+    if strategy != "BLUE_GREEN":
+        counts = {key: int(settings.get(key) or 0) for key in ("maxSurge", "maxUnavailable")}
+        return {"strategy": strategy, **counts}
+    answered = mapping_at(settings, "blueGreenSettings")
+    if (known := registered.get("blueGreenSettings")) is None:
+        return {"strategy": strategy, "blueGreenSettings": answered}
+    batches = mapping_at(answered, "standardRolloutPolicy")
+    before: dict[str, Any] = {key: answered.get(key) for key in known if key != "standardRolloutPolicy"}
+    before["standardRolloutPolicy"] = {key: batches.get(key) for key in known.get("standardRolloutPolicy", {})}
+    return {"strategy": strategy, "blueGreenSettings": before}
 
 
 def _size(answer: ApiObject, scaling_after: Inputs) -> Inputs:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from berth import catalog
 from berth.adopt.api_objects import (
     ApiObject,
+    Kept,
     NotAdopted,
     StackEntry,
     last_segment,
@@ -45,14 +46,16 @@ def future_entry(
     """Return the entry of a request, None if a stack file cannot express it; the reason is reported."""
     what = f"future reservation {answer['name']}"
     if (reason := _refusal(answer)) is not None:
-        not_adopted.append(NotAdopted(what, reason))
+        not_adopted.append(NotAdopted(what, reason, kept=Kept.NO_KEY))
         return None
     machines = _machines(answer, project, node_pools)
     if machines is None:
         reserved = f"'{value_at(answer, 'specificSkuProperties.instanceProperties.machineType')}'"
         if isinstance(answer.get("aggregateReservation"), dict):
             reserved = value_at(answer, "aggregateReservation.vmFamily")
-        not_adopted.append(NotAdopted(what, f"it asks for {reserved}, which a stack file cannot express"))
+        not_adopted.append(
+            NotAdopted(what, f"it asks for {reserved}, which a stack file cannot express", kept=Kept.NO_KEY)
+        )
         return None
     start, end = _window(answer)
     future: StackEntry = {"start": start, "end": end}

@@ -9,6 +9,7 @@ from typing import Any
 
 from berth.adopt.api_objects import (
     ApiObject,
+    Kept,
     NotAdopted,
     StackEntry,
     labels_of,
@@ -103,6 +104,7 @@ def _team_account(
                 f"ServiceAccount {namespace}/{_DEFAULT_ACCOUNT}",
                 "has an identity in Google Cloud, and all pods that name no account have it; it stays. Give the team's "
                 f"pods an account of their own (teams.{team}.identity.serviceAccount)",
+                kept=Kept.SYSTEM,
             )
         )
     if len(others) > 1:
@@ -111,6 +113,8 @@ def _team_account(
             NotAdopted(
                 f"ServiceAccount {namespace}/{names}",
                 f"a team has one identity, and '{name_of(others[0])}' is it; the others stay as they are",
+                kept=Kept.SECOND,
+                names=tuple(f"{namespace}/{name_of(each)}" for each in others[1:]),
             )
         )
     return others[0] if others else None

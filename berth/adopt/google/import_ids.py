@@ -104,6 +104,7 @@ def _forms(
     services = {(last_segment(str(answer["name"])),) for answer in inventory.services if answer["state"] == "ENABLED"}
     accounts = {(email.removesuffix(domain),) for email in _accounts(inventory) if email.endswith(domain)}
     policies = {(last_segment(str(value_at(answer, "placementPolicy.policyName"))),) for answer in inventory.node_pools}
+    policies |= names(inventory.placement_policies)
     name, place = ("name",), ("zone", "name")
     return {
         "container/cluster:Cluster": (f"{project}/locations/{inventory.region}/clusters/{{name}}", name, {(cluster,)}),

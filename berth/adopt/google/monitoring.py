@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 from berth.adopt.api_objects import (
     ApiObject,
     Fate,
+    Kept,
     NotAdopted,
     StackEntry,
     labels_of,
@@ -82,6 +83,8 @@ def monitoring_section(inventory: ClusterInventory, stack: str, not_adopted: lis
                 f"Deployment {abbreviate_names(foreign)}",
                 f"a Prometheus operator that is not the Helm release {PROMETHEUS_CHART} in {PROMETHEUS_NAMESPACE}; it "
                 "stays, and Berth adds no rules or dashboards to it",
+                kept=Kept.OTHERS,
+                names=tuple(foreign),
             )
         )
     rule_objects = (*inventory.objects_of_kind("ClusterRules"), *inventory.objects_of_kind("PrometheusRule"))
@@ -189,6 +192,8 @@ def monitoring_changes(inventory: ClusterInventory, registered: Sequence[Monitor
             yield NotAdopted(
                 f"{noun} '{candidates[0]['displayName']}'",
                 f"{len(candidates)} may be it ({names}); delete all but one, then run berth adopt again",
+                kept=Kept.SECOND,
+                names=tuple(str(each["name"]) for each in candidates),
             )
     yield from _others("alert policies", inventory.alert_policies, used)
     yield from _others("dashboards", inventory.dashboards, used)
@@ -218,7 +223,8 @@ def _others(noun: str, answers: Sequence[ApiObject], used: set[str]) -> Iterator
     titles = sorted(str(each["displayName"]) for each in answers if each["name"] not in used)
     if titles:
         shown = abbreviate_names([f"'{title}'" for title in titles])
-        yield NotAdopted(f"{noun} {shown}", "not Berth's for this cluster; they stay with their owner")
+        why = "not Berth's for this cluster; they stay with their owner"
+        yield NotAdopted(f"{noun} {shown}", why, kept=Kept.OTHERS, names=tuple(titles))
 
 
 def kept_monitoring(inventory: ClusterInventory, section: StackEntry) -> StackEntry:

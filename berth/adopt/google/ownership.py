@@ -33,7 +33,13 @@ def foreign_answers(project: str, answers_by_kind: Mapping[str, Sequence[tuple[s
             if project and owner and owner not in own and not is_unknown_number:
                 name = answer[_TITLES.get(kind, "email" if "email" in answer else "name")]
                 yield f"{file}: {kind} '{name}' belongs to project '{owner}', and the cluster to '{project}'; remove it"
-    if project and policies and not has_project_policy(read_rights(project, [each for _, each in policies], ())):
+    is_empty = any(not each.get("bindings") for _, each in answers_by_kind[answer_kinds.PROJECT_POLICY])
+    if (
+        project
+        and policies
+        and not is_empty
+        and not has_project_policy(read_rights(project, [each for _, each in policies], ()))
+    ):
         yield (
             f"{policies[0][0]}: no IAM policy of project '{project}'; give the answer of gcloud asset "
             f"search-all-iam-policies --scope projects/{project} --format json"

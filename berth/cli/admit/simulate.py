@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from berth.cli.admit.manifest_faults import NEVER_ADMITTED, as_differences, lint_submissions
 from berth.cli.manifests import read_files
 from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
-from berth.evaluate import evaluate_stack, require_offer
+from berth.evaluate import Evaluation, evaluate_stack, require_offer
 from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
 from berth.jobs.namespaces import in_namespace
 from berth.lint.findings import Finding
@@ -22,8 +22,8 @@ from berth.loader.locate import display_path, locate
 from berth.manifests.workloads.values import as_mapping
 from berth.placement.beside import Room
 from berth.plan.fleet import FleetPlan
-from berth.simulator.agreement import find_mismatches, format_late_steps, format_summary
-from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
+from berth.simulator.agreement import find_mismatches, format_features, format_late_steps, format_summary
+from berth.simulator.fleet import SimulatedFleet, unmodelled_warnings, with_topology_nodes
 from berth.simulator.live import is_cluster_state, read_cluster_state
 from berth.simulator.occupancy import NodeRoom, NodesOfFleet
 from berth.simulator.recorded_cases import RecordedCase, read_cases, with_simulated_states
@@ -95,9 +95,9 @@ def run_stacks(
     return SimulationResult(tuple(story for story in stories if story) if is_complete else (), unique, findings)
 
 
-def simulate_document(stack: str, document: ManifestDocument, root: pathlib.Path) -> SimulationResult:
+def simulate_document(evaluation: Evaluation, document: ManifestDocument, root: pathlib.Path) -> SimulationResult:
     """Simulate the steps or jobs of one document on a stack."""
-    simulation = _Simulation(stack, root, [document], [])
+    simulation = _Simulation(evaluation.stack, root, [document], [], known={evaluation.stack: evaluation})
     story = simulation.simulate()
     problems = tuple(dict.fromkeys([*simulation.problems, *simulation.manifest_faults]))
     return SimulationResult(() if story is None or _has_faults(problems) else (story,), problems)
@@ -124,8 +124,9 @@ class _Simulation:
         job_documents: Sequence[ManifestDocument],
         live_documents: Sequence[ManifestDocument],
         team: str | None = None,
+        known: Mapping[str, Evaluation] | None = None,
     ) -> None:
-        self.stack = stack
+        self.stack, self.known = stack, known or {}
         self.team = team
         self.root = root
         self.job_documents = job_documents
@@ -191,7 +192,7 @@ class _Simulation:
             self.problems += [*linted.notices, *(replace(each, path=()) for each in warnings)]
 
     def _load_fleet(self, stack: str) -> tuple[SimulatedFleet | None, list[Problem]]:
-        evaluation = require_offer(evaluate_stack(stack, self.root))
+        evaluation = self.known.get(stack) or require_offer(evaluate_stack(stack, self.root))
         if evaluation.faults or evaluation.fleet_plan is None:
             return None, list(evaluation.faults)
         if self.team is not None:
@@ -199,8 +200,8 @@ class _Simulation:
             if namespace is None:
                 return None, faults
             self.job_documents = [in_namespace(each, namespace) for each in self.job_documents]
-        fleet = build_simulated_fleet(evaluation.fleet_plan)
-        self._contexts.append((fleet, LintContext(evaluation.fleet_plan)))
+        context = LintContext(evaluation.fleet_plan)
+        self._contexts.append((fleet := with_topology_nodes(evaluation.fleet_plan, context.node_classes), context))
         return fleet, [*evaluation.unknown_releases, *unmodelled_warnings(evaluation.fleet_plan)]
 
     def _context_of(self, fleet: SimulatedFleet) -> LintContext:
@@ -291,9 +292,9 @@ def answer_cases(path: pathlib.Path) -> tuple[list[RecordedCase], str, tuple[Pro
     recorded, problems = read_cases(path)
     mismatches = list(find_mismatches(recorded))
     mismatch_lines = [line for each in mismatches for line in each.lines()]
-    late = format_late_steps(recorded) if mismatches else ""
+    late, features = format_late_steps(recorded) if mismatches else "", format_features(recorded, mismatches)
     return (
         list(with_simulated_states(recorded)),
-        "\n".join([*mismatch_lines, *([late] if late else []), format_summary(recorded, mismatches)]),
+        "\n".join([*mismatch_lines, *filter(None, [late]), *features, format_summary(recorded, mismatches)]),
         tuple(problems),
     )

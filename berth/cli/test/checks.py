@@ -21,9 +21,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from berth.cli.admit.simulate import simulate_document
-from berth.cli.simulate.answer import Request, TraceResult, simulate
+from berth.cli.simulate.answer import Request, load_run, simulate_evaluation
 from berth.cli.simulate.output import format_time
 from berth.diagnostics import Problem, Problems, Severity
+from berth.evaluate import Evaluation
 from berth.jobs.files import ManifestDocument, read_documents
 from berth.jobs.values import SourceValue
 from berth.loader.locate import display_path, locate
@@ -41,7 +42,7 @@ _STATUSES = {
     "reserved": frozenset({JobStatus.RESERVED}),
     "never": frozenset({JobStatus.NEVER_ADMITTED}),
 }
-_AT_END = (*_STATUSES, "preempted", "preemptions", "use")
+_AT_END = (*_STATUSES, "preempted", "preemptions", "use", "flavors")
 _OF_TRACE = ("wait", "unfinished", "evictions", "lostHours")
 
 
@@ -65,11 +66,18 @@ class TestResult(Struct, frozen=True):
 
 def run_tests(stack: str, files: Sequence[pathlib.Path], root: pathlib.Path) -> TestResult:
     """Run the tests of the files, or of the file beside the stack file."""
-    if not files:
-        stack_file = locate(stack, root).file
-        name = stack_file.stem.removeprefix("Pulumi.")
-        files = [stack_file.parent / ASSERTIONS / f"{name}.yaml"]
-    runner = _Runner(stack, root)
+    evaluation, problems = load_run(stack, root)
+    if evaluation is None:
+        return TestResult(stack, (), tuple(problems))
+    stack_file = locate(stack, root).file
+    shipped = stack_file.parent / ASSERTIONS / f"{stack_file.stem.removeprefix('Pulumi.')}.yaml"
+    result = check_evaluation(evaluation, files or [shipped], root)
+    return TestResult(stack, result.outcomes, tuple(dict.fromkeys([*problems, *result.problems])))
+
+
+def check_evaluation(evaluation: Evaluation, files: Sequence[pathlib.Path], root: pathlib.Path) -> TestResult:
+    """Run the tests of the files on a stack without faults."""
+    runner = _Runner(evaluation, root)
     for file in files:
         shown = display_path(file, root)
         documents, problems = read_documents(file, shown)
@@ -78,15 +86,15 @@ def run_tests(stack: str, files: Sequence[pathlib.Path], root: pathlib.Path) -> 
             runner.run(document)
         if not documents and not problems:
             runner.problems.append(Problem(Severity.FAULT, "no-tests", (), "has no tests; write tests", shown))
-    return TestResult(stack, tuple(runner.outcomes), tuple(dict.fromkeys(runner.problems)))
+    return TestResult(evaluation.stack, tuple(runner.outcomes), tuple(dict.fromkeys(runner.problems)))
 
 
 class _Runner:
-    def __init__(self, stack: str, root: pathlib.Path) -> None:
-        self.stack, self.root = stack, root
+    def __init__(self, evaluation: Evaluation, root: pathlib.Path) -> None:
+        self.evaluation, self.root = evaluation, root
         self.outcomes: list[AssertionOutcome] = []
         self.problems: list[Problem] = []
-        self._results: dict[pathlib.Path, TraceResult] = {}
+        self._summaries: dict[pathlib.Path, TraceSummary | None] = {}
 
     def run(self, document: ManifestDocument) -> None:
         """Run the tests of a document; none with a fault in their form."""
@@ -147,7 +155,7 @@ class _Runner:
             documents, problems = read_documents(_existing(shown, self.root), shown)
             self.problems += problems
         for steps_document in documents:
-            result = simulate_document(self.stack, steps_document, self.root)
+            result = simulate_document(self.evaluation, steps_document, self.root)
             self.problems += result.problems
             for run in result.stories:
                 yield from _check_run(run, expect)
@@ -156,11 +164,11 @@ class _Runner:
         self, fields: Mapping[str, SourceValue], expect: SourceValue
     ) -> Iterator[tuple[str, str, bool, str]]:
         trace = _existing(str(fields["trace"].value), self.root)
-        if trace not in self._results:
-            self._results[trace] = simulate(Request(stacks=(self.stack,), trace=trace), self.root)
-        result = self._results[trace]
-        self.problems += result.problems
-        for summary in result.summaries:
+        if trace not in self._summaries:
+            request = Request(stacks=(self.evaluation.stack,), trace=trace)
+            self._summaries[trace] = simulate_evaluation(self.evaluation, request, self.root, self.problems)
+        summary = self._summaries[trace]
+        if summary is not None:
             yield from _check_summary(summary, expect)
 
 
@@ -180,16 +188,23 @@ def _check_expected(key: str, value: SourceValue) -> None:
     elif key == "use":
         for amount in (value.mapping("a mapping of queues to accelerators") or {}).values():
             amount.integer("the least number of accelerators", 0)
+    elif key == "flavors":
+        for flavor in (value.mapping("a mapping of jobs to their flavors") or {}).values():
+            flavor.text("a flavor's name")
     elif key == "wait":
-        fields = value.known_fields((), (*_PERCENTILES, "team", "queue")) or {}
-        for figure, longest in fields.items():
-            if figure in _PERCENTILES and parse_duration(longest.value) is None:
-                longest.fault("bad-value", f"'{longest.value}' is not a duration; write one such as 4h")
-        if fields and not fields.keys() & set(_PERCENTILES):
-            value.fault("bad-test", f"expects nothing; write one of {', '.join(_PERCENTILES)}")
+        _check_limits(value)
     else:
         for name in value.sequence("a list of jobs") or ():
             name.text("a job's name")
+
+
+def _check_limits(value: SourceValue) -> None:
+    fields = value.known_fields((), (*_PERCENTILES, "team", "queue")) or {}
+    for figure, longest in fields.items():
+        if figure in _PERCENTILES and parse_duration(longest.value) is None:
+            longest.fault("bad-value", f"'{longest.value}' is not a duration; write one such as 4h")
+    if fields and not fields.keys() & set(_PERCENTILES):
+        value.fault("bad-test", f"expects nothing; write one of {', '.join(_PERCENTILES)}")
 
 
 def _check_run(run: SimulationRun, expect: SourceValue) -> Iterator[tuple[str, str, bool, str]]:
@@ -208,6 +223,11 @@ def _check_run(run: SimulationRun, expect: SourceValue) -> Iterator[tuple[str, s
             yield key, f"preempted: {', '.join(names) or 'none'}", preempted == names, ", ".join(preempted) or "none"
         elif key == "preemptions":
             yield key, f"at most {value.value} preemptions", len(lost) <= _number(value), str(len(lost))
+        elif key == "flavors":
+            chosen = {run.display_names.get(each.job, each.job): set(each.flavors.values()) for each in run.unfinished}
+            for name, flavor in (value.mapping("jobs") or {}).items():
+                found = chosen.get(name, set())
+                yield key, f"{name} uses {flavor.value}", found == {flavor.value}, ", ".join(sorted(found)) or "none"
         else:
             for queue, least in (value.mapping("queues") or {}).items():
                 amount = _amount_in_use(run, queue)

@@ -6,13 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from berth.alibaba.fleet import alibaba_resources
 from berth.diff.ack.resources import PROTECTED_BY_TYPE_ON_ACK
 from berth.diff.guard.allowances import GuardedAction, allowance_reason
 from berth.diff.guard.changes import GuardedChange
 from berth.diff.guard.guarantees import lost_guarantee, quota_number, vanished_guarantees
-from berth.diff.guard.preview_rules import PreviewRules
+from berth.diff.guard.preview_rules import Expected, PreviewRules, connections
 from berth.diff.guard.preview_steps import PreviewStep
+from berth.manifests.ack import ack_manifests
+from berth.manifests.releases import kubernetes_provider
 from berth.plan.ack import AckFleetPlan
+from berth.registration import Registration
 from berth.resource import ResourceKind
 
 _NON_ACCELERATORS = ("cpu", "memory", "pods")
@@ -25,8 +29,24 @@ def ack_rules(plan: AckFleetPlan) -> PreviewRules:
         partial(_lost_resource, plan=plan),
         partial(_removed_quota_leaves, plan),
         lambda worker: plan.allowances,
+        expected=partial(_expected, plan),
         guards_objects=True,
     )
+
+
+def _expected(plan: AckFleetPlan) -> Expected:
+    """Return what the program registers; without a kubeconfig of the fleet, no objects."""
+    registrations = {
+        (each.type, f"{resource.name}-{role}"): each
+        for resource in alibaba_resources(plan)
+        for role, each in resource.registrations().items()
+    }
+    providers = [("alibaba-cloud", Registration(type="pulumi:providers:alicloud", arguments={"region": plan.region}))]
+    if (kubeconfig := plan.fleet.kubeconfig) is not None:
+        of_fleet = kubernetes_provider(kubeconfig=kubeconfig, cluster_identifier=plan.fleet.name)
+        providers.append(("fleet", of_fleet))
+    objects = tuple(("", each) for each in ack_manifests(plan)) if kubeconfig is not None else ()
+    return Expected(objects, registrations | connections(*providers))
 
 
 def _lost_resource(step: PreviewStep, action: GuardedAction, plan: AckFleetPlan) -> GuardedChange | None:

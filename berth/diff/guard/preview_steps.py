@@ -26,8 +26,12 @@ HARMLESS_OPS: Final = (
 """Operations that delete nothing in the cloud; `discard` operations only remove resources from the state."""
 KNOWN_OPS: Final = frozenset({*REPLACING_OPS, *HARMLESS_OPS, "delete"})
 
-HIDDEN_VALUES: Final = ("[secret]", "[unknown]", "04da6b54-80e4-46f7-96ec-b56ff0331ba9")
+HIDDEN: Final = "[secret]"
+"""How the engine prints a secret; as an expected value, one that may not be printed in another way."""
+HIDDEN_VALUES: Final = (HIDDEN, "[unknown]", "04da6b54-80e4-46f7-96ec-b56ff0331ba9")
 """How the engine prints a secret, and a value that is not known before the update."""
+_SIGNATURE: Final = ("4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270")
+"""The key and value by which the engine marks a secret in an event."""
 
 STDIN: Final = "stdin"
 """What faults call the standard input."""
@@ -67,6 +71,14 @@ def refusing_odd_shapes() -> Generator[None]:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         raise PreviewFormatError(f"a value in it is of another type ({message})") from error
+
+
+def is_hidden(value: object) -> bool:
+    """Return whether the engine shows no value: a secret, or one that is not known before the update."""
+    if isinstance(value, Mapping):
+        key, mark = _SIGNATURE
+        return cast("Mapping[str, object]", value).get(key) == mark
+    return value in HIDDEN_VALUES
 
 
 class PreviewStep(Struct, frozen=True):

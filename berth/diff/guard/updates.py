@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from berth.diff.guard.allowances import CLUSTER_KEY, UNPROTECTED, GuardedAction
 from berth.diff.guard.changes import GuardedChange
-from berth.diff.guard.preview_steps import HIDDEN_VALUES, PreviewStep
+from berth.diff.guard.preview_steps import PreviewStep, is_hidden
 from berth.diff.kinds import ChangeKind, FieldEffect, ResourceChange, in_worker
 from berth.diff.provider_inputs.effects import UpdateEffect, input_rules, word_for_input
 from berth.plan.allowances import AllowancesPlan
@@ -110,7 +110,7 @@ def redirected(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[
 
 def _named_connection(name: str, value: object) -> object:
     """Return a path or context as it is, and the text of a kubeconfig, whether or not it is a secret, as what it is."""
-    is_text = not isinstance(value, str) or "\n" in value or "{" in value or value in HIDDEN_VALUES
+    is_text = not isinstance(value, str) or "\n" in value or "{" in value or is_hidden(value)
     return _KUBECONFIG_TEXT if name == "kubeconfig" and value is not None and is_text else value
 
 

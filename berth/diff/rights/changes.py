@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from ipaddress import ip_network
+from typing import Any, Final
 
 from msgspec import Struct
 
 from berth.catalog.google_roles import google_roles
 from berth.diff.kinds import ChangeKind
 from berth.diff.rights.ranks import RIGHTS_TITLES, TAKEN_BACK, Rank
+from berth.planner.tenancy.isolation import GOOGLE_API_RANGES
 
 ALERT, ALERTS, CHANNEL = "alert", "alerts", "notification channel"
 FLEET, OF_CLUSTER, NODES, CONTROL_PLANE = "fleet", "cluster", "nodes", "control plane"
@@ -25,6 +28,26 @@ EXEMPTIONS, API_TOKEN, FLEET_PROJECT = "exemption", "token for the Kubernetes AP
 """Rights that are found in what is rendered (`rendered`)."""
 NO_QUEUE: Final = "start of jobs without a queue, outside all quota"
 ANY_ADDRESS: Final = "any address"
+
+
+def is_inside(egress: str, others: Iterable[str]) -> bool:
+    """Return whether an egress (`to 10.0.0.0/8, TCP 443`) is a part of one of the others.
+
+    That to every address leaves private addresses and those of the cluster out: only Google's APIs are surely in it.
+    """
+    own, ports = _addresses_and_ports(egress)
+    for network, allowed in map(_addresses_and_ports, others):
+        is_within = own.version == network.version and own.subnet_of(network)
+        is_known = network.prefixlen > 0 or str(own) in GOOGLE_API_RANGES
+        if is_within and is_known and (not allowed or (ports and ports <= allowed)):
+            return True
+    return False
+
+
+def _addresses_and_ports(egress: str) -> tuple[Any, set[str]]:
+    addresses, _, ports = egress.removeprefix("to ").partition(", TCP ")
+    return ip_network(addresses), set(ports.split(", ")) if ports else set()
+
 
 RightKey = tuple[str, str]
 """The owner of a right, and the right."""

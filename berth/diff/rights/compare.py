@@ -36,6 +36,7 @@ from berth.diff.rights.changes import (
     SHARED_WITH,
     RightChange,
     RightKey,
+    is_inside,
     loudest_first,
 )
 from berth.plan.existing import ExistingClusterPlan
@@ -104,7 +105,9 @@ def _compare_grants(key: RightKey, before: Mapping[str, str], after: Mapping[str
         old_value, new_value = before.get(name), after.get(name)
         if old_value != new_value:
             gives = google_roles().effect(name) if key[1] == ROLE else None
-            yield RightChange(*key, _kind_of_change(key[1], old_value, new_value), old_value, new_value, gives)
+            is_rest = key[1] == EGRESS and new_value is not None and is_inside(new_value, before.values())
+            what = ChangeKind.NARROWED if is_rest else _kind_of_change(key[1], old_value, new_value)
+            yield RightChange(*key, what, old_value, new_value, gives)
 
 
 def _compare_level(key: RightKey, before: _Level | Mapping[str, str] | None, after: _Level) -> Iterator[RightChange]:

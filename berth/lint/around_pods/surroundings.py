@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 from berth.catalog import fact_tables
 from berth.diagnostics import did_you_mean, join_quoted
 from berth.jobs.pod_set import ObjectReference, PodVolume
 from berth.jobs.values import SourceValue, get_nested
+from berth.lint.around_pods.storage import (
+    Findings,
+    check_driver,
+    check_storage_classes,
+    claimed_volumes,
+    surroundings_table,
+)
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.manifests.policy_rules import RUNTIME_CLASSES
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.teams import SECRETS, IdentityPlan, TeamPlan
-from berth.yaml_loader import load_table
 
 FUSE = "gcsfuse.csi.storage.gke.io"
 FUSE_ANNOTATION = "gke-gcsfuse/volumes"
@@ -32,16 +35,6 @@ _IMAGE = re.compile(
 )
 _REGISTRY = re.compile(r"(?:[a-z0-9-]+-docker\.pkg\.dev|(?:[a-z]+\.)?gcr\.io)/([^/]+(?:\.[a-z]+/[^/]+)?)/")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]|_")
-
-
-@cache
-def _table() -> dict[str, Any]:
-    return load_table(Path(__file__).with_suffix(".yaml"))
-
-
-def immediate_classes() -> list[str]:
-    """Return GKE's StorageClasses that make a volume before a pod has a node."""
-    return _table()["immediate_classes"]
 
 
 def check_surroundings(job: SubmittedJob) -> None:
@@ -60,10 +53,7 @@ def check_surroundings(job: SubmittedJob) -> None:
                     source.fault(code, message)
 
 
-_Findings = Iterator[tuple[str, SourceValue, str]]
-
-
-def _check_account(pods: JobPods, team: TeamPlan) -> _Findings:
+def _check_account(pods: JobPods, team: TeamPlan) -> Findings:
     """Check that the service account exists: the API server refuses pods without one."""
     name, namespace = pods.pod_set.service_account, pods.submitted.local_queue.namespace
     own = [team.identity.service_account] if team.identity is not None else []
@@ -86,7 +76,7 @@ def _check_account(pods: JobPods, team: TeamPlan) -> _Findings:
     )
 
 
-def _check_runtime_class(pods: JobPods, team: TeamPlan) -> _Findings:
+def _check_runtime_class(pods: JobPods, team: TeamPlan) -> Findings:
     """Check that the cluster has the RuntimeClass: otherwise the API server refuses the pods."""
     name, nodes = pods.pod_set.runtime_class, pods.submitted.context.nodes
     if not name or name in nodes.runtime_classes:
@@ -104,7 +94,7 @@ def _check_runtime_class(pods: JobPods, team: TeamPlan) -> _Findings:
     yield "no-runtime-class", source, f"{message}, so the API server refuses its pods; remove runtimeClassName"
 
 
-def _check_secrets(pods: JobPods, team: TeamPlan) -> _Findings:
+def _check_secrets(pods: JobPods, team: TeamPlan) -> Findings:
     """Check the Kubernetes Secrets that containers and volumes read: the platform makes none, and teams may not."""
     namespace, identity = pods.submitted.local_queue.namespace, team.identity
     for reference in _objects(pods, "Secret"):
@@ -131,48 +121,19 @@ def _secret_remedy(name: str, identity: IdentityPlan | None) -> str:
     return f"; mount the SecretProviderClass '{SECRETS}', in which the platform has the secret as the file '{file}'"
 
 
-def _check_volumes(pods: JobPods, team: TeamPlan) -> _Findings:
+def _check_volumes(pods: JobPods, team: TeamPlan) -> Findings:
     for volume in pods.pod_set.volumes:
         source = pods.at(volume.path)
         if volume.kind == "csi" and volume.target:
-            yield from _check_driver(pods, source, volume.target)
+            yield from check_driver(pods, source, volume.target)
             if volume.target == FUSE:
                 yield from _check_bucket(pods, team, volume)
             elif volume.target == _SECRETS_DRIVER:
                 yield from _check_provider_class(pods, team, volume)
-        elif volume.kind == "ephemeral" and volume.target:
-            driver = _table()["storage_classes"].get(volume.target)
-            if driver is not None:
-                yield from _check_driver(pods, source, driver, f", which StorageClass '{volume.target}' needs,")
-            else:
-                value = f"StorageClass '{volume.target}'"
-                yield (
-                    *("driver-unknown", source),
-                    fact_tables()["surroundings"].unknown(value, "whether the cluster has it is"),
-                )
+    yield from check_storage_classes(pods)
 
 
-def _check_driver(pods: JobPods, source: SourceValue, driver: str, of_class: str = "") -> _Findings:
-    """Check that the cluster has a storage driver."""
-    nodes = pods.submitted.context.nodes
-    if driver in nodes.storage_drivers:
-        return
-    row = _table()["drivers"].get(driver)
-    if row is None:
-        yield (
-            "driver-unknown",
-            source,
-            fact_tables()["surroundings"].unknown(f"storage driver '{driver}'", "whether the cluster has it is"),
-        )
-    elif nodes.open_reason is not None:
-        yield "driver-unknown", source, f"not checked: whether the cluster has '{driver}': {nodes.open_reason}"
-    else:
-        key = f"cluster.{row['key']}" if "key" in row else "the team's identity.secrets"
-        message = f"the driver '{driver}'{of_class} is off in this cluster, so its pods never start"
-        yield "no-driver", source, f"{message}; write {key} in the platform's stack file"
-
-
-def _check_bucket(pods: JobPods, team: TeamPlan, volume: PodVolume) -> _Findings:
+def _check_bucket(pods: JobPods, team: TeamPlan, volume: PodVolume) -> Findings:
     """Check the annotation of Cloud Storage FUSE, and the rights on the bucket."""
     annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
     source = pods.at(volume.path)
@@ -218,7 +179,7 @@ def _csi(pods: JobPods, volume: PodVolume) -> Mapping[str, object]:
     return as_mapping(value)
 
 
-def _check_provider_class(pods: JobPods, team: TeamPlan, volume: PodVolume) -> _Findings:
+def _check_provider_class(pods: JobPods, team: TeamPlan, volume: PodVolume) -> Findings:
     """Check the SecretProviderClass of a volume: the platform has one for teams with secrets."""
     name = str(get_nested(_csi(pods, volume), "volumeAttributes", "secretProviderClass") or "")
     namespace = pods.submitted.local_queue.namespace
@@ -238,9 +199,9 @@ def _check_provider_class(pods: JobPods, team: TeamPlan, volume: PodVolume) -> _
         yield "secret-unknown", source, f"{message}, which is not in the files"
 
 
-def _check_mounts(pods: JobPods, team: TeamPlan) -> _Findings:
+def _check_mounts(pods: JobPods, team: TeamPlan) -> Findings:
     """Check that the pod has the volumes that its containers mount: otherwise the API server refuses it."""
-    volumes = [*(each.name for each in pods.pod_set.volumes), *_claimed_volumes(pods)]
+    volumes = [*(each.name for each in pods.pod_set.volumes), *claimed_volumes(pods)]
     for key in ("initContainers", "containers"):
         for index, container in enumerate(as_list(get_nested(pods.template.value, "spec", key))):
             for position, mount in enumerate(as_list(get_nested(container, "volumeMounts"))):
@@ -254,17 +215,7 @@ def _check_mounts(pods: JobPods, team: TeamPlan) -> _Findings:
                     yield "no-volume", place, message + remedy
 
 
-def _claimed_volumes(pods: JobPods) -> set[str]:
-    """Return the volumes from claim templates of a StatefulSet, a LeaderWorkerSet or a JobSet."""
-    spec = get_nested(pods.submitted.job.source.value, "spec")
-    templates = list(as_list(get_nested(spec, "volumeClaimTemplates")))
-    templates += as_list(get_nested(spec, "leaderWorkerTemplate", "volumeClaimTemplates"))
-    for policy in as_list(get_nested(spec, "volumeClaimPolicies")):
-        templates += as_list(get_nested(policy, "templates"))
-    return {str(get_nested(each, "metadata", "name")) for each in templates}
-
-
-def _check_images(pods: JobPods, team: TeamPlan) -> _Findings:
+def _check_images(pods: JobPods, team: TeamPlan) -> Findings:
     """Check the names of images, and whether nodes may pull those of other projects."""
     plan = pods.submitted.context.plan
     pulls = bool(as_list(get_nested(pods.template.value, "spec", "imagePullSecrets")))
@@ -276,7 +227,7 @@ def _check_images(pods: JobPods, team: TeamPlan) -> _Findings:
             continue
         match = _REGISTRY.match(image)
         project = match.group(1).replace("/", ":") if match else plan.project
-        if project == plan.project or pulls or project in _table()["public_projects"]:
+        if project == plan.project or pulls or project in surroundings_table()["public_projects"]:
             continue
         message = fact_tables()["surroundings"].unknown(
             f"project '{project}'", "whether the nodes may pull its images is"

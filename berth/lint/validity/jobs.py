@@ -13,8 +13,11 @@ from berth.jobs.job_manifests import JobManifest
 from berth.jobs.kinds import path_keys
 from berth.jobs.values import SourceValue, describe_value, get_nested
 from berth.lint.validity.pods import pod_refusals
+from berth.lint.validity.policies import policy_refusals
 from berth.lint.validity.schema import Refusal, describes, find_refusals
+from berth.lint.validity.volumes import claim_refusals
 from berth.manifests.workloads.values import as_list, as_mapping
+from berth.names import is_dns_label
 
 _INDEXED_ONLY = ("backoffLimitPerIndex", "successPolicy")
 _TOLERATION_OPERATORS = ("Exists", "Equal")
@@ -31,6 +34,8 @@ def check_validity(job: JobManifest) -> None:
         return
     for spec in job_specs(job):
         _check_job(spec)
+        for path, code, message in policy_refusals(spec.value, spec.path):
+            spec.problems.fault(code, path, message)
     if job.kind == "JobSet":
         _check_job_set(job)
     _check_roles(job)
@@ -203,6 +208,7 @@ def _check_service(job: JobManifest) -> None:
     if job.kind == "Deployment" and isinstance(seconds, int) and seconds <= least:
         place = ready if late.value is None else late
         _refuse(place, by, f"a progressDeadlineSeconds of {seconds}, not above minReadySeconds; write more")
+    _check_stateful(job.source)
     strategy = _at(job.source, "spec.strategy")
     rolling = get_nested(strategy.value, "rollingUpdate")
     if get_nested(strategy.value, "type") == "Recreate" and rolling is not None:
@@ -210,6 +216,23 @@ def _check_service(job: JobManifest) -> None:
     elif all(get_nested(rolling, key) in (0, "0%") for key in ("maxSurge", "maxUnavailable")):
         message = "a rollout with maxSurge 0 and maxUnavailable 0; write 1 in one of them"
         _refuse(strategy.child("rollingUpdate", rolling), by, message)
+
+
+def _check_stateful(source: SourceValue) -> None:
+    """Report what is wrong in the claims and the updates of a StatefulSet."""
+    by = "the API server"
+    for index, claim in enumerate(as_list(_at(source, "spec.volumeClaimTemplates").value)):
+        name = get_nested(claim, "metadata", "name")
+        if not (isinstance(name, str) and is_dns_label(name)):
+            place = _at(source, "spec.volumeClaimTemplates").child(index, claim)
+            message = f"a claim named {describe_value(name)}; write metadata.name: lower-case letters, digits and '-'"
+            _refuse(place.child("metadata", None), by, message)
+        path = (*source.path, "spec", "volumeClaimTemplates", index)
+        for place, code, message in claim_refusals(claim, path):
+            source.problems.fault(code, place, message)
+    update = _at(source, "spec.updateStrategy")
+    if get_nested(update.value, "type") == "OnDelete" and get_nested(update.value, "rollingUpdate") is not None:
+        _refuse(update.child("rollingUpdate", None), by, "rollingUpdate of type OnDelete; remove it")
 
 
 def selects(selector: object, labels: Mapping[str, object]) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from berth.diagnostics import FieldPath
+from berth.diagnostics import FieldPath, join_or
 from berth.jobs.quantities import parse_quantity
-from berth.jobs.values import describe_value, get_nested
+from berth.jobs.values import describe_value, get_nested, is_whole
 from berth.lint.validity.schema import Refusal
+from berth.lint.validity.security import context_refusals, host_refusals
+from berth.lint.validity.volumes import mount_refusals, volume_refusals
 from berth.manifests.workloads.values import as_list, as_mapping
 
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
@@ -19,6 +21,11 @@ _HUGE = "hugepages-"
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _ONCE = ("livenessProbe", "startupProbe")
 """Probes that succeed by one success."""
+_DEFAULT_GRACE = 30
+_DIVISORS = {
+    "cpu": ("1", "1m"),
+    "": ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"),
+}
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -33,32 +40,30 @@ def pod_refusals(spec: object, path: FieldPath, more_volumes: frozenset[str] = f
         for key in ("initContainers", "containers")
         for index, each in enumerate(as_list(get_nested(spec, key)))
     ]
-    volumes = {str(get_nested(each, "name")) for each in as_list(get_nested(spec, "volumes"))} | more_volumes
+    volumes = {str(get_nested(each, "name")): each for each in as_list(get_nested(spec, "volumes"))}
+    in_user_namespace = get_nested(spec, "hostUsers") is False
     names: Counter[str] = Counter()
     for place, key, container in containers:
         name = str(container.get("name"))
         if key == "containers" and names[name]:
             yield _refusal((*place, "name"), f"a container and an init container named '{name}'; write another name")
         names[name] += key == "initContainers"
-        yield from _mounts(container, place, volumes)
+        yield from mount_refusals(container, place, volumes, more_volumes)
         yield from _amounts(container, place, as_mapping(get_nested(spec, "resources", "limits")))
         yield from _own_fields(container, place, is_init=key == "initContainers")
+        yield from _seconds(container, place, get_nested(spec, "terminationGracePeriodSeconds"))
+        if get_nested(spec, "restartPolicy") == "Never":
+            yield from _resizes(container, place)
+        context = container.get("securityContext")
+        yield from context_refusals(context, (*place, "securityContext"), in_user_namespace=in_user_namespace)
     yield from _ports(containers, on_host=get_nested(spec, "hostNetwork") is True)
     yield from _tolerations(spec, path)
+    yield from _placement(spec, path)
     yield from _pod_fields(spec, path)
-
-
-def _mounts(container: dict[str, object], path: FieldPath, volumes: set[str]) -> Iterator[Refusal]:
-    for field in ("volumeMounts", "volumeDevices"):
-        for index, mount in enumerate(as_list(container.get(field))):
-            name, place = get_nested(mount, "name"), (*path, field, index)
-            if isinstance(name, str) and name and name not in volumes:
-                known = f"write one of {', '.join(sorted(volumes))}, or add it" if volumes else "add it to volumes"
-                yield _refusal((*place, "name"), f"a mount of '{name}', which is no volume of the pod; {known}")
-            sub_path = str(get_nested(mount, "subPath") or "")
-            if sub_path.startswith("/") or ".." in sub_path.split("/"):
-                message = f"the subPath '{sub_path}', which leaves the volume; write a path inside it"
-                yield _refusal((*place, "subPath"), message)
+    yield from volume_refusals(spec, path)
+    yield from host_refusals(spec, path)
+    context = get_nested(spec, "securityContext")
+    yield from context_refusals(context, (*path, "securityContext"), in_user_namespace=in_user_namespace)
 
 
 def _amounts(container: dict[str, object], path: FieldPath, of_pod: dict[str, object]) -> Iterator[Refusal]:
@@ -80,10 +85,39 @@ def _amounts(container: dict[str, object], path: FieldPath, of_pod: dict[str, ob
             if number is not None and whole is not None and number > whole:
                 message = f"a limit of {written} {name} above the pod's limit of {of_pod[name]}; write at most that"
                 yield _refusal(place, message)
+            if name.startswith(_HUGE):
+                yield from _huge_pages(name, written, limits.get(name), place)
+                continue
             most = parse_quantity(name, limits[name]) if section == "requests" and name in limits else None
             if number is not None and most is not None and number > most and "/" not in name:
                 message = f"a request of {written} {name} above its limit of {limits[name]}; write at most the limit"
                 yield _refusal(place, message)
+
+
+def _huge_pages(name: str, written: object, limit: object, path: FieldPath) -> Iterator[Refusal]:
+    """Yield an amount of huge pages that is not a multiple of their size, or that differs from its limit."""
+    number, page = parse_quantity(name, written), parse_quantity(name, name.removeprefix(_HUGE))
+    if number is not None and page and number % page:
+        yield _refusal(path, f"{written} of {name}; write a multiple of {name.removeprefix(_HUGE)}")
+    elif number is not None and parse_quantity(name, limit) != number:
+        yield _refusal(path, f"a request of {name} without an equal limit; write limits: {{{name}: {written}}}")
+
+
+def _seconds(container: dict[str, object], path: FieldPath, written: object) -> Iterator[Refusal]:
+    """Yield hooks that sleep longer than the pod has to end."""
+    grace = written if is_whole(written) else _DEFAULT_GRACE
+    for hook in ("postStart", "preStop"):
+        seconds = get_nested(container.get("lifecycle"), hook, "sleep", "seconds")
+        if is_whole(seconds) and not 0 <= seconds <= grace:
+            message = f"a sleep of {seconds} seconds in pods that end within {grace}; write at most {grace}, or more in"
+            yield _refusal((*path, "lifecycle", hook, "sleep", "seconds"), f"{message} terminationGracePeriodSeconds")
+
+
+def _resizes(container: dict[str, object], path: FieldPath) -> Iterator[Refusal]:
+    for index, each in enumerate(as_list(container.get("resizePolicy"))):
+        if get_nested(each, "restartPolicy") == "RestartContainer":
+            message = "RestartContainer in pods that never restart; write NotRequired"
+            yield _refusal((*path, "resizePolicy", index, "restartPolicy"), message)
 
 
 def _own_fields(container: dict[str, object], path: FieldPath, *, is_init: bool) -> Iterator[Refusal]:
@@ -91,6 +125,12 @@ def _own_fields(container: dict[str, object], path: FieldPath, *, is_init: bool)
         if get_nested(entry, "value") and get_nested(entry, "valueFrom") is not None:
             message = f"'{get_nested(entry, 'name')}' with a value and with valueFrom; write one of them"
             yield _refusal((*path, "env", index, "valueFrom"), message)
+        resource = get_nested(entry, "valueFrom", "resourceFieldRef")
+        divisor, what = get_nested(resource, "divisor"), str(get_nested(resource, "resource")).rpartition(".")[2]
+        allowed = _DIVISORS["cpu" if what == "cpu" else ""]
+        if divisor is not None and str(divisor) not in (*allowed, "0"):
+            message = f"the divisor {describe_value(divisor)} of {what}; write {join_or(allowed)}"
+            yield _refusal((*path, "env", index, "valueFrom", "resourceFieldRef", "divisor"), message)
     ends = is_init and container.get("restartPolicy") != "Always"
     for field in (*_PROBES, "lifecycle") if ends else ():
         if container.get(field) is not None:
@@ -98,14 +138,6 @@ def _own_fields(container: dict[str, object], path: FieldPath, *, is_init: bool)
     for field in () if ends else _ONCE:
         if get_nested(container.get(field), "successThreshold") not in (None, 0, 1):
             yield _refusal((*path, field, "successThreshold"), f"a {field} with a successThreshold above 1; write 1")
-    context = container.get("securityContext")
-    profile = get_nested(context, "seccompProfile")
-    if get_nested(profile, "type") == "Localhost" and not get_nested(profile, "localhostProfile"):
-        place = (*path, "securityContext", "seccompProfile")
-        yield _refusal(place, "a seccompProfile Localhost without localhostProfile; write localhostProfile")
-    if get_nested(context, "privileged") is True and get_nested(context, "allowPrivilegeEscalation") is False:
-        message = "a privileged container with allowPrivilegeEscalation: false; remove one of them"
-        yield _refusal((*path, "securityContext", "allowPrivilegeEscalation"), message)
 
 
 def _ports(containers: list[tuple[FieldPath, str, dict[str, object]]], *, on_host: bool) -> Iterator[Refusal]:
@@ -134,7 +166,7 @@ def _ports(containers: list[tuple[FieldPath, str, dict[str, object]]], *, on_hos
 
 def _whole(value: object) -> int:
     """Return a port as a number: 0 for none, and for other values, which the fields' types refuse."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return value if is_whole(value) else 0
 
 
 def _tolerations(spec: object, path: FieldPath) -> Iterator[Refusal]:
@@ -150,7 +182,7 @@ def _tolerations(spec: object, path: FieldPath) -> Iterator[Refusal]:
             yield _refusal((*place, "tolerationSeconds"), message)
 
 
-def _pod_fields(spec: object, path: FieldPath) -> Iterator[Refusal]:
+def _placement(spec: object, path: FieldPath) -> Iterator[Refusal]:
     for index, each in enumerate(as_list(get_nested(spec, "topologySpreadConstraints"))):
         place = (*path, "topologySpreadConstraints", index)
         if get_nested(each, "minDomains") is not None and get_nested(each, "whenUnsatisfiable") == "ScheduleAnyway":
@@ -159,6 +191,18 @@ def _pod_fields(spec: object, path: FieldPath) -> Iterator[Refusal]:
     if required is not None and get_nested(required, "nodeSelectorTerms") == []:
         place = (*path, "affinity", "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
         yield _refusal(place, "a required node affinity without terms; write one, or remove it")
+    for field in ("podAffinity", "podAntiAffinity"):
+        for index, term in enumerate(as_list(get_nested(spec, "affinity", field, _REQUIRED))):
+            same, other = (as_list(get_nested(term, f"{each}LabelKeys")) for each in ("match", "mismatch"))
+            for key in same:
+                if key in other:
+                    place = (*path, "affinity", field, _REQUIRED, index, "mismatchLabelKeys")
+                    yield _refusal(place, f"'{key}' in matchLabelKeys and in mismatchLabelKeys; write one of them")
+
+
+def _pod_fields(spec: object, path: FieldPath) -> Iterator[Refusal]:
+    if get_nested(spec, "nodeName") and as_list(get_nested(spec, "schedulingGates")):
+        yield _refusal((*path, "nodeName"), "the node of pods with schedulingGates; remove one of them")
     if get_nested(spec, "dnsPolicy") == "None" and not as_list(get_nested(spec, "dnsConfig", "nameservers")):
         yield _refusal((*path, "dnsPolicy"), "dnsPolicy None without dnsConfig.nameservers; write one")
     if get_nested(spec, "hostPID") is True and get_nested(spec, "shareProcessNamespace") is True:

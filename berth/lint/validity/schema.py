@@ -17,6 +17,7 @@ from berth.manifests.workloads.values import as_list, as_mapping
 from berth.yaml_loader import load_table
 
 _FIELD = re.compile(r"(?P<name>\w+)(?P<required>!?) (?P<kind>[^#]+)(?:#(?P<keys>.+))?")
+_MOST_ANNOTATIONS = 256 * 1024
 _RELEASE = "Kubernetes 1.36"
 
 Refusal = tuple[FieldPath, str, str]
@@ -63,7 +64,8 @@ def find_refusals(value: object, kind: str, path: FieldPath = ()) -> Iterator[Re
         known = kind.split("|")
         if value not in known:
             remedy = did_you_mean(value, known) if isinstance(value, str) else ""
-            message = f"{describe_value(value)} is not one of {', '.join(known)}{remedy or '; write one'}"
+            named = ", ".join(filter(None, known))
+            message = f"{describe_value(value)} is not one of {named}{remedy or '; write one'}"
             yield path, "bad-value", message
     elif (message := FORMS[kind](value)) is not None:
         yield path, "bad-value", message
@@ -105,8 +107,30 @@ def _of_type(value: object, kind: str, path: FieldPath) -> Iterator[Refusal]:
     for key, other in _table()["needs"].get(kind, {}).items():
         if fields.get(key) is not None and fields.get(other) is None:
             yield (*path, key), "refused", f"the API server refuses {key} without {other}; write {other} too"
+    yield from _sizes(fields, kind, path)
     if kind.endswith("SelectorRequirement"):
         yield from _without_sense(fields, path)
+
+
+def _sizes(fields: Mapping[str, object], kind: str, path: FieldPath) -> Iterator[Refusal]:
+    for key, size in _table()["sizes"].get(kind, {}).items():
+        yield from _of_size(fields.get(key), key, size, (*path, key))
+    if kind == "ObjectMeta":
+        size = sum(len(str(each).encode()) for item in as_mapping(fields.get("annotations")).items() for each in item)
+        if size > _MOST_ANNOTATIONS:
+            message = f"the API server refuses annotations of {size} bytes; write at most {_MOST_ANNOTATIONS}"
+            yield (*path, "annotations"), "refused", message
+
+
+def _of_size(value: object, key: str, size: list[int], path: FieldPath) -> Iterator[Refusal]:
+    """Yield that a list has too few entries, or too many; `size` has the least and, if there is one, the most."""
+    least, *most = size
+    count = len(as_list(value))
+    if isinstance(value, list) and count < least:
+        yield path, "missing-key", f"'{key}' is empty; write one of them"
+    elif most and count > most[0]:
+        message = f"the API server refuses {count} {key}; write at most {most[0]}"
+        yield path, "refused", message
 
 
 def _without_sense(fields: Mapping[str, object], path: FieldPath) -> Iterator[Refusal]:
@@ -117,6 +141,11 @@ def _without_sense(fields: Mapping[str, object], path: FieldPath) -> Iterator[Re
     elif operator in ("Exists", "DoesNotExist") and values:
         message = f"{operator} has no values; remove values, or write the operator In"
         yield (*path, "values"), "bad-value", message
+    form = FORMS["filled-name" if fields.get("key") == "metadata.name" else "label-value"]
+    is_preferred = any(str(step).startswith("preferred") for step in path)  # those values are not checked
+    for index, value in enumerate(values if operator in ("In", "NotIn") and not is_preferred else ()):
+        if isinstance(value, str) and (wrong := form(value)) is not None:
+            yield (*path, "values", index), "bad-value", wrong
 
 
 def _repeated(value: object, keys: tuple[str, ...], path: FieldPath) -> Iterator[Refusal]:
@@ -124,8 +153,8 @@ def _repeated(value: object, keys: tuple[str, ...], path: FieldPath) -> Iterator
     for index, item in enumerate(as_list(value)):
         fields = as_mapping(item)
         named = tuple(str(fields.get(key)) for key in keys)
-        if named in seen and all(key in fields for key in keys):
-            what = join_words([f"{key} '{each}'" for key, each in zip(keys, named, strict=True)])
+        if named in seen and keys[0] in fields:
+            what = join_words([f"{key} '{fields[key]}'" for key in keys if key in fields])
             message = f"the API server refuses two entries with the {what}; write another"
             yield (*path, index, keys[0]), "refused", message
         seen.add(named)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import re
+import zoneinfo
 from collections.abc import Callable, Mapping
+from math import inf
 
 from berth.jobs.quantities import parse_quantity
-from berth.jobs.values import describe_value
+from berth.jobs.values import describe_value, is_whole
 from berth.names import is_dns_label, is_label_key, is_label_value, is_subdomain
 
-_MAX_ID = 2**31 - 1
+_MAX_INT = 2**31 - 1
+_HOST_NAME = 64
 _PORTS = 65535
 _PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?")
 _VARIABLE = re.compile(r"[ -<>-~]+")
@@ -23,9 +26,14 @@ _VARIABLE = re.compile(r"[ -<>-~]+")
 _OCTAL = re.compile(r"0[0-7]+")
 _SYSCTL = re.compile(r"(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?")
 _FIELD_PATH = re.compile(
-    r"metadata\.(?:name|namespace|uid|labels|annotations|(?:labels|annotations)\['.+'\])"
+    r"metadata\.(?:name|namespace|uid|(?:labels|annotations)\['(?P<key>.+)'\])"
     r"|spec\.(?:nodeName|serviceAccountName)|status\.(?:hostIPs?|podIPs?)"
 )
+_WHOLE_FIELDS = ("metadata.labels", "metadata.annotations")
+"""Fields that a volume can hold, and a variable cannot."""
+_HEADER = re.compile(r"[-A-Za-z0-9]+")
+_CONFIG_KEY = re.compile(r"(?!\.\.?$)(?!\.\.)[-._a-zA-Z0-9]{1,253}")
+_SEARCH = re.compile(r"(?:[a-z0-9_](?:[-a-z0-9_]*[a-z0-9_])?\.)*[a-z0-9_](?:[-a-z0-9_]*[a-z0-9_])?\.?|\.")
 
 _OWN_RESOURCE = re.compile(r"(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-.+)")
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
@@ -55,14 +63,14 @@ def _bool(value: object) -> str | None:
 
 
 def _whole(least: int | None, most: int | None = None) -> Form:
-    bounds = "" if least is None else f" from {least}" if most is None else f" from {least} to {most}"
-
     def check(value: object) -> str | None:
         if isinstance(value, str) and _OCTAL.fullmatch(value):
             value = int(value, 8)  # kubectl reads YAML 1.1
-        number = value if isinstance(value, int) and not isinstance(value, bool) else None
-        if number is not None and (least is None or number >= least) and (most is None or number <= most):
+        is_large = is_whole(value) and most is not None and value > most
+        if is_whole(value) and (least is None or value >= least) and not is_large:
             return None
+        shows_most = most is not None and (is_large or most != _MAX_INT)
+        bounds = "" if least is None else f" from {least} to {most}" if shows_most else f" from {least}"
         is_quoted = isinstance(value, str) and value.removeprefix("-").isdigit()
         remedy = "remove the quotes" if is_quoted else "write one"
         return f"{describe_value(value)} is not a whole number{bounds}; {remedy}"
@@ -90,7 +98,7 @@ _NAME = "a name of lower-case letters, digits and '-'"
 
 
 def _number_or_text(value: object) -> str | None:
-    return None if isinstance(value, int) and not isinstance(value, bool) else _text(value)
+    return None if is_whole(value) else _text(value)
 
 
 def _amount(value: object) -> str | None:
@@ -100,14 +108,26 @@ def _amount(value: object) -> str | None:
     return None if is_valid else f"{describe_value(value)} is not a quantity; write one such as 4, 500m or 16Gi"
 
 
-def _count_or_percent(value: object) -> str | None:
-    is_percent = isinstance(value, str) and value.removesuffix("%").isdigit() and value.endswith("%")
-    if is_percent and int(str(value).removesuffix("%")) <= 100:
-        return None
-    is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return (
-        None if is_number else f"{describe_value(value)} is not a number or a percentage; write one, such as 1 or 25%"
-    )
+def _count_or_percent(most: float) -> Form:
+    def check(value: object) -> str | None:
+        is_percent = isinstance(value, str) and value.removesuffix("%").isdigit() and value.endswith("%")
+        is_number = is_whole(value) and value >= 0
+        if is_number or (is_percent and int(str(value).removesuffix("%")) <= most):
+            return None
+        return f"{describe_value(value)} is not a number or a percentage; write one, such as 1 or 25%"
+
+    return check
+
+
+def _is_time_zone(text: str) -> bool:
+    """Whether it is a zone of the IANA's database; any but the cluster's own where this machine lacks the database."""
+    known = zoneinfo.available_timezones()
+    return text in known if known else bool(text) and text.lower() != "local"
+
+
+def _is_field_path(text: str) -> bool:
+    match = _FIELD_PATH.fullmatch(text)
+    return match is not None and (match["key"] is None or is_label_key(match["key"].lower()))
 
 
 def _is_address(text: str) -> bool:
@@ -139,7 +159,7 @@ def _is_cron_part(part: str, least: int, most: int, names: str) -> bool:
 
 
 def _port_or_name(value: object) -> str | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
+    is_number = is_whole(value)
     return (
         FORMS["port"](value) if is_number or (isinstance(value, str) and value.isdigit()) else FORMS["port-name"](value)
     )
@@ -150,10 +170,15 @@ FORMS: Mapping[str, Form] = {
     "amount": _amount,
     "annotation": _named(lambda text: is_label_key(text.lower()), _LABEL_KEY),
     "bool": _bool,
-    "count": _whole(0),
-    "count-or-percent": _count_or_percent,
+    "config-key": _named(
+        lambda text: _CONFIG_KEY.fullmatch(text) is not None,
+        "a key of a ConfigMap or a Secret: letters, digits, '-', '_' and '.'",
+    ),
+    "count": _whole(0, _MAX_INT),
+    "count-or-any-percent": _count_or_percent(inf),
+    "count-or-percent": _count_or_percent(100),
     "field-path": _named(
-        lambda text: _FIELD_PATH.fullmatch(text) is not None,
+        _is_field_path,
         "a field that pods can read of themselves; write one such as metadata.name",
     ),
     "filled-name": _named(is_subdomain, f"{_NAME}, in parts that '.' joins"),
@@ -162,7 +187,14 @@ FORMS: Mapping[str, Form] = {
         lambda text: text in _STANDARD_FINALIZERS or (is_label_key(text) and "/" in text),
         "a name behind a domain and '/'; write one such as example.com/name",
     ),
-    "id": _whole(0, _MAX_ID),
+    "header": _named(
+        lambda text: _HEADER.fullmatch(text) is not None, "the name of a header; write letters, digits and '-'"
+    ),
+    "host-name": _named(
+        lambda text: len(text) <= _HOST_NAME and is_subdomain(text),
+        f"{_NAME}, in parts that '.' joins, at most {_HOST_NAME} of them",
+    ),
+    "id": _whole(0, _MAX_INT),
     "image": _IMAGE,
     "int": _whole(None),
     "int-or-text": _number_or_text,
@@ -172,12 +204,14 @@ FORMS: Mapping[str, Form] = {
     "label": _named(is_dns_label, f"{_NAME}, at most 63 of them", may_be_empty=True),
     "label-value": _named(is_label_value, _LABEL_VALUE),
     "metadata-field": _named(
-        lambda text: text.startswith("metadata.") and _FIELD_PATH.fullmatch(text) is not None,
+        lambda text: text in _WHOLE_FIELDS or (text.startswith("metadata.") and _is_field_path(text)),
         "a field that volumes can hold; write one such as metadata.labels",
     ),
+    "long-count": _whole(0),
     "mode": _whole(0, 0o777),
     "none": lambda value: "is not part of a template; remove it" if value else None,
     "number": lambda value: None if isinstance(value, int | float) else _text(value),
+    "partition": _whole(0, 255),
     "port": _whole(1, _PORTS),
     "own-resource": _named(
         lambda text: _OWN_RESOURCE.fullmatch(text) is not None,
@@ -191,7 +225,7 @@ FORMS: Mapping[str, Form] = {
     ),
     "port-or-0": _whole(0, _PORTS),
     "port-or-name": _port_or_name,
-    "positive": _whole(1),
+    "positive": _whole(1, _MAX_INT),
     "relative": _named(
         lambda text: bool(text) and not text.startswith("/") and ".." not in text.split("/"),
         "a path inside the volume; write one without '/' before it and without '..'",
@@ -200,12 +234,17 @@ FORMS: Mapping[str, Form] = {
         lambda text: is_label_key(text) and not text.startswith("requests."),
         "the name of a resource; write one such as cpu or nvidia.com/gpu",
     ),
+    "search": _named(lambda text: _SEARCH.fullmatch(text) is not None, "a DNS domain; write one such as svc.local"),
     "schedule": _named(_is_schedule, "a cron schedule of five fields; write one such as 0 3 * * *"),
     "subdomain": _named(is_subdomain, f"{_NAME}, in parts that '.' joins", may_be_empty=True),
     "sysctl": _named(lambda text: _SYSCTL.fullmatch(text) is not None, "the name of a sysctl; write one"),
     "text": _text,
+    "time-zone": _named(_is_time_zone, "a time zone of the IANA's database; write one such as Etc/UTC"),
     "token-seconds": _whole(600, 1 << 32),
     "variable": _named(lambda text: _VARIABLE.fullmatch(text) is not None, "a name without '='; write one"),
+    "variable-or-none": _named(
+        lambda text: _VARIABLE.fullmatch(text) is not None, "a name without '='; write one", may_be_empty=True
+    ),
     "weight": _whole(1, 100),
 }
 """The forms by name."""

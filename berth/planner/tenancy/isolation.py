@@ -21,7 +21,7 @@ _POD_SECURITY_LEVELS = ("privileged", "baseline", "restricted")
 """Pod Security Standards, strictest last."""
 _PRIVATE_RANGES = ("10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16")
 """Private address ranges (RFC 1918, 3927, 6598)."""
-_GOOGLE_API_RANGES = "199.36.153.4/30", "199.36.153.8/30"
+GOOGLE_API_RANGES = "199.36.153.4/30", "199.36.153.8/30"
 """restricted.googleapis.com and private.googleapis.com (VPC docs: private Google access)."""
 _HTTPS = (443,)
 _MAX_PODS_PER_NODE = 256
@@ -147,7 +147,7 @@ def _egress(context: PlanningContext, team: str, spec: NetworkPolicySpec) -> tup
         EgressPlan(cidr=each.cidr_block, ports=tuple(sorted(set(each.ports)))) for each in spec.egress
     )
     # Egress to the whole public internet, or only to the private addresses of Google's APIs.
-    https = tuple(EgressPlan(cidr=each, ports=_HTTPS) for each in _GOOGLE_API_RANGES)
+    https = tuple(EgressPlan(cidr=each, ports=_HTTPS) for each in GOOGLE_API_RANGES)
     if spec.internet:
         besides = (*_PRIVATE_RANGES, *_public_ranges(frozenset(_cluster_ranges(context))))
         https = (EgressPlan(cidr="0.0.0.0/0", ports=_HTTPS, besides=besides),)

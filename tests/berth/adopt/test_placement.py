@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from berth.adopt.api_objects import InvalidInventory
+from berth.adopt.first_update import google_changes
 from berth.adopt.google.import_ids import ImportIds
 from berth.adopt.inventory import ClusterInventory, read_inventory
 from berth.cli.adopt.answer import adopt_inventory
@@ -103,3 +105,47 @@ def test_nodes_that_gke_creates_have_no_policy_of_their_own() -> None:
     provisioned = {"nodeAutoProvisioning": {"cpu": {"max": 800}, "memory": {"max": 8000}}}
     found = faults(fleet_of_pools({"a100": pool}, cluster=provisioned))
     assert "gke-setting pools.a100.placementPolicy" in found
+
+
+def _slices_by_policy(*policies: dict[str, Any]) -> ClusterInventory:
+    """A TPU7x slice of two hosts that names its policy, and no topology, with the answers on policies."""
+    pool = {"machineType": "tpu7x-standard-4t", "topology": "2x2x2", "slices": 1, **PLACE}
+    answers = {name: json.loads(text) for name, text in files(plan(fleet_of_pools({"cube": pool})), noise=True).items()}
+    (node_pool,) = (each for each in answers["node-pools.json"] if each["name"].startswith("cube"))
+    node_pool["placementPolicy"] = {"policyName": "cubes"}
+    answers["policies.json"] = list(policies)
+    return read_inventory({name: json.dumps(each) for name, each in answers.items()})
+
+
+def _policy(**content: object) -> dict[str, Any]:
+    link = "https://www.googleapis.com/compute/v1/projects/acme-ml-dev/regions/us-central1/resourcePolicies/cubes"
+    return {"name": "cubes", "selfLink": link, **content}
+
+
+def test_a_topology_that_stands_only_in_the_policy_is_read_there() -> None:
+    inventory = _slices_by_policy(_policy(workloadPolicy={"type": "HIGH_THROUGHPUT", "acceleratorTopology": "2x2x2"}))
+    _, adopted, evaluation = adopt_inventory(inventory, "test")
+    assert [fault.line() for fault in evaluation.faults] == []
+    entry = adopted.fleet["pools"]["cube"]
+    assert (entry["topology"], entry["placementPolicy"], entry["adopted"]) == ("2x2x2", "cubes", True)
+    fleet = evaluation.fleet_plan
+    assert isinstance(fleet, FleetPlan)
+    assert list(google_changes(inventory, fleet)) == []
+    (made,) = (each for each in google_resources(fleet) if each.pool == "cube")
+    (registration,) = made.registrations().values()
+    assert "placementPolicy.tpuTopology" in registration.ignore_changes  # GKE has none
+
+
+def test_a_topology_of_a_policy_that_no_answer_has_is_asked_for() -> None:
+    with pytest.raises(InvalidInventory) as error:
+        _slices_by_policy()
+    assert error.value.lines == (
+        "node pool 'cube-2x2x2-1' states no topology, so that of placement policy 'cubes' counts, and no answer has "
+        "it; add the answer of gcloud compute resource-policies list --filter region:us-central1 --format json",
+    )
+
+
+def test_a_policy_without_a_topology_leaves_single_hosts() -> None:
+    inventory = _slices_by_policy(_policy(groupPlacementPolicy={"collocation": "COLLOCATED"}))
+    _, adopted, _ = adopt_inventory(inventory, "test")
+    assert [entry["topology"] for entry in adopted.fleet["pools"].values()] == ["2x2x1"]

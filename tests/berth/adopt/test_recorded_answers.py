@@ -23,7 +23,6 @@ REFUSED = {"h100-reserved", "h200"}
 KNOWN = {
     "selfLink": "the provider speaks v1beta1",
     "currentMasterVersion": "GKE's choice",
-    "initialNodeCount": "how many an autoscaled pool began with",
     "privateClusterConfig.enablePrivateEndpoint": "told by controlPlaneEndpointsConfig",
     "masterAuthorizedNetworksConfig": "told by controlPlaneEndpointsConfig",
     "upgradeSettings.strategy": "kept as sent; GKE says SHORT_LIVED of flex-start and queued nodes",

@@ -10,7 +10,8 @@ import yaml
 from typer.testing import CliRunner
 
 from berth.cli import app
-from tests.stack_files import ROOT
+from tests.bench.assertion_mutations import assertion_file, judge, mutations
+from tests.stack_files import ROOT, evaluation
 
 FILES = [ROOT / "assertions" / "dev.yaml", *sorted((ROOT / "stacks" / "examples" / "assertions").glob("*.yaml"))]
 STEPS = """
@@ -72,6 +73,9 @@ def test_every_example_with_a_trace_ships_assertions() -> None:
         (STEPS, "{use: {speech/train: 9}}", False, "8"),
         (STEPS, "{use: {vision/train: 1}}", False, "0"),
         (STEPS, "{use: {vision/trian: 1}}", False, "no such queue"),
+        (STEPS, "{flavors: {own: v5e}}", True, "v5e"),
+        (STEPS, "{flavors: {own: l4-spot}}", False, "v5e"),
+        (STEPS, "{flavors: {big: v5e}}", False, "none"),
         (TRACE, "{unfinished: 0}", True, "0"),
         (TRACE, "{evictions: 0}", False, "5"),
         (TRACE, "{lostHours: 0}", False, "7.942"),
@@ -103,6 +107,8 @@ def test_an_assertion_holds_or_fails(tmp_path: Path, text: str, expect: str, hol
         (TRACE.replace("EXPECT", "{evictions: -1}"), "'-1' is not the largest number that is allowed"),
         (TRACE.replace("EXPECT", "{evictions: few}"), "'few' is not the largest number that is allowed"),
         (STEPS.replace("EXPECT", "{use: [8]}"), "is not a mapping of queues to accelerators"),
+        (STEPS.replace("EXPECT", "{flavors: [v5e]}"), "is not a mapping of jobs to their flavors"),
+        (STEPS.replace("EXPECT", "{flavors: {own: 5}}"), "'5' is not a flavor's name"),
         (TRACE.replace("EXPECT", "{unfinished: 0}").replace("dev.csv", "dav.csv"), "dav.csv"),
         (TRACE.replace("EXPECT", "{unfinished: 0}") + "    steps: []\n", "a test is about one thing"),
         ("tests: [{name: a, expect: {admitted: [a]}}]", "a test is about one thing"),
@@ -118,6 +124,28 @@ def test_a_file_in_another_form_is_refused(tmp_path: Path, text: str, line: str)
     assert outcomes == []
     assert line in errors
     assert "tests.yaml" in errors or "dav.csv" in errors
+
+
+@pytest.mark.parametrize("stack", ["dev", "inference"])
+def test_a_change_of_the_stack_makes_a_shipped_assertion_fail(stack: str) -> None:
+    """Of a sample; `tests.bench.assertion_mutations` judges all of them."""
+    base = evaluation(stack)
+    sample = list(mutations(base))[::11]
+    judged = {each.title: judge(base, each, assertion_file(stack)) for each in sample}
+    assert [title for title, word in judged.items() if word == "survived"] == []
+    assert sum(word == "caught" for word in judged.values()) >= 5
+
+
+def test_a_file_without_the_assertions_of_preemption_lets_changes_survive(tmp_path: Path) -> None:
+    path = tmp_path / "tests.yaml"
+    path.write_text(STEPS.replace("EXPECT", "{admitted: [own]}"), encoding="utf-8")
+    base = evaluation("dev")
+    found = {each.title: judge(base, each, path) for each in mutations(base) if each.subject.startswith("speech-train")}
+    assert found["speech-train: reclaimWithinCohort Any → Never"] == "caught"
+    assert found["speech-train: reclaimWithinCohort Any → LowerPriority"] == "caught"
+    assert found["speech-train: withinClusterQueue LowerPriority → Never"] == "survived"
+    assert found["speech-train: lend of v5e None → 8"] == "alike"
+    assert found["speech-train: guaranteed of v5e 8 → 16"] == "refused"
 
 
 def test_the_page_and_the_module_show_a_file_that_passes(tmp_path: Path) -> None:

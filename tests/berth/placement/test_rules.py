@@ -264,3 +264,10 @@ def test_what_kueue_places_on_one_node_the_scheduler_may_refuse() -> None:
     found = unplaceable_reasons([AssignedPods(apart, "f", flavor, named)], classes)
     assert [each.code for each in found] == ["no-place"]
     assert unplaceable_reasons([AssignedPods(apart, "f", flavor)], classes) == []
+
+
+def test_the_scheduler_counts_a_pod_as_the_api_server_defaults_it() -> None:
+    """Kueue counts a limit of the whole pod; the node holds what its containers request."""
+    two_each = pods(4, requests={"cpu": 6000}, defaulted={"cpu": 4000})
+    assert most_pods(Demand(two_each, [nodes(2)], [nodes(2)]), ALL_RULES) == 4
+    assert most_pods(Demand(replace(two_each, defaulted={}), [nodes(2)], [nodes(2)]), ALL_RULES) == 2

@@ -27,6 +27,7 @@ def state(one: RecordedResource) -> Step:
         "type": one.type,
         "inputs": dict(one.inputs),
         "parent": one.parent,
+        "provider": one.provider and f"{one.provider}::id",
     }
     return {**{key: value for key, value in values.items() if value}, **({"protect": True} if one.protect else {})}
 

@@ -106,7 +106,10 @@ def _differences(before: Mapping[str, RecordedResource], after: Mapping[str, Rec
         sizes = _size(old.inputs), _size(new.inputs)
         if sizes[0] != sizes[1]:
             yield Difference(shown.type, shown.name, "nodes", ChangeKind.UPDATED, *sizes), kinds
-        for change in changed_inputs(old, new):
+        changes = list(changed_inputs(old, new))
+        if any(f"{change.path}.".startswith(f"{fixed}.") for change in changes for fixed in new.replace_on_changes):
+            yield Difference(shown.type, shown.name, "", ChangeKind.REPLACED), kinds
+        for change in changes:
             yield from ((each, kinds) for each in _leaves(shown, change, set(old.inputs) | set(new.inputs)))
         for option in ("protect", "provider", "retain_on_delete", "replace_on_changes", "ignore_changes"):
             sides: tuple[Any, Any] = getattr(old, option), getattr(new, option)

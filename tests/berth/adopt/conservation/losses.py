@@ -12,11 +12,19 @@ from berth.cli.adopt.answer import adopt_inventory
 from berth.google.fleet import google_resources
 from berth.plan.fleet import FleetPlan
 from berth.resource import ResourceKind
-from tests.berth.adopt.variations import Answers, answers_of, random_fleet, texts_of, vary
+from tests.berth.adopt.conservation.further_variations import vary_further
+from tests.berth.adopt.conservation.variations import Answers, answers_of, random_fleet, texts_of, vary
 
 _PATHS: Mapping[str, str] = {
     "nodeConfig.machineType": "config.machineType",
     "nodeConfig.spot": "config.spot",
+    **{
+        f"nodeConfig.{each}": f"config.{each}"
+        for each in ("preemptible", "nodeGroup", "soleTenantConfig", "localSsdEncryptionMode", "bootDiskKmsKey")
+    },
+    "nodeConfig.secondaryBootDisks": "config.secondaryBootDisks",
+    "nodeConfig.tags": "config.tags",
+    "upgradeSettings.strategy": "upgradeSettings.strategy",
     "nodeConfig.serviceAccount": "config.serviceAccount",
     "nodeConfig.diskType": "config.diskType",
     "nodeConfig.diskSizeGb": "config.diskSizeGb",
@@ -39,6 +47,7 @@ def losses(seed: int, variation: int) -> tuple[list[str], list[str]]:
     answers = answers_of(fleet)
     rng = random.Random(seed * 1000 + variation)
     names, keeps_cluster = vary(rng, answers)
+    names += vary_further(rng, answers)
     return names, list(_losses(answers, keeps_cluster=keeps_cluster))
 
 

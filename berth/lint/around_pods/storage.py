@@ -1,0 +1,113 @@
+"""Storage drivers and classes that the volumes of pods need, compared with those of the cluster.
+
+A class comes from a volume of its own, from a claim template of the job, or from a claim of the files. Source: GKE docs
+on each storage driver (`surroundings.yaml`); Kubernetes docs on dynamic provisioning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from berth.catalog import fact_tables
+from berth.jobs.pod_templates import find
+from berth.jobs.values import SourceValue, get_nested
+from berth.lint.job_pods import JobPods
+from berth.manifests.workloads.values import as_list
+from berth.plan.existing import ExistingClusterPlan
+from berth.yaml_loader import load_table
+
+Findings = Iterator[tuple[str, SourceValue, str]]
+"""Code, place and message of what pods need and do not get."""
+_CLAIM = "PersistentVolumeClaim"
+_CLASS = "storageClassName"
+
+
+@cache
+def surroundings_table() -> dict[str, Any]:
+    """Return the drivers, classes and projects that Google provides."""
+    return load_table(Path(__file__).with_name("surroundings.yaml"))
+
+
+def immediate_classes() -> list[str]:
+    """Return GKE's StorageClasses that make a volume before a pod has a node."""
+    return surroundings_table()["immediate_classes"]
+
+
+def check_storage_classes(pods: JobPods) -> Findings:
+    """Check that the cluster has the class of each volume that is made for the pods, and its driver."""
+    for volume in pods.pod_set.volumes:
+        if volume.kind == "ephemeral":
+            yield from _check_class(pods, pods.at(volume.path), volume.target, volume.name)
+    for source in _claim_templates(pods):
+        name = str(get_nested(source.value, "metadata", "name"))
+        yield from _check_class(pods, source, get_nested(source.value, "spec", _CLASS), name)
+    namespace, context = pods.submitted.local_queue.namespace, pods.submitted.context
+    for reference in pods.pod_set.references:
+        claim = context.objects.get(_CLAIM, namespace, reference.name) if reference.kind == _CLAIM else None
+        if claim is not None and not context.volume_zones.is_bound(namespace, reference.name):
+            source = pods.at(reference.path)
+            yield from _check_class(pods, source, get_nested(claim, "spec", _CLASS), reference.name)
+
+
+def _check_class(pods: JobPods, source: SourceValue, written: object, volume: str) -> Findings:
+    context, what = pods.submitted.context, f"the volume '{volume}'"
+    if written is None and isinstance(context.plan.cluster, ExistingClusterPlan):
+        message = f"not checked: whether the cluster has a default StorageClass, which {what} needs"
+        yield "driver-unknown", source, f"{message}; write {_CLASS}"
+    elif written == "":
+        message = f"not checked: whether a PersistentVolume waits for {what}, as {_CLASS}: '' makes none"
+        yield "driver-unknown", source, f"{message}; add its manifest, or write {_CLASS}: standard-rwo"
+    if not isinstance(written, str) or not written:
+        return
+    own = context.objects.get("StorageClass", "", written)
+    driver = surroundings_table()["storage_classes"].get(written)
+    if own is not None:
+        driver = get_nested(own, "provisioner")
+    if isinstance(driver, str):
+        yield from check_driver(pods, source, driver, f", which StorageClass '{written}' needs,")
+    else:
+        value = f"StorageClass '{written}'"
+        yield "driver-unknown", source, fact_tables()["surroundings"].unknown(value, "whether the cluster has it is")
+
+
+def check_driver(pods: JobPods, source: SourceValue, driver: str, of_class: str = "") -> Findings:
+    """Check that the cluster has a storage driver."""
+    nodes = pods.submitted.context.nodes
+    if driver in nodes.storage_drivers:
+        return
+    row = surroundings_table()["drivers"].get(driver)
+    if row is None:
+        yield (
+            "driver-unknown",
+            source,
+            fact_tables()["surroundings"].unknown(f"storage driver '{driver}'", "whether the cluster has it is"),
+        )
+    elif nodes.open_reason is not None:
+        yield "driver-unknown", source, f"not checked: whether the cluster has '{driver}': {nodes.open_reason}"
+    else:
+        key = f"cluster.{row['key']}" if "key" in row else "the team's identity.secrets"
+        message = f"the driver '{driver}'{of_class} is off in this cluster, so its pods never start"
+        yield "no-driver", source, f"{message}; write {key} in the platform's stack file"
+
+
+def claimed_volumes(pods: JobPods) -> set[str]:
+    """Return the volumes from claim templates of a StatefulSet, a LeaderWorkerSet or a JobSet."""
+    return {str(get_nested(each.value, "metadata", "name")) for each in _claim_templates(pods)}
+
+
+def _claim_templates(pods: JobPods) -> Iterator[SourceValue]:
+    job = pods.submitted.job.source
+    lists = [
+        find(job, path) for path in ("spec.volumeClaimTemplates", "spec.leaderWorkerTemplate.volumeClaimTemplates")
+    ]
+    lists += [find(each, "templates") for each in _items(find(job, "spec.volumeClaimPolicies"))]
+    for templates in lists:
+        yield from _items(templates)
+
+
+def _items(source: SourceValue | None) -> Iterator[SourceValue]:
+    values = as_list(source.value) if source is not None else []
+    return (source.child(index, each) for index, each in enumerate(values) if source is not None)
