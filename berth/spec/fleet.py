@@ -125,6 +125,9 @@ class AnyFleetSpec(Model):
     namespace, `queues.<name>` for a queue of every namespace, `podSecurity` for `privileged`, and privileged roles."""
     accept_loss: AcceptLoss = ()
     """Unsupported settings that you accept to lose on this backend (docs/backends.md)."""
+    accept_warnings: Section[str, Reason] = Field(default_factory=dict)
+    """Warnings that you accept, by the code at the end of their line, each with a reason: they become notes. What is
+    unknown, and a placeholder, stays a warning."""
 
 
 class FleetSpec(FleetMachines, AnyFleetSpec):

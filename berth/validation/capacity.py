@@ -71,7 +71,7 @@ def warn_oversubscription(claims: QuotaClaims[FleetQuotas], problems: Problems) 
                 f"{flavor.promised} {flavor.noun} are guaranteed with only {capacity} in the pools; accepted with the "
                 f"reason: '{flavor.oversubscription_reason}'"
             )
-            problems.warning("oversubscribed", (*path, "oversubscription"), message)
+            problems.accepted_risk("oversubscribed", (*path, "oversubscription"), message)
         if factor > 1 and flavor.promised > capacity and not flavor.oversubscription_reason:
             message = "is missing, but an oversubscription needs one; write reason: <why>"
             problems.fault("missing-key", (*path, "reason"), message)
