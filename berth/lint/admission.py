@@ -21,7 +21,7 @@ from berth.manifests.rules.endings import CLEAN, KEPT_BY_RAY, KUBEFLOW
 from berth.manifests.rules.growth import MAX_POD_SETS
 from berth.manifests.rules.reserved import reserved_keys
 from berth.manifests.rules.volumes import CSI_DRIVERS
-from berth.manifests.rules.wrappers import COUNTED, RAY_JOB, WITHOUT_PODS
+from berth.manifests.rules.wrappers import COUNTED, RAY_JOB, SCALED, WITHOUT_PODS
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import TEAM_LABEL
 from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE
@@ -219,10 +219,11 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
 
 
 def _wrapped(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
+    counted = (*COUNTED, *(() if namespace.serving else SCALED))
     for wrapped, kind in wrapped_objects(job):
-        if kind not in (*COUNTED, *WITHOUT_PODS):
+        if kind not in (*counted, *WITHOUT_PODS):
             message = f"an AppWrapper does not count the pods of {kind}; submit it itself, or wrap one of "
-            yield wrapped.child("kind", get_nested(wrapped.value, "kind")), message + ", ".join(COUNTED)
+            yield wrapped.child("kind", get_nested(wrapped.value, "kind")), message + ", ".join(counted)
         metadata = _metadata(wrapped)
         for field in ("finalizers", "ownerReferences"):
             if listed := get_nested(metadata.value, field):

@@ -405,7 +405,7 @@ def _report(title: str, watch: Watch, waited: float | None, refused_by: list[str
         "seconds": round(watch.longest),
         "total": round(watch.total),
         "lender": None if waited is None else round(waited),
-        "refused": refused_by,
+        "refused": bool(refused_by),
     }
     with Path(file).open("a", encoding="utf-8") as report:
         report.write(f"- {json.dumps(row)}\n")

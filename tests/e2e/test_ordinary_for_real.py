@@ -13,8 +13,12 @@ import pytest
 from msgspec.structs import replace
 
 from berth.manifests.policies import admission_policies
+from berth.manifests.workloads.objects import workload_manifests
+from berth.workloads.derive import derive_workload
+from berth.workloads.options import WorkloadOptions
 from tests.e2e.support import hostile_fleet
 from tests.e2e.support.attacks import (
+    GPU,
     GRACE,
     LENDER,
     MEMBER,
@@ -33,6 +37,7 @@ from tests.e2e.support.attacks_of_services import leader_worker_set
 from tests.e2e.support.cluster import Cluster, until
 
 Manifest = dict[str, Any]
+_ACCELERATOR = "cloud.google.com/gke-accelerator"
 _TPU_NODES = {
     "cloud.google.com/gke-tpu-accelerator": "tpu-v5-lite-podslice",
     "cloud.google.com/gke-tpu-topology": "2x4",
@@ -117,6 +122,24 @@ def test_an_app_wrapper_runs_what_it_wraps(wrapped: Manifest, fleet: World) -> N
     assert len(fleet.api.list("Workload", "vision")) == 1
     _taken(fleet, fleet.tries_to_delete(MEMBER, "AppWrapper", "vision", "outer", {"propagationPolicy": "Background"}))
     until("no pods", lambda: fleet.running("vision"), lambda left: not left)
+
+
+@pytest.mark.parametrize("kind", ["job", "rayjob", "raycluster"])
+def test_a_workload_of_a_queue_with_both_kinds_of_machines_runs(kind: str, fleet: World) -> None:
+    """The head of a Ray cluster has no accelerator, so it gets a machine without."""
+    command = ("python", "tune.py") if kind == "rayjob" else ()
+    options = WorkloadOptions(kind=kind, flavor="l4", pods=2, image="x", command=command)
+    made = derive_workload(plan(), "speech", "mixed", options)
+    assert made.workload is not None, made.problems
+    *others, running = workload_manifests(made.workload)
+    if not fleet.serves(str(running["kind"])):
+        pytest.skip(f"the cluster has no {kind}")
+    for each in (*others, running):
+        _taken(fleet, fleet.tries(LENDER, each))
+    assert fleet.waits_for_pods("speech", 2 if kind == "job" else 3, seconds=60), fleet.api.list("Workload", "speech")
+    for each in fleet.running("speech"):
+        limits = each["spec"]["containers"][0]["resources"]["limits"]
+        assert (_ACCELERATOR in each["spec"]["nodeSelector"]) is (GPU in limits)
 
 
 def test_a_cpu_job_runs_in_a_fleet_without_cpu_pools(fleet: World) -> None:

@@ -26,7 +26,16 @@ from tests.e2e.support.project import BERTH, ROOT, Failed, output
 
 SAMPLES = ROOT / "tests" / "vendored" / "samples"
 STACK = ROOT / "tests" / "berth" / "lint" / "samples_stack.yaml"
-QUEUEING = ("ClusterQueue", "LocalQueue", "Namespace", "PriorityClass", "ResourceFlavor", "Topology")
+QUEUEING = (
+    "ClusterQueue",
+    "LocalQueue",
+    "Namespace",
+    "PriorityClass",
+    "ResourceFlavor",
+    "Topology",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+)
 WORKLOADS = "workloads.kueue.x-k8s.io"
 OF_NODES = frozenset({"no-shape", "no-nodes"})
 """Codes of pods that Kueue admits and no node runs: Kueue counts quota, not the size of nodes."""

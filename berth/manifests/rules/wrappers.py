@@ -27,6 +27,8 @@ COUNTED: Final = (
     "v1/Pod",
 )
 """API version and kind whose pods an AppWrapper counts itself, and nobody can scale."""
+SCALED: Final = ("apps/v1/Deployment", "apps/v1/StatefulSet")
+"""API version and kind whose pods it counts as they are at first; only people with services may scale them."""
 WITHOUT_PODS: Final = (
     "networking.k8s.io/v1/Ingress",
     "networking.k8s.io/v1/NetworkPolicy",
@@ -44,14 +46,15 @@ WITHOUT_PODS: Final = (
 _COMPONENTS: Final = "dyn(object).spec.components"
 
 
-def wrappers_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy | None:
-    """Return the policy for AppWrappers; None if Kueue does not queue them."""
+def wrappers_policy(job_kinds: Mapping[str, Sequence[str]], serving: Sequence[str]) -> AdmissionPolicy | None:
+    """Return the policy for AppWrappers; None if Kueue does not queue them. Teams have services in `serving`."""
     if GROUP not in job_kinds:
         return None
     return AdmissionPolicy(
         name="wrappers",
         refuses=(
-            "AppWrappers with components that they do not count as they run: services and other kinds of jobs, Ray's "
+            "AppWrappers with components that they do not count as they run: other kinds of jobs, services that people "
+            "scale, Ray's "
             "`minReplicas` above `replicas`, its groups of several hosts and templates of submitters; finalizers, "
             "owners and controllers' keys of components"
         ),
@@ -62,7 +65,8 @@ def wrappers_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy |
         rules=(
             (
                 f"variables.isController || {_COMPONENTS}.all(c, (c.template.apiVersion + '/' + c.template.kind) in "
-                f"{[*COUNTED, *WITHOUT_PODS]})",
+                f"(namespaceObject.metadata.name in {list(serving)} ? {[*COUNTED, *WITHOUT_PODS]} : "
+                f"{[*COUNTED, *SCALED, *WITHOUT_PODS]}))",
                 "an AppWrapper does not count the pods of this kind, and Kueue counts what it says; submit the object "
                 f"itself, or wrap only {', '.join(COUNTED)}",
             ),

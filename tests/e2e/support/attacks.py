@@ -65,6 +65,7 @@ _LEFT = (
     "Pod",
     "Service",
     "ConfigMap",
+    "Event",
 )
 TEAMS = ("vision", "speech", "language")
 
@@ -87,8 +88,9 @@ class World:
 
     @property
     def refused_by(self) -> list[str]:
-        """The policies that refused a request."""
-        return sorted({name for text in self.refusals for name in _POLICY.findall(text)})
+        """The policies that refused a request, also of a controller for what a user made: its events say so."""
+        events = [each.get("message", "") for namespace in TEAMS for each in self.api.list("Event", namespace)]
+        return sorted({name for text in (*self.refusals, *events) for name in _POLICY.findall(text)})
 
     def tries(self, who: Identity, made: Manifest) -> bool:
         """Create an object as a user; return whether the API server took it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from tests.e2e.support.attacks import ACCOUNT, GPU, MEMBER, SERVER, World, attack, job, pod
+from tests.e2e.support.attacks import ACCOUNT, GPU, LENDER, MEMBER, SERVER, World, attack, job, job_set, pod
 from tests.e2e.support.attacks_of_services import leader_worker_set
 from tests.hostile import RUNTIME, Identity
 
@@ -236,3 +236,19 @@ def _trained(fleet: World) -> None:
                 patch: Manifest = {"spec": {"suspend": True} if kind == "JobSet" else {"parallelism": 16}}
                 fleet.tries_to_patch(MEMBER, kind, "vision", name, patch)
         time.sleep(1)
+
+
+@attack("a JobSet whose parts depend on each other, and end while others take their grace period")
+def _depends(fleet: World) -> None:
+    made = job_set("vision", "chain", 1, 4, pod={"terminationGracePeriodSeconds": 30})
+    first = made["spec"]["replicatedJobs"][0]
+    second = {**first, "name": "later", "dependsOn": [{"name": "part", "status": "Complete"}]}
+    made["spec"]["replicatedJobs"] = [first, second]
+    fleet.tries(LENDER, job("speech", "first", 8))
+    fleet.waits_for_pods("speech", 8)
+    fleet.tries_to_delete(LENDER, "Job", "speech", "first", _BACKGROUND)
+    fleet.tries(MEMBER, made)
+    fleet.waits_for_pods("vision", 4, "chain")
+    for each in fleet.running("vision", "chain"):
+        fleet.api.patch("Pod", "vision", f"{each['metadata']['name']}/status", {"status": {"phase": "Succeeded"}})
+    fleet.waits_for_pods("vision", 4, "chain-later", 10)
