@@ -81,7 +81,7 @@ def _workers(
     connections: list[ClusterConnection] = []
     kubeconfigs: dict[str, tuple[WorkerAccessPlan, pulumi.Output[str]]] = {}
     for worker in manager.plan.workers:
-        scope = manager.scope.of_worker(worker.name)
+        scope = manager.scope.of_worker(worker.key)
         worker_connection = (
             connect_cluster(worker.plan, enabled, scope, manager_address=manager.nat_address)
             if worker.made_here
@@ -92,14 +92,14 @@ def _workers(
         if (access := worker.plan.manager_access) is not None:
             worker_access = WorkerAccess(
                 f"{scope.prefix}manager-access",
-                worker.name,
+                worker.key,
                 access,
                 server=worker_connection.server,
                 opts=worker_connection.opts,
                 served_by=worker_kueue,
                 cluster=worker_connection.resource,
             )
-            kubeconfigs[worker.name] = (access, worker_access.kubeconfig)
+            kubeconfigs[worker.key] = (access, worker_access.kubeconfig)
         _queueing(worker_connection, worker_kueue)
         if worker.plan.monitoring is not None:
             _monitoring(worker_connection, worker.plan.monitoring, worker_kueue)

@@ -14,7 +14,7 @@ from berth.diff.guard.updates import guarded_updates, worker_allowances
 from berth.diff.lost_objects import lost_objects_of
 from berth.diff.objects import compare_objects, render_clusters
 from berth.diff.pools import compare_pools
-from berth.diff.renames import find_renames, with_new_names
+from berth.diff.renames import find_renames, former_worker_names, with_new_names, with_worker_names
 from berth.diff.resource_changes import compare_resources, replaced_clusters
 from berth.diff.rights.compare import compare_rights
 from berth.diff.rights.kept import with_kept_rights
@@ -28,6 +28,8 @@ from berth.upgrade.restarts import restarts_of
 
 def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
     """Compare two plans of a fleet on Google Cloud, both without faults."""
+    former_workers = former_worker_names(old, new)
+    old = with_worker_names(old, former_workers)
     names = find_renames(old, new)
     old_renamed = with_new_names(old, names)
     changed = compare_resources(old_renamed, new)
@@ -49,7 +51,7 @@ def compare_fleets(old: FleetPlan, new: FleetPlan) -> Changes:
         entitlements=compare_fleet_quotas(old_renamed, new, names.teams),
         pools=compare_pools(old_renamed, new, changed, names.pools),
         things=tuple(change for change in changed if change.kind != ResourceKind.NODE_POOL),
-        workers=tuple(compare_workers(old_renamed, new)),
+        workers=tuple(compare_workers(old_renamed, new, former_workers)),
         objects=objects,
         losses=guarded,
         idle=tuple(idle_allowances(old_renamed, new, guarded)),

@@ -81,10 +81,10 @@ def _team_lines(changes: QuotaChanges) -> Iterator[str]:
 
 
 def _former_name(kind: str, change: ChangeKind, former: str | None) -> str:
-    """Return the former name of a team or pool; for one added under a new key, how to keep the old one."""
+    """Return the former name of a team, pool or worker; for one added under a new key, how to keep the old one."""
     if former is None:
         return ""
-    if change not in (ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.DELETED):
+    if change not in (ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.DELETED, ChangeKind.UNMANAGED):
         return f" (formerly {former})"
     if change == ChangeKind.ADDED:
         return f" (same as removed {kind} {former}; to keep that one, write formerly: {former})"
@@ -115,7 +115,7 @@ def _counts(*changes: CountChange) -> list[Change]:
 
 def _worker_end(change: WorkerChange) -> str:
     if change.renamed is not None:
-        return f" (renamed {'from' if change.what == ChangeKind.ADDED else 'to'} {change.renamed})"
+        return _former_name("worker", change.what, change.renamed)
     ends = {ChangeKind.CHANGED: "", ChangeKind.UNMANAGED: f" ({diff_text.UNMANAGED_TEXT})"}
     return ends.get(change.what, f" ({change.what})")
 

@@ -222,14 +222,17 @@ def _join_guarantees(changes: Iterable[TeamQuotaChange | CohortQuotaChange]) -> 
 
 def _worker_part(change: WorkerChange) -> Iterator[str]:
     """Yield what happens to a worker; a renamed one stands once."""
+    what = {**EMPHASIZED, ChangeKind.UNMANAGED: UNMANAGED_TEXT}.get(change.what, change.what)
+    if change.what == ChangeKind.RENAMED:
+        yield f"worker {change.renamed} is renamed to {change.worker}, and keeps its cluster and objects"
+        return
     if change.renamed is not None:
         if change.what != ChangeKind.ADDED:
             yield (
-                f"worker {change.worker} is renamed to {change.renamed}, which creates every object in its cluster "
-                f"again and then deletes it; keep the name {change.worker}"
+                f"worker {change.worker} is {what}, and {change.renamed}, which is like it, is added; to keep its "
+                f"cluster and every object in it, write formerly: {change.worker}"
             )
         return
-    what = {**EMPHASIZED, ChangeKind.UNMANAGED: UNMANAGED_TEXT}.get(change.what, change.what)
     if change.identifiers is not None:
         before, after = change.identifiers
         what += f" ({before} → {after}; if it is the same cluster, write identifier: {before})"

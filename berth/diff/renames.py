@@ -1,4 +1,4 @@
-"""Renamed teams and pools: an entry keeps its identity by the key under which it was created (`formerly`)."""
+"""Renamed teams, pools and workers: an entry keeps its identity by the key under which it was created (`formerly`)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.plan.fleet import FleetPlan, WorkerPlan
+from berth.resource import IN_WORKER
 
-_DELETED_NAME = "{} (before)"
-"""Name of a removed entry whose name is reused for another entry."""
+BEFORE = " (before)"
+"""Ends the name of a removed entry whose name is reused for another entry."""
 
 
 class Renames(Struct, frozen=True):
@@ -31,11 +32,51 @@ def find_renames(old: FleetPlan, new: FleetPlan) -> Renames:
 def _changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     renamed = {name: after[key] for key, name in before.items() if after.get(key, name) != name}
     displaced = {
-        name: _DELETED_NAME.format(name)
-        for key, name in before.items()
-        if key not in after and name in renamed.values()
+        name: f"{name}{BEFORE}" for key, name in before.items() if key not in after and name in renamed.values()
     }
     return {**renamed, **displaced}
+
+
+def former_worker_names(old: FleetPlan, new: FleetPlan) -> dict[str, str]:
+    """Return the new name of each renamed worker, and another one for a removed worker whose name is reused.
+
+    A worker that only gets another first name is removed, and one of its name added.
+    """
+    after = {worker.key: worker.name for worker in new.workers}
+    used = set(after.values())
+    names = {w.name: after.get(w.key, f"{w.name}{BEFORE}" if w.name in used else w.name) for w in old.workers}
+    return {name: new_name for name, new_name in names.items() if new_name != name}
+
+
+def with_worker_names(plan: FleetPlan, names: Mapping[str, str]) -> FleetPlan:
+    """Return a plan with its workers, and what is in them, under the new names."""
+    if not names:
+        return plan
+
+    def translated(key: str) -> str:
+        worker, slash, rest = key.partition(IN_WORKER)
+        return f"{names.get(worker, worker)}{slash}{rest}" if slash else key
+
+    return replace(
+        plan,
+        workers=tuple(
+            replace(each, name=names[each.name], formerly=each.key) if each.name in names else each
+            for each in plan.workers
+        ),
+        pools=tuple(
+            replace(
+                pool,
+                name=translated(pool.name),
+                worker=pool.worker and names.get(pool.worker, pool.worker),
+                formerly=pool.formerly and translated(pool.formerly),
+            )
+            for pool in plan.pools
+        ),
+        flavors=tuple(replace(each, pools=tuple(map(translated, each.pools))) for each in plan.flavors),
+        held=tuple(
+            replace(each, key=translated(each.key), pools=tuple(map(translated, each.pools))) for each in plan.held
+        ),
+    )
 
 
 def with_new_names(plan: FleetPlan, names: Renames) -> FleetPlan:

@@ -31,10 +31,10 @@ class QueueShareChange(Struct, frozen=True):
 
 
 class WorkerChange(Struct, frozen=True):
-    """A worker that is added, changed, replaced by another cluster, deleted, or `left` (no longer managed).
+    """A worker that is added, changed, renamed, replaced by another cluster, deleted, or `left` (no longer managed).
 
-    `flavors` and `shares` are the changed ones, by name. A cluster of others that another worker of the file is after
-    the change, or was before it, is `renamed` to or from that one. `identifiers` are those before and after of a worker
+    `flavors` and `shares` are the changed ones, by name. `renamed` is the old name of a renamed worker; for an added or
+    removed one, the counterpart that is like it. `identifiers` are those before and after of a worker
     that is replaced by another cluster, which may be the same one.
     """
 
@@ -46,21 +46,24 @@ class WorkerChange(Struct, frozen=True):
     identifiers: tuple[str, str] | None = None
 
 
-def compare_workers(old: FleetPlan, new: FleetPlan) -> Iterator[WorkerChange]:
-    """Yield every worker whose machines or shares change, by name."""
+def compare_workers(old: FleetPlan, new: FleetPlan, former: Mapping[str, str]) -> Iterator[WorkerChange]:
+    """Yield every worker whose machines, shares or name change, by name; `old` has the new names of `former` ones."""
+    old_names = {new_name: old_name for old_name, new_name in former.items()}
     before, after = ({worker.name: worker for worker in plan.workers} for plan in (old, new))
     for name in sorted(before.keys() | after.keys()):
         sides = before.get(name), after.get(name)
         what = _kind_of_change(*sides)
         flavors = sorted(compare_counts(*map(_flavor_counts, sides)))
         shares = sorted(compare_counts(*map(_worker_guarantees, sides)))
+        if what == ChangeKind.CHANGED and name in old_names:
+            what = ChangeKind.RENAMED
         if what != ChangeKind.CHANGED or flavors or shares:
             yield WorkerChange(
                 name,
                 what,
                 tuple(WorkerFlavorChange(*key, *counts) for key, counts in flavors),
                 tuple(QueueShareChange(*key, *counts) for key, counts in shares),
-                _other_name(name, sides[0], before, after) or _other_name(name, sides[1], after, before),
+                old_names.get(name) if what == ChangeKind.RENAMED else _counterpart(name, before, after),
                 _other_identifiers(*sides) if what == ChangeKind.REPLACED else None,
             )
 
@@ -73,18 +76,25 @@ def _kind_of_change(old: WorkerPlan | None, new: WorkerPlan | None) -> ChangeKin
     return ChangeKind.CHANGED if old.is_cluster_of(new) else ChangeKind.REPLACED
 
 
-def _other_name(
-    name: str, worker: WorkerPlan | None, own_side: Mapping[str, WorkerPlan], other_side: Mapping[str, WorkerPlan]
-) -> str | None:
-    """Return the name on the other side of a worker that only one side has, if its cluster has another name there."""
-    if worker is None or worker.made_here or name in other_side:
+def _counterpart(name: str, before: Mapping[str, WorkerPlan], after: Mapping[str, WorkerPlan]) -> str | None:
+    """Return the name on the other side of a worker that only one side has, if one there seems to be it."""
+    own_side, other_side = (before, after) if name in before else (after, before)
+    if name in other_side:
         return None
-    same = (
-        each.name
-        for each in other_side.values()
-        if each.name not in own_side and each.cluster_identifier == worker.cluster_identifier
-    )
-    return next(same, None)
+    others = (each for each in other_side.values() if each.name not in own_side)
+    return next((each.name for each in others if _seem_one(own_side[name], each)), None)
+
+
+def _seem_one(worker: WorkerPlan, other: WorkerPlan) -> bool:
+    """Whether two workers of different names are one cluster, or would be created alike."""
+    if worker.made_here and other.made_here:
+        places = ((each.plan.project, each.plan.region, _machines(each)) for each in (worker, other))
+        return next(places) == next(places)
+    return worker.made_here == other.made_here and worker.cluster_identifier == other.cluster_identifier
+
+
+def _machines(worker: WorkerPlan) -> list[tuple[str, str, int]]:
+    return [(pool.name, pool.machine_type, pool.accelerators.max) for pool in worker.plan.own_pools]
 
 
 def _other_identifiers(old: WorkerPlan | None, new: WorkerPlan | None) -> tuple[str, str] | None:

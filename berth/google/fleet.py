@@ -36,13 +36,16 @@ from berth.resource import IN_WORKER, FleetResource, ResourceKind
 def google_resources(plan: FleetPlan) -> Iterator[FleetResource]:
     """Yield every resource of a fleet that is not a Kubernetes object, the cluster first; then those of its workers.
 
-    A worker that somebody else made has none. Names and keys of a worker's resources begin with `<worker>/`.
+    A worker that somebody else made has none. Keys of a worker's resources begin with `<worker>/`, and
+    their names with the name under which it was created.
     """
-    yield from _ClusterResources(plan, "").all()
+    yield from _ClusterResources(plan, "", "").all()
     for worker in plan.workers:
         if worker.made_here:
             manager = Reference(ResourceKind.NETWORK, "network", "nat-address.range")
-            yield from _ClusterResources(worker.plan, f"{worker.name}{IN_WORKER}", manager).all()
+            yield from _ClusterResources(
+                worker.plan, f"{worker.name}{IN_WORKER}", f"{worker.key}{IN_WORKER}", manager
+            ).all()
 
 
 _NOTHING: Final = partial(dict[str, Registration])
@@ -50,10 +53,10 @@ _NOTHING: Final = partial(dict[str, Registration])
 
 
 class _ClusterResources:
-    """The resources of one cluster; keys and names begin with `prefix`."""
+    """The resources of one cluster; keys begin with `prefix`, and names in the program with `start`."""
 
-    def __init__(self, plan: FleetPlan, prefix: str, manager_range: Reference | None = None) -> None:
-        self._plan, self._prefix, self._manager_range = plan, prefix, manager_range
+    def __init__(self, plan: FleetPlan, prefix: str, start: str, manager_range: Reference | None = None) -> None:
+        self._plan, self._prefix, self._start, self._manager_range = plan, prefix, start, manager_range
         self._added: dict[str, object] = {} if plan.project is None else {"project": plan.project}
         kind = ResourceKind.CLUSTER if isinstance(plan.cluster, ClusterPlan) else ResourceKind.CONNECTION
         self._home = self._reference(kind, "cluster", "cluster.id", cluster_identifier(plan.cluster))
@@ -143,7 +146,7 @@ class _ClusterResources:
         for each in fleet.accelerator_networks:
             kind = ResourceKind.ACCELERATOR_NETWORKS
             ids = tuple(self._reference(kind, each.key, f"{vpc.key}-vpc.id") for vpc in each.vpcs)
-            make = partial(accelerator_network_parts, each, ids, f"{self._prefix}{each.key}-")
+            make = partial(accelerator_network_parts, each, ids, f"{self._start}{each.key}-")
             yield self._resource(kind, each.key, make)
         yield from self._node_pools(plan)
 
@@ -164,11 +167,12 @@ class _ClusterResources:
                 placement_policy=self._placement_policy(each),
                 interfaces=self._interfaces(each),
             )
-            key = f"{self._prefix}{each.key}"
+            key, node_pool_name = f"{self._prefix}{each.key}", f"{self._start}{each.key}"
             if pool is None:
-                yield FleetResource(ResourceKind.SYSTEM_POOL, key, key, make, "pool")
+                yield FleetResource(ResourceKind.SYSTEM_POOL, key, node_pool_name, make, "pool")
             else:
-                yield FleetResource(ResourceKind.NODE_POOL, key, key, make, "pool", f"{self._prefix}{pool}")
+                of_pool = f"{self._prefix}{pool}"
+                yield FleetResource(ResourceKind.NODE_POOL, key, node_pool_name, make, "pool", of_pool)
 
     def _reservation(self, plan: NodePoolPlan) -> Reference | None:
         if plan.reservation is None:
@@ -195,7 +199,7 @@ class _ClusterResources:
         networks = next((each for each in self._plan.accelerator_networks if each.key == key), None) if key else None
         if networks is None:
             return ()
-        start = f"{self._prefix}{networks.key}-"
+        start = f"{self._start}{networks.key}-"
         return tuple(
             (
                 self._reference(kind, networks.key, f"{vpc.key}-vpc.name", vpc.name),
@@ -215,7 +219,7 @@ class _ClusterResources:
             ("monitoring", monitoring.charts if monitoring else ()),
         ):
             for each in charts:
-                key, component = f"{self._prefix}{each.name}", f"{self._prefix}{name}"
+                key, component = f"{self._prefix}{each.name}", f"{self._start}{name}"
                 make = partial(release, each)
                 yield FleetResource(ResourceKind.CONTROLLER, key, component, make, each.name, home=self._home)
 
@@ -262,7 +266,7 @@ class _ClusterResources:
         added: dict[str, object] | None = None,
     ) -> FleetResource:
         """Return a resource of the provider's project, if it is not said what is `added` to its inputs."""
-        key, name = self._prefix + key, self._prefix + (name or key)
+        key, name = self._prefix + key, self._start + (name or key)
         return FleetResource(kind, key, name, make, role, added=self._added if added is None else added)
 
     def _reference(self, kind: ResourceKind, key: str, output: str, value: str | None = None) -> Reference:

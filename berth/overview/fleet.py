@@ -10,10 +10,11 @@ from berth.diagnostics import join_words
 from berth.document import Block, Cell, Heading, Lines, Note, Share, Table
 from berth.evaluate import Evaluation
 from berth.overview.cohorts import cohort_table
+from berth.overview.dynamic_slices import shape_table
 from berth.overview.forms import form_lines
 from berth.overview.problems import all_problems, left_out_note
 from berth.plan.compute_classes import ClassPriorityPlan
-from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from berth.plan.kueue import FlavorPlan
 from berth.plan.teams import QueueingPlan, TeamPlan
 from berth.planner.queueing.preemption import describe_rules, preemption_rules
@@ -45,6 +46,7 @@ def _plan_blocks(plan: FleetPlan) -> Iterator[Block]:
     yield _capacity_table(plan)
     yield Lines("Spare machines", [spare_text(flavor) for flavor in plan.flavors if flavor.spare])
     yield pool_table(plan)
+    yield shape_table(plan)
     rows = [
         [each.name, str(number), provisioning_model(priority), priority_machine(priority)]
         for each in plan.compute_classes
@@ -137,7 +139,7 @@ def pool_table(plan: FleetPlan) -> Table:
     return Table("Pools", head, rows, numbers=(2,), wide=(6, 7))
 
 
-def _name_with_former(entry: PoolPlan | TeamPlan) -> str:
+def _name_with_former(entry: PoolPlan | TeamPlan | WorkerPlan) -> str:
     """Return the name, with the former one that its objects in the cluster still have."""
     return f"{entry.name} (formerly {entry.formerly})" if entry.formerly else entry.name
 
@@ -198,7 +200,13 @@ def worker_table(plan: FleetPlan) -> Table:
         for flavor in worker.plan.flavors:
             figures = [f"{flavor.capacity.max} {flavor.noun}", str(flavor.promised)]
             rows.append(
-                [worker.name, worker_target(worker), flavor.name, *figures, str(largest.get(flavor.name, 0) or "–")]
+                [
+                    _name_with_former(worker),
+                    worker_target(worker),
+                    flavor.name,
+                    *figures,
+                    str(largest.get(flavor.name, 0) or "–"),
+                ]
             )
     head = ("worker", "cluster", "flavor", "accelerators", "guaranteed", "largest job")
     return Table("Workers", head, rows, numbers=(4, 5), once=(0, 1))

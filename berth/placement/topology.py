@@ -28,13 +28,21 @@ class Leaf(Struct, eq=False):
 
 
 class Domain(Struct, eq=False):
-    """A domain of one level with its parts (domains of the next level, or nodes) and the pods that it can hold."""
+    """A domain of one level: its place among others, its parts (domains of the next level) or the nodes of the lowest.
+
+    `pods` and `slices` are what it can hold, and once it is chosen, what it gets.
+    """
 
     level: int
+    order: tuple[object, ...]
     parts: list[Domain] = field(default_factory=list["Domain"])
-    leaf: Leaf | None = None
+    leaves: list[Leaf] = field(default_factory=list[Leaf])
     pods: int = 0
     slices: int = 0
+
+    def held(self, *, in_slices: bool) -> int:
+        """Return how many slices, or pods, it can hold."""
+        return self.slices if in_slices else self.pods
 
 
 class TopologyAssignment(Struct):
@@ -110,28 +118,39 @@ def _place(
     needs = {**pod_set.requests, PODS: 1}
     for leaf in leaves:
         leaf.capacity = _capacity(pod_set, flavor, leaf, needs)
-    roots = _tree(leaves, levels)
-    for root in roots:
+    by_level = _domains(leaves, levels)
+    for domain in by_level[-1]:
+        if levels[-1] != HOSTNAME:  # Kueue then knows no nodes, only what is free in the domain
+            domain.pods = _capacity_together(domain.leaves, needs)
+    for root in by_level[0]:
         _count(root, slice_at, size)
     wanted = pod_set.count // size
-    by_level = [list(_at_level(roots, number)) for number in range(len(levels))]
-    chosen = _choose(by_level, at, wanted, required=bool(request and request.required), free_choice=free_choice)
+    search = _Search(by_level, free_choice=free_choice, required=bool(request and request.required))
+    most, whole = sum(each.slices for each in by_level[0]), max((each.slices for each in by_level[at]), default=0)
+    chosen = search.choose(at, wanted)
     if not chosen:
-        whole = max((each.slices for each in by_level[at]), default=0)
-        most = whole if request and request.required else sum(each.slices for each in by_level[0])
+        most = whole if search.required else most
         unit = "pods" if size == 1 else f"slices of {size} pods"
-        where = f"one {level}" if request and request.required else "its nodes"
+        where = f"one {level}" if search.required else "its nodes"
         return [], f"there is room for {most} of its {wanted} {unit} in {where}"
-    # Nodes with an unknown value of a level are taken for one domain; of an existing cluster they may even lack it.
+    result.is_uncertain |= _is_uncertain(pod_set, level, levels, leaves, required=search.required)
+    return search.distribute(chosen, pod_set.count, size, slice_at), ""
+
+
+def _is_uncertain(
+    pod_set: PodSet, level: str, levels: tuple[str, ...], leaves: Sequence[Leaf], *, required: bool
+) -> bool:
+    """Return whether the result depends on labels that are not known.
+
+    Nodes with an unknown value of a level are taken for one domain; of an existing cluster they may even lack it.
+    """
     is_open = any(leaf.node_class.label(each).present is None for leaf in leaves for each in levels)
-    together = bool(request and request.required) and _is_unknown(level, leaves)
-    if is_open or (together and max((leaf.capacity for leaf in leaves), default=0) < pod_set.count):
-        result.is_uncertain = True
-    return _distribute(chosen, pod_set.count, size, slice_at, free_choice=free_choice), ""
+    together = required and _is_unknown(level, leaves)
+    return is_open or (together and max((leaf.capacity for leaf in leaves), default=0) < pod_set.count)
 
 
 def _is_unknown(level: str, leaves: Sequence[Leaf]) -> bool:
-    return level != HOSTNAME and any(leaf.node_class.domain(level) is None for leaf in leaves)
+    return level != HOSTNAME and any(leaf.node_class.part(level, leaf.number) is None for leaf in leaves)
 
 
 def _capacity(pod_set: PodSet, flavor: ResourceFlavor, leaf: Leaf, needs: dict[str, int]) -> int:
@@ -151,29 +170,35 @@ def _capacity(pod_set: PodSet, flavor: ResourceFlavor, leaf: Leaf, needs: dict[s
     return max(0, min(counts, default=pod_set.count))
 
 
-def _tree(leaves: Sequence[Leaf], levels: tuple[str, ...]) -> list[Domain]:
-    """Return the domains of the highest level."""
-    roots: dict[tuple[object, ...], Domain] = {}
+def _capacity_together(leaves: Sequence[Leaf], needs: dict[str, int]) -> int:
+    """Return how many pods the free amounts of nodes hold together, whether or not one node holds a pod."""
+    free = {resource: sum(leaf.free.get(resource, 0) for leaf in leaves) for resource in needs}
+    return max(0, min(free[resource] // amount for resource, amount in needs.items() if amount))
+
+
+def _domains(leaves: Sequence[Leaf], levels: tuple[str, ...]) -> list[list[Domain]]:
+    """Return the domains of each level."""
     known: dict[tuple[object, ...], Domain] = {}
-    for leaf in leaves:
-        parent: Domain | None = None
+    by_level: list[list[Domain]] = [[] for _ in levels]
+    for index, leaf in enumerate(leaves):
         path: tuple[object, ...] = ()
+        order: tuple[object, ...] = ()
+        parent: Domain | None = None
         for number, level in enumerate(levels):
-            value = leaf.node_class.domain(level) or f"of {leaf.node_class.group.pool}"
-            path = (*path, (id(leaf),) if level == HOSTNAME else value)
+            value = leaf.node_class.part(level, leaf.number) or f"of {leaf.node_class.group.pool}"
+            path = (*path, index if level == HOSTNAME else value)
+            order = (*order, (value, index) if level == HOSTNAME else value)
             domain = known.get(path)
             if domain is None:
-                domain = known[path] = Domain(number)
-                if parent is None:
-                    roots[path] = domain
-                else:
+                domain = known[path] = Domain(number, order)
+                by_level[number].append(domain)
+                if parent is not None:
                     parent.parts.append(domain)
             parent = domain
         if parent is not None:
-            if parent.leaf is None and not parent.parts:
-                parent.leaf = leaf
+            parent.leaves.append(leaf)
             parent.pods += leaf.capacity
-    return list(roots.values())
+    return by_level
 
 
 def _count(domain: Domain, slice_at: int, size: int) -> None:
@@ -184,51 +209,67 @@ def _count(domain: Domain, slice_at: int, size: int) -> None:
     domain.slices = domain.pods // size if domain.level >= slice_at else sum(each.slices for each in domain.parts)
 
 
-def _at_level(roots: list[Domain], level: int) -> Iterable[Domain]:
-    for domain in roots:
-        if domain.level == level:
-            yield domain
-        else:
-            yield from _at_level(domain.parts, level)
+class _Search(Struct):
+    """The search for domains. With `free_choice` the fullest domains come first, otherwise the emptiest."""
 
+    by_level: list[list[Domain]]
+    free_choice: bool
+    required: bool
 
-def _choose(by_level: list[list[Domain]], at: int, wanted: int, *, required: bool, free_choice: bool) -> list[Domain]:
-    """Return the domains of one level that hold the pods together; empty if none do."""
-    domains = sorted(by_level[at], key=lambda each: -each.slices)
-    fitting = [each for each in domains if each.slices >= wanted]
-    if fitting:
-        return [fitting[-1]]
-    if required:
-        return []
-    if at > 0 and not free_choice:
-        return _choose(by_level, at - 1, wanted, required=False, free_choice=False)
-    taken: list[Domain] = []
-    for each in domains:
-        taken.append(each)
-        wanted -= each.slices
-        if wanted <= 0:
-            return taken
-    return []
+    def choose(self, at: int, wanted: int) -> list[Domain]:
+        """Return the domains of one level, or of one above, that hold the slices together; empty if none do."""
+        domains = self._in_order(self.by_level[at])
+        fitting = [each for each in domains if each.slices >= wanted]
+        if fitting:
+            return [fitting[0] if self.free_choice else self._best(domains, wanted, in_slices=True)]
+        if self.required or not domains:
+            return []
+        if at > 0 and not self.free_choice:
+            return self.choose(at - 1, wanted)
+        return domains if sum(each.slices for each in domains) >= wanted else []
 
+    def distribute(self, chosen: list[Domain], pods: int, size: int, slice_at: int) -> list[tuple[Leaf, int]]:
+        """Return the nodes in the chosen domains with the number of pods on each."""
+        level, last = chosen[0].level, len(self.by_level) - 1
+        chosen = self._share(chosen, pods, size, in_slices=True)
+        while level < min(last, slice_at):  # above slices, the parts of all domains are chosen from together
+            parts = self._in_order([part for each in chosen for part in each.parts])
+            chosen, level = self._share(parts, pods, size, in_slices=True), level + 1
+        while level < last:
+            chosen = [
+                part
+                for each in chosen
+                for part in self._share(self._in_order(each.parts), each.pods, 1, in_slices=False)
+            ]
+            level += 1
+        return [(each.leaves[0], each.pods) for each in chosen if each.pods]
 
-def _distribute(
-    domains: list[Domain], pods: int, size: int, slice_at: int, *, free_choice: bool
-) -> list[tuple[Leaf, int]]:
-    """Return the nodes in the domains with the number of pods on each: few nodes, the fullest first."""
-    placed: list[tuple[Leaf, int]] = []
-    remaining = pods
-    unit = size if domains and domains[0].level <= slice_at else 1
-    rest = sorted(domains, key=lambda each: each.pods if free_choice else -each.pods)
-    while rest and remaining > 0:
-        fitting = [each for each in rest if each.pods >= remaining]
-        best = min(fitting, key=lambda each: each.pods) if fitting else rest[0]
-        rest.remove(best)
-        share = min(remaining, best.pods // unit * unit) if best.level <= slice_at else min(remaining, best.pods)
-        if share <= 0:
-            continue
-        remaining -= share
-        if best.leaf is not None and not best.parts:
-            placed.append((best.leaf, share))
-        else:
-            placed += _distribute(best.parts, share, size, slice_at, free_choice=free_choice)
-    return placed
+    def _in_order(self, domains: Iterable[Domain]) -> list[Domain]:
+        sign = 1 if self.free_choice else -1
+        return sorted(domains, key=lambda each: (sign * each.slices, each.pods, each.order))
+
+    def _best(self, domains: Sequence[Domain], wanted: int, *, in_slices: bool) -> Domain:
+        """Return the first of the smallest domains that hold so many; the first of all if none does."""
+        fitting = [each for each in domains if each.held(in_slices=in_slices) >= wanted]
+        return min(fitting or domains[:1], key=lambda each: each.held(in_slices=in_slices))
+
+    def _share(self, domains: list[Domain], pods: int, size: int, *, in_slices: bool) -> list[Domain]:
+        """Give the pods to domains in order, the last of them to the smallest that holds them; return those used."""
+        used: list[Domain] = []
+        remaining = pods // size
+        for index, first in enumerate(domains):
+            is_last = first.held(in_slices=in_slices) >= remaining
+            domain = (
+                self._best(domains[index:], remaining, in_slices=in_slices)
+                if is_last and not self.free_choice
+                else first
+            )
+            given = min(remaining, domain.held(in_slices=in_slices))
+            domain.pods = given * size
+            if in_slices:
+                domain.slices = given
+            used.append(domain)
+            remaining -= given
+            if remaining <= 0:
+                break
+        return used

@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.admission_checks import (
     AdmissionCheckPlan,
     MultiKueueClusterPlan,
@@ -24,6 +23,7 @@ from berth.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from berth.plan.installers import InstallersPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.monitoring import MonitoringPlan
+from berth.plan.node_settings import AcceleratorNetworksPlan
 from berth.plan.nodes import Bounds, Taint
 from berth.plan.policies import PoliciesPlan
 from berth.plan.teams import AccessPlan, TeamPlan
@@ -146,14 +146,20 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
     This stack creates the cluster and its machines, unless it belongs to another `stack` (whose output `kubeconfig` is
     used) or its kubeconfig is the secret config value `berth:<kubeconfig>`. Then `plan` describes its machines, and
     only the objects inside the cluster are created. `identifier` is what identified it earlier, if that was something
-    else.
+    else. `formerly` is the name under which the worker was created, if it was renamed.
     """
 
     name: str
     plan: FleetPlan
+    formerly: str | None = None
     stack: str | None = None
     kubeconfig: str | None = None
     identifier: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The name under which the worker was created, with which the names of everything in it begin."""
+        return self.formerly or self.name
 
     @property
     def made_here(self) -> bool:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from berth.diagnostics import Problem, Problems
 from berth.jobs.claims import NO_CLAIMS, Claims
 from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults, namespace_defaults
 from berth.placement.kueue import ResourceFlavor
+from berth.placement.node_classes import NodeClass
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorQuotasPlan, QuotaLimits
 from berth.simulator.integrations import Integrations, integrations
@@ -90,6 +92,14 @@ def build_simulated_fleet(plan: FleetPlan) -> SimulatedFleet:
         claims=Claims(plan),
         namespaces=namespace_defaults(plan),
     )
+
+
+def with_topology_nodes(plan: FleetPlan, classes: Iterable[NodeClass]) -> SimulatedFleet:
+    """Return the simulated fleet of a plan with the nodes of flavors with a topology, on which Kueue places pods."""
+    fleet, known = build_simulated_fleet(plan), tuple(classes)
+    flavors = fleet.setup.resource_flavors
+    nodes = {name: known for name, flavor in flavors.items() if flavor.levels is not None}
+    return replace(fleet, setup=replace(fleet.setup, topology_nodes=nodes)) if nodes else fleet
 
 
 def _build_setup(plan: FleetPlan) -> SchedulerSetup:

@@ -29,7 +29,7 @@ class QuotaUse(Struct, frozen=True):
 
 def quota_uses(usage: dict[QuotaState, int]) -> tuple[QuotaUse, ...]:
     """Return the quota that a job will use; `usage` is not counted yet."""
-    return tuple(_quota_use(stock, amount) for stock, amount in usage.items() if amount)
+    return tuple(_quota_use(stock, amount) for stock, amount in usage.items() if amount and stock.counts_quota)
 
 
 def _quota_use(quota_state: QuotaState, amount: int) -> QuotaUse:

@@ -33,6 +33,8 @@ class PendingCode(StrEnum):
     """A job before it in a StrictFIFO queue is pending."""
     NO_ROOM = "no-room"
     """The quota that it needs is in use."""
+    NO_ROOM_ON_NODES = "no-nodes"
+    """The quota is free, and Kueue finds no domain of the topology whose nodes have room."""
     RESERVED_FOR_OTHERS = "kept"
     """The quota is free, and reserved for jobs that come first."""
     WAITS_FOR_VICTIMS = "victims"
@@ -63,7 +65,8 @@ class Shortage(Struct, frozen=True):
 class PendingReason(Struct, frozen=True):
     """Why a job is pending: a code and its details.
 
-    `other_jobs` are jobs ahead of it, or jobs for which quota is reserved. `names` are resources, flavors or checks.
+    `other_jobs` are jobs ahead of it, or jobs for which quota is reserved. `names` are resources, flavors, checks, or
+    what Kueue finds on the nodes of a topology.
     `free_now`, for a job behind another, is the free part of its request. `workers` are those of a manager, each with
     why it can never run the job.
     """
@@ -98,6 +101,9 @@ def find_pending_reason(
     if tree.evicted and queue_state.preemptor is workload:
         return PendingReason(PendingCode.WAITS_FOR_VICTIMS, other_jobs=tuple(other.job.name for other in tree.evicted))
     if fits:
+        _, no_room = tree.rooms.find(queue_state.node, workload.pod_sets, assignment.flavors, empty=False)
+        if no_room:
+            return PendingReason(PendingCode.NO_ROOM_ON_NODES, names=(no_room,))
         return PendingReason(
             PendingCode.RESERVED_FOR_OTHERS,
             other_jobs=tuple(other.job.name for other in tree.blocked_heads if other is not workload),

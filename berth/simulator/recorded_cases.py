@@ -1,9 +1,10 @@
 """Recorded cases: queues, submitted jobs, Kueue's decisions after each step, and those of the model.
 
-A file is a list of cases, each with `cohorts`, `clusterQueues` and `steps`, and with `fairSharing`, the preemption
-strategies in order, if fair sharing was on. In a file with a `weight` it was on in every case that does not say. A step
-submits or finishes a job, and its `then` has the state of every unfinished job. A recording reads the state before
-preempted jobs release their quota, which they do when the next step begins.
+A file is a list of cases, each with `cohorts`, `clusterQueues` and `steps`; with `kueue`, the release; with
+`fairSharing`, the strategies of preemption in order, if fair sharing was on; and with `topology` (levels) and `nodes`,
+whose labels are in the order of the levels, if Kueue placed the pods. In a file with a `weight` fair sharing was on in
+every case that does not say. A step submits or finishes a job, and its `then` has the state of every unfinished job. A
+recording reads the state before preempted jobs release their quota, which they do when the next step begins.
 """
 
 from __future__ import annotations
@@ -15,21 +16,18 @@ from typing import Any, cast
 from berth.diagnostics import Problem, Problems
 from berth.jobs.files import read_values
 from berth.jobs.pod_set import PodSet
-from berth.jobs.pods import parse_amount
 from berth.jobs.quantities import parse_quantity
 from berth.jobs.values import SourceValue
+from berth.placement.kueue import ResourceFlavor
 from berth.plan.kueue import PreemptionPlan, QuotaLimits
-from berth.simulator.arrivals import already_submitted
+from berth.simulator.recorded_format import check_cases
+from berth.simulator.recorded_nodes import build_nodes, build_request
 from berth.simulator.scheduler.fair_sharing import FAIR_STRATEGIES
 from berth.simulator.scheduler.model import (
-    ANY,
     BEST_EFFORT_FIFO,
     BORROWING_FIRST,
-    LOWER_OR_NEWER_EQUAL,
-    LOWER_PRIORITY,
     MAY_STOP_SEARCH,
     NEVER,
-    PREEMPTION_FIRST,
     STRICT_FIFO,
     TRY_NEXT_FLAVOR,
     ClusterQueue,
@@ -42,6 +40,7 @@ from berth.simulator.scheduler.model import (
 )
 from berth.simulator.scheduler.simulate import Simulator
 from berth.simulator.scheduler.state import SimulatedWorkload
+from berth.simulator.topology_rooms import PlacedPods
 
 RecordedCase = dict[str, Any]
 ExpectedStates = dict[str, dict[str, Any]]
@@ -72,7 +71,7 @@ def replay(case: RecordedCase, late: Collection[int] = ()) -> list[ExpectedState
     for index, step in enumerate(case["steps"]):
         simulator.delay_release = index not in late
         if "submit" in step:
-            simulator.submit(_build_job(step["submit"]))
+            simulator.submit(build_job(step["submit"]))
         else:
             simulator.finish(step["finish"])
         states.append({name: _observed_state(work) for name, work in sorted(simulator.workloads.items())})
@@ -97,7 +96,20 @@ def build_setup(case: RecordedCase) -> SchedulerSetup:
         queues=tuple(_build_queue(q) for q in case["clusterQueues"]),
         cohorts=cohorts,
         fair_strategies=None if strategies is None else tuple(strategies),
+        **_build_topology(case),
     )
+
+
+def _build_topology(case: RecordedCase) -> dict[str, Any]:
+    """Return the nodes of a case, which all of its flavors have in common, and their levels."""
+    if "topology" not in case:
+        return {}
+    flavors = {quota["flavor"] for queue in case["clusterQueues"] for quota in queue["quotas"]}
+    levels = tuple(case["topology"])
+    return {
+        "topology_nodes": {flavor: build_nodes(case["nodes"], flavor) for flavor in flavors},
+        "resource_flavors": {flavor: ResourceFlavor(levels=levels) for flavor in flavors},
+    }
 
 
 def _build_queue(entry: Mapping[str, Any]) -> ClusterQueue:
@@ -145,8 +157,10 @@ def _build_quotas(entries: Iterable[Mapping[str, Any]]) -> dict[FlavorResource, 
     }
 
 
-def _build_job(entry: Mapping[str, Any]) -> Job:
-    pod_set = PodSet(name="main", count=entry["pods"], requests=entry["requests"])
+def build_job(entry: Mapping[str, Any]) -> Job:
+    """Return the job of a step that submits it."""
+    topology = build_request(entry.get("topology"))
+    pod_set = PodSet(name="main", count=entry["pods"], requests=entry["requests"], topology=topology)
     return Job(name=entry["name"], queue=entry["queue"], priority=entry.get("priority", 0), pod_sets=(pod_set,))
 
 
@@ -154,6 +168,8 @@ def _observed_state(work: SimulatedWorkload) -> dict[str, Any]:
     state: dict[str, Any] = {"state": "admitted" if work.has_quota() else "pending"}
     if work.has_quota():
         state["flavors"] = dict(sorted(work.flavors[0].items()))
+        if domains := _domains(work):
+            state["domains"] = domains
     if work.eviction_count:
         state["evicted"] = work.eviction_count
         if not work.has_quota():
@@ -161,139 +177,12 @@ def _observed_state(work: SimulatedWorkload) -> dict[str, Any]:
     return state
 
 
-# --- validation -------------------------------------------------------------------------------------------------------
-
-
-def check_cases(cases: SourceValue) -> None:
-    """Add a fault for every value of a file that is not in the format."""
-    for case in cases.sequence("a list of cases") or ():
-        fields = case.known_fields(("case", "clusterQueues", "steps"), ("cohorts", "fairSharing"))
-        if fields is not None:
-            fields["case"].text("a case's name")
-            strategies = fields.get("fairSharing")
-            for strategy in (strategies.sequence("a list of preemption strategies") if strategies else None) or ():
-                strategy.one_of(FAIR_STRATEGIES)
-            cohorts_value = fields.get("cohorts")
-            for cohort in (cohorts_value.sequence("a list of cohorts") if cohorts_value else None) or ():
-                _check_cohort(cohort)
-            queues = [
-                _check_queue(queue) for queue in fields["clusterQueues"].sequence("a list of cluster queues") or ()
-            ]
-            _check_steps(fields["steps"], {name for name in queues if name})
-
-
-def _check_cohort(cohort: SourceValue) -> None:
-    fields = cohort.known_fields(("name",), ("parent", "quotas", "weight"))
-    if fields is not None:
-        _check_weight(fields)
-        fields["name"].text("a cohort's name")
-        _check_optional_name(fields.get("parent"))
-        if "quotas" in fields:
-            _check_quotas(fields["quotas"])
-
-
-def _check_queue(queue: SourceValue) -> str | None:
-    fields = queue.known_fields(
-        ("name", "flavors", "quotas"), ("cohort", "strategy", "preemption", "flavorFungibility", "weight")
-    )
-    if fields is None:
-        return None
-    _check_weight(fields)
-    _check_quotas(fields["quotas"])
-    for flavor in fields["flavors"].sequence("a list of flavors, in order of preference") or ():
-        flavor.text("a flavor's name")
-    _check_optional_name(fields.get("cohort"))
-    if "strategy" in fields:
-        fields["strategy"].one_of((STRICT_FIFO, BEST_EFFORT_FIFO))
-    if "flavorFungibility" in fields:
-        keys = ("whenCanBorrow", "whenCanPreempt", "preference")
-        for key, rule in (fields["flavorFungibility"].known_fields((), keys) or {}).items():
-            rule.one_of(
-                (BORROWING_FIRST, PREEMPTION_FIRST) if key == "preference" else (MAY_STOP_SEARCH, TRY_NEXT_FLAVOR)
-            )
-    if "preemption" in fields:
-        _check_preemption(fields["preemption"])
-    return fields["name"].text("a cluster queue's name")
-
-
-def _check_weight(fields: Mapping[str, SourceValue]) -> None:
-    if "weight" in fields:
-        parse_amount("cpu", fields["weight"])
-
-
-def _check_preemption(preemption: SourceValue) -> None:
-    fields = preemption.known_fields((), ("withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort")) or {}
-    if "withinClusterQueue" in fields:
-        fields["withinClusterQueue"].one_of((NEVER, LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL))
-    if "reclaimWithinCohort" in fields:
-        fields["reclaimWithinCohort"].one_of((NEVER, LOWER_PRIORITY, ANY))
-    if "borrowWithinCohort" in fields:
-        borrow_fields = fields["borrowWithinCohort"].known_fields(("policy",), ("maxPriorityThreshold",))
-        if borrow_fields:
-            borrow_fields["policy"].one_of((NEVER, LOWER_PRIORITY))
-            if "maxPriorityThreshold" in borrow_fields:
-                borrow_fields["maxPriorityThreshold"].integer("a whole number", -(2**31), 2**31 - 1)
-
-
-def _check_quotas(quotas: SourceValue) -> None:
-    for quota in quotas.sequence("a list of quotas") or ():
-        fields = quota.known_fields(("flavor", "resource", "nominal"), ("borrowingLimit", "lendingLimit")) or {}
-        for key in fields.keys() & {"flavor", "resource"}:
-            fields[key].text(f"a {key}'s name")
-        for key in ("nominal", "borrowingLimit", "lendingLimit"):
-            if key in fields:
-                fields[key].integer("a whole number from 0", 0)
-
-
-def _check_steps(steps: SourceValue, queues: set[str]) -> None:
-    unfinished: set[str] = set()
-    for step in steps.sequence("a list of steps") or ():
-        fields = step.known_fields((), ("submit", "finish", "then"))
-        if fields is None:
-            continue
-        if "then" in fields:
-            _check_states(fields["then"])
-        if ("submit" in fields) == ("finish" in fields):
-            step.fault("bad-step", "a step submits one job or finishes one; write submit or finish")
-        elif "submit" in fields:
-            _check_submit(fields["submit"], queues, unfinished)
-        elif (name := fields["finish"].text("a job's name")) is not None:
-            if name not in unfinished:
-                fields["finish"].fault("no-job", f"no unfinished job '{name}'; submit it in an earlier step")
-            unfinished.discard(name)
-
-
-def _check_optional_name(cohort: SourceValue | None) -> None:
-    if cohort is not None and cohort.value is not None:
-        cohort.text("a cohort's name")
-
-
-def _check_states(states: SourceValue) -> None:
-    for state in (states.mapping("a mapping of jobs to their states") or {}).values():
-        fields = state.known_fields(("state",), ("flavors", "evicted", "reason")) or {}
-        for key in fields.keys() & {"state", "reason"}:
-            fields[key].text(f"a {key}")
-        if "flavors" in fields:
-            for flavor in (fields["flavors"].mapping("a mapping of resources to flavors") or {}).values():
-                flavor.text("a flavor's name")
-        if "evicted" in fields:
-            fields["evicted"].integer("a whole number from 0", 0)
-
-
-def _check_submit(submit: SourceValue, queues: set[str], unfinished: set[str]) -> None:
-    fields = submit.known_fields(("name", "queue", "pods", "requests"), ("priority",))
-    if fields is None:
-        return
-    queue = fields["queue"].text("a cluster queue's name")
-    if queue is not None and queue not in queues:
-        fields["queue"].one_of(sorted(queues))
-    fields["pods"].integer("a whole number of pods from 1", 1)
-    if "priority" in fields:
-        fields["priority"].integer("a whole number", -(2**31), 2**31 - 1)
-    for amount in (fields["requests"].mapping("a mapping of resources to amounts") or {}).values():
-        amount.integer("a whole number from 0", 0)
-    name = fields["name"].text("a job's name")
-    if name in unfinished:
-        fields["name"].fault("twice", already_submitted(name))
-    if name is not None:
-        unfinished.add(name)
+def _domains(work: SimulatedWorkload) -> dict[str, int]:
+    """Return the pods of a job in each domain of the lowest level."""
+    pods: dict[str, int] = {}
+    for placed in work.usage:
+        if isinstance(placed, PlacedPods):
+            for leaf, count in placed.nodes:
+                labels = list(leaf.node_class.group.labels.items())
+                pods[labels[-1][1]] = pods.get(labels[-1][1], 0) + count
+    return dict(sorted(pods.items()))

@@ -177,16 +177,9 @@ class RunFormatter:
     def pending_reason(self, why: PendingReason) -> str:
         """Return why a job is pending."""
         other_jobs = self._join_names(self.job_name(name) for name in why.other_jobs)
-        names = self._join_names(why.names)
+        if why.code in _OF_NAMES:
+            return _OF_NAMES[why.code].format(self._join_names(why.names) or "held")
         match why.code:
-            case PendingCode.ADMISSION_CHECK:
-                return f"waits for admission check {names}"
-            case PendingCode.QUEUE_STOPPED:
-                return f"its queue is {names or 'held'}"
-            case PendingCode.NEVER_COVERED:
-                return f"its queue has no quota of {names}"
-            case PendingCode.NEVER_NODES:
-                return f"its node selector or tolerations exclude the nodes of {names}"
             case PendingCode.NEVER_FITS:
                 return "larger than the queue's ceiling: " + self._describe_shortages(why.shortages)
             case PendingCode.NEVER_WORKER:
@@ -194,11 +187,7 @@ class RunFormatter:
             case PendingCode.BEHIND_OTHER:
                 return f"behind {other_jobs} (StrictFIFO)" + self._describe_free(why.free_now)
             case PendingCode.RESERVED_FOR_OTHERS:
-                return (
-                    f"there is free quota, but it is reserved for {other_jobs}"
-                    if other_jobs
-                    else "there is free quota, but other jobs come first"
-                )
+                return f"there is free quota, but {_who_comes_first(other_jobs)}"
             case PendingCode.WAITS_FOR_VICTIMS:
                 return f"waits until {other_jobs} {'are' if len(why.other_jobs) > 1 else 'is'} preempted"
             case _:
@@ -248,3 +237,17 @@ class RunFormatter:
         unique = list(dict.fromkeys(names))
         omitted = len(unique) - _MAX_LISTED
         return join_words([*unique[:_MAX_LISTED], f"{omitted} more"] if omitted > 0 else unique)
+
+
+def _who_comes_first(other_jobs: str) -> str:
+    return f"it is reserved for {other_jobs}" if other_jobs else "other jobs come first"
+
+
+_OF_NAMES = {
+    PendingCode.ADMISSION_CHECK: "waits for admission check {}",
+    PendingCode.QUEUE_STOPPED: "its queue is {}",
+    PendingCode.NEVER_COVERED: "its queue has no quota of {}",
+    PendingCode.NEVER_NODES: "its node selector or tolerations exclude the nodes of {}",
+    PendingCode.NO_ROOM_ON_NODES: "there is free quota, but no place in the topology of {}",
+}
+"""Reasons that consist of names."""

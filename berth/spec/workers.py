@@ -60,6 +60,8 @@ ConfigKey = Annotated[
 class WorkerSpec(Model):
     """A cluster that runs jobs of the manager's queues: one that is created, or an existing one."""
 
+    formerly: WorkerName | None = None
+    """First key of the worker, after a rename: its cluster and every object in it keep the names that begin with it."""
     project: ProjectId | None = None
     """Project of the worker. By default the fleet's."""
     project_number: ProjectNumber | None = None

@@ -111,7 +111,7 @@ def test_the_program_registers_what_is_enumerated_and_nothing_else(folder: Path,
     made = enumerated(plan)
     assert made.keys() == recorded.keys()
     assert {key: found for key, each in made.items() if (found := differences(each, recorded[key]))} == {}
-    workers = {worker.name for worker in plan.workers} if isinstance(plan, FleetPlan) else set[str]()
+    workers = {worker.key for worker in plan.workers} if isinstance(plan, FleetPlan) else set[str]()
     rendered, objects = (
         objects_by_place(manifests.enumerated(plan).values(), workers),
         objects_by_place(everything, workers),

@@ -13,10 +13,11 @@ from berth.cost.prices import Prices
 from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
 from berth.evaluate import Evaluation, evaluate_stack, require_offer
 from berth.jobs.files import read_kubectl_json
+from berth.lint.fleet import LintContext
 from berth.loader.locate import display_path
 from berth.loader.text_file import read_bytes
 from berth.plan.fleet import FleetPlan
-from berth.simulator.fleet import SimulatedFleet, build_simulated_fleet, unmodelled_warnings
+from berth.simulator.fleet import SimulatedFleet, unmodelled_warnings, with_topology_nodes
 from berth.simulator.story import gc_paused
 from berth.simulator.timed.durations import parse_duration
 from berth.simulator.timed.generator import generate_trace
@@ -66,7 +67,7 @@ def simulate_evaluation(
     """Simulate the trace on a stack without faults, and add to `problems`; None if one of them is a fault."""
     plan = evaluation.fleet_plan
     assert plan is not None
-    fleet = build_simulated_fleet(plan)
+    fleet = with_topology_nodes(plan, LintContext(plan).node_classes)
     jobs, found = read_timed_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
     timing, faults = _timing(plan, request)
     problems += [*found, *faults]
@@ -85,7 +86,8 @@ def generated_trace(stack: str, root: pathlib.Path, seed: int, days: int, load: 
     evaluation, problems = load_run(stack, root)
     if evaluation is None or evaluation.fleet_plan is None:
         exit_with_problems(problems)
-    return generate_trace(build_simulated_fleet(evaluation.fleet_plan), seed, days, load)
+    plan = evaluation.fleet_plan
+    return generate_trace(with_topology_nodes(plan, LintContext(plan).node_classes), seed, days, load)
 
 
 def load_run(stack: str, root: pathlib.Path) -> tuple[Evaluation | None, list[Problem]]:

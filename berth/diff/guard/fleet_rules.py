@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from berth.diff.guard.accounts import accounts_lost_in_preview
@@ -13,6 +13,7 @@ from berth.diff.guard.guarantees import guarantees_lost_in_preview
 from berth.diff.guard.preview_rules import Expected, PreviewRules, connections
 from berth.diff.guard.preview_steps import HIDDEN, PreviewStep
 from berth.diff.guard.updates import guarded_updates, updated_resources, worker_allowances
+from berth.diff.renames import BEFORE
 from berth.google.fleet import google_resources
 from berth.manifests.fleet import all_manifests
 from berth.manifests.releases import kubernetes_provider
@@ -25,8 +26,14 @@ from berth.resource import IN_WORKER
 
 def fleet_rules(plan: FleetPlan) -> PreviewRules:
     """Return the rules for a fleet; its program registers the stack itself, cloud resources, objects and components."""
+    names = {
+        key: name
+        for worker in plan.workers
+        if worker.formerly
+        for key, name in ((worker.key, worker.name), (worker.name, f"{worker.name}{BEFORE}"))
+    }
     registrations = {
-        (each.type, f"{resource.name}-{role}"): each
+        (each.type, f"{_with_todays_worker(resource.name, names)}-{role}"): each
         for resource in google_resources(plan)
         for role, each in resource.registrations().items()
     }
@@ -38,9 +45,15 @@ def fleet_rules(plan: FleetPlan) -> PreviewRules:
         partial(_losses, plan),
         lambda worker: (plan if worker is None else plan_of_worker(plan, worker)).allowances,
         frozenset(worker.name for worker in plan.workers),
+        names,
         lambda: Expected(tuple(_objects(plan)), {**in_clouds, **_connections(plan)}),
         guards_objects=True,
     )
+
+
+def _with_todays_worker(name: str, names: Mapping[str, str]) -> str:
+    first, slash, rest = name.partition(IN_WORKER)
+    return f"{names.get(first, first)}{slash}{rest}" if slash else name
 
 
 def _objects(plan: FleetPlan) -> Iterator[tuple[str, dict[str, object]]]:

@@ -99,6 +99,7 @@ def find_losses(preview: EnginePreview, rules: PreviewRules, config: Mapping[str
 
     A resource that was protected by hand is an error of the preview.
     """
+    preview = _with_todays_workers(preview, rules.names)
     refused = {error.urn: error for message in preview.errors for error in _protect_errors(message)}
     guarded: set[str] = set()
     losses = _merged(_losses(preview.steps, rules, refused, guarded))
@@ -116,6 +117,19 @@ def find_losses(preview: EnginePreview, rules: PreviewRules, config: Mapping[str
     others = _other_losses(preview.steps, guarded, losses)
     notes = () if doubts or preview.errors else tuple(notes_of_run(preview))
     return GuardReport(tuple(losses), tuple(errors), tuple(dict.fromkeys(doubts)), tuple(others), notes)
+
+
+def _with_todays_workers(preview: EnginePreview, names: Mapping[str, str]) -> EnginePreview:
+    """Return a preview in which names of resources begin with today's names of renamed workers."""
+    if not names:
+        return preview
+    start = re.compile(f"::({'|'.join(map(re.escape, names))})/")
+
+    def renamed(text: str) -> str:
+        return start.sub(lambda match: f"::{names[match[1]]}/", text)
+
+    steps = tuple(replace(step, urn=renamed(step.urn)) for step in preview.steps)
+    return replace(preview, steps=steps, errors=tuple(map(renamed, preview.errors)))
 
 
 def _other_losses(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct
@@ -42,7 +43,8 @@ class PreviewRules(Struct, frozen=True):
 
     `lost_resource` returns the loss of the resource of a step, without what allows it; None if it is not protected.
     `losses` yields those that are not a step of a protected resource. `allowances_of` are those of the stack (None), or
-    of one of its `workers`. `expected` returns what the program registers; None where that is not known.
+    of one of its `workers`. `names` are those of workers by what names in the program begin with, where these differ.
+    `expected` returns what the program registers, with today's names of workers; None where that is not known.
     `guards_objects` is whether namespaces, policies and controllers are protected.
     """
 
@@ -51,5 +53,6 @@ class PreviewRules(Struct, frozen=True):
     losses: Callable[[Sequence[PreviewStep]], Iterable[GuardedChange]] = lambda steps: ()
     allowances_of: Callable[[str | None], AllowancesPlan] = lambda worker: AllowancesPlan()
     workers: frozenset[str] = frozenset()
+    names: Mapping[str, str] = MappingProxyType({})
     expected: Callable[[], Expected] | None = None
     guards_objects: bool = False

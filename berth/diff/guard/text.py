@@ -5,6 +5,7 @@ from __future__ import annotations
 from berth.diagnostics import join_words
 from berth.diff.guard.allowances import ALLOWANCE_SECTION, IN_PLACE, GuardedAction, IdleAllowance
 from berth.diff.guard.changes import GuardedChange
+from berth.diff.renames import BEFORE
 from berth.diff.values import format_change
 from berth.names import to_camel
 from berth.resource import ResourceKind, resource_title
@@ -78,7 +79,7 @@ def describe_remedy(change: GuardedChange) -> str:
         return _account_remedy(change)
     is_worker_allowance = change.worker and not change.key.startswith("clusterQueues.")
     section = f"{f'workers.{change.worker}.' if is_worker_allowance else ''}{ALLOWANCE_SECTION[change.action]}"
-    allowance = f'{section}: {{{change.key}: "<why>"}}'
+    allowance = f'{section}: {{{change.key}: "<why>"}}'.replace(BEFORE, "")
     if change.kind == ResourceKind.OBJECT and change.action == GuardedAction.DELETE:
         if change.key.startswith("clusterQueues."):
             return "to allow it, first deploy a change that drains the queue (stopPolicy: HoldAndDrain); then this one"

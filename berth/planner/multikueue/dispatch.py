@@ -25,7 +25,7 @@ def configs_and_checks(
     workers_by_queue: dict[str, list[str]] = {}
     for worker_context, plans in zip(worker_contexts, queues_by_worker, strict=True):
         for queue in plans:
-            workers_by_queue.setdefault(queue.name, []).append(worker_context.name)
+            workers_by_queue.setdefault(queue.name, []).append(worker_context.key)
     configs: dict[tuple[str, ...], MultiKueueConfigPlan] = {}
     for workers in workers_by_queue.values():
         # Names are unique, because no worker has `--` in its name.
@@ -48,7 +48,7 @@ def multikueue_cluster_plan(worker_context: WorkerContext) -> MultiKueueClusterP
     """Return the MultiKueueCluster of a worker, with a kubeconfig in a Secret or a ClusterProfile."""
     profile = worker_context.spec.cluster_profile
     return MultiKueueClusterPlan(
-        name=worker_context.name,
+        name=worker_context.key,
         kubeconfig=None if profile else kubeconfig_secret_name(worker_context),
         profile=profile,
     )

@@ -176,7 +176,7 @@ def _record_origins(
             "workers",
         )
     for worker_context in worker_contexts:
-        context.origins["multikueue cluster", worker_context.name] = ("workers", worker_context.name)
+        context.origins["multikueue cluster", worker_context.key] = ("workers", worker_context.name)
     for ref, path in list(context.origins.items()):
         if path[0] == "pools":
             worker_context = next(site for site in worker_contexts if path[1] in site.machines.pools)
@@ -270,6 +270,7 @@ def _worker_plan(context: PlanningContext, worker_context: WorkerContext, plan: 
     check_reachable(context, worker_context)
     return WorkerPlan(
         name=worker_context.name,
+        formerly=worker_context.spec.formerly,
         plan=replace(
             plan,
             manager_access=None if worker_context.spec.cluster_profile else worker_access_plan(context, worker_context),

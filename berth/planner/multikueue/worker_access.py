@@ -24,7 +24,7 @@ _PREINSTALLED = ("batch/job", "jobset.x-k8s.io/jobset", *_POD_FRAMEWORKS)
 
 def kubeconfig_secret_name(worker_context: WorkerContext) -> str:
     """Return the name of the Secret on the manager that holds the worker's kubeconfig."""
-    return f"{MULTIKUEUE_ACCOUNT}-{worker_context.name}"
+    return f"{MULTIKUEUE_ACCOUNT}-{worker_context.key}"
 
 
 def worker_access_plan(context: PlanningContext, worker_context: WorkerContext) -> WorkerAccessPlan:

@@ -12,6 +12,7 @@ from berth.plan.nodes import Bounds
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.cluster_fleet import ClusterMachines, plan_machines
 from berth.planner.context import PlanningContext
+from berth.planner.formerly import check_former_names
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.multikueue.quota_shares import WorkerCapacity
 from berth.planner.queueing.flavors import FlavorGroup, with_counted_pods
@@ -33,10 +34,20 @@ class WorkerContext(Struct, frozen=True):
     context: PlanningContext
     machines: ClusterMachines
 
+    @property
+    def key(self) -> str:
+        """The name under which the worker was created."""
+        return self.spec.formerly or self.name
+
 
 def plan_workers(context: PlanningContext) -> list[WorkerContext]:
-    """Plan the machines of every worker, by name; omitted entries are also marked as omitted in the fleet."""
-    contexts = [_worker_context(context, name, spec) for name, spec in sorted(context.spec.workers.items())]
+    """Plan the machines of every worker, by key; omitted entries are also marked as omitted in the fleet.
+
+    What remains of a division goes to the first ones, so that a rename changes no share.
+    """
+    check_former_names(context, ("workers",), context.spec.workers)
+    by_key = sorted(context.spec.workers.items(), key=lambda entry: entry[1].formerly or entry[0])
+    contexts = [_worker_context(context, name, spec) for name, spec in by_key]
     for worker_context in contexts:
         context.set_aside |= {part for part in worker_context.context.set_aside if part[0] in ("pools", "flavors")}
     _check_cluster_names(context, contexts)
@@ -68,7 +79,7 @@ def _worker_context(context: PlanningContext, name: str, spec: WorkerSpec) -> Wo
     if spec.region is None:
         shared_set_aside |= {part for part in context.set_aside if part[0] == "region"}
     worker_planning = PlanningContext(
-        f"{context.stack}-{name}", worker_fleet, shared_set_aside, machines_exist=not spec.made_here
+        f"{context.stack}-{spec.formerly or name}", worker_fleet, shared_set_aside, machines_exist=not spec.made_here
     )
     return WorkerContext(name, spec, worker_planning, plan_machines(worker_planning))
 

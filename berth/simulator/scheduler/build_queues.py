@@ -10,6 +10,7 @@ from berth.simulator.scheduler.model import HOLD, Cohort, SchedulerSetup
 from berth.simulator.scheduler.quota import QuotaTreeNode, compute_quotas
 from berth.simulator.scheduler.state import QueueState
 from berth.simulator.scheduler.tree import CohortTree
+from berth.simulator.topology_rooms import TopologyRooms
 
 
 def build_queues(
@@ -37,9 +38,12 @@ def build_queues(
         queue_states[queue.name] = queue_state
         members_by_root.setdefault(queue_state.node.root(), []).append(queue_state)
     tree_of: dict[str, CohortTree] = {}
+    rooms = TopologyRooms(setup.topology_nodes, setup.resource_flavors)
     for root, members in members_by_root.items():
         compute_quotas(root)
-        tree_of |= dict.fromkeys((line.queue.name for line in members), CohortTree(members, setup.fair_strategies))
+        tree_of |= dict.fromkeys(
+            (line.queue.name for line in members), CohortTree(members, setup.fair_strategies, rooms)
+        )
     return queue_states, tree_of
 
 

@@ -109,7 +109,7 @@ class SchedulingCycle:
         """Admit a head, preempt its victims, or requeue it."""
         if self.preempted and self._has_overlap(entry):
             self._reserve_for_blocked()
-            self._reassign(entry)
+            self._reassign(entry, list(self.preempted.values()))
         assignment = entry.assignment
         if assignment.outcome == AssignmentOutcome.NO_FIT:
             return
@@ -122,7 +122,10 @@ class SchedulingCycle:
             if entry.assignment.outcome == AssignmentOutcome.DEFERRED:
                 self._wait_for_victims(entry)
                 self._reserve(entry.assignment.usage)
-            elif self._has_overlap(entry) or not self._can_fit(entry):
+                return
+            if self._lacks_only_room(entry):
+                self._reassign(entry, [])
+            if self._has_overlap(entry) or not self._can_fit(entry):
                 entry.stays_pending = True
             else:
                 self._commit(entry)
@@ -167,9 +170,8 @@ class SchedulingCycle:
         """Return whether an earlier head in the cycle preempts one of its victims."""
         return any(victim.workload.arrival_order in self.preempted for victim in entry.victims)
 
-    def _reassign(self, entry: Entry) -> None:
-        """Find victims again, with the victims of earlier heads removed; flavors do not change."""
-        preempted = list(self.preempted.values())
+    def _reassign(self, entry: Entry, preempted: list[SimulatedWorkload]) -> None:
+        """Find victims and nodes again, with the victims of earlier heads removed; flavors do not change."""
         for workload in preempted:
             workload.queue_state.release_quota(workload)
         entry.workload.search_progress = None
@@ -178,20 +180,28 @@ class SchedulingCycle:
         )
         for workload in preempted:
             workload.queue_state.hold_quota(workload)
-        if entry.assignment.outcome == AssignmentOutcome.FIT:
+        if preempted and entry.assignment.outcome == AssignmentOutcome.FIT:
             entry.assignment.outcome = AssignmentOutcome.DEFERRED
 
     def _can_fit(self, entry: Entry) -> bool:
         """Return whether the head still fits after the cycle's earlier decisions, with all victims removed."""
+        return entry.assignment.outcome != AssignmentOutcome.NO_FIT and not self._shortages(entry)
+
+    def _lacks_only_room(self, entry: Entry) -> bool:
+        """Return whether earlier heads of the cycle took the nodes of a head that has quota: it may get others."""
+        shortages = self._shortages(entry)
+        return bool(shortages) and not any(stock.counts_quota for stock in shortages)
+
+    def _shortages(self, entry: Entry) -> list[QuotaState]:
         if not self.journal:
-            return True
+            return []
         leaving = self.preempted | {victim.workload.arrival_order: victim.workload for victim in entry.victims}
         for workload in leaving.values():
             remove_usage(workload.usage)
-        fits = all(amount <= stock.available() for stock, amount in entry.assignment.usage.items())
+        shortages = [stock for stock, amount in entry.assignment.usage.items() if amount > stock.available()]
         for workload in leaving.values():
             add_usage(workload.usage)
-        return fits
+        return shortages
 
     def _requeue(self, entry: Entry) -> None:
         """Put the head back in line, or set aside all jobs of its shape as inadmissible."""

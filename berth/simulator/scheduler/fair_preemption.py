@@ -36,8 +36,10 @@ class FairPreemptionSearch:
         workload: SimulatedWorkload,
         usage: dict[QuotaState, int],
         flavor_resources: frozenset[FlavorResource],
+        has_room: Callable[[], bool],
     ) -> None:
         self.tree = tree
+        self.has_room = has_room
         self.workload = workload
         self.usage = usage
         self.flavor_resources = flavor_resources
@@ -116,7 +118,7 @@ class FairPreemptionSearch:
         return fits
 
     def _fits(self) -> bool:
-        return all(amount <= quota_state.available() for quota_state, amount in self.usage.items())
+        return all(amount <= stock.available() for stock, amount in self.usage.items()) and self.has_room()
 
     def _fill_back(self) -> None:
         """Restore the jobs without which the preemptor also fits, last preempted first."""

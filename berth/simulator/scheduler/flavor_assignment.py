@@ -51,7 +51,8 @@ class Assignment(Struct):
     """A flavor for each resource of each pod set, with the mode of each flavor and resource and the borrowing level.
 
     `counts` are the pods of each pod set if they are fewer than the job's, else empty.
-    `unmatched_flavors`, for messages, are flavors whose nodes the pods do not accept.
+    `unmatched_flavors`, for messages, are flavors whose nodes the pods do not accept; `no_room` says why the nodes of a
+    topology have no room.
     """
 
     search_progress: SearchProgress
@@ -62,6 +63,7 @@ class Assignment(Struct):
     borrowing_level: int = 0
     unmatched_flavors: list[str] = field(default_factory=list[str])
     counts: tuple[int, ...] = ()
+    no_room: str = ""
 
     def quotas_to_preempt(self) -> list[QuotaState]:
         """Return the quotas on which other jobs must be preempted."""

@@ -2,7 +2,7 @@
 
 Amounts are whole numbers in one unit per resource. For a fleet: accelerators as counts, cpu in milli, memory in bytes;
 for recorded cases: the unit of the file. The rules are Kueue's (v0.19 and the main branch that became 0.20), taken from
-its source; admission fair sharing and topology-aware scheduling are not modelled.
+its source; admission fair sharing is not modelled.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from berth.jobs.pod_set import PodSet
 from berth.placement.kueue import ResourceFlavor
+from berth.placement.node_classes import NodeClass
 from berth.plan.kueue import PreemptionPlan, QuotaLimits
 
 FlavorResource = tuple[str, str]
@@ -88,7 +89,8 @@ class SchedulerSetup(Struct, frozen=True, kw_only=True):
 
     With `partial_admission` (a feature gate) jobs that allow it are admitted with fewer pods. With `workers` (by name)
     this is a manager: a job that holds quota here runs in the queue of that name on a worker.
-    `fair_strategies` are the preemption strategies of fair sharing, in order; None if it is off.
+    `fair_strategies` are the preemption strategies of fair sharing, in order; None if it is off. `topology_nodes` are
+    the nodes of flavors with a topology, on which Kueue places pods; without them only quota decides.
     """
 
     queues: tuple[ClusterQueue, ...]
@@ -96,6 +98,7 @@ class SchedulerSetup(Struct, frozen=True, kw_only=True):
     resource_flavors: Mapping[str, ResourceFlavor] = field(default_factory=dict[str, "ResourceFlavor"])
     partial_admission: bool = True
     fair_strategies: tuple[str, ...] | None = None
+    topology_nodes: Mapping[str, tuple[NodeClass, ...]] = field(default_factory=dict[str, "tuple[NodeClass, ...]"])
     workers: Mapping[str, SchedulerSetup] = field(default_factory=dict[str, "SchedulerSetup"])
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from berth.simulator.scheduler.flavor_assignment import (
     Assignment,
     AssignmentCache,
+    AssignmentMode,
     AssignmentOutcome,
     FlavorAssigner,
 )
@@ -21,6 +22,7 @@ from berth.simulator.scheduler.preemption import (
     preemptor_key,
     simulate_preemption,
 )
+from berth.simulator.scheduler.quota import add_usage, remove_usage
 from berth.simulator.scheduler.state import SearchProgress, SimulatedWorkload
 from berth.simulator.scheduler.tree import CohortTree
 from berth.simulator.scheduler.victims import CachedVictims, Victim
@@ -67,7 +69,13 @@ class Nominator:
             workload.search_progress = None
         start, version = search_start(workload), self.tree.version(workload.queue_state)
         cached = workload.cached_nomination
-        if isinstance(cached, CachedNomination) and cached.version == version and cached.search_start == start:
+        is_open = self.tree.rooms.leaves.keys().isdisjoint(workload.queue_state.flavors)  # others may use the nodes too
+        if (
+            is_open
+            and isinstance(cached, CachedNomination)
+            and cached.version == version
+            and cached.search_start == start
+        ):
             last_tried = cached.last_tried
             workload.search_progress = (
                 None if last_tried is None else SearchProgress(last_tried, self.tree.cycle, generation)
@@ -105,15 +113,49 @@ class Nominator:
         self, workload: SimulatedWorkload, allowed_flavors: list[dict[str, str]] | None, counts: tuple[int, ...]
     ) -> tuple[Assignment, list[Victim]]:
         asked = workload.with_counts(counts)
-        use_cache = allowed_flavors is None and not counts
+        rooms = self.tree.rooms
+        use_cache = allowed_flavors is None and not counts and rooms.leaves.keys().isdisjoint(asked.queue_state.flavors)
         oracle = partial(cached_preemption if use_cache else simulate_preemption, self.tree)
         cache = AssignmentCache(self.tree.flavor_cache, preemptor_key(asked)) if use_cache else None
         assignment = FlavorAssigner(
             asked, self.tree.cycle, oracle, self.setup.resource_flavors, allowed_flavors, cache
         ).assign()
         assignment.counts = counts
-        must_preempt = assignment.outcome == AssignmentOutcome.PREEMPT
-        return assignment, self._find_victims(asked, assignment, use_cache) if must_preempt else []
+        placed = assignment.outcome != AssignmentOutcome.NO_FIT and rooms.concern(assignment.flavors)
+        if placed:
+            self._place(asked, assignment)
+        victims: list[Victim] = []
+        if assignment.outcome == AssignmentOutcome.PREEMPT:
+            victims = self._find_victims(asked, assignment, use_cache)
+            if placed:
+                self._place_after(asked, assignment, victims)
+        return assignment, victims
+
+    def _place(self, workload: SimulatedWorkload, assignment: Assignment) -> None:
+        """Place the pods on nodes of topologies; if there is no room, others must leave, if that can help at all."""
+        find = partial(self.tree.rooms.find, workload.queue_state.node, workload.pod_sets, assignment.flavors)
+        if assignment.outcome == AssignmentOutcome.FIT:
+            room, assignment.no_room = find(empty=False)
+            assignment.usage |= dict.fromkeys(room, 1)
+            if assignment.no_room:
+                assignment.outcome = AssignmentOutcome.PREEMPT
+        if assignment.outcome == AssignmentOutcome.PREEMPT:
+            _, failure = find(empty=True)
+            if failure:
+                assignment.outcome, assignment.no_room = AssignmentOutcome.NO_FIT, failure
+            # Jobs may be in the way of quota that is free: what counts is that they use the same flavors.
+            assignment.modes = dict.fromkeys(assignment.modes, AssignmentMode.PREEMPT)
+
+    def _place_after(self, workload: SimulatedWorkload, assignment: Assignment, victims: list[Victim]) -> None:
+        """Keep the nodes that a job will get once its victims have left, or would get on empty nodes without any."""
+        for victim in victims:
+            remove_usage(victim.workload.usage)
+        room, _ = self.tree.rooms.find(
+            workload.queue_state.node, workload.pod_sets, assignment.flavors, empty=not victims
+        )
+        for victim in victims:
+            add_usage(victim.workload.usage)
+        assignment.usage |= dict.fromkeys(room, 1)
 
     def _with_fewer_pods(
         self, workload: SimulatedWorkload, start: SearchProgress | None
@@ -137,8 +179,13 @@ class Nominator:
         """Return the victims; cached for jobs with a single flavor, which are most."""
         requests = [ask for of_pods in workload.group_requests for ask in of_pods]
         if not use_cache or len(requests) > 1:
+            rooms, node, flavors = self.tree.rooms, workload.queue_state.node, assignment.flavors
             return PreemptionSearch(
-                self.tree, workload, assignment.usage, assignment.quotas_to_preempt()
+                self.tree,
+                workload,
+                assignment.usage,
+                assignment.quotas_to_preempt(),
+                has_room=lambda: not rooms.find(node, workload.pod_sets, flavors, empty=False)[1],
             ).find_victims()
         if len(assignment.usage) == 1:  # the search for flavors has found the same victims
             ((quota_state, amount),) = assignment.usage.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 
 from msgspec import Struct
@@ -43,7 +43,8 @@ class _Candidates(Struct):
 class PreemptionSearch:
     """The search for victims of one job, for its usage and the quotas that are too small.
 
-    `cache` is that of the one flavor of all of these quotas; it must not be used in the middle of a cycle.
+    `cache` is that of the one flavor of all of these quotas; it must not be used in the middle of a cycle. `has_room`
+    tells whether nodes of a topology have room for the job now.
     """
 
     def __init__(
@@ -53,8 +54,10 @@ class PreemptionSearch:
         usage: dict[QuotaState, int],
         quotas_short: Iterable[QuotaState],
         cache: dict[object, object] | None = None,
+        has_room: Callable[[], bool] = lambda: True,
     ) -> None:
         self.tree = tree
+        self.has_room = has_room
         self.workload = workload
         self.queue_state = workload.queue_state
         self.policy = workload.queue_state.queue.preemption
@@ -72,10 +75,9 @@ class PreemptionSearch:
         ):
             return []
         if self.tree.fair_strategies is not None:
-            search = FairPreemptionSearch(self.tree, self.workload, self.usage, self.flavor_resources)
+            search = FairPreemptionSearch(self.tree, self.workload, self.usage, self.flavor_resources, self.has_room)
             return search.find_victims(self.tree.fair_strategies)
-        candidates = self._find_candidates()
-        ordered = self._order_candidates(candidates)
+        ordered = self._order_candidates(candidates := self._find_candidates())
         for allow_borrowing in self._borrowing_attempts(candidates):
             victims = self._preempt_until_fit(ordered, allow_borrowing)
             if victims:
@@ -146,7 +148,7 @@ class PreemptionSearch:
         for quota_state, amount in self.usage.items():
             if (not allow_borrowing and quota_state.is_borrowing_with(amount)) or amount > quota_state.available():
                 return False
-        return True
+        return self.has_room()
 
     def _is_still_valid(self, victim: Victim, allow_borrowing: bool) -> bool:
         """Return whether the victim's queue, and each cohort below the common one, still borrows."""

@@ -23,6 +23,9 @@ class QuotaState:
     the most it can use, `borrowing_limit` None means unlimited.
     """
 
+    counts_quota = True
+    """Whether it stands for quota; the room that placed pods take is counted like it."""
+
     __slots__ = (
         "borrowing_limit",
         "ceiling",

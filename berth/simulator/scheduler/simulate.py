@@ -159,10 +159,16 @@ class Simulator(SettlingQueues):
         )
         workload.group_requests, workload.uncovered_resource = workload.queue_state.build_requests(workload.job)
         if workload.has_quota():
+            node = workload.queue_state.node
             workload.usage = {
-                workload.queue_state.node.quota_state(stock.flavor_resource): amount
+                node.quota_state(stock.flavor_resource): amount
                 for stock, amount in workload.usage.items()
+                if stock.counts_quota
             }
+            room, _ = self.trees[workload.queue_state.queue.name].rooms.find(
+                node, workload.pod_sets, workload.flavors, empty=False
+            )
+            workload.usage |= dict.fromkeys(room, 1)
             workload.queue_state.hold_quota(workload)
         else:
             workload.queue_state.enqueue(workload)

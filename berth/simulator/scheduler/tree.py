@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from berth.simulator.scheduler.model import ANY, NEVER, FlavorResource
 from berth.simulator.scheduler.state import QueueState, SimulatedWorkload
+from berth.simulator.topology_rooms import TopologyRooms
 
 
 class CohortTree:
@@ -13,7 +14,8 @@ class CohortTree:
 
     `claimants` are jobs for which the last cycle reserved quota although they could not be admitted. Results for a
     flavor are cached until its usage changes; a counter records these changes. Under fair sharing, by
-    `fair_strategies`, every result depends on the usage of all flavors.
+    `fair_strategies`, every result depends on the usage of all flavors. `rooms` are the nodes of flavors with a
+    topology, which other trees may use as well: what depends on them is not cached.
     """
 
     __slots__ = (
@@ -27,10 +29,14 @@ class CohortTree:
         "may_rest",
         "queue_of_node",
         "queue_states",
+        "rooms",
     )
 
-    def __init__(self, queue_states: Iterable[QueueState], fair_strategies: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self, queue_states: Iterable[QueueState], fair_strategies: tuple[str, ...] | None, rooms: TopologyRooms
+    ) -> None:
         self.fair_strategies = fair_strategies
+        self.rooms = rooms
         self.queue_states = tuple(queue_states)
         self.active_queues: dict[QueueState, None] = {}
         for queue_state in self.queue_states:
@@ -40,7 +46,8 @@ class CohortTree:
         # Cycles count for searches that continue with the next flavor, and leave heads for which quota is reserved:
         # where there are none, a queue may stay out of cycles that would not change it.
         self.may_rest = fair_strategies is None and all(
-            line.queue.preemption.reclaim_within_cohort == ANY
+            not any(flavor in rooms.leaves for flavor in line.flavors)
+            and line.queue.preemption.reclaim_within_cohort == ANY
             and not line.queue.is_strict_fifo
             and all(len(group.flavors) == 1 for group in line.queue.resource_groups)
             for line in self.queue_states

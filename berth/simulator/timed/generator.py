@@ -67,6 +67,8 @@ def _queue_rows(
     weights = [1 / math.sqrt(size) for size in sizes]
     mean_size = sum(map(math.prod, zip(sizes, weights, strict=True))) / sum(weights)
     rate = load * guaranteed / (mean_size * _MEAN_SECONDS)
+    nodes = fleet.setup.topology_nodes.get(flavor_resource[0], ())
+    most = max((each.amounts.get(resource, 0) for each in nodes), default=0) or max(sizes)
     time = 0.0
     while (time := time + rng.expovariate(rate * 4 / 3)) < days * _DAY:
         is_day = int(time % _DAY // 3600) in _DAY_HOURS
@@ -75,7 +77,8 @@ def _queue_rows(
         size = rng.choices(sizes, weights)[0]
         seconds = min(_MAX_SECONDS, max(60, round(rng.lognormvariate(math.log(_MEDIAN_SECONDS), _SIGMA))))
         name = fleet.queue_display_names.get(queue.name, queue.name)
-        yield int(time), seconds, name, resource, 1, size
+        pods = -(-size // most)
+        yield int(time), seconds, name, resource, pods, size // pods
 
 
 def _accepts_plain_pods(setup: SchedulerSetup, queue: ClusterQueue, group: ResourceGroup, flavor: str) -> bool:

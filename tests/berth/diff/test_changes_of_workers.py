@@ -15,6 +15,7 @@ from berth.cli.drain import protected_keys as still_protected
 from berth.diff.guard import text as guard_text
 from berth.diff.guard.preview import GuardReport
 from berth.diff.guard.preview_file import read_preview
+from berth.diff.renames import former_worker_names
 from berth.manifests.fleet import all_manifests
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.existing import cluster_identifier
@@ -54,8 +55,10 @@ def test_the_listed_shares_are_the_differences_of_the_workers_queues(edit: str) 
         for each in changes(edit).workers
         for share in each.shares
     }
-    before, after = _shares(None), _shares(edit)
-    assert result == {key: after[key] - before[key] for key in before | after if after[key] != before[key]}
+    names = former_worker_names(plan(), plan(edit))
+    before, after = {(names.get(key[0], key[0]), *key[1:]): n for key, n in _shares(None).items()}, _shares(edit)
+    differences = {key: after[key] - before.get(key, 0) for key in before | after}
+    assert result == {key: difference for key, difference in differences.items() if difference}
 
 
 def _shares(edit: str | None) -> Counter[tuple[str, str, str, str]]:
@@ -78,14 +81,16 @@ def _is_moved(old: WorkerPlan, new: WorkerPlan) -> bool:
 @every_edit
 def test_every_object_that_differs_in_any_cluster_is_listed(edit: str) -> None:
     """Counted from what `berth render` prints of each cluster. An object of a worker elsewhere is another object."""
-    before, after = _objects(None), _objects(edit)
-    moved = {w.name for w in plan().workers for o in plan(edit).workers if w.name == o.name and _is_moved(w, o)}
+    names = former_worker_names(plan(), plan(edit))
+    before = {(key[0] and names.get(key[0], key[0]), *key[1:]): each for key, each in _objects(None).items()}
+    after = _objects(edit)
+    moved = {w.name for w in plan().workers for o in plan(edit).workers if w.key == o.key and _is_moved(w, o)}
     differ = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key) or key[0] in moved}
     result = {(o.worker, o.kind, o.namespace, o.name) for o in changes(edit).objects if "kubeconfig" not in o.kind}
     reached = {key for key in result if key[1] == "Secret" and key[0] is None}  # render has no credentials
     assert result - reached == differ
     assert {key[3] for key in reached} == {
-        f"multikueue-{name}" for name in {w.name for w in plan().workers} ^ {w.name for w in plan(edit).workers}
+        f"multikueue-{name}" for name in {w.key for w in plan().workers} ^ {w.key for w in plan(edit).workers}
     }
 
 
@@ -193,6 +198,25 @@ QUOTAS = {
             ],
         ),
         (
+            "workers-renamed",
+            [
+                step("delete", POOL, "east/h100-pool"),
+                step("delete", QUEUE, "far/vision-train-cluster-queue", spec=QUOTAS),
+                step("delete", CLUSTER, "boston/cluster-cluster"),
+            ],
+            [
+                "pool boston/h100 would lose its node pool h100",
+                "to allow it, first deploy a change that adds workers.boston.allowDeletion: "
+                '{h100: "<why>"}; then this one',
+                "cluster of worker boston (before) would be deleted",
+                "to allow it, first deploy a change that adds workers.boston.allowDeletion: "
+                '{cluster: "<why>"}; then this one',
+                "queue vision-train on worker near would be deleted, and its guarantee of h100 would be lost",
+                "to allow it, first deploy a change that adds allowDeletion: {clusterQueues.vision-train: "
+                '"<why>"}, or drains it (stopPolicy: HoldAndDrain); then this one',
+            ],
+        ),
+        (
             "reservation-of-a-worker-moved",
             [step("replace", RESERVATION, "central/l4-reservation")],
             [
@@ -221,11 +245,22 @@ def test_a_preview_names_what_workers_would_lose(edit: str, steps: list[dict[str
     assert not judged.errors
 
 
-def test_a_refusal_of_the_engine_names_the_worker() -> None:
+@pytest.mark.parametrize(("edit", "name"), [(None, "east"), ("workers-renamed", "boston")])
+def test_a_refusal_of_the_engine_names_the_worker(edit: str | None, name: str) -> None:
     urn = "urn:pulumi:dev::berth::berth:gke:NodePool$gcp:container/nodePool:NodePool::east/h100-pool"
     message = f'unable to replace resource "{urn}" as part of replacing "urn": it is protected'
-    judged = check_preview({"steps": [], "diagnostics": [{"severity": "error", "message": message}]}, plan())
-    assert [guard_text.describe_guarded_change(loss) for loss in judged.blocked] == ["pool east/h100 would be replaced"]
+    judged = check_preview({"steps": [], "diagnostics": [{"severity": "error", "message": message}]}, plan(edit))
+    lost = [guard_text.describe_guarded_change(loss) for loss in judged.blocked]
+    assert lost == [f"pool {name}/h100 would be replaced"]
+
+
+def test_renamed_workers_keep_every_resource_by_its_name() -> None:
+    result = changes("workers-renamed")
+    assert [(each.worker, each.what, each.renamed) for each in result.workers] == [
+        ("boston", "renamed", "east"),
+        ("near", "renamed", "far"),
+    ]
+    assert not (result.losses or result.objects or result.pools or result.things or result.rights or result.loud)
 
 
 def test_every_protected_resource_of_the_example_has_a_name_and_an_allowance() -> None:

@@ -128,8 +128,24 @@ CASE = """- case: a
         (
             "- case: a",
             "- kase: a",
-            "[0].kase: unknown key 'kase'; write one of case, clusterQueues, steps, cohorts, fairSharing; "
-            "did you mean 'case'?",
+            "[0].kase: unknown key 'kase'; write one of case, clusterQueues, steps, cohorts, fairSharing, topology, "
+            "nodes, kueue; did you mean 'case'?",
+        ),
+        ("- case: a", "- case: a\n  topology: [rack]", "[0]: has only one of topology and nodes; write both"),
+        (
+            "- case: a",
+            "- case: a\n  topology: [rack]\n  nodes: [{labels: {rack: a}, allocatable: {gpu: four}}]",
+            "[0].nodes[0].allocatable.gpu: 'four' is not a whole number from 0",
+        ),
+        (
+            "requests: {gpu: 1}}",
+            "requests: {gpu: 1}, topology: {sliceSize: 0}}",
+            "[0].steps[0].submit.topology.sliceSize: '0' is not a whole number of pods from 1",
+        ),
+        (
+            "requests: {gpu: 1}}",
+            "requests: {gpu: 1}, topology: {unconstrained: maybe}}",
+            "[0].steps[0].submit.topology.unconstrained: 'maybe' is not true",
         ),
         ("nominal: 4", "nominal: four", "[0].clusterQueues[0].quotas[0].nominal: 'four' is not a whole number from 0"),
         (

@@ -21,6 +21,7 @@ from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind, FieldEffect
 from berth.diff.pools import PoolChange
 from berth.diff.provider_inputs.effects import UpdateEffect
+from berth.diff.renames import former_worker_names, with_worker_names
 from berth.engine import RecordedResource
 from berth.google import fleet as google_fleet
 from berth.plan.ack import AckFleetPlan
@@ -172,7 +173,7 @@ def named_resources(plan: StackPlan) -> Named:
     }
 
 
-def address_of(resource: RecordedResource, named: Named, workers: Collection[str]) -> Address | None:
+def address_of(resource: RecordedResource, named: Named, workers: Mapping[str, str]) -> Address | None:
     """How the diff calls a resource; None of components, providers and what the diff has no line for."""
     if not resource.custom or resource.type.startswith("pulumi:"):
         return None
@@ -181,7 +182,7 @@ def address_of(resource: RecordedResource, named: Named, workers: Collection[str
     worker = resource.name.partition("/")[0]
     metadata = cast("Mapping[str, str]", resource.inputs["metadata"])
     kind = resource.type.rpartition(":")[2]
-    return "object", worker if worker in workers else "", kind, metadata.get("namespace", ""), metadata["name"]
+    return "object", workers.get(worker, ""), kind, metadata.get("namespace", ""), metadata["name"]
 
 
 def reported(changes: Changes) -> dict[Address, str]:
@@ -215,11 +216,14 @@ def disagreements(
 ) -> Iterator[Disagreement]:
     """Compare what the engine does with what the diff says, resource by resource."""
     engine, diff = engine_changes(before, after), reported(changes)
+    old, new = plans
+    if isinstance(old, FleetPlan) and isinstance(new, FleetPlan):
+        plans = with_worker_names(old, former_worker_names(old, new)), new
     sides = [(resources, named_resources(plan)) for resources, plan in zip((before, after), plans, strict=True)]
     possible = _possibly_replaced(engine, before, after)
     if any(field.path in _ELSEWHERE for thing in changes.things for field in thing.because):
         possible |= {urn for urn, resource in after.items() if resource.type.startswith("alicloud:")}
-    workers = {worker.name for plan in plans if isinstance(plan, FleetPlan) for worker in plan.workers}
+    workers = {worker.key: worker.name for plan in plans if isinstance(plan, FleetPlan) for worker in plan.workers}
     for urn in {**before, **after}:
         known = [(resources[urn], named) for resources, named in sides if urn in resources]
         addresses = [address_of(resource, named, workers) for resource, named in known]

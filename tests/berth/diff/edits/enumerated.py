@@ -99,7 +99,7 @@ def _clusters(plan: Plan) -> Iterator[tuple[str, Plan, str]]:
         return
     yield "", plan, cluster_identifier(plan.cluster)
     for worker in plan.workers:
-        yield f"{worker.name}{IN_WORKER}", worker.plan, worker.cluster_identifier
+        yield f"{worker.key}{IN_WORKER}", worker.plan, worker.cluster_identifier
 
 
 def _providers(plan: Plan) -> Iterator[RecordedResource]:

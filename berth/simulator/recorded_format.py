@@ -1,0 +1,171 @@
+"""Checks of the form of recorded cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from berth.jobs.pods import parse_amount
+from berth.jobs.values import SourceValue
+from berth.simulator.arrivals import already_submitted
+from berth.simulator.recorded_nodes import check_nodes, check_request
+from berth.simulator.scheduler.fair_sharing import FAIR_STRATEGIES
+from berth.simulator.scheduler.model import (
+    ANY,
+    BEST_EFFORT_FIFO,
+    BORROWING_FIRST,
+    LOWER_OR_NEWER_EQUAL,
+    LOWER_PRIORITY,
+    MAY_STOP_SEARCH,
+    NEVER,
+    PREEMPTION_FIRST,
+    STRICT_FIFO,
+    TRY_NEXT_FLAVOR,
+)
+
+
+def check_cases(cases: SourceValue) -> None:
+    """Add a fault for every value of a file that is not in the format."""
+    for case in cases.sequence("a list of cases") or ():
+        fields = case.known_fields(
+            ("case", "clusterQueues", "steps"), ("cohorts", "fairSharing", "topology", "nodes", "kueue")
+        )
+        if fields is not None:
+            fields["case"].text("a case's name")
+            if "kueue" in fields:
+                fields["kueue"].text("a release of Kueue")
+            strategies = fields.get("fairSharing")
+            for strategy in (strategies.sequence("a list of preemption strategies") if strategies else None) or ():
+                strategy.one_of(FAIR_STRATEGIES)
+            if "topology" in fields and "nodes" in fields:
+                check_nodes(fields["topology"], fields["nodes"])
+            elif "topology" in fields or "nodes" in fields:
+                case.fault("bad-nodes", "has only one of topology and nodes; write both")
+            cohorts_value = fields.get("cohorts")
+            for cohort in (cohorts_value.sequence("a list of cohorts") if cohorts_value else None) or ():
+                _check_cohort(cohort)
+            queues = [
+                _check_queue(queue) for queue in fields["clusterQueues"].sequence("a list of cluster queues") or ()
+            ]
+            _check_steps(fields["steps"], {name for name in queues if name})
+
+
+def _check_cohort(cohort: SourceValue) -> None:
+    fields = cohort.known_fields(("name",), ("parent", "quotas", "weight"))
+    if fields is not None:
+        _check_weight(fields)
+        fields["name"].text("a cohort's name")
+        _check_optional_name(fields.get("parent"))
+        if "quotas" in fields:
+            _check_quotas(fields["quotas"])
+
+
+def _check_queue(queue: SourceValue) -> str | None:
+    fields = queue.known_fields(
+        ("name", "flavors", "quotas"), ("cohort", "strategy", "preemption", "flavorFungibility", "weight")
+    )
+    if fields is None:
+        return None
+    _check_weight(fields)
+    _check_quotas(fields["quotas"])
+    for flavor in fields["flavors"].sequence("a list of flavors, in order of preference") or ():
+        flavor.text("a flavor's name")
+    _check_optional_name(fields.get("cohort"))
+    if "strategy" in fields:
+        fields["strategy"].one_of((STRICT_FIFO, BEST_EFFORT_FIFO))
+    if "flavorFungibility" in fields:
+        keys = ("whenCanBorrow", "whenCanPreempt", "preference")
+        for key, rule in (fields["flavorFungibility"].known_fields((), keys) or {}).items():
+            rule.one_of(
+                (BORROWING_FIRST, PREEMPTION_FIRST) if key == "preference" else (MAY_STOP_SEARCH, TRY_NEXT_FLAVOR)
+            )
+    if "preemption" in fields:
+        _check_preemption(fields["preemption"])
+    return fields["name"].text("a cluster queue's name")
+
+
+def _check_weight(fields: Mapping[str, SourceValue]) -> None:
+    if "weight" in fields:
+        parse_amount("cpu", fields["weight"])
+
+
+def _check_preemption(preemption: SourceValue) -> None:
+    fields = preemption.known_fields((), ("withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort")) or {}
+    if "withinClusterQueue" in fields:
+        fields["withinClusterQueue"].one_of((NEVER, LOWER_PRIORITY, LOWER_OR_NEWER_EQUAL))
+    if "reclaimWithinCohort" in fields:
+        fields["reclaimWithinCohort"].one_of((NEVER, LOWER_PRIORITY, ANY))
+    if "borrowWithinCohort" in fields:
+        borrow_fields = fields["borrowWithinCohort"].known_fields(("policy",), ("maxPriorityThreshold",))
+        if borrow_fields:
+            borrow_fields["policy"].one_of((NEVER, LOWER_PRIORITY))
+            if "maxPriorityThreshold" in borrow_fields:
+                borrow_fields["maxPriorityThreshold"].integer("a whole number", -(2**31), 2**31 - 1)
+
+
+def _check_quotas(quotas: SourceValue) -> None:
+    for quota in quotas.sequence("a list of quotas") or ():
+        fields = quota.known_fields(("flavor", "resource", "nominal"), ("borrowingLimit", "lendingLimit")) or {}
+        for key in fields.keys() & {"flavor", "resource"}:
+            fields[key].text(f"a {key}'s name")
+        for key in ("nominal", "borrowingLimit", "lendingLimit"):
+            if key in fields:
+                fields[key].integer("a whole number from 0", 0)
+
+
+def _check_steps(steps: SourceValue, queues: set[str]) -> None:
+    unfinished: set[str] = set()
+    for step in steps.sequence("a list of steps") or ():
+        fields = step.known_fields((), ("submit", "finish", "then"))
+        if fields is None:
+            continue
+        if "then" in fields:
+            _check_states(fields["then"])
+        if ("submit" in fields) == ("finish" in fields):
+            step.fault("bad-step", "a step submits one job or finishes one; write submit or finish")
+        elif "submit" in fields:
+            _check_submit(fields["submit"], queues, unfinished)
+        elif (name := fields["finish"].text("a job's name")) is not None:
+            if name not in unfinished:
+                fields["finish"].fault("no-job", f"no unfinished job '{name}'; submit it in an earlier step")
+            unfinished.discard(name)
+
+
+def _check_optional_name(cohort: SourceValue | None) -> None:
+    if cohort is not None and cohort.value is not None:
+        cohort.text("a cohort's name")
+
+
+def _check_states(states: SourceValue) -> None:
+    for state in (states.mapping("a mapping of jobs to their states") or {}).values():
+        fields = state.known_fields(("state",), ("flavors", "domains", "evicted", "reason")) or {}
+        for key in fields.keys() & {"state", "reason"}:
+            fields[key].text(f"a {key}")
+        if "flavors" in fields:
+            for flavor in (fields["flavors"].mapping("a mapping of resources to flavors") or {}).values():
+                flavor.text("a flavor's name")
+        if "domains" in fields:
+            for pods in (fields["domains"].mapping("a mapping of domains to pods") or {}).values():
+                pods.integer("a whole number of pods from 1", 1)
+        if "evicted" in fields:
+            fields["evicted"].integer("a whole number from 0", 0)
+
+
+def _check_submit(submit: SourceValue, queues: set[str], unfinished: set[str]) -> None:
+    fields = submit.known_fields(("name", "queue", "pods", "requests"), ("priority", "topology"))
+    if fields is None:
+        return
+    queue = fields["queue"].text("a cluster queue's name")
+    if queue is not None and queue not in queues:
+        fields["queue"].one_of(sorted(queues))
+    fields["pods"].integer("a whole number of pods from 1", 1)
+    if "priority" in fields:
+        fields["priority"].integer("a whole number", -(2**31), 2**31 - 1)
+    if "topology" in fields:
+        check_request(fields["topology"])
+    for amount in (fields["requests"].mapping("a mapping of resources to amounts") or {}).values():
+        amount.integer("a whole number from 0", 0)
+    name = fields["name"].text("a job's name")
+    if name in unfinished:
+        fields["name"].fault("twice", already_submitted(name))
+    if name is not None:
+        unfinished.add(name)
