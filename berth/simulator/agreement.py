@@ -1,17 +1,22 @@
 """Comparison of the model with recorded cases.
 
-Lists every step that differs, job by job, and ends with one line: `agreement: A of B steps, C of D cases`. A step
-agrees if the state of every unfinished job, its flavors, its number of evictions and the last reason are equal.
+Lists every step that differs, job by job, then the features of Kueue that the cases use, and ends with one line:
+`agreement: A of B steps, C of D cases`. A step agrees if the state of every unfinished job, its flavors, the domains of
+its pods, its number of evictions and the last reason are equal.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from berth.simulator.recorded_cases import ExpectedStates, RecordedCase, replay
+
+_QUOTA = "quota and preemption"
+_FLAT_LEVELS = 2
 
 
 class CaseMismatch(Struct, frozen=True):
@@ -63,6 +68,54 @@ def format_late_steps(cases: Iterable[RecordedCase]) -> str:
     if not late:
         return ""
     return f"{late} steps were read after preempted jobs had stopped; with these, {agreeing} of {total} steps agree"
+
+
+def format_features(cases: Sequence[RecordedCase], mismatches: Iterable[CaseMismatch]) -> Iterator[str]:
+    """Yield, for each feature of Kueue and release, how many steps of the cases with it agree.
+
+    A case counts for each feature that it uses. Nothing for cases of one release without any.
+    """
+    differing = Counter(each.case for each in mismatches)
+    steps: Counter[tuple[str, str]] = Counter()
+    agreeing: Counter[tuple[str, str]] = Counter()
+    for case in cases:
+        release = f"Kueue {case['kueue']}" if "kueue" in case else "a release that is not stated"
+        for feature in case_features(case):
+            steps[feature, release] += len(case["steps"])
+            agreeing[feature, release] += len(case["steps"]) - differing[case["case"]]
+    if steps.keys() - {(_QUOTA, release) for _, release in steps}:
+        for feature, release in sorted(steps):
+            key = feature, release
+            yield f"  {feature}, {release}: {agreeing[key]} of {steps[key]} steps"
+
+
+def case_features(case: RecordedCase) -> Iterator[str]:
+    """Yield the features that a case uses, which are recorded apart."""
+    strategies = case.get("fairSharing")
+    if strategies is not None:
+        yield f"fair sharing with {'both strategies' if len(strategies) > 1 else 'one strategy'}"
+    asked = [step["submit"].get("topology", {}) for step in case["steps"] if "submit" in step]
+    if "topology" in case:
+        words = {
+            "required": "required",
+            "preferred": "preferred",
+            "unconstrained": "unconstrained",
+            "sliceSize": "slices",
+        }
+        yield from (f"topology, {word}" for key, word in words.items() if any(key in each for each in asked))
+    if _cohort_levels(case) > _FLAT_LEVELS:
+        yield f"{_cohort_levels(case)} levels of cohorts"
+    if strategies is None and "topology" not in case:
+        yield _QUOTA
+
+
+def _cohort_levels(case: RecordedCase) -> int:
+    parents = {cohort["name"]: cohort.get("parent") for cohort in case.get("cohorts", ())}
+
+    def depth(name: str | None) -> int:
+        return 0 if name is None else 1 + depth(parents.get(name))
+
+    return max((depth(queue.get("cohort")) for queue in case["clusterQueues"]), default=0)
 
 
 def format_summary(cases: Sequence[RecordedCase], mismatches: Sequence[CaseMismatch]) -> str:

@@ -1,10 +1,10 @@
 """Recorded cases: queues, submitted jobs, Kueue's decisions after each step, and those of the model.
 
-A file is a list of cases, each with `cohorts`, `clusterQueues` and `steps`; with `fairSharing`, the strategies of
-preemption in order, if fair sharing was on; and with `topology` (levels) and `nodes`, whose labels are in the order of
-the levels, if Kueue placed the pods. In a file with a `weight` fair sharing was on in every case that does not say. A
-step submits or finishes a job, and its `then` has the state of every unfinished job. A recording reads the state before
-preempted jobs release their quota, which they do when the next step begins.
+A file is a list of cases, each with `cohorts`, `clusterQueues` and `steps`; with `kueue`, the release; with
+`fairSharing`, the strategies of preemption in order, if fair sharing was on; and with `topology` (levels) and `nodes`,
+whose labels are in the order of the levels, if Kueue placed the pods. In a file with a `weight` fair sharing was on in
+every case that does not say. A step submits or finishes a job, and its `then` has the state of every unfinished job. A
+recording reads the state before preempted jobs release their quota, which they do when the next step begins.
 """
 
 from __future__ import annotations

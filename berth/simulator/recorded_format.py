@@ -26,9 +26,13 @@ from berth.simulator.scheduler.model import (
 def check_cases(cases: SourceValue) -> None:
     """Add a fault for every value of a file that is not in the format."""
     for case in cases.sequence("a list of cases") or ():
-        fields = case.known_fields(("case", "clusterQueues", "steps"), ("cohorts", "fairSharing", "topology", "nodes"))
+        fields = case.known_fields(
+            ("case", "clusterQueues", "steps"), ("cohorts", "fairSharing", "topology", "nodes", "kueue")
+        )
         if fields is not None:
             fields["case"].text("a case's name")
+            if "kueue" in fields:
+                fields["kueue"].text("a release of Kueue")
             strategies = fields.get("fairSharing")
             for strategy in (strategies.sequence("a list of preemption strategies") if strategies else None) or ():
                 strategy.one_of(FAIR_STRATEGIES)

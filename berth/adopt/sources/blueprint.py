@@ -12,8 +12,9 @@ from msgspec import Struct, field
 from berth.adopt.api_objects import NotAdopted
 from berth.adopt.sources import toolkit
 from berth.adopt.sources.expressions import evaluate, expand
+from berth.adopt.sources.kueue_files import KueueFiles, is_kueue_file
 from berth.adopt.sources.source_fleet import SourceFleet, UnusableSource, list_or_empty
-from berth.adopt.sources.toolkit import CLUSTER, EXISTING_CLUSTER, NODE_POOL
+from berth.adopt.sources.toolkit import APPLY, CLUSTER, EXISTING_CLUSTER, NODE_POOL
 from berth.adopt.sources.toolkit_cluster import toolkit_cluster, toolkit_system_pools
 from berth.adopt.sources.unresolved import Names, Scope, unresolved_in
 from berth.diagnostics import did_you_mean, join_words
@@ -48,7 +49,8 @@ def read_blueprint(files: Mapping[str, str], values: Mapping[str, str]) -> Sourc
         for text in files.values()
     ):
         return None
-    documents = {file: _document(file, text) for file, text in files.items()}
+    kueue = KueueFiles({file: text for file, text in files.items() if is_kueue_file(text)})
+    documents = {file: _document(file, text) for file, text in files.items() if file not in kueue.files}
     blueprints = {file: each for file, each in documents.items() if "deployment_groups" in each}
     if len(blueprints) != 1:
         names = ", ".join(blueprints) or ", ".join(files)
@@ -62,7 +64,7 @@ def read_blueprint(files: Mapping[str, str], values: Mapping[str, str]) -> Sourc
             if value is not None or key not in written
         }
     written |= {name: load_yaml(value) for name, value in values.items()}
-    return _Reader(file, blueprint, written).fleet()
+    return _Reader(file, blueprint, written, kueue).fleet()
 
 
 def _document(file: str, text: str) -> dict[str, Any]:
@@ -105,8 +107,8 @@ def _mapping(value: Any, what: str) -> dict[str, Any]:
 class _Reader:
     """Evaluates one blueprint: variables when they are used, modules in their order."""
 
-    def __init__(self, file: str, blueprint: dict[str, Any], written: dict[str, Any]) -> None:
-        self._file = file
+    def __init__(self, file: str, blueprint: dict[str, Any], written: dict[str, Any], kueue: KueueFiles) -> None:
+        self._file, self._kueue = file, kueue
         self._name = str(blueprint.get("blueprint_name", "without a name"))
         self._written = written
         self._vars = Names("vars", {name: self._lazy(value) for name, value in written.items() if value is not None})
@@ -123,11 +125,12 @@ class _Reader:
             if toolkit.is_read_module(module.name):
                 self._expand(module)
                 self._scope[module.id] = toolkit.module_outputs(module.name, module.settings)
-            else:
+                continue
+            if module.name != APPLY or not self._kueue.apply(module.id, self._value(module.written), self._notes):
                 self._notes.append(
                     NotAdopted(f"module {module.id}", toolkit.instead_of_module(module.name, module.source))
                 )
-                self._scope[module.id] = Names(module.id, {})
+            self._scope[module.id] = Names(module.id, {})
         (cluster_module,) = clusters
         cluster = toolkit_cluster(cluster_module.name, cluster_module.settings)
         pools = toolkit_system_pools(cluster_module.name, cluster_module.settings, self._notes)
@@ -136,7 +139,10 @@ class _Reader:
                 pools += toolkit.toolkit_node_pools(module.id, module.settings, str(cluster["project"]), self._notes)
         self._check_known(cluster, pools)
         keeps = cluster_module.name == EXISTING_CLUSTER
-        return SourceFleet(f"blueprint {self._name}", cluster, pools, self._notes, keeps_cluster=keeps)
+        notes = [*self._notes, *self._kueue.unapplied()]
+        return SourceFleet(
+            f"blueprint {self._name}", cluster, pools, notes, keeps_cluster=keeps, objects=self._kueue.objects
+        )
 
     def _read_modules(self, blueprint: dict[str, Any]) -> Iterator[Module]:
         groups = blueprint.get("deployment_groups")

@@ -25,6 +25,8 @@ _SMALL_NODE_RANGE, _NODE_RANGE = 1020, "10.40.0.0/18"
 _SMALL_POD_RANGE, _POD_RANGE = 2048, "10.64.0.0/10"
 """Nodes for which the ranges of a fleet that names none have room, and larger ranges beside the range of services."""
 _SOURCE_SECTIONS = ("cluster", "reservations", "pools")
+_KUEUE_SECTIONS = ("flavors", "priorities", "cohorts", "teams", "clusterQueues")
+_KUEUE_SUBJECTS = ("ClusterQueue ", "Cohort ", "PriorityClass ", "pool ")
 
 
 def described_inventory(source: SourceFleet) -> tuple[ClusterInventory, list[NotAdopted]]:
@@ -41,7 +43,7 @@ def described_inventory(source: SourceFleet) -> tuple[ClusterInventory, list[Not
         notes.append(NotAdopted(f"cluster {name}", f"{source.what} has no node pools; write pools"))
     inventory = ClusterInventory(
         cluster=_cluster(answer, project, notes), node_pools=node_pools, keeps_cluster=source.keeps_cluster,
-        is_described=True,
+        is_described=True, objects=source.objects,
     )  # fmt: skip
     return inventory, notes
 
@@ -51,7 +53,10 @@ def described_fleet(source: SourceFleet, stack: str) -> tuple[AdoptedFleet, Clus
     inventory, notes = described_inventory(source)
     adopted = adopt(inventory, stack)
     fleet: StackEntry = {key: value for key, value in adopted.fleet.items() if key in ("project", "region", "labels")}
-    fleet |= {key: adopted.fleet[key] for key in _SOURCE_SECTIONS if key in adopted.fleet}
+    sections = (*_SOURCE_SECTIONS, *(_KUEUE_SECTIONS if source.objects else ()))
+    fleet |= {key: adopted.fleet[key] for key in sections if key in adopted.fleet}
+    if "teams" in fleet:
+        fleet["teams"] = {team: _with_own_namespace(team, entry) for team, entry in fleet["teams"].items()}
     cluster = fleet.get("cluster", {})
     if not source.keeps_cluster:
         cluster = {**cluster, **_ranges(inventory)}
@@ -62,8 +67,19 @@ def described_fleet(source: SourceFleet, stack: str) -> tuple[AdoptedFleet, Clus
         for each in inventory.node_pools
         if (policy := value_at(each, "placementPolicy.policyName")) and not is_kept
     ]
-    kept = [each for each in adopted.not_adopted if each.subject.startswith(("node pool ", "reservation "))]
+    subjects = ("node pool ", "reservation ", *(_KUEUE_SUBJECTS if source.objects else ()))
+    kept = [each for each in adopted.not_adopted if each.subject.startswith(subjects)]
     return AdoptedFleet(fleet, (*notes, *kept)), inventory
+
+
+def _with_own_namespace(team: str, entry: StackEntry) -> StackEntry:
+    """Return a team whose namespaces Berth makes, for none exists yet but those that every cluster has."""
+    places = entry.get("namespaces") or [entry.get("namespace", team)]
+    made = [each if isinstance(each, str) or "acceptSharedNamespace" in each else each["name"] for each in places]
+    rest = {key: value for key, value in entry.items() if key not in ("namespace", "namespaces")}
+    if len(made) > 1:
+        return {"namespaces": made, **rest}
+    return rest if made == [team] else {"namespace": made[0], **rest}
 
 
 def _without(resource: Resource, *keys: str) -> Resource:

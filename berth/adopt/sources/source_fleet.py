@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
-from berth.adopt.api_objects import NotAdopted
+from berth.adopt.api_objects import ApiObject, NotAdopted
 
 Resource = dict[str, Any]
 """The arguments of a resource: blocks as mappings, repeated blocks as lists; a value may be `Unresolved`."""
@@ -21,7 +21,7 @@ class SourceFleet(Struct):
 
     `what` is the source in words, such as `blueprint gke-a4`. `cluster` has also `project`, and `network` and
     `subnetwork` if they exist without it. With `keeps_cluster` the source only names the cluster. `notes` say what has
-    no key.
+    no key. `objects` are those of Kueue that it applies in the cluster.
     """
 
     what: str
@@ -30,6 +30,7 @@ class SourceFleet(Struct):
     notes: list[NotAdopted] = field(default_factory=list[NotAdopted])
     node_range: str | None = None
     keeps_cluster: bool = False
+    objects: list[ApiObject] = field(default_factory=list[ApiObject])
 
 
 def mapping_or_empty(value: Any) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from berth.adopt.sources.unresolved import Names, Unresolved
 from berth.yaml_loader import load_table
 
 CLUSTER, EXISTING_CLUSTER, NODE_POOL = "gke-cluster", "pre-existing-gke-cluster", "gke-node-pool"
+APPLY: Final = "kubectl-apply"
 _DEFAULT_SYSCTLS: Final = {"net.ipv4.tcp_rmem": "4096 87380 16777216", "net.ipv4.tcp_wmem": "4096 16384 16777216"}
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 
@@ -75,6 +76,8 @@ def module_outputs(name: str, settings: Mapping[str, Any]) -> Names:
     elif name == "pre-existing-vpc":
         network, subnetwork = settings["network_name"], settings.get("subnetwork_name") or settings["network_name"]
         made = {"network_id": network, "subnetwork_self_link": subnetwork}
+    elif name == NODE_POOL:
+        made = _accelerators(settings)
     elif name in (CLUSTER, EXISTING_CLUSTER):
         made = {"cluster_id": Unresolved("cluster_id"), "gke_version": Unresolved("gke_version")}
     return _KnownNames(name, made)
@@ -96,6 +99,17 @@ class _KnownNames(Names):
 def given_outputs(module: Any) -> Mapping[str, Any]:
     """Return the outputs that a module gives to those that `use` it."""
     return module.all if isinstance(module, _KnownNames) else {}
+
+
+def _accelerators(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how many nodes a node pool of a fixed size has, and how many accelerators."""
+    machine, nodes = catalog.machines().get(str(settings["machine_type"])), settings.get("static_node_count")
+    made: dict[str, Any] = {"node_count_static": nodes} if isinstance(nodes, int) else {}
+    if machine is not None and machine.kind == "tpu":
+        made["tpu_chips_per_node"] = machine.accelerators
+    elif machine is not None and machine.kind == "gpu" and isinstance(nodes, int):
+        made["static_gpu_count"] = nodes * machine.accelerators
+    return made
 
 
 def _interfaces(count: Any) -> list[Any]:
@@ -154,7 +168,7 @@ def toolkit_node_pools(
     if settings.get("host_maintenance_interval"):
         notes.append(NotAdopted(f"module {module}", "Berth has no key for the interval of host maintenance"))
     if settings.get("accelerator_topology_mode"):
-        notes.append(NotAdopted(f"module {module}", "Berth has no key for accelerator_topology_mode"))
+        notes.append(NotAdopted(f"module {module}", "accelerator_topology_mode: write dynamicSlicing in the pool"))
     return [{**pool, "name": each} for each in names]
 
 

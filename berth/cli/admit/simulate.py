@@ -22,7 +22,7 @@ from berth.loader.locate import display_path, locate
 from berth.manifests.workloads.values import as_mapping
 from berth.placement.beside import Room
 from berth.plan.fleet import FleetPlan
-from berth.simulator.agreement import find_mismatches, format_late_steps, format_summary
+from berth.simulator.agreement import find_mismatches, format_features, format_late_steps, format_summary
 from berth.simulator.fleet import SimulatedFleet, unmodelled_warnings, with_topology_nodes
 from berth.simulator.live import is_cluster_state, read_cluster_state
 from berth.simulator.occupancy import NodeRoom, NodesOfFleet
@@ -292,9 +292,9 @@ def answer_cases(path: pathlib.Path) -> tuple[list[RecordedCase], str, tuple[Pro
     recorded, problems = read_cases(path)
     mismatches = list(find_mismatches(recorded))
     mismatch_lines = [line for each in mismatches for line in each.lines()]
-    late = format_late_steps(recorded) if mismatches else ""
+    late, features = format_late_steps(recorded) if mismatches else "", format_features(recorded, mismatches)
     return (
         list(with_simulated_states(recorded)),
-        "\n".join([*mismatch_lines, *([late] if late else []), format_summary(recorded, mismatches)]),
+        "\n".join([*mismatch_lines, *filter(None, [late]), *features, format_summary(recorded, mismatches)]),
         tuple(problems),
     )

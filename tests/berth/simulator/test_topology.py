@@ -24,6 +24,20 @@ def test_the_model_agrees_with_recorded_decisions() -> None:
     assert [line for each in agreement.find_mismatches(cases) for line in each.lines()] == []
 
 
+def test_agreement_is_stated_by_feature_and_release() -> None:
+    cases, _ = read_cases(FILE)
+    steps = len(cases[0]["steps"])
+    wrong = [{**step, "then": {}} if number == 0 else step for number, step in enumerate(cases[0]["steps"])]
+    altered = [{**cases[0], "steps": wrong}]
+    lines = list(agreement.format_features(altered, list(agreement.find_mismatches(altered))))
+    assert f"  topology, preferred, Kueue 0.19.2: {steps - 1} of {steps} steps" in lines
+    deep = [{"name": "a"}, {"name": "b", "parent": "a"}, {"name": "c", "parent": "b"}]
+    queue = {"name": "q", "cohort": "c", "flavors": ["f"], "quotas": []}
+    fair = {"case": "x", "fairSharing": ["one", "two"], "cohorts": deep, "clusterQueues": [queue], "steps": []}
+    assert list(agreement.case_features(fair)) == ["fair sharing with both strategies", "3 levels of cohorts"]
+    assert list(agreement.format_features([{**fair, "fairSharing": None, "cohorts": []}], [])) == []
+
+
 def a_case(*jobs: dict[str, Any], within: str = "Never") -> dict[str, Any]:
     """Two racks with two hosts of 4 GPUs each, all in the quota of one queue."""
     hosts = [(rack, host) for rack in "ab" for host in (1, 2)]
