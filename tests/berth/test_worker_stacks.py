@@ -363,7 +363,7 @@ def test_what_two_stacks_make_in_one_cluster_names_both_places(folder: pathlib.P
     ]
     write(folder, "far", far(8))
     assert errors("hub") == []
-    notes = [line for line in run("check", "hub", "--all").splitlines() if "note: workers.far: " in line]
+    notes = [line for line in run("plan", "hub").splitlines() if "note: workers.far: " in line]
     assert len(notes) == 2
     assert all("alike: what one of both deletes is gone" in line for line in notes)
 
