@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from berth.backends.table import DEFAULT, TEAM_KEY, StackPlan, backend_name, load_backend
 from berth.diagnostics import FieldPath, Problem, Severity
+from berth.diagnostics.acceptance import ACCEPTED_WARNINGS, accept_warnings
 from berth.diagnostics.listing import sort_by_place
 from berth.loader import SourceMap, StackFile, read_config, read_stack, with_team_defaults
 from berth.loader.placeholders import placeholder_warning
@@ -62,6 +63,11 @@ class Evaluation(Struct, frozen=True):
     def unknown_releases(self) -> tuple[Problem, ...]:
         """Warnings of releases that no table has: what is answered about jobs holds for the releases that are known."""
         return tuple(problem for problem in self.warnings if problem.code == "version-unknown")
+
+    @property
+    def accepted_risks(self) -> tuple[Problem, ...]:
+        """Notes of risks that the stack file accepts for a reason."""
+        return tuple(p for p in self.problems if p.accepted)
 
     @property
     def notes(self) -> tuple[Problem, ...]:
@@ -151,6 +157,7 @@ def _evaluate(stack: str, file: StackFile | None, load_problems: list[Problem], 
     planned = planner.plan_stack(file, load_problems, root)
     problems = planned.problems + placeholder_warning(file.fleet if file.written is None else file.written, file.file)
     problems += tuple(team_reach_problems(cast("Mapping[str, object]", file.written or {}), file.source_map.team_files))
+    problems = accept_warnings(problems, cast("Mapping[str, object]", file.fleet).get(ACCEPTED_WARNINGS))
     # A fault of the teams' defaults is there once and not for each team.
     placed = dict.fromkeys(_with_place(problem, file.source_map) for problem in problems)
     return Evaluation(

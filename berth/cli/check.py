@@ -95,7 +95,7 @@ def check_command(
     for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "markdown" else ():
         typer.echo(render_markdown(_policy_document(evaluation, rules)), nl=False)
     for evaluation, rules in zip(evaluations, runs, strict=True) if output_format == "text" else ():
-        problems = (*evaluation.faults, *evaluation.warnings)
+        problems = (*evaluation.faults, *evaluation.warnings, *evaluation.accepted_risks)
         for line in problem_lines(problems, coloured=terminal.is_coloured(sys.stdout), everything=everything):
             typer.echo(line)
         for rule in rules:

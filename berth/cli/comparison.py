@@ -47,10 +47,10 @@ def at_merge_base(stack: str, revision: str, root: pathlib.Path) -> StackRevisio
 
 
 def new_warnings(old: Evaluation, new: Evaluation) -> tuple[str, ...]:
-    """Return the warnings of `new` that `old` does not have, one line each."""
-    known = {(warning.code, warning.path, warning.message) for warning in old.warnings}
-    added = (warning for warning in new.warnings if (warning.code, warning.path, warning.message) not in known)
-    return tuple(warning.line().removeprefix("warning: ") for warning in added)
+    """Return the warnings of `new`, and the risks that it accepts, which `old` does not have, one line each."""
+    known = {(each.code, each.path, each.message) for each in (*old.warnings, *old.accepted_risks)}
+    added = (each for each in (*new.warnings, *new.accepted_risks) if (each.code, each.path, each.message) not in known)
+    return tuple(each.line().removeprefix(f"{each.severity.word}: ") for each in added)
 
 
 def evaluate_revision(side: StackRevision, root: pathlib.Path, stack_name: str | None = None) -> Evaluation:

@@ -31,7 +31,7 @@ class Severity(StrEnum):
     WARNING = "warning"
     """The stack file is valid, and a person should look at this."""
     NOTE = "note"
-    """An assumption of the plan, printed only by `berth plan`."""
+    """An assumption of the plan, printed by `berth plan`; or a risk that the stack file accepts for a reason."""
 
     @property
     def word(self) -> str:
@@ -43,6 +43,7 @@ class Problem(Struct, frozen=True):
     """A fault, a warning or a note.
 
     `code` is a stable word, `place` is `FILE:LINE`, `FILE` or empty, `message` names the value and what to write.
+    A note is `accepted` if it would be a warning, had the stack file not accepted it for a reason.
     """
 
     severity: Severity
@@ -50,6 +51,7 @@ class Problem(Struct, frozen=True):
     path: FieldPath
     message: str
     place: str = ""
+    accepted: bool = False
 
     @property
     def is_unknown(self) -> bool:
@@ -108,6 +110,10 @@ class Problems(Struct):
     def note(self, code: str, path: FieldPath, message: str) -> None:
         """Add a note."""
         self.entries.append(Problem(Severity.NOTE, code, path, message))
+
+    def accepted_risk(self, code: str, path: FieldPath, message: str) -> None:
+        """Add a note of a risk that the stack file accepts; the message says so."""
+        self.entries.append(Problem(Severity.NOTE, code, path, message, accepted=True))
 
     def has_faults(self) -> bool:
         """Return whether the collection has a fault."""

@@ -35,7 +35,7 @@ def report_losses(
         because = concepts_by_loss()[setting.loss].because
         if setting.loss in accepted:
             message = f"'{setting.written}' has no effect, because {because}; accepted by acceptLoss"
-            context.problems.warning("loss", setting.path, message)
+            context.problems.accepted_risk("loss", setting.path, message)
         else:
             remedy = setting.remedy or f"remove {setting.path[-1]}"
             message = (

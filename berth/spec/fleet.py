@@ -39,7 +39,14 @@ CloudLabelValue = Annotated[
 
 
 OperatorName = Literal[
-    "appwrapper", "kuberay", "leaderworkerset", "mpi-operator", "spark-operator", "trainer", "training-operator"
+    "appwrapper",
+    "kuberay",
+    "leaderworkerset",
+    "mpi-operator",
+    "slice-controller",
+    "spark-operator",
+    "trainer",
+    "training-operator",
 ]
 _EXISTING = {"type": "object", "required": ["existing"], "properties": {"existing": {"type": "object"}}}
 _FRAME: dict[str, Any] = {
@@ -118,6 +125,9 @@ class AnyFleetSpec(Model):
     namespace, `queues.<name>` for a queue of every namespace, `podSecurity` for `privileged`, and privileged roles."""
     accept_loss: AcceptLoss = ()
     """Unsupported settings that you accept to lose on this backend (docs/backends.md)."""
+    accept_warnings: Section[str, Reason] = Field(default_factory=dict)
+    """Warnings that you accept, by the code at the end of their line, each with a reason: they become notes. What is
+    unknown, and a placeholder, stays a warning."""
 
 
 class FleetSpec(FleetMachines, AnyFleetSpec):
@@ -135,8 +145,8 @@ class FleetSpec(FleetMachines, AnyFleetSpec):
     """NVIDIA's DRA driver, with which the pods of a job reach each other over the NVLink of their nodes
     (ComputeDomain), on machines that form NVLink domains. `{}` installs it. By default there is none."""
     operators: Sequence[OperatorName] | None = None
-    """Operators in the cluster that Berth does not install, for kinds of jobs beside Job and JobSet. `[]` says that
-    there is none. By default not known."""
+    """Operators in the cluster that Berth does not install, for kinds of jobs beside Job and JobSet, and for dynamic
+    slices (`slice-controller`). `[]` says that there is none. By default not known."""
     monitoring: Entry[MonitoringSpec] = default_field(MonitoringSpec)
     """Dashboards and alerts."""
     platform: Entry[PlatformSpec] = default_field(PlatformSpec)

@@ -23,7 +23,16 @@ the whole section, and "*" entries with unknown names."""
 
 _SPLITTABLE_SECTIONS = frozenset(
     {"pools", "reservations", "flavors", "priorities", "cohorts", "teams", "clusterQueues", "cluster"}
-    | {"computeClasses", "workers", "labels", "allowReplacement", "allowDeletion", "allowChange", "allowTeams"}
+    | {
+        "computeClasses",
+        "workers",
+        "labels",
+        "allowReplacement",
+        "allowDeletion",
+        "allowChange",
+        "allowTeams",
+        "acceptWarnings",
+    }
 )
 """Sections whose entries (for `cluster`: keys) can be set aside one by one."""
 

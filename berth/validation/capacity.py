@@ -71,7 +71,7 @@ def warn_oversubscription(claims: QuotaClaims[FleetQuotas], problems: Problems) 
                 f"{flavor.promised} {flavor.noun} are guaranteed with only {capacity} in the pools; accepted with the "
                 f"reason: '{flavor.oversubscription_reason}'"
             )
-            problems.warning("oversubscribed", (*path, "oversubscription"), message)
+            problems.accepted_risk("oversubscribed", (*path, "oversubscription"), message)
         if factor > 1 and flavor.promised > capacity and not flavor.oversubscription_reason:
             message = "is missing, but an oversubscription needs one; write reason: <why>"
             problems.fault("missing-key", (*path, "reason"), message)
@@ -111,8 +111,9 @@ def _overcommitted_message(claims: QuotaClaims[FleetQuotas], flavor: FlavorPlan)
 def _amount(flavor: FlavorPlan, accelerators: int, noun: str = "") -> str:
     """Return an amount with the number of slices where the flavor consists of slices: `24 v5e chips (3 slices)`."""
     text = f"{accelerators} {noun}".rstrip()
-    is_whole = flavor.unit > 1 and accelerators % flavor.unit == 0
-    return f"{text} ({pluralize(accelerators // flavor.unit, 'slice')})" if is_whole else text
+    unit, word = (flavor.unit, "slice") if flavor.slicing is None else (flavor.slicing.block_chips, "sub-block")
+    is_whole = unit > 1 and accelerators % unit == 0
+    return f"{text} ({pluralize(accelerators // unit, word)})" if is_whole else text
 
 
 def _remedies(flavor: FlavorPlan) -> str:

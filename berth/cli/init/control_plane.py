@@ -18,7 +18,7 @@ _CLOSED: Final = {"publicEndpoint": "false", "ipEndpoint": "false"}
 
 def is_open_endpoint(evaluation: Evaluation) -> bool:
     """Return whether the control plane of the stack's own cluster accepts connections from every address."""
-    return any(each.code == "open-control-plane" and each.path[:1] == ("cluster",) for each in evaluation.warnings)
+    return any(each.code == "open-control-plane" and each.path[:1] == ("cluster",) for each in evaluation.problems)
 
 
 def with_dns_endpoint(editor: YamlEditor) -> YamlEditor:

@@ -19,6 +19,7 @@ from berth.cli.init.kept_teams import is_example, kept_entries
 from berth.cli.init.options import VALUE, InitAnswers, InitOption, placeholder_options, value_error
 from berth.cli.init.places import place_options, placeholder_lines, with_place_values, with_place_words
 from berth.cli.init.team_roles import has_roles, role_shares, roles_text, with_team_roles
+from berth.diagnostics.acceptance import ACCEPTED_WARNINGS
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader.placeholders import placeholders
 from berth.loader.team_defaults import KEY
@@ -84,6 +85,8 @@ def _stack_file_text(name: str, example: ExampleStack, answers: InitAnswers, roo
         if each.path and each.flag in answers:
             editor = editor.set_value(each.path[:-1], each.path[-1], _scalar(answers[each.flag][0]))
     editor = _with_cluster_names(editor, name)
+    if is_example(example) and editor.value_at((ACCEPTED_WARNINGS,)) is not None:
+        editor = editor.remove((ACCEPTED_WARNINGS,))  # an example's reasons are not yours
     if is_open_endpoint(example.evaluation):
         editor = with_dns_endpoint(editor)
     teams = answers.get("team", ()) if fleet_backend_of(example.evaluation) else ()

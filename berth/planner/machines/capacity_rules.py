@@ -74,6 +74,7 @@ def cluster_features(context: PlanningContext) -> ClusterFeatures:
         image_streaming=autopilot or context.spec.cluster.image_streaming,
         confidential=None if autopilot else context.spec.cluster.confidential_nodes,
         compute_domains=context.spec.nvidia_dra_driver is not None,
+        channel=context.spec.cluster.release_channel,
     )
 
 
@@ -127,7 +128,7 @@ def check_rules(context: PlanningContext, name: str, request: PoolRequest) -> bo
     is_valid = report(context, part, path, request, pool_violations(request))
     check_zones_list_machine(context, part, path, request, accepted=pool_spec.accept_zone or pool_spec.adopted)
     if request.capacity == "queued" and is_valid:
-        context.problems.warning("resize-requests", ("pools", name, "capacity"), capacity_notes(request)[0])
+        context.problems.note("resize-requests", ("pools", name, "capacity"), capacity_notes(request)[0])
     return is_valid
 
 

@@ -25,7 +25,7 @@ COLLECTION_NOUNS: Final = {
 MAX_KEYS: Final = 8
 """Maximum number of keys that a message lists."""
 
-REASONS: Final = ("allowReplacement", "allowDeletion", "allowChange")
+REASONS: Final = ("allowReplacement", "allowDeletion", "allowChange", "acceptWarnings")
 """Sections whose values are reasons."""
 
 

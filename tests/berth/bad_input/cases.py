@@ -188,7 +188,7 @@ WHOLE: dict[str, tuple[bytes, list[str]]] = {
         [
             f"Pulumi.bad.yaml:3: error: project: '{'a' * 77}...' is not a project ID: 6 to 30 lower-case letters, "
             "digits and '-' [bad-value]",
-            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; the nearest of 31 keys are """
+            f"""Pulumi.bad.yaml:6: error: "{"k" * 77}...": unknown key '{"k" * 77}...'; the nearest of 32 keys are """
             "kueue, workers, project, projectNumber, region; docs/stack-file.md lists all [unknown-key]",
         ],
     ),

@@ -25,7 +25,8 @@ def rewrite_tables(folder: pathlib.Path) -> None:
 def _rewritten(block: str, base: str, folder: pathlib.Path) -> str:
     (case,) = cases.parsed(block, base)
     cases.write(folder, cases.edited(case))
-    printed = [problem.line() for problem in evaluate_stack("bad", folder).problems if problem.severity != "note"]
+    problems = evaluate_stack("bad", folder).problems
+    printed = [problem.line() for problem in problems if problem.severity != "note" or problem.accepted]
     lines = block.split("\n")
     first = next((i for i, line in enumerate(lines) if line.startswith("!")), len(block.rstrip().split("\n")))
     kept = [line for line in lines[first:] if not line.startswith("!")]

@@ -54,14 +54,15 @@ def codes(evaluation: Evaluation) -> frozenset[str]:
 def check(folder: pathlib.Path, stack: str = "bad") -> list[str]:
     """The lines of `berth check` above their total.
 
-    It exits 1 exactly when one is a fault, writes nothing and speaks no Python. Errors are above warnings.
+    It exits 1 exactly when one is a fault, writes nothing and speaks no Python. Errors are above warnings, and
+    these above accepted risks, which are notes.
     """
     before = sorted(folder.rglob("*"))
     result = CliRunner().invoke(app, ["check", stack])
     *lines, total = result.stdout.splitlines()
     assert result.stderr == "" and sorted(folder.rglob("*")) == before
-    severities = [re.search(r"(?:^|: )(error|warning): ", line)[1] for line in lines]  # pyright: ignore
-    assert severities == sorted(severities)
+    severities = [re.search(r"(?:^|: )(error|warning|note): ", line)[1] for line in lines]  # pyright: ignore
+    assert severities == sorted(severities, key=["error", "warning", "note"].index)
     errors, warnings = severities.count("error"), severities.count("warning")
     warned = f", {warnings} warning{'s' * (warnings > 1)}" if warnings else ""
     assert total == f"{printable(stack)}: {errors or 'no'} error{'s' * (errors != 1)}{warned}"
@@ -85,7 +86,7 @@ def test_each_fault_of_a_fleet_is_one_line(folder: pathlib.Path, evaluations: li
     result = check(folder)
     (evaluation,) = evaluations
     _CODES[name] = codes(evaluation)
-    assert result == sorted(case.lines, key=lambda line: ": warning: " in line)
+    assert result == sorted(case.lines, key=lambda line: (": note: " in line, ": warning: " in line))
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -105,9 +106,9 @@ def test_an_unknown_stack_is_reported_with_the_existing_ones(folder: pathlib.Pat
 
 # --- every code has a case --------------------------------------------------------------------------------------------
 
-SOURCES = ("loader", "spec", "planner", "validation", "worker_stacks.py")
+SOURCES = ("loader", "spec", "planner", "validation", "worker_stacks.py", "diagnostics/acceptance.py")
 _REPORTING = {
-    "fault": 0, "warning": 0, "unknown": 0, "_fault": 0, "_fault_at_path": 0,
+    "fault": 0, "warning": 0, "accepted_risk": 0, "unknown": 0, "_fault": 0, "_fault_at_path": 0,
     "Problem": 1, "reject": 2, "HardwareError": 0,
     "note": 0, "warn": 0, "Rule": 0, "FleetRule": 0, "gke_fault": 0, "gke_warning": 0, "validation_fault": 0,
 }  # fmt: skip

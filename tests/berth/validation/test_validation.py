@@ -70,9 +70,9 @@ def test_nodes_up_to_the_maximum_count_as_capacity() -> None:
     assert "pool l4 has at most 6" in message(fleet, "overcommitted")
 
 
-def test_an_accepted_oversubscription_is_a_warning_with_its_reason() -> None:
+def test_an_accepted_oversubscription_is_a_note_with_its_reason() -> None:
     fleet = twice(2)
-    assert (faults(fleet), warnings(fleet)) == ([], ["oversubscribed flavors.v5e.oversubscription"])
+    assert (faults(fleet), warnings(fleet)) == ([], [])
     assert message(fleet, "oversubscribed") == (
         "48 v5e chips are guaranteed with only 24 in the pools; accepted with the reason: 'so'"
     )
