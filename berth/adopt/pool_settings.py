@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at, mapping_at, value_at
+from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at, mapping_at, name_of, value_at
 from berth.adopt.labels import QUEUED, is_user_label
-from berth.catalog import DEFAULT_BOOT_DISK, Machine
+from berth.catalog import DEFAULT_BOOT_DISK, Machine, generations
 from berth.names import workload_policy_name
 from berth.text import format_duration
 
@@ -54,8 +54,9 @@ def network_and_placement(node_pool: ApiObject, machine: Machine, topology: str 
     compact = value_at(node_pool, "placementPolicy.type") == "COMPACT" and not topology and not machine.domain_topology
     entry |= {"compactPlacement": True} if compact else {}
     policy = last_segment(str(value_at(node_pool, "placementPolicy.policyName") or ""))
-    own = workload_policy_name(stack, f"{machine.accelerator}-{machine.domain_topology or topology}")
-    return entry | ({"placementPolicy": policy} if policy not in ("", own) else {})
+    key = f"{machine.accelerator}-{machine.domain_topology or topology}"
+    own = {workload_policy_name(stack, key), workload_policy_name(stack, f"{key}-provision-only")}
+    return entry | ({"placementPolicy": policy} if policy and policy not in own else {})
 
 
 def pod_range(node_pool: ApiObject, cluster: ApiObject) -> StackEntry:
@@ -120,3 +121,17 @@ def _surge(node_pool: ApiObject, machine: Machine) -> StackEntry:
     if (surge, max_unavailable) in ((0, 1) if in_place else (1, 0), (0, 0)):
         return {}
     return {"surge": {key: n for key, n in (("maxSurge", surge), ("maxUnavailable", max_unavailable)) if n}}
+
+
+def topology_entry(topologies: Iterable[ApiObject], machine: Machine, name: object) -> StackEntry:
+    """Return how Kueue places jobs on the nodes of a pool, by the levels of the flavor's topology."""
+    if not name:
+        return {}
+    named = (each for each in topologies if name_of(each) == name)
+    levels = {str(level.get("nodeLabel")) for each in named for level in list_at(each, "spec.levels")}
+    generation = generations().get(machine.generation or "")
+    slicing = generation.dynamic_slicing if generation is not None else None
+    parts = {slicing.label.format(part) for part in slicing.parts} if slicing is not None else set[str]()
+    if slicing is None or not levels & {*parts, slicing.label.format(slicing.block)}:
+        return {"topologyAware": True}
+    return {"dynamicSlicing": "sub-slicing" if levels & parts else slicing.modes[0]}

@@ -9,6 +9,7 @@ from typing import Any
 from berth import catalog
 from berth.adopt.api_objects import ApiObject, Kept, NotAdopted, StackEntry, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
+from berth.adopt.pool_settings import topology_entry
 from berth.adopt.pools import AdoptedPool
 from berth.jobs.quantities import parse_quantity
 from berth.plan.kueue import CPU, MILLI, PODS
@@ -48,7 +49,7 @@ def match_flavors(
         _, _, name, spec = max(selecting, key=lambda each: each[:3])
         result.setdefault(name, []).append(pool)
         pool.entry |= {"flavor": name} if name != pool.key else {}
-        pool.entry |= {"topologyAware": True} if spec.get("topologyName") else {}
+        pool.entry |= topology_entry(inventory.objects_of_kind("Topology"), pool.machine, spec.get("topologyName"))
     for first, *others in (sorted(group, key=lambda each: each.key) for group in unselected):
         for pool in others:
             pool.entry["flavor"] = first.key

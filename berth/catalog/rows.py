@@ -7,6 +7,7 @@ from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
+from berth.catalog.dynamic_slicing import DynamicSlicing
 from berth.plan.nodes import Taint
 
 DEFAULT_BOOT_DISK: Final = "pd-balanced"
@@ -107,9 +108,8 @@ class Machine(Struct, frozen=True, kw_only=True):
     that GKE accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
     Pods claim the node's `network_devices` then, None if no source tells how many.
 
-    `one_thread`: each vCPU is a core, as on every arm64 machine.
-    `topology_levels` are the node labels of a node's location, widest first. `aggregate_type` (an acceleratorType) and
-    `aggregate_family` (Compute Engine's VmFamily) are needed to reserve such machines by the chip.
+    `one_thread`: each vCPU is a core, as on arm64. `topology_levels` are labels of its location, widest first.
+    `aggregate_type` (acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) reserve machines by the chip.
     """
 
     name: str
@@ -199,6 +199,7 @@ class Generation(Struct, frozen=True, kw_only=True):
     multislice_max_chips: int | None = None
     any_order: bool = False
     sub_slicing_topologies: tuple[str, ...] = ()
+    dynamic_slicing: DynamicSlicing | None = None
     note: str = ""
 
 

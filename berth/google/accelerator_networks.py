@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from berth.names import MAX_COMPUTE_NAME, shorten
-from berth.plan.accelerator_networks import AcceleratorSubnetPlan, AcceleratorVpcPlan
+from berth.plan.node_settings import AcceleratorSubnetPlan, AcceleratorVpcPlan
 from berth.registration import Registration, without_none
 
 

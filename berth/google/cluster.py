@@ -141,7 +141,10 @@ def _standard(plan: ClusterPlan, service_account: object) -> dict[str, Any]:
         "datapath_provider": f"{plan.datapath.upper()}_DATAPATH",
         "workload_identity_config": {"workload_pool": plan.workload_pool},
         "enable_shielded_nodes": None if plan.settings.shielded_nodes else False,
-        "addons_config": {_DRIVERS[each]: {"enabled": each in plan.storage_drivers} for each in drivers},
+        "addons_config": {
+            **{_DRIVERS[each]: {"enabled": each in plan.storage_drivers} for each in drivers},
+            **({"slice_controller_config": {"enabled": True}} if plan.slice_controller else {}),
+        },
         "node_pool_defaults": {"node_config_defaults": {"gcfs_config": {"enabled": plan.image_streaming}}},
         "cluster_autoscaling": standard_autoscaling(plan, service_account),
     }

@@ -8,8 +8,8 @@ from berth.google.accelerator_networks import accelerator_firewall, accelerator_
 from berth.google.network import nat, nat_address, router, subnetwork, vpc
 from berth.google.service_accounts import project_roles, service_account
 from berth.google.team_identity import team_account, team_account_users, team_grants
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.gke import NetworkPlan, ServiceAccountPlan
+from berth.plan.node_settings import AcceleratorNetworksPlan
 from berth.plan.teams import TeamPlan
 from berth.registration import Reference, Registration
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from berth.plan.capacity import WorkloadPolicyPlan
-from berth.registration import Registration
+from berth.registration import Registration, without_none
 
 
 def workload_policy(plan: WorkloadPolicyPlan) -> Registration:
@@ -13,7 +13,13 @@ def workload_policy(plan: WorkloadPolicyPlan) -> Registration:
         arguments={
             "name": plan.name,
             "region": plan.region,
-            "workload_policy": {"type": "HIGH_THROUGHPUT", "accelerator_topology": plan.accelerator_topology},
+            "workload_policy": without_none(
+                {
+                    "type": "HIGH_THROUGHPUT",
+                    "accelerator_topology": plan.accelerator_topology,
+                    "accelerator_topology_mode": plan.topology_mode,
+                }
+            ),
         },
         delete_before_replace=True,  # the name is fixed
     )

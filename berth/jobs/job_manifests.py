@@ -17,8 +17,10 @@ from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults
 from berth.jobs.pod_set import EACH_CHILD, EACH_JOB, EACH_POD, PodSet
 from berth.jobs.pod_templates import TemplatePods, find, iterate_containers, read_template_pods, read_workload_count
 from berth.jobs.pods import NO_DEFAULTS, build_pod_set, read_pod_spec
+from berth.jobs.slice_requests import READ_FRAMEWORKS, with_slice_request
 from berth.jobs.values import SourceValue, get_nested
 from berth.manifests.workloads.values import as_mapping
+from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
@@ -208,6 +210,9 @@ def _build_pods(job: JobManifest, group: TemplatePods, row: KindRow, defaults: N
     exclusive = {**own, **group.annotations}.get(row.exclusive) if row.exclusive is not None else None
     if pod_set is None:
         return None
+    asked = as_mapping(get_nested(group.template.value, "metadata", "annotations")).get(SLICE_TOPOLOGY_ANNOTATION)
+    if asked is not None and defaults.slicing is not None and row.framework in READ_FRAMEWORKS:
+        pod_set = with_slice_request(pod_set, asked, defaults.slicing)
     least = str(job.annotations.get(MIN_PARALLELISM)) if row.framework == "batch/job" else ""
     return replace(
         pod_set,

@@ -10,14 +10,19 @@ from msgspec.structs import replace
 
 from berth.jobs.files import ManifestDocument
 from berth.manifests.workloads.values import as_list, as_mapping
+from berth.plan.dynamic_slices import SlicingPlan
 from berth.plan.fleet import FleetPlan
 
 
 class NamespaceDefaults(Struct, frozen=True):
-    """The `namespace` that a manifest is applied to, and the requests of containers without any, by namespace."""
+    """The `namespace` that a manifest is applied to, and the requests of containers without any, by namespace.
+
+    `slicing` is what the webhooks of Kueue's slice controller add to jobs that ask for a slice; None without them.
+    """
 
     namespace: str = "default"
     requests: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, "Mapping[str, int]"])
+    slicing: SlicingPlan | None = None
 
 
 def in_namespace(document: ManifestDocument, namespace: str) -> ManifestDocument:
@@ -51,4 +56,5 @@ def namespace_defaults(plan: FleetPlan, namespace: str = "default") -> Namespace
             for each in team.namespaces
             if each.owned
         },
+        next((each.slicing for each in plan.flavors if each.slicing and each.slicing.controller), None),
     )

@@ -111,16 +111,21 @@ def check_operator(context: LintContext, job: JobManifest) -> None:
     """Check that the cluster has the operator of the job's kind, and of those that an AppWrapper wraps."""
     wrapped = as_list(get_nested(job.source.value, "spec", "components")) if job.kind == "AppWrapper" else []
     rows = [job.row, *(kinds().get(str(get_nested(each, "template", "kind"))) for each in wrapped)]
-    present = context.plan.operators
     for name in dict.fromkeys(row.operator for row in rows if row is not None and row.operator is not None):
-        if present is None:
-            message = f"not checked: whether the cluster has {OPERATORS[name]}, which Berth does not install"
-            remedy = f"write operators: [{name}] in the platform's stack file if it does"
-            job.source.problems.unknown("operator-unknown", job.source.path, f"{message}; {remedy}")
-        elif name not in present:
-            message = f"the cluster has no {OPERATORS[name].removeprefix('the ')}, so nothing starts the job's pods"
-            remedy = f"install it, and write {name} under operators in the platform's stack file"
-            job.source.fault("no-operator", f"{message}; {remedy}")
+        require_operator(context, job, name)
+
+
+def require_operator(context: LintContext, job: JobManifest, name: str) -> None:
+    """Report that the cluster lacks an operator that the job needs, or that nobody says whether it has it."""
+    present = context.plan.operators
+    if present is None:
+        message = f"not checked: whether the cluster has {OPERATORS[name]}, which Berth does not install"
+        remedy = f"write operators: [{name}] in the platform's stack file if it does"
+        job.source.problems.unknown("operator-unknown", job.source.path, f"{message}; {remedy}")
+    elif name not in present:
+        message = f"the cluster has no {OPERATORS[name].removeprefix('the ')}, so nothing starts the job's pods"
+        remedy = f"install it, and write {name} under operators in the platform's stack file"
+        job.source.fault("no-operator", f"{message}; {remedy}")
 
 
 def is_queued(context: LintContext, job: JobManifest) -> bool:

@@ -11,12 +11,14 @@ from berth.diagnostics import Severity, join_words
 from berth.jobs.job_manifests import MIN_PARALLELISM, JobManifest
 from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.quantities import format_quantity
-from berth.jobs.values import SourceValue
+from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.machines import find_obstacle, flavor_refusals, report_without_flavor
 from berth.lint.trial import admit_pod_sets, reasons_on_first_flavor, try_pod_sets
+from berth.manifests.workloads.values import as_mapping
 from berth.placement.obstacles import Reason
+from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 from berth.plan.kueue import CPU, PODS
 from berth.simulator.fleet import is_excluded
 from berth.simulator.pending_reasons import PendingCode, PendingReason, Shortage
@@ -250,8 +252,18 @@ def _slices_text(job: SubmittedJob, pods: list[JobPods]) -> str:
     shape = _find_node_shape(job, pods)
     if shape is None or len(pods) > 1 or not _has_whole_slices(pods[0], shape):
         return ""
-    number = pods[0].pod_set.count // shape.hosts
-    return f"{number} {'slice' if number == 1 else 'slices'} of {shape.pool.topology}, "
+    topology, hosts = _slice_of(pods[0], shape)
+    number = pods[0].pod_set.count // hosts
+    return f"{number} {'slice' if number == 1 else 'slices'} of {topology}, "
+
+
+def _slice_of(pods: JobPods, shape: NodeShape) -> tuple[str | None, int]:
+    """Return the topology and the hosts of one slice of the pods, which may form it themselves."""
+    if shape.flavor.slicing is None:
+        return shape.pool.topology, shape.hosts
+    annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
+    formed = shape.flavor.slicing.formed(str(annotations.get(SLICE_TOPOLOGY_ANNOTATION)))
+    return (shape.pool.topology, shape.hosts) if formed is None else (formed.topology, formed.nodes)
 
 
 def _largest_fit_text(job: SubmittedJob) -> str:
@@ -260,7 +272,7 @@ def _largest_fit_text(job: SubmittedJob) -> str:
     if more:
         return ""
     shape = _find_node_shape(job, pods)
-    step = shape.hosts if shape is not None else 1
+    step = _slice_of(pods[0], shape)[1] if shape is not None else 1
     fits = range(1, first.count // step + 1)
     low, high = 0, len(fits)
     while low < high:

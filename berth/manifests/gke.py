@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 from berth.names import berth_labels
-from berth.plan.accelerator_networks import AcceleratorSubnetPlan
 from berth.plan.compute_classes import (
     ClassPriorityPlan,
     ComputeClassPlan,
 )
+from berth.plan.node_settings import AcceleratorSubnetPlan
 
 Manifest = dict[str, object]
 

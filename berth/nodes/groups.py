@@ -9,6 +9,13 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.nodes.cluster import device_classes_of, runtime_classes, storage_drivers
+from berth.nodes.dynamic_slices import (
+    flavor_slicing,
+    healthy_parts,
+    one_place,
+    part_labels,
+    uncertain_labels,
+)
 from berth.nodes.facts import node_facts
 from berth.nodes.labels import predicted_labels
 from berth.nodes.model import FleetNodes, NodeGroup
@@ -62,6 +69,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
         facts = node_facts(plan, source)
         written = {**source.pool.node_labels, **(source.node_pool.labels if source.node_pool else {})}
         labels = predicted_labels(facts, written, described=source.maker == "described")
+        slicing = flavor_slicing(plan, source.pool.flavor)
         resources = node_resources(source, image_streaming=facts["image_streaming"] == "true")
         yield NodeGroup(
             pool=pool.name,
@@ -76,9 +84,13 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             zone=source.zone,
             priority=source.priority,
             arch=source.machine.arch if source.machine else None,
-            labels=dict(sorted(labels.known.items())),
-            unknown_labels=dict(sorted({**_stated_levels(plan, source, labels.known), **labels.unknown}.items())),
-            uncertain_labels=dict(sorted(labels.uncertain.items())),
+            labels=dict(sorted({**labels.known, **healthy_parts(slicing)}.items())),
+            unknown_labels=dict(
+                sorted({**_stated_levels(plan, source, labels.known), **labels.unknown, **part_labels(slicing)}.items())
+            ),
+            uncertain_labels=dict(sorted(uncertain_labels(slicing, labels.uncertain).items())),
+            parts=slicing.nodes_by_label if slicing is not None else {},
+            place=one_place(plan, source.pool, slicing),
             taints=_taints(source),
             allocatable=resources.known,
             least=resources.least,

@@ -68,6 +68,9 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
 
     `kept_reason` is set for a node pool that another tool created: it may have labels of that tool, without a domain.
 
+    `parts` maps a label with an unknown value to how many nodes of one node pool share a value (parts of a TPU slice),
+    `place` to a name for the one value that all nodes have.
+
     `device_classes` maps a DeviceClass to the devices of one node, None if unknown. `worker` is the cluster of the
     nodes in a fleet with workers (MultiKueue), whose `pool` is then `worker/pool`: a job runs in one cluster.
     """
@@ -92,6 +95,8 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     least: Mapping[str, int] = field(default_factory=dict[str, int])
     unknown_resources: Mapping[str, str] = field(default_factory=dict[str, str])
     device_classes: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    parts: Mapping[str, int] = field(default_factory=dict[str, int])
+    place: Mapping[str, str] = field(default_factory=dict[str, str])
     open_reason: str | None = None
     kept_reason: str | None = None
     worker: str | None = None

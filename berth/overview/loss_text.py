@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from berth.document import Block, Heading, Lines, Table
+from berth.overview.dynamic_slices import lost_shapes
 from berth.overview.losses import BrokenGuarantee, FlavorLoss, Losses
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan
@@ -109,6 +110,7 @@ def what_follows(plan: FleetPlan, losses: Losses) -> Iterator[str]:
         )
     for each in losses.flavors:
         yield _of_nodes(each)
+        yield from lost_shapes(each)
         yield from _of_machines_left(plan, each)
     yield from _of_kueue(plan, losses)
     repaired = [each.pool.name for each in losses.pools if _is_repaired(plan, each.pool.name)]

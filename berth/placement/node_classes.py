@@ -62,7 +62,12 @@ class NodeClass(Struct, frozen=True, eq=False):
         callers treat HOSTNAME themselves.
         """
         found = self.label(key)
-        return found.values[0] if len(found.values) == 1 else None
+        return found.values[0] if len(found.values) == 1 else self.group.place.get(key)
+
+    def part(self, key: str, number: int) -> str | None:
+        """Return the domain of one of the nodes: a part of its node pool where the group says so, as in `domain`."""
+        nodes = self.group.parts.get(key)
+        return self.domain(key) if nodes is None else f"{self.node_pool or self.group.pool}/{number // nodes}"
 
     def matches(self, selector: Mapping[str, str]) -> bool | None:
         """Return whether the nodes have all labels of a selector.

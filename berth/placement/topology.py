@@ -150,7 +150,7 @@ def _is_uncertain(
 
 
 def _is_unknown(level: str, leaves: Sequence[Leaf]) -> bool:
-    return level != HOSTNAME and any(leaf.node_class.domain(level) is None for leaf in leaves)
+    return level != HOSTNAME and any(leaf.node_class.part(level, leaf.number) is None for leaf in leaves)
 
 
 def _capacity(pod_set: PodSet, flavor: ResourceFlavor, leaf: Leaf, needs: dict[str, int]) -> int:
@@ -185,7 +185,7 @@ def _domains(leaves: Sequence[Leaf], levels: tuple[str, ...]) -> list[list[Domai
         order: tuple[object, ...] = ()
         parent: Domain | None = None
         for number, level in enumerate(levels):
-            value = leaf.node_class.domain(level) or f"of {leaf.node_class.group.pool}"
+            value = leaf.node_class.part(level, leaf.number) or f"of {leaf.node_class.group.pool}"
             path = (*path, index if level == HOSTNAME else value)
             order = (*order, (value, index) if level == HOSTNAME else value)
             domain = known.get(path)

@@ -78,13 +78,15 @@ class HeldPlan(Struct, frozen=True, kw_only=True):
 class WorkloadPolicyPlan(Struct, frozen=True, kw_only=True):
     """A workload policy that determines how accelerators are wired; pools of one topology and region may share it.
 
-    All fields are immutable, so another topology needs another name.
+    All fields are immutable, so another topology needs another name. `topology_mode` PROVISION_ONLY leaves the
+    accelerators unconnected until a slice is formed; None connects them.
     """
 
     key: str
     name: str
     region: str
     accelerator_topology: str
+    topology_mode: str | None = None
 
 
 def reservation_path(

@@ -38,6 +38,7 @@ OPERATORS: Final[Mapping[str, str]] = {
     "kuberay": "the KubeRay operator",
     "leaderworkerset": "the LeaderWorkerSet controller",
     "mpi-operator": "the MPI operator",
+    "slice-controller": "Kueue's slice controller",
     "spark-operator": "the Spark operator",
     "trainer": "Kubeflow Trainer",
     "training-operator": "Kubeflow's training operator",

@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct, field
 
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.admission_checks import (
     AdmissionCheckPlan,
     MultiKueueClusterPlan,
@@ -24,6 +23,7 @@ from berth.plan.gke import ClusterPlan, NodePoolPlan, ReservationPlan
 from berth.plan.installers import InstallersPlan
 from berth.plan.kueue import ChartPlan, ClusterQueuePlan, CohortPlan, FlavorPlan, PriorityPlan, TopologyPlan
 from berth.plan.monitoring import MonitoringPlan
+from berth.plan.node_settings import AcceleratorNetworksPlan
 from berth.plan.nodes import Bounds, Taint
 from berth.plan.policies import PoliciesPlan
 from berth.plan.teams import AccessPlan, TeamPlan

@@ -153,7 +153,7 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     SEV_SNP, TDX) applies to every node, so the initial pool of GKE needs a `first_machine_type` that supports it.
     `settings` are keys of the stack file that the cluster reads as they are. `security_group`
     (gke-security-groups@<domain>) contains the groups with access to the cluster; `secret_manager` is the add-on that
-    mounts secrets.
+    mounts secrets, `slice_controller` the one that connects the TPU chips of a dynamic slice.
     """
 
     name: str
@@ -182,6 +182,7 @@ class ClusterPlan(Struct, frozen=True, kw_only=True):
     cost_management: bool | None = None
     security_group: str | None = None
     secret_manager: bool = False
+    slice_controller: bool = False
     webhook_firewall: WebhookFirewallPlan | None = None
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from berth.plan.dynamic_slices import SlicingPlan
 from berth.plan.nodes import Bounds, Toleration
 
 KUEUE_NAMESPACE: Final = "kueue-system"
@@ -78,7 +79,8 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     (1: none). With a `topology` Kueue also places pods by its levels; labels, tolerations and topology are then
     immutable. Every pod of the flavor gets its `tolerations`. `devices` are what its pods claim besides accelerators;
     `channels` those of NVLink between nodes, of which a pod with a whole node has one.
-    `pods` of jobs fit on its machines, besides those of the system; None if the fleet does not count pods.
+    `pods` of jobs fit on its machines, besides those of the system; None if the fleet does not count pods. `slicing` is
+    how jobs form slices of its nodes, None if slices have a fixed topology.
     """
 
     name: str
@@ -97,6 +99,7 @@ class FlavorPlan(Struct, frozen=True, kw_only=True):
     devices: NetworkDevicesPlan | None = None
     channels: NetworkDevicesPlan | None = None
     pods: int | None = None
+    slicing: SlicingPlan | None = None
 
     @property
     def shared(self) -> int:

@@ -8,16 +8,17 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from berth.catalog import Machine
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.allowances import AllowancesPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan
+from berth.plan.node_settings import AcceleratorNetworksPlan
 from berth.planner import monitoring
 from berth.planner.cluster import controllers, existing, gke, serving, versions
 from berth.planner.cluster.system_pool import system_pool_plan
 from berth.planner.context import PlanningContext
 from berth.planner.machines import accelerator_networks, compute_classes, installers, node_pools, pools, reservations
 from berth.planner.machines.compute_classes import PlannedClass
+from berth.planner.machines.dynamic_slicing import check_dynamic_slicing
 from berth.planner.machines.pools import PlannedPool
 from berth.planner.machines.reservation_checks import check_reservations
 from berth.planner.queueing import flavors, priorities
@@ -48,6 +49,7 @@ def plan_machines(context: PlanningContext) -> ClusterMachines:
     planned_pools = pools.derive_pools(context, classes)
     demands = pools.reservation_demands(context, planned_pools)
     check_reservations(context, reserved_machines, demands)
+    check_dynamic_slicing(context, planned_pools)
     planned_flavors = flavors.plan_flavors(context, planned_pools)
     return ClusterMachines(
         reserved_machines,

@@ -15,9 +15,10 @@ from berth.spec.core import BeforeValidator, PlainValidator
 from berth.spec.model import Field, check_model
 
 # Longer numbers are typing errors, and slow to compute with.
-_COUNTED = re.compile(r"([0-9]{1,9}) (slice|node|host|chip|GPU|gpu|core)s?")
+_COUNTED = re.compile(r"([0-9]{1,9}) (slice|sub-block|node|host|chip|GPU|gpu|core)s?")
 _UNITS = {
     "slice": "slices",
+    "sub-block": "sub-blocks",
     "node": "nodes",
     "host": "nodes",
     "chip": "chips",
@@ -27,7 +28,7 @@ _UNITS = {
 }
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)%")
 _CPU = re.compile(r"([0-9]{1,9})(m?)")
-_MISTYPED = re.compile(r"([0-9]{1,9})[ _-]*((?:slice|node|host|chip|gpu|core)s?|%)", re.IGNORECASE)
+_MISTYPED = re.compile(r"([0-9]{1,9})[ _-]*((?:slice|sub-?block|node|host|chip|gpu|core)s?|%)", re.IGNORECASE)
 """An amount that a person can read, with another space or case than `_COUNTED` and `_SHARE`."""
 _NOTHING = ("none", "None", "no", "nothing")
 """Words that people write for a limit of 0."""
@@ -40,8 +41,9 @@ _BINARY = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 class Amount(Struct, frozen=True):
     """An amount of a flavor, before the contents of the flavor are known.
 
-    `unit` is 'accelerators', 'chips' (of TPUs), 'GPUs', 'cores' (of machines without accelerators), 'slices', 'nodes',
-    'share' (a fraction of the pool's maximum; `all` is 1) or 'unlimited'. `written` is what the person typed.
+    `unit` is 'accelerators', 'chips' (of TPUs), 'GPUs', 'cores' (of machines without accelerators), 'slices',
+    'sub-blocks' (of dynamic slicing), 'nodes', 'share' (a fraction of the pool's maximum; `all` is 1) or
+    'unlimited'. `written` is what the person typed.
     """
 
     unit: str
@@ -97,7 +99,7 @@ def _repaired_amount(value: str) -> str:
     match = _MISTYPED.fullmatch(value)
     if not match:
         return ""
-    number, unit = match[1], match[2].lower().removesuffix("s").replace("gpu", "GPU")
+    number, unit = match[1], match[2].lower().removesuffix("s").replace("gpu", "GPU").replace("subblock", "sub-block")
     plural = "" if int(number) == 1 else "s"
     return f"write {number}%" if unit == "%" else f"write {number} {unit}{plural}"
 
@@ -110,7 +112,7 @@ def _parse_limit(value: Any) -> Amount:
 
 
 def _amount_schema(*words: str) -> JsonSchema:
-    pattern = r"^([0-9]+ (slice|node|host|chip|GPU|gpu|core)s?|[0-9]+(\.[0-9]+)?%)$"
+    pattern = r"^([0-9]+ (slice|sub-block|node|host|chip|GPU|gpu|core)s?|[0-9]+(\.[0-9]+)?%)$"
     choices = [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}, {"enum": list(words)}]
     return JsonSchema({"anyOf": choices, "description": "8, '2 slices', '4 nodes', '25%' or " + " or ".join(words)})
 

@@ -39,7 +39,14 @@ CloudLabelValue = Annotated[
 
 
 OperatorName = Literal[
-    "appwrapper", "kuberay", "leaderworkerset", "mpi-operator", "spark-operator", "trainer", "training-operator"
+    "appwrapper",
+    "kuberay",
+    "leaderworkerset",
+    "mpi-operator",
+    "slice-controller",
+    "spark-operator",
+    "trainer",
+    "training-operator",
 ]
 _EXISTING = {"type": "object", "required": ["existing"], "properties": {"existing": {"type": "object"}}}
 _FRAME: dict[str, Any] = {
@@ -138,8 +145,8 @@ class FleetSpec(FleetMachines, AnyFleetSpec):
     """NVIDIA's DRA driver, with which the pods of a job reach each other over the NVLink of their nodes
     (ComputeDomain), on machines that form NVLink domains. `{}` installs it. By default there is none."""
     operators: Sequence[OperatorName] | None = None
-    """Operators in the cluster that Berth does not install, for kinds of jobs beside Job and JobSet. `[]` says that
-    there is none. By default not known."""
+    """Operators in the cluster that Berth does not install, for kinds of jobs beside Job and JobSet, and for dynamic
+    slices (`slice-controller`). `[]` says that there is none. By default not known."""
     monitoring: Entry[MonitoringSpec] = default_field(MonitoringSpec)
     """Dashboards and alerts."""
     platform: Entry[PlatformSpec] = default_field(PlatformSpec)

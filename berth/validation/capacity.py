@@ -111,8 +111,9 @@ def _overcommitted_message(claims: QuotaClaims[FleetQuotas], flavor: FlavorPlan)
 def _amount(flavor: FlavorPlan, accelerators: int, noun: str = "") -> str:
     """Return an amount with the number of slices where the flavor consists of slices: `24 v5e chips (3 slices)`."""
     text = f"{accelerators} {noun}".rstrip()
-    is_whole = flavor.unit > 1 and accelerators % flavor.unit == 0
-    return f"{text} ({pluralize(accelerators // flavor.unit, 'slice')})" if is_whole else text
+    unit, word = (flavor.unit, "slice") if flavor.slicing is None else (flavor.slicing.block_chips, "sub-block")
+    is_whole = unit > 1 and accelerators % unit == 0
+    return f"{text} ({pluralize(accelerators // unit, word)})" if is_whole else text
 
 
 def _remedies(flavor: FlavorPlan) -> str:

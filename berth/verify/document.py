@@ -11,6 +11,7 @@ from berth.plan.fleet import FleetPlan
 from berth.text import abbreviate_names, pluralize
 from berth.verify.findings import LiveDifference, Verification
 
+_NONE = "no such"
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""
 
@@ -38,7 +39,15 @@ def verification_document(plan: FleetPlan, result: Verification) -> Iterator[Blo
 def _lines(result: Verification) -> Iterator[tuple[str, ...]]:
     for each in result.differences:
         on = f" on {_nodes(each)}" if each.objects else ""
-        yield f"{each.subject}: {each.what} is {each.live} instead of {each.predicted}{on}", each.meaning
+        yield f"{each.subject}: {_difference(each)}{on}", each.meaning
+
+
+def _difference(each: LiveDifference) -> str:
+    if each.live.startswith(_NONE):
+        return "it is missing" if each.what == "object" else f"{each.what} is missing instead of {each.predicted}"
+    if each.predicted.startswith(_NONE):
+        return f"{each.what} is {each.live}, and the stack file has none"
+    return f"{each.what} is {each.live} instead of {each.predicted}"
 
 
 def _nodes(difference: LiveDifference) -> str:

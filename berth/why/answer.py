@@ -18,6 +18,7 @@ from berth.why.forecast import Forecast, Holder, forecast
 from berth.why.until import Until, latest_end, until_when
 from berth.why.words import Reading, read_check, read_message
 
+_NODE_POOL = "cloud.google.com/gke-nodepool"
 _MAX_NAMED = 3
 _RUNS, _STARTS, _WAITS, _STOPPED, _FINISHED = "runs", "admitted, its pods are not ready", "waits", "stopped", "finished"
 
@@ -213,11 +214,14 @@ def _nodes(cluster: SeenCluster, workload: LiveWorkload) -> Iterator[str]:
     names = {str(flavor) for each in assigned for flavor in as_mapping(get_nested(each, "flavors")).values()}
     for flavor in (each for each in cluster.plan.flavors if each.name in names):
         pools = [pool for pool in cluster.plan.pools if pool.name in flavor.pools]
+        # A queued pool of the same machines has the labels of a flavor without, and a taint that it does not tolerate.
+        of_others = {made.name for pool in cluster.plan.pools if pool not in pools for made in pool.node_pools}
         planned = ", ".join(f"{pool.name} {format_range(pool.nodes)} ({capacity_source(pool)})" for pool in pools)
         own = [
             node
             for node in nodes
-            if flavor.node_labels.items() <= as_mapping(get_nested(node, "metadata", "labels")).items()
+            if flavor.node_labels.items() <= (labels := as_mapping(get_nested(node, "metadata", "labels"))).items()
+            and labels.get(_NODE_POOL) not in of_others
         ]
         ready = sum(
             get_nested(each, "type") == "Ready" and get_nested(each, "status") == "True"

@@ -88,6 +88,8 @@ class _OptionChecks(Struct, frozen=True):
             if value is not None:
                 message = f"'{value}': the machines of {self.target.name} are {shape.description}; write --slices"
                 self._fault("wrong-shape", option, message)
+        if shape.flavor.slicing is not None:
+            self._check_formed_slices()
         if "tpu" not in machines:
             message = f"{self.title} is for GPUs, and {self.target.name} has {shape.flavor.noun}; write jobset"
             self._fault("wrong-kind", "--kind", message)
@@ -98,6 +100,15 @@ class _OptionChecks(Struct, frozen=True):
             self._fault(
                 "wrong-shape", "--slices", f"'{options.slices}': a request has one slice; write a request for each"
             )
+
+    def _check_formed_slices(self) -> None:
+        """Report kinds that cannot form slices, and several slices of a kind that is one slice."""
+        if self.kind not in _FORMING_KINDS:
+            message = f"{self.title} cannot form slices of {self.target.name}; write {' or '.join(_FORMING_KINDS)}"
+            self._fault("wrong-kind", "--kind", message)
+        elif self.kind == "job" and (self.options.slices or 1) > 1:
+            message = f"'{self.options.slices}': a job is one slice; write --kind jobset, or a larger --topology"
+            self._fault("wrong-shape", "--slices", message)
 
     def _check_cpu_options(self) -> None:
         """Report options of accelerators, and pods that are larger than the smallest of the nodes."""
@@ -184,6 +195,8 @@ class _OptionChecks(Struct, frozen=True):
         self.problems.fault(code, (option,), message)
 
 
+_FORMING_KINDS = ("jobset", "job", "leaderworkerset")
+"""Kinds that the webhooks of the slice controller read (xpk, `slice/internal/webhooks`)."""
 _EXAMPLES = {"image": "an image; name one", "command": "a command, such as python train.py"}
 
 

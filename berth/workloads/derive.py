@@ -61,7 +61,7 @@ class DerivedWorkload(Struct, frozen=True):
 def derive_workload(plan: FleetPlan, team: str, queue: str, options: WorkloadOptions) -> DerivedWorkload:
     """Derive the workload of the options for a queue, given by its local queue's or its cluster queue's name."""
     problems = Problems()
-    target = find_target(plan, team, queue, options.flavor, problems)
+    target = find_target(plan, team, queue, options.flavor, problems, topology=options.topology)
     if target is None:
         return DerivedWorkload(None, (), tuple(problems.entries))
     builder = _WorkloadBuilder(target, options, problems)
@@ -117,7 +117,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         """A JobSet has a child job for each TPU slice, on a node pool of its own; for GPUs it has one child job."""
         shape = self.target.shape
         replicated_job = "slice" if shape.is_tpu else "worker"
-        replicas, pods = (self.pods.slice_count(), shape.hosts) if shape.is_tpu else (1, self.pods.pod_count())
+        replicas, pods = (self.pods.slice_count(), self.pods.hosts) if shape.is_tpu else (1, self.pods.pod_count())
         exclusive = shape.is_multi_host and shape.flavor.topology is None
         return JobSetPlan(
             submission=self._submission(names.job_set_name_limit(replicated_job, replicas, pods)),
@@ -185,7 +185,7 @@ class _WorkloadBuilder(Struct, frozen=True):
     def _leader_worker_set(self) -> LeaderWorkerSetPlan:
         """A LeaderWorkerSet has a group for each TPU slice, on a node pool of its own; for GPUs it has one group."""
         shape = self.target.shape
-        groups, size = (self.pods.slice_count(), shape.hosts) if shape.is_tpu else (1, self.pods.pod_count())
+        groups, size = (self.pods.slice_count(), self.pods.hosts) if shape.is_tpu else (1, self.pods.pod_count())
         exclusive = shape.is_multi_host and shape.flavor.topology is None
         return LeaderWorkerSetPlan(
             submission=self._submission(names.leader_worker_set_name_limit(groups, size)),

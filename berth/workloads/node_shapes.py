@@ -17,7 +17,8 @@ class NodeShape(Struct, frozen=True):
     """The nodes of one pool.
 
     `per_node` is the number of accelerators (or cores) of a node, `per_pod` the maximum for one pod (1 for shared GPUs,
-    all for a host of a slice). `hosts` is 1 except for multi-host slices. Allocatable resources are None if unknown.
+    all for a host of a slice). `hosts` is 1 except for multi-host slices of a fixed topology. Allocatable
+    resources are None if unknown.
     """
 
     pool: PoolPlan
@@ -61,6 +62,10 @@ class NodeShape(Struct, frozen=True):
     @property
     def description(self) -> str:
         """A description: `2x4 slices of v5e (2 pods of 4 chips)`, `g2-standard-24 (2 L4)`."""
+        if (slicing := self.flavor.slicing) is not None:
+            shapes = slicing.shapes
+            sizes = f"slices from {shapes[0].topology} to {shapes[-1].topology}"
+            return f"{sizes} (pods of {self.per_node} {self.flavor.noun})"
         if not self.is_multi_host:
             topology = f" {self.pool.topology}" if self.pool.topology else ""
             return f"{self.pool.machine_type}{topology} ({self.per_node} {self.flavor.noun})"
@@ -77,11 +82,16 @@ def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]
     """List the shapes of flavors, in order and by pool, without pools that can never have a node."""
     known = {flavor.name: flavor for flavor in plan.flavors}
     return [
-        NodeShape(pool, known[name], pool.accelerators.max // pool.nodes.max, pool.hosts_per_slice or 1, _size(groups))
+        NodeShape(pool, known[name], pool.accelerators.max // pool.nodes.max, _hosts(pool, known[name]), _size(groups))
         for name in flavors
         for pool in plan.pools
         if pool.flavor == name and (groups := pool_nodes(plan, pool))
     ]
+
+
+def _hosts(pool: PoolPlan, flavor: FlavorPlan) -> int:
+    """Return the hosts of a slice that is used as a whole; 1 where jobs form slices themselves."""
+    return 1 if flavor.slicing is not None else pool.hosts_per_slice or 1
 
 
 def _size(groups: tuple[NodeGroup, ...]) -> Allocatable | None:

@@ -10,6 +10,7 @@ from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.pods import list_additions, pod_template
 from berth.plan.configuration import OPERATORS
+from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 from berth.plan.fleet import FleetPlan
 from berth.plan.workloads import (
     DeploymentPlan,
@@ -43,6 +44,7 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
             yield f"  {path}: {json.dumps(value)}"
     if plan.pod.node_selector.keys() - {catalog.labels().placement_group}:
         yield f"The node selector keeps this workload on {join_words(target.flavors)}."
+    yield from _dynamic_notes(target, plan)
     if target.shape.pool.grouped:
         yield "GKE creates its nodes close to each other, in a placement group of this job."
     if isinstance(plan, JobSetPlan):
@@ -76,7 +78,8 @@ def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
     total = quantity(shape.flavor.resource, pods * per_pod) if shape.is_cpu else pods * per_pod
     of_pod = quantity(shape.flavor.resource, per_pod) if shape.is_cpu else per_pod
     ceiling = sum(target.team.ceiling.get(flavor, 0) for flavor in target.flavors)
-    slices = f"{_pluralize(pods // shape.hosts, 'slice')} of {shape.pool.topology}, " if shape.is_multi_host else ""
+    topology, hosts = _slice_of(target, plan)
+    slices = f"{_pluralize(pods // hosts, 'slice')} of {topology}, " if topology else ""
     # A job runs on one worker.
     on_workers = [_ceiling_on(worker.plan, target) for worker in target.plan.workers]
     on_one = f", and at most {max(on_workers)} on one worker" if on_workers else ""
@@ -84,6 +87,26 @@ def _request_note(target: WorkloadTarget, plan: WorkloadPlan) -> str:
         f"{target.name}: {slices}{_pluralize(pods, 'pod')} of {of_pod}, {total} {shape.flavor.noun} in total "
         f"(the team's ceiling is {ceiling}{on_one})."
     )
+
+
+def _slice_of(target: WorkloadTarget, plan: WorkloadPlan) -> tuple[str | None, int]:
+    """Return the topology and the hosts of each slice; None of machines without slices of several hosts."""
+    shape = target.shape
+    if shape.flavor.slicing is None:
+        return (shape.pool.topology if shape.is_multi_host else None), shape.hosts
+    formed = shape.flavor.slicing.formed(plan.pod.annotations.get(SLICE_TOPOLOGY_ANNOTATION, ""))
+    return (None, 1) if formed is None else (formed.topology, formed.nodes)
+
+
+def _dynamic_notes(target: WorkloadTarget, plan: WorkloadPlan) -> Iterator[str]:
+    slicing = target.shape.flavor.slicing
+    formed = slicing and slicing.formed(plan.pod.annotations.get(SLICE_TOPOLOGY_ANNOTATION, ""))
+    if slicing is None or formed is None:
+        return
+    slices = _pluralize(formed.at_once, "slice")
+    yield f"The fleet can have {slices} of {formed.topology} at once, if nothing else runs."
+    if slicing.controller is not None:
+        yield "Kueue's slice controller forms its slices once it has quota, and its pods start when they are active."
 
 
 def _ceiling_on(worker: FleetPlan, target: WorkloadTarget) -> int:

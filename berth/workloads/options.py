@@ -21,11 +21,11 @@ TRIAL_COMMAND = ("sleep", "60")
 class WorkloadOptions(Struct, frozen=True, kw_only=True):
     """The options of a workload; None for an option that is not set. The default kind is jobset for TPUs, job for GPUs.
 
-    `slices` is the number of TPU slices; `pods` and `gpus` (of each pod) are for GPUs. `cpu` (milli) and `memory`
-    (bytes) are those of one pod. `max_run_seconds` is the run duration on queued machines. `flavor` selects one of
-    several shapes of machines. `placement_group` is the compact placement group of the nodes that GKE creates.
-    `template` is the team's own pod template, a mapping with `metadata` and `spec`; `runtime` is a trainjob's
-    ClusterTrainingRuntime.
+    `slices` is the number of TPU slices, `topology` that of each; `pods` and `gpus` (of each pod) are for GPUs. `cpu`
+    (milli) and `memory` (bytes) are those of one pod. `max_run_seconds` is the run duration on queued machines.
+    `flavor` selects one of several shapes of machines. `placement_group` is the compact placement group of the nodes
+    that GKE creates. `template` is the team's own pod template, a mapping with `metadata` and `spec`; `runtime` is a
+    trainjob's ClusterTrainingRuntime.
     """
 
     kind: str | None = None
@@ -33,6 +33,7 @@ class WorkloadOptions(Struct, frozen=True, kw_only=True):
     image: str | None = None
     command: tuple[str, ...] = ()
     slices: int | None = None
+    topology: str | None = None
     pods: int | None = None
     gpus: int | None = None
     cpu: int | None = None

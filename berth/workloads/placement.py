@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from berth import catalog
 from berth.placement.forms import JobForm, kueue_flavors, queue_forms
+from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION, FormedSlice
 from berth.workloads.target import WorkloadTarget
 
 _PREFIX = "kueue.x-k8s.io/podset-"
@@ -17,7 +18,9 @@ SLICE_SIZE = f"{_PREFIX}slice-size"
 UNCONSTRAINED_TOPOLOGY = f"{_PREFIX}unconstrained-topology"
 
 
-def placement_annotations(target: WorkloadTarget, group_size: int, *, in_domain: bool = False) -> dict[str, str]:
+def placement_annotations(
+    target: WorkloadTarget, group_size: int, *, in_domain: bool = False, formed: FormedSlice | None = None
+) -> dict[str, str]:
     """Annotate pods that are placed in groups of `group_size`; no annotations if the flavor has no topology.
 
     The hosts of a TPU slice must be in one node pool, and pods with a ComputeDomain (`in_domain`) in one NVLink domain;
@@ -28,6 +31,15 @@ def placement_annotations(target: WorkloadTarget, group_size: int, *, in_domain:
     levels = next((each.levels for each in target.plan.topologies if each.name == flavor.topology), ())
     if not levels:
         return {}
+    if formed is not None:
+        # The webhooks of the slice controller write the same; written here, the job says it by itself.
+        outer = target.shape.flavor.slicing.outer if target.shape.flavor.slicing is not None else None
+        return {
+            SLICE_TOPOLOGY_ANNOTATION: formed.topology,
+            **({REQUIRED_TOPOLOGY: outer} if outer is not None else {}),
+            SLICE_TOPOLOGY: formed.level,
+            SLICE_SIZE: str(formed.size),
+        }
     if group_size == 1:
         return {UNCONSTRAINED_TOPOLOGY: "true"} if _needs_request(target) else {}
     if target.shape.is_multi_host:

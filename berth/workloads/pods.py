@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.names import MAX_LABEL, shorten
+from berth.plan.dynamic_slices import FormedSlice
 from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.nodes import Toleration
 from berth.plan.workloads import PodPlan
@@ -50,8 +51,10 @@ class PodBuilder(Struct, frozen=True):
         accelerators = resources[shape.flavor.resource]
         domain_nodes = self._domain_nodes(accelerators)
         if self.kind != "provisioning-request":
-            group_size = shape.hosts if shape.is_tpu else self.pod_count()
-            annotations = placement_annotations(self.target, group_size, in_domain=domain_nodes is not None)
+            group_size = self.hosts if shape.is_tpu else self.pod_count()
+            annotations = placement_annotations(
+                self.target, group_size, in_domain=domain_nodes is not None, formed=self.formed
+            )
         # A template and a trainjob's runtime already have an image.
         is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
         return PodPlan(
@@ -127,6 +130,10 @@ class PodBuilder(Struct, frozen=True):
         if self.kind == "provisioning-request":
             return dict(flavor.node_labels), flavor.tolerations
         selector = self._distinguishing_labels()
+        if flavor.slicing is not None and flavor.slicing.controller is not None:
+            # The webhooks of the slice controller read only pods that select the accelerator.
+            key = catalog.labels().tpu_accelerator
+            selector |= {key: flavor.node_labels[key]}
         plain = self._plain_labels()
         if not selector.items() & plain:
             selector |= dict(sorted(plain)[:1])
@@ -166,10 +173,21 @@ class PodBuilder(Struct, frozen=True):
         """Whether the queue has machines without accelerators beside others, which a policy asks pods to select."""
         return bool(self._queue_plain_labels())
 
+    @property
+    def formed(self) -> FormedSlice | None:
+        """The slice that the job forms: of the option's topology, or a whole block; None where slices are fixed."""
+        slicing = self.target.shape.flavor.slicing
+        return None if slicing is None else slicing.formed(self.options.topology or slicing.block)
+
+    @property
+    def hosts(self) -> int:
+        """The hosts of one slice."""
+        return self.target.shape.hosts if self.formed is None else self.formed.nodes
+
     def slice_count(self) -> int:
         """Count the TPU slices; the default is 1."""
         return self.options.slices or 1
 
     def pod_count(self) -> int:
-        """Count the pods of a workload without multi-host slices."""
-        return self.slice_count() if self.target.shape.is_tpu else self.options.pods or 1
+        """Count the pods of a workload without multi-host slices of a fixed topology."""
+        return self.slice_count() * self.hosts if self.target.shape.is_tpu else self.options.pods or 1

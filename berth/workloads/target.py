@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from berth.diagnostics import Problems, did_you_mean, join_quoted
+from berth.diagnostics import Problems, did_you_mean, join_quoted, join_words
 from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import ClusterQueuePlan, FlavorQuotasPlan, LocalQueuePlan
 from berth.plan.teams import TeamPlan
@@ -47,7 +47,7 @@ class WorkloadTarget(Struct, frozen=True):
 
 
 def find_target(
-    plan: FleetPlan, team: str, queue: str, flavor: str | None, problems: Problems
+    plan: FleetPlan, team: str, queue: str, flavor: str | None, problems: Problems, *, topology: str | None = None
 ) -> WorkloadTarget | None:
     """Look up the target of `team/queue` by the local queue's or cluster queue's name; None after a fault."""
     teams = {each.name: each for each in plan.teams}
@@ -63,11 +63,31 @@ def find_target(
         return None
     cluster_queue = next(each for each in plan.cluster_queues if each.name == local_queues[queue].cluster_queue)
     all_shapes = list_node_shapes(plan, [entry.flavor for entry in cluster_queue.flavors])
-    selected = _select_shapes(all_shapes, flavor, problems)
+    offered = all_shapes if topology is None else _of_topology(all_shapes, topology, problems)
+    selected = _select_shapes(offered, flavor, problems) if offered or topology is None else []
     if not selected:
         return None
     other_shapes = tuple(each for each in all_shapes if each not in selected)
     return WorkloadTarget(plan, own, local_queues[queue], cluster_queue, tuple(selected), other_shapes)
+
+
+def _of_topology(shapes: list[NodeShape], topology: str, problems: Problems) -> list[NodeShape]:
+    """List the shapes whose slices have, or can have, a topology; none after the fault that there are none."""
+    found = [
+        each
+        for each in shapes
+        if (each.pool.topology == topology if each.flavor.slicing is None else each.flavor.slicing.formed(topology))
+    ]
+    slicing = next((each.flavor.slicing for each in shapes if each.flavor.slicing is not None), None)
+    known = list(dict.fromkeys(each.pool.topology for each in shapes if each.pool.topology))
+    if not found and slicing is not None:
+        problems.fault("wrong-shape", ("--topology",), slicing.refusal(topology))
+    elif not found and known:
+        message = f"'{topology}': the slices of this queue have the topology {join_words(known)}; write one of them"
+        problems.fault("wrong-shape", ("--topology",), message)
+    elif not found and shapes:
+        problems.fault("wrong-shape", ("--topology",), f"'{topology}': this queue has no TPU slices; remove --topology")
+    return found or ([] if shapes else shapes)
 
 
 def _select_shapes(all_shapes: list[NodeShape], flavor: str | None, problems: Problems) -> list[NodeShape]:
@@ -99,6 +119,7 @@ def _compatibility_key(shape: NodeShape) -> tuple[object, ...]:
         flavor.devices,
         flavor.channels,
         has_topology,
+        flavor.slicing is not None,
     )
 
 

@@ -60,6 +60,9 @@ class NodePoolArgs(ComponentArguments):
     driver_version: Literal["default", "latest", "disabled"] | None = None
     """GPU driver that GKE installs: `default` or `latest`. With `disabled` Berth installs a driver DaemonSet. Default:
     `default`."""
+    dynamic_slicing: Literal["super-slicing", "sub-slicing"] | None = None
+    """Jobs form TPU slices themselves (docs/dynamic-slicing.md): with `super-slicing` of whole sub-blocks, which are
+    the `slices` of the pool, with `sub-slicing` also of parts of one. A change replaces the pool."""
     exclusion_until_end_of_support: bool | None = None
     """Keep GKE from upgrading these nodes until the support of their version ends. Default: `false`."""
     gpu_partition: str | None = None

@@ -8,7 +8,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from berth.google.accelerator_networks import accelerator_firewall, accelerator_subnetwork, accelerator_vpc
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan
+from berth.plan.node_settings import AcceleratorNetworksPlan
 
 from ..options import resource_options
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pulumi
 
 from berth.manifests.gke import network_parameters, pod_network
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan
+from berth.plan.node_settings import AcceleratorNetworksPlan
 
 from ..kubernetes import KubernetesObject, cluster_options
 

@@ -161,9 +161,9 @@ def decisive_setup(plan: FleetPlan) -> object:
     """Return all that the simulator reads of a plan, without what cannot change a decision.
 
     Without effect are: limits that no amount in the tree of cohorts reaches; lending and reclaiming of flavors that no
-    other queue of the tree may borrow, borrowing of those that nobody else has; rules of borrowing for a queue that
-    borrows nothing, and of the choice between flavors for one with a single flavor; and the values of priorities beyond
-    their order.
+    other queue of the tree may borrow, borrowing of those that nobody else has; preemption while borrowing for a queue
+    that borrows nothing; whether the search goes on after a flavor, if it borrows none before the last or preempts
+    nobody; and the values of priorities beyond their order.
     """
     fleet = build_simulated_fleet(plan)
     ranks = sorted(set(fleet.priorities.values()) | {fleet.default_priority})
@@ -225,7 +225,11 @@ class _Trees:
             policies = structs.replace(policies, reclaim_within_cohort="Never")
         if not any(queue.name in self.borrowers[top, flavor] for flavor in flavors):
             policies = structs.replace(policies, borrow_within_cohort=None, max_priority_threshold=None)
-            fungibility = FlavorFungibility(when_can_preempt=fungibility.when_can_preempt)
+        before_last = [flavor for group in queue.resource_groups for flavor in group.flavors[:-1]]
+        if not any(queue.name in self.borrowers[top, flavor] for flavor in before_last):
+            fungibility = structs.replace(fungibility, when_can_borrow=_RULES["whenCanBorrow"][0])
+        if {policies.within_cluster_queue, policies.reclaim_within_cohort} == {"Never"}:
+            fungibility = structs.replace(fungibility, when_can_preempt=_RULES["whenCanPreempt"][0])
         if len(flavors) == 1:
             fungibility = FlavorFungibility()
         return structs.replace(queue, preemption=policies, fungibility=fungibility, quotas=self._quotas(queue))

@@ -47,9 +47,9 @@ not have. What has no row is as published. A value that the source leaves to the
 OTHERS = """
 ## The other examples
 
-`cpu-batch`, `existing-gke`, `flex-start`, `gb200`, `gpu-rdma`, `inference`, `multikueue`, `quota-tree`, `reservations`
-and `team-a` follow no published system. They combine documented features of GKE and Kueue. `inference` is a use case
-that the source of `hotswap` names without showing it: inference beside training that may be interrupted.
+`cpu-batch`, `existing-gke`, `flex-start`, `gb200`, `gpu-rdma`, `inference`, `ironwood`, `multikueue`, `quota-tree`,
+`reservations` and `team-a` follow no published system. They combine documented features of GKE and Kueue. `inference`
+is a use case that the source of `hotswap` names without showing it: inference beside training that may be interrupted.
 
 `gb200` has the machines of Cluster Toolkit's blueprint `gke-a4x` (104708037, 2026-06-25). Equal: the chart of
 NVIDIA's DRA driver with its values, the namespace and the kind of its quota, the levels of the Topology, the workload
@@ -57,6 +57,17 @@ policy, DRANET. It differs so: the driver is 25.8.0 as in `gke-a4x-max-bm` (ther
 cluster); the quota is for 100 pods and two for each node (there 100); a job requires `gke-nodepool`, which is one
 NVLink domain (there `gce-topology-subblock`); Kueue counts the channels (its 0.17 there counts no claims); pods claim
 four interfaces by `mrdma-4` (there `default-rdma`).
+
+`ironwood` has the Kueue objects of Cluster Toolkit's `kueue-configuration-dynamic-slicing.yaml.tftpl` (read
+2026-11-28). Equal: the controller of the AdmissionCheck, the accelerator of the flavor and its toleration, the order
+of the levels, `preemption.withinClusterQueue`, the mode and type of the workload policy, a node pool of 16 machines
+for each sub-block, the reservation by name, the add-on. It differs so: the levels of parts stand between sub-block
+and host, as in the tests of xpk's slice controller (there super-slicing alone; llm-d has those levels without 2x2x1
+and the block); the flavor also selects `gke-accelerator-topology-mode` and the reservation, so that fixed slices and
+other reservations stay apart; the check is for one flavor (there for the whole queue); quotas are those of the teams,
+and also for cpu, memory and pods (there every chip, llm-d 999999); the cohort reclaims; the release channel is rapid,
+as GKE's page requires (there regular); the node pools name the policy and the topology (gcloud sends the policy
+alone). Kueue's slice controller is not installed: its published image has no release.
 """
 
 

@@ -168,7 +168,7 @@ def toolkit_node_pools(
     if settings.get("host_maintenance_interval"):
         notes.append(NotAdopted(f"module {module}", "Berth has no key for the interval of host maintenance"))
     if settings.get("accelerator_topology_mode"):
-        notes.append(NotAdopted(f"module {module}", "Berth has no key for accelerator_topology_mode"))
+        notes.append(NotAdopted(f"module {module}", "accelerator_topology_mode: write dynamicSlicing in the pool"))
     return [{**pool, "name": each} for each in names]
 
 

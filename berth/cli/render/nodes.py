@@ -6,6 +6,7 @@ tells a value that a simulation needs, the node has a stand-in, and an annotatio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from berth.manifests.quantities import cpu, memory
@@ -40,10 +41,16 @@ def simulated_nodes(plan: FleetPlan) -> Iterator[dict[str, object]]:
 def _node(pool: str, group: NodeGroup, number: int) -> dict[str, object]:
     name = f"{pool}-{number + 1}"
     # All nodes of a pool are in one place.
-    stand_ins = {key: pool for key in group.unknown_labels if key.startswith(_TOPOLOGY)}
+    stand_ins = {
+        key: re.sub("[^a-z0-9-]", "-", group.place.get(key, pool))
+        for key in group.unknown_labels
+        if key.startswith(_TOPOLOGY)
+    }
+    node_pool, in_pool = _node_pool(pool, group, number), number % group.nodes.max
+    stand_ins |= {key: f"{node_pool}-{in_pool // nodes}" for key, nodes in group.parts.items()}
     labels = {
         **group.labels,
-        NODE_POOL: _node_pool(pool, group, number),
+        NODE_POOL: node_pool,
         HOSTNAME: name,
         **stand_ins,
         SIMULATED: "true",

@@ -33,6 +33,7 @@ def workload_command(
     name: options.Name = None,
     image: options.Image = None,
     slices: options.Slices = None,
+    topology: options.Topology = None,
     pods: options.Pods = None,
     gpus: options.Gpus = None,
     cpu: options.Cpu = None,

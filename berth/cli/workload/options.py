@@ -30,6 +30,10 @@ Kind = Annotated[
 Name = Annotated[str | None, typer.Option("--name", help="The workload's name; the default is the queue's.")]
 Image = Annotated[str | None, typer.Option("--image", help="The container's image.")]
 Slices = Annotated[int | None, typer.Option("--slices", min=1, help="Number of TPU slices; the default is 1.")]
+Topology = Annotated[
+    str | None,
+    typer.Option("--topology", help="Topology of each TPU slice, such as 4x4x8; the default is the pool's."),
+]
 Pods = Annotated[
     int | None, typer.Option("--pods", "--nodes", min=1, help="Number of pods with GPUs; the default is 1.")
 ]

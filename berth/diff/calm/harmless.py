@@ -18,6 +18,8 @@ from berth.yaml_loader import load_table
 
 FAIR_SHARING: Final = "fair sharing"
 ADMISSION_FAIR_SHARING: Final = "admission fair sharing"
+MEMBERS: Final = "members"
+"""A fact about one thing: its name follows."""
 _TABLE: Final = pathlib.Path(__file__).with_name("harmless.yaml")
 _NUMBER: Final = re.compile(r"(-?\d+(?:\.\d+)?)(m|s|min|h|d|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?")
 _UNITS: Final = {
@@ -47,7 +49,7 @@ class _Row(Struct, frozen=True):
         """Return whether the row has the difference, in a fleet with these facts."""
         return (
             ("*" in self.of or difference.of in self.of)
-            and self.unless not in facts
+            and not {self.unless, f"{self.unless} {difference.key}"} & {*facts}
             and self.path.fullmatch(difference.path) is not None
             and self._is_so(difference)
         )

@@ -212,7 +212,7 @@ class _Comparison(Struct, frozen=True):
         return not theirs.startswith(("projects/", "https://")) or bool({last, last.partition("@")[0]} & self.names)
 
 
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     return json.dumps(value, default=str).strip('"').lower()
 
 

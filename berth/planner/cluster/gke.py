@@ -15,6 +15,7 @@ from berth.planner.cluster.vpc import network_plan
 from berth.planner.cluster.webhooks import webhook_firewall_plan
 from berth.planner.context import PlanningContext
 from berth.planner.tenancy.access import security_group
+from berth.rules.gke.dynamic_slicing import connects_slices
 from berth.rules.gke.node_features import key_location_violation
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.cluster import ClusterSettings
@@ -97,6 +98,7 @@ def cluster_plan(context: PlanningContext, pools: Mapping[str, PoolRequest], *, 
         cost_management=True,
         security_group=security_group(context),
         secret_manager=_mounts_secrets(context),
+        slice_controller=any(connects_slices(request) for request in pools.values()),
         webhook_firewall=webhook_firewall_plan(context, name),
     )
 

@@ -13,8 +13,13 @@ from itertools import islice
 from msgspec.structs import replace
 
 from berth.diagnostics import FieldPath
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
-from berth.plan.node_settings import NodeInterfacePlan, NodeNetworkPlan
+from berth.plan.node_settings import (
+    AcceleratorNetworksPlan,
+    AcceleratorSubnetPlan,
+    AcceleratorVpcPlan,
+    NodeInterfacePlan,
+    NodeNetworkPlan,
+)
 from berth.planner.cluster.gke import cluster_name
 from berth.planner.cluster.vpc import cluster_ranges, report_overlap
 from berth.planner.context import PlanningContext

@@ -74,6 +74,7 @@ def cluster_features(context: PlanningContext) -> ClusterFeatures:
         image_streaming=autopilot or context.spec.cluster.image_streaming,
         confidential=None if autopilot else context.spec.cluster.confidential_nodes,
         compute_domains=context.spec.nvidia_dra_driver is not None,
+        channel=context.spec.cluster.release_channel,
     )
 
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from berth import catalog
 from berth.names import workload_policy_name
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan
 from berth.plan.capacity import WorkloadPolicyPlan
 from berth.plan.fleet import PoolPlan
 from berth.plan.gke import GpuPlan, NodePoolPlan
-from berth.plan.node_settings import NodeNetworkPlan, PlacementPlan
+from berth.plan.node_settings import AcceleratorNetworksPlan, NodeNetworkPlan, PlacementPlan
 from berth.plan.nodes import Bounds
 from berth.planner.allowances import is_protected
 from berth.planner.cluster.gke import planned_node_account
@@ -202,12 +201,14 @@ def _workload_policy(context: PlanningContext, pool: PlannedPool) -> WorkloadPol
     policy = placement(pool.request).policy
     if policy is None:
         return None
-    key = f"{pool.hardware.machine.accelerator}-{policy.accelerator_topology}"
+    mode = policy.topology_mode
+    key = f"{pool.hardware.machine.accelerator}-{policy.accelerator_topology}{'-provision-only' if mode else ''}"
     return WorkloadPolicyPlan(
         key=key,
         name=workload_policy_name(context.stack, key),
         region=context.region,
         accelerator_topology=policy.accelerator_topology,
+        topology_mode=mode,
     )
 
 

@@ -19,11 +19,19 @@ from berth.planner.queueing.flavors import FlavorGroup
 from berth.rules.gke.settings import node_pool_settings
 from berth.spec.machines.capacity import QueuedSpec, RetrySpec
 
+SLICES = "dynamic-slices"
+"""Name of the admission check of every flavor whose slices a controller forms: it has no settings."""
+
 
 def admission_check_name(flavor: FlavorGroup) -> str | None:
     """Return the name of a queued flavor's admission check: as written, else the flavor's; None if not queued."""
     queued = flavor.pools[0].spec.capacity.queued
     return queued and (queued.admission_check or shorten(f"dws-{flavor.name}", MAX_LABEL))
+
+
+def slice_check_name(flavor: FlavorGroup) -> str | None:
+    """Return the name of the admission check that forms the slices of a flavor; None if nothing forms any."""
+    return SLICES if flavor.slicing is not None and flavor.slicing.controller is not None else None
 
 
 class PlannedChecks(NamedTuple):
@@ -38,6 +46,10 @@ def plan_checks(context: PlanningContext, flavors: Mapping[str, FlavorGroup]) ->
     checks_by_name: dict[str, AdmissionCheckPlan] = {}
     configs: dict[str, ProvisioningConfigPlan] = {}
     for flavor in flavors.values():
+        if flavor.slicing is not None and flavor.slicing.controller is not None:
+            path = ("pools", flavor.pools[0].name, "dynamicSlicing")
+            context.origins.setdefault(("admission check", SLICES), path)
+            checks_by_name[SLICES] = AdmissionCheckPlan(name=SLICES, controller=flavor.slicing.controller)
         queued, name = flavor.pools[0].spec.capacity.queued, admission_check_name(flavor)
         if queued is None or name is None:
             continue

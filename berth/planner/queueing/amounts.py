@@ -51,10 +51,12 @@ def _accelerator_count(
 def _accelerators_per_unit(flavor: FlavorGroup) -> dict[str, frozenset[int]]:
     """Return unit → accelerators in one of it; several numbers if the flavor's pools differ."""
     by_kind = _UNITS_OF_KIND[flavor.pools[0].hardware.machine.kind]
+    slice_chips = max(pool.hardware.unit for pool in flavor.pools)
     return {
         "accelerators": frozenset({1}),
         "nodes": frozenset(pool.hardware.per_node for pool in flavor.pools),
-        **{unit: frozenset({flavor.unit if unit == "slices" else 1}) for unit in by_kind},
+        **{unit: frozenset({slice_chips if unit == "slices" else 1}) for unit in by_kind},
+        **({"sub-blocks": frozenset({slice_chips})} if flavor.slicing else {}),
     }
 
 
@@ -69,6 +71,10 @@ def _fraction_message(amount: Amount, flavor: FlavorGroup, maximum: int, count: 
     subject = subjects.get(amount.unit, f"'{amount.written}' is {float(count):g} {flavor.noun},")
     if flavor.unit == 1:
         return f"{subject} not a whole number; write {' or '.join(alternatives)}"
+    if flavor.slicing is not None:
+        smallest = f"slices of at least {flavor.unit} {flavor.noun}"
+        written = [f"{int(each) * flavor.unit} chips" for each in alternatives]
+        return f"{subject} not a whole number of {smallest}; write {' or '.join(written)}"
     slices = "slice" if alternatives == ["1"] else "slices"
     return f"{subject} not a whole number of slices of {flavor.unit}; write {' or '.join(alternatives)} {slices}"
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.diagnostics import FieldPath, join_quoted
+from berth.plan.dynamic_slices import SlicingPlan
 from berth.plan.kueue import FlavorPlan, NetworkDevicesPlan, TopologyPlan
 from berth.plan.nodes import Bounds, Toleration
 from berth.planner.context import PlanningContext
@@ -29,7 +30,9 @@ from berth.planner.queueing.node_labels import (
     hardware_labels,
     node_taints,
     selecting_labels,
+    topology_levels,
 )
+from berth.rules.gke.dynamic_slicing import slicing_plan
 
 MAX_FLAVOR_ITEMS = 8
 """Maximum node labels, and maximum tolerations, of a ResourceFlavor (Kueue 0.19, v1beta2)."""
@@ -75,11 +78,16 @@ class FlavorGroup(Struct, frozen=True):
     @property
     def topology(self) -> TopologyPlan | None:
         """Topology levels for topology-aware scheduling; None without it. Other levels are another topology."""
-        first = self.pools[0]
-        levels = first.hardware.machine.topology_levels
-        if not first.spec.topology_aware:
+        if not (levels := topology_levels(self.pools)):
             return None
-        return TopologyPlan(name="-".join(level.rpartition("/")[2] for level in levels), levels=levels)
+        slicing = self.slicing
+        words = (level.rpartition("/")[2] for level in levels) if slicing is None else ("dynamic", *slicing.name_parts)
+        return TopologyPlan(name="-".join(words), levels=levels)
+
+    @property
+    def slicing(self) -> SlicingPlan | None:
+        """How jobs form slices of its nodes; None if slices have a fixed topology."""
+        return slicing_plan([pool.request for pool in self.pools])
 
     @property
     def noun(self) -> str:
@@ -122,8 +130,7 @@ def _group_by_kind(pools: Iterable[PlannedPool]) -> list[list[PlannedPool]]:
 
 def _placement_key(pool: PlannedPool) -> tuple[object, ...]:
     """Return how jobs are placed on the nodes: topology levels, and compact placement by GKE."""
-    levels = pool.hardware.machine.topology_levels if pool.spec.topology_aware else None
-    return levels, pool.made_by_gke and pool.spec.compact_placement
+    return topology_levels([pool]), pool.made_by_gke and pool.spec.compact_placement
 
 
 def _capacity_key(pool: PlannedPool) -> tuple[object, ...]:
@@ -146,7 +153,7 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
         elif _sharing_key(pool) != _sharing_key(first):
             shared_property = "way of sharing and partitioning GPUs, and one network (in one zone, if it is zonal)"
         elif _placement_key(pool) != _placement_key(first):
-            shared_property = "way of placing its jobs (topologyAware, compactPlacement)"
+            shared_property = "way of placing its jobs (topologyAware, dynamicSlicing, compactPlacement)"
         else:
             continue
         message = (
@@ -175,6 +182,7 @@ def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> Fl
     is_selected = first.hardware.is_cpu and len(machine_types) == 1
     shared_machine_type = {INSTANCE_TYPE: machine_types.pop()} if is_selected else {}
     counts = [p.hardware.accelerators for p in group]
+    slicing = slicing_plan([p.request for p in group])
     pods = [Fraction(catalog.pods_of_jobs(p.max_pods), p.hardware.per_node) for p in group if p.max_pods is not None]
     return FlavorGroup(
         name=name,
@@ -182,7 +190,7 @@ def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> Fl
         node_labels={**labels, **shared_machine_type, **dict(shared_labels)},
         tolerations=flavor_tolerations(group),
         capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
-        unit=max(p.hardware.unit for p in group),
+        unit=slicing.unit if slicing else max(p.hardware.unit for p in group),
         pods_per_accelerator=min(pods) if len(pods) == len(group) else None,
         devices=flavor_devices(context, group),
         channels=domain_channels(context, group),
@@ -262,7 +270,8 @@ def flavor_plan(context: PlanningContext, flavor: FlavorGroup, guaranteed: int) 
     path: FieldPath = ("pools", flavor.pools[0].name)
     context.origins["flavor", flavor.name] = path
     if flavor.topology:
-        context.origins["topology", flavor.topology.name] = (*path, "topologyAware")
+        key = "dynamicSlicing" if flavor.slicing else "topologyAware"
+        context.origins["topology", flavor.topology.name] = (*path, key)
     flavor_spec = context.spec.flavors.get(flavor.name)
     return FlavorPlan(
         name=flavor.name,
@@ -280,6 +289,7 @@ def flavor_plan(context: PlanningContext, flavor: FlavorGroup, guaranteed: int) 
         topology=flavor.topology.name if flavor.topology else None,
         devices=flavor.devices,
         channels=flavor.channels,
+        slicing=flavor.slicing,
         pods=None if (rate := flavor.pods_per_accelerator) is None else int(flavor.capacity.max * rate),
     )
 

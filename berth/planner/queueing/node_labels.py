@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from berth import catalog
 from berth.plan.nodes import Taint, Toleration
 from berth.planner.machines.pools import EXTERNAL, PlannedPool
+from berth.rules.gke.dynamic_slicing import PROVISION_ONLY, slicing_facts, slicing_plan
 from berth.rules.gke.gpu import gpu_labels
 from berth.rules.gke.networks import network_labels
 from berth.rules.gke.settings import capacity_labels
@@ -30,6 +33,14 @@ def hardware_labels(pool: PlannedPool) -> dict[str, str]:
     machine, shape = pool.hardware.machine, pool.hardware.shape
     if shape is None:
         return gpu_labels(pool.request) | network_labels(pool.request)
+    facts = slicing_facts(pool.request)
+    if pool.spec.dynamic_slicing is not None and facts is not None and facts.mode_label is not None:
+        # The topology label of such a node is that of the slice which it is in at the moment.
+        return {
+            **network_labels(pool.request),
+            catalog.labels().tpu_accelerator: machine.accelerator,
+            facts.mode_label: PROVISION_ONLY,
+        }
     return {
         **network_labels(pool.request),
         catalog.labels().tpu_accelerator: machine.accelerator,
@@ -80,3 +91,11 @@ def all_node_labels(pool: PlannedPool) -> dict[str, str]:
     """Return every known label of a pool's nodes."""
     labels = selecting_labels(pool) | pool.spec.labels
     return labels if pool.spec.node_labels else {**labels, INSTANCE_TYPE: pool.spec.machine_type}
+
+
+def topology_levels(pools: Sequence[PlannedPool]) -> tuple[str, ...]:
+    """Return the node labels by which Kueue places jobs on the nodes of pools of one kind; empty without topology."""
+    slicing = slicing_plan([pool.request for pool in pools])
+    if slicing is not None:
+        return slicing.levels
+    return pools[0].hardware.machine.topology_levels if pools[0].spec.topology_aware else ()

@@ -12,7 +12,7 @@ from berth.planner.allowances import CLUSTER, is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.formerly import check_former_names
 from berth.planner.machines.pools import PlannedPool
-from berth.planner.queueing.admission_checks import admission_check_name
+from berth.planner.queueing.admission_checks import admission_check_name, slice_check_name
 from berth.planner.queueing.flavors import FlavorGroup
 from berth.planner.queueing.local_queues import (
     LocalQueueNames,
@@ -175,11 +175,12 @@ def is_queue_protected(context: PlanningContext, name: str) -> bool:
 
 
 def queue_checks(planned_flavors: Iterable[FlavorGroup]) -> tuple[QueueCheckPlan, ...]:
-    """Return each admission check of queued flavors, with the flavors it applies to."""
+    """Return each admission check of queued and of dynamically sliced flavors, with the flavors it applies to."""
     flavors_by_check: dict[str, list[str]] = {}
     for flavor in planned_flavors:
-        if name := admission_check_name(flavor):
-            flavors_by_check.setdefault(name, []).append(flavor.name)
+        for name in (admission_check_name(flavor), slice_check_name(flavor)):
+            if name is not None:
+                flavors_by_check.setdefault(name, []).append(flavor.name)
     return tuple(
         QueueCheckPlan(name=name, on_flavors=tuple(flavors_by_check[name])) for name in sorted(flavors_by_check)
     )

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.catalog import Machine
+from berth.rules.gke.dynamic_slicing import PROVISION_ONLY, connects_slices, slicing_violations
 from berth.rules.gke.pool_request import MODEL_LABELS, PoolRequest, Violations, gke_fault, gke_warning
 from berth.spec.machines.node_system import SurgeSpec
 
@@ -22,6 +23,7 @@ class WorkloadPolicyRequest(Struct, frozen=True, kw_only=True):
 
     accelerator_topology: str
     type: str = "HIGH_THROUGHPUT"
+    topology_mode: str | None = None
 
 
 class Placement(Struct, frozen=True, kw_only=True):
@@ -77,7 +79,8 @@ def _slice_placement(request: PoolRequest) -> Placement:
     topology, hosts = request.shape.topology, request.shape.hosts
     if request.machine.multi_host_placement != _HIGH_THROUGHPUT_POLICY:
         return Placement(type="COMPACT", tpu_topology=topology, one_zone=True, max_nodes=hosts, atomic_nodes=hosts)
-    policy = WorkloadPolicyRequest(accelerator_topology=topology)
+    mode = PROVISION_ONLY if connects_slices(request) else None
+    policy = WorkloadPolicyRequest(accelerator_topology=topology, topology_mode=mode)
     return Placement(
         type="COMPACT", tpu_topology=topology, policy=policy, one_zone=True, max_nodes=hosts, atomic_nodes=hosts
     )
@@ -96,6 +99,7 @@ def placement_violations(request: PoolRequest) -> Violations:
         yield from _check_compact(request)
     if request.settings.topology_aware:
         yield from _check_topology_aware(request)
+    yield from slicing_violations(request)
 
 
 def _check_topology_aware(request: PoolRequest) -> Violations:

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from berth.catalog import Confidence, VersionOrder, compare_version, supported_minor
 from berth.diagnostics import Severity
+from berth.rules.gke.dynamic_slicing import SUB_SLICING, connects_slices
 from berth.rules.gke.pool_request import PoolRequest, SettingKey
 from berth.yaml_loader import load_table
 
@@ -142,6 +143,7 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
         ("tpu-autopilot", "machineType", request.machine.kind == "tpu"),
         (_auto_provisioned(request), "autoProvisioned", _auto_provisioned(request) in features()),
         ("dranet", "networking", request.settings.networking == "dranet"),
+        (_dynamic_slicing(request), "dynamicSlicing", connects_slices(request)),
         ("flex-start", "capacity", request.capacity == "flex-start"),
         ("queued", "capacity", request.capacity == "queued"),
         ("queued-auto-provisioned", "autoProvisioned", request.capacity == "queued" and request.auto_provisioned),
@@ -166,6 +168,10 @@ def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
         if is_needed
     )
     return tuple(need for need in needs if first_version(need))
+
+
+def _dynamic_slicing(request: PoolRequest) -> str:
+    return "dynamic-sub-slicing" if request.settings.dynamic_slicing == SUB_SLICING else "dynamic-slicing"
 
 
 def _auto_provisioned(request: PoolRequest) -> str:

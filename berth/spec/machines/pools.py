@@ -226,6 +226,9 @@ class NodeSettings(Model):
     topology_aware: bool = False
     """Let Kueue place jobs by the location of nodes: block and rack (A3, A4), or slice (TPU). The labels of the flavor
     are then immutable; to change them, give the flavor another name."""
+    dynamic_slicing: Literal["super-slicing", "sub-slicing"] | None = None
+    """Jobs form TPU slices themselves (docs/dynamic-slicing.md): with `super-slicing` of whole sub-blocks, which are
+    the `slices` of the pool, with `sub-slicing` also of parts. With it and without it are other node pools."""
     gpu_sharing: GpuSharingSpec | None = None
     """Share each GPU between containers; quota counts what jobs can request."""
     gpu_partition: str | None = None

@@ -82,8 +82,7 @@ def test_enough_edits_that_were_calm_by_default_are_calm_by_finding() -> None:
     assert Counter(blocks["calm"]) <= Counter(rows)
     total = sum(map(len, blocks.values()))
     assert total == 227
-    # The goal was 91, which is 40 %: a preference for preemption was one of them, and evicts jobs of others.
-    assert len(blocks["calm"]) >= 90
+    assert len(blocks["calm"]) >= 0.4 * total
     loud = Counter(f"{row.stack} {row.path} {row.value}" for row in ROWS if row.expected not in CALM)
     assert Counter(line for title, lines in blocks.items() if title != "calm" for line in lines) <= loud
 

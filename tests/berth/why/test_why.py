@@ -166,6 +166,34 @@ def test_pods_that_are_not_ready_have_nodes_and_the_time_at_which_kueue_gives_up
     assert "the state has no nodes, so how many there are is not known" in why("s")
 
 
+def test_queued_nodes_of_the_same_machine_are_not_those_of_a_flavor(folder: pathlib.Path) -> None:
+    """They have the labels of its flavor, and a taint that it does not tolerate."""
+    file = folder / "Pulumi.lab.yaml"
+    queued = (
+        "v5eq: {machineType: ct5lp-hightpu-4t, topology: 2x4, slices: {max: 1}, zone: us-central1-a, capacity: queued}"
+    )
+    text = file.read_text().replace("    priorities:\n", f"      {queued}\n    priorities:\n", 1)
+    file.write_text(
+        text.replace("2 slices}]}\n", "2 slices}]}\n          night: {flavors: [{pool: v5eq, guaranteed: all}]}\n")
+    )
+    plan = evaluate_stack("lab", pathlib.Path()).fleet_plan
+    assert plan is not None
+    made = with_condition(workload("s", "vision", 1, 8, admitted=True), "PodsReady", "Not all", reason="WaitForStart")
+    own = next(each for each in plan.flavors if each.name == "v5e")
+    nodes = [
+        {
+            "kind": "Node",
+            "metadata": {
+                "name": pool.name,
+                "labels": {**own.node_labels, "cloud.google.com/gke-nodepool": pool.node_pools[0].name},
+            },
+        }
+        for pool in plan.pools
+    ]
+    state(made, *nodes)
+    assert "  v5e: 1 node in the cluster, 0 ready; nodes by the stack file:" in why("s")
+
+
 def test_a_time_that_kueue_set_is_known() -> None:
     items = full()
     items[2]["status"]["requeueState"] = {"count": 2, "requeueAt": "2026-11-23T08:20:00Z"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan, AcceleratorSubnetPlan, AcceleratorVpcPlan
 from berth.plan.capacity import (
     AggregatePlan,
     FutureReservationPlan,
@@ -12,7 +11,14 @@ from berth.plan.capacity import (
     reservation_path,
 )
 from berth.plan.gke import NO_SETTINGS, GpuPlan, NodePoolPlan
-from berth.plan.node_settings import NodeInterfacePlan, NodeNetworkPlan, PlacementPlan
+from berth.plan.node_settings import (
+    AcceleratorNetworksPlan,
+    AcceleratorSubnetPlan,
+    AcceleratorVpcPlan,
+    NodeInterfacePlan,
+    NodeNetworkPlan,
+    PlacementPlan,
+)
 from berth.plan.nodes import Bounds
 from berth.spec.machines.node_system import HugepagesSpec, KubeletSpec, NodeSystemSpec, SurgeSpec
 from berth.spec.machines.pools import GpuSharingSpec, LocalSsdSpec, NodeSettings

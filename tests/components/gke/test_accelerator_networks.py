@@ -10,7 +10,7 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from berth.manifests.gke import network_parameters, pod_network
-from berth.plan.accelerator_networks import AcceleratorNetworksPlan
+from berth.plan.node_settings import AcceleratorNetworksPlan
 from components.gke.accelerator_networks import AcceleratorNetworks
 from components.gke.cluster_networks import ClusterNetworks
 from components.gke.node_pool import NodePool

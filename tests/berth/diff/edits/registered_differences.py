@@ -99,6 +99,7 @@ def _differences(before: Mapping[str, RecordedResource], after: Mapping[str, Rec
         shown = new or old
         assert shown is not None
         kinds = _KINDS.get(shown.type, (shown.type.rpartition(":")[2],))
+        named = cast("Mapping[str, Any]", shown.inputs.get("metadata") or {})
         if old is None or new is None:
             what = ChangeKind.CREATED if old is None else ChangeKind.DELETED
             yield Difference(shown.type, shown.name, "", what), kinds
@@ -110,7 +111,8 @@ def _differences(before: Mapping[str, RecordedResource], after: Mapping[str, Rec
         if any(f"{change.path}.".startswith(f"{fixed}.") for change in changes for fixed in new.replace_on_changes):
             yield Difference(shown.type, shown.name, "", ChangeKind.REPLACED), kinds
         for change in changes:
-            yield from ((each, kinds) for each in _leaves(shown, change, set(old.inputs) | set(new.inputs)))
+            leaves = _leaves(shown, change, set(old.inputs) | set(new.inputs))
+            yield from ((replace(each, key=str(named.get("name", ""))), kinds) for each in leaves)
         for option in ("protect", "provider", "retain_on_delete", "replace_on_changes", "ignore_changes"):
             sides: tuple[Any, Any] = getattr(old, option), getattr(new, option)
             if option == "ignore_changes" and sizes[0] != sizes[1]:  # who sets the number of nodes is part of the size

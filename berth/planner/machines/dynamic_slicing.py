@@ -1,0 +1,41 @@
+"""What a fleet with dynamic slicing needs besides its pools: the controller that forms slices, nodes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from berth.diagnostics import join_quoted
+from berth.planner.context import PlanningContext
+from berth.planner.machines.pools import EXTERNAL, PlannedPool
+from berth.rules.gke.dynamic_slicing import connects_slices
+
+SLICE_CONTROLLER = "slice-controller"
+
+
+def check_dynamic_slicing(context: PlanningContext, pools: Mapping[str, PlannedPool]) -> None:
+    """Warn of a controller that nobody states, and of fixed slices whose jobs could get nodes of dynamic ones."""
+    sliced = [pool for pool in pools.values() if connects_slices(pool.request)]
+    if not sliced:
+        return
+    if SLICE_CONTROLLER not in (context.spec.operators or ()):
+        message = (
+            "no job starts without Kueue's slice controller, which Berth does not install; install it "
+            f"(docs/dynamic-slicing.md), and write operators: [{SLICE_CONTROLLER}]"
+        )
+        context.problems.warning("no-slice-controller", ("pools", sliced[0].name, "dynamicSlicing"), message)
+    for pool in sliced:
+        fixed = [
+            each.name
+            for each in pools.values()
+            if each.hardware.machine.accelerator == pool.hardware.machine.accelerator
+            and not connects_slices(each.request)
+            and each.made_by != EXTERNAL
+            and each.hardware.shape is not None
+        ]
+        if fixed and not pool.spec.taints:
+            message = (
+                "GKE's slice controller labels its nodes with the topology of their slice, so jobs of "
+                f"{join_quoted(fixed)} with that topology could get them; write taints for {pool.name}, which its jobs "
+                "alone tolerate"
+            )
+            context.problems.warning("mixed-slicing", ("pools", pool.name, "dynamicSlicing"), message)
