@@ -29,6 +29,7 @@ from berth.loader.text_file import read_text
 from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
 from berth.planner import plan_fleet
+from berth.shared_clusters import objects_made_twice
 from berth.spec.parse import parse_fleet
 from berth.spec.workers import WorkerSpec
 
@@ -88,10 +89,29 @@ def worker_stack_problems(plan: FleetPlan, written: Mapping[str, WorkerSpec], ro
                 )
                 yield Problem(Severity.FAULT, "worker-stack", (*path, "stack"), message)
             continue
-        yield from _contradictions(worker, name, other)
-        yield from _too_many(plan.stack, worker, name, other, root)
-        yield from _other_zones(worker, written.get(worker.name), name, other)
-        yield from _unproved(worker, name, other)
+        machines = [
+            *_contradictions(worker, name, other),
+            *_too_many(plan.stack, worker, name, other, root),
+            *_other_zones(worker, written.get(worker.name), name, other),
+            *_unproved(worker, name, other),
+        ]
+        yield from machines
+        yield from _objects_made_twice(plan, worker, name, other, {each.path[:4] for each in machines}, root)
+
+
+def _objects_made_twice(
+    plan: FleetPlan, worker: WorkerPlan, name: str, other: FleetPlan, told: set[FieldPath], root: pathlib.Path
+) -> Iterator[Problem]:
+    """Yield what else the stack of the worker, or another manager, makes in it; flavors follow from pools `told` of."""
+    owners = [(f"stack '{name}'", other)]
+    owners += [
+        (f"manager '{manager}'", each.plan)
+        for manager, manager_plan in _managers_of(name, {plan.stack, name}, root)
+        for each in manager_plan.workers
+        if stack_here(each.stack, root) == name
+    ]
+    for owner, owned in owners:
+        yield from (each for each in objects_made_twice(worker, owned, owner) if each.path not in told)
 
 
 def _contradictions(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator[Problem]:

@@ -29,9 +29,9 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     """One pod of a workload, with a single container.
 
     `resources` are requests and limits alike: accelerators as counts, cpu in milli, memory in bytes. `node_selector`
-    and `tolerations` are only those that nobody adds later. `restart_policy` None is left to the job's controller,
-    `service_account` None to the namespace. `runtime_class` is that of GKE Sandbox. Without a `command` the image's own
-    runs. `annotations` are the pod's.
+    and `tolerations` are only those that nobody adds later; the pod keeps off nodes with one of `absent_labels`.
+    `restart_policy` None is left to the job's controller, `service_account` None to the namespace. `runtime_class` is
+    that of GKE Sandbox. Without a `command` the image's own runs. `annotations` are the pod's.
     `claims` are ResourceClaimTemplates, one for each claim. `domain_nodes` are the nodes of the job's ComputeDomain, of
     which each pod claims a channel; None without one. `configs` are ConfigMaps and `secrets` are
     SecretProviderClasses of the namespace, which the pod sees as folders.
@@ -44,6 +44,7 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     resources: Mapping[str, int]
     ports: tuple[int, ...] = ()
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    absent_labels: tuple[str, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     host_network: bool = False
     restart_policy: str | None = None

@@ -63,6 +63,7 @@ class PodBuilder(Struct, frozen=True):
             resources=resources,
             ports=options.ports or (TPU_PORTS if shape.is_tpu and self.kind == "jobset" else ()),
             node_selector=selector,
+            absent_labels=self._accelerator_labels() if self._plain_labels() else (),
             tolerations=tolerations,
             host_network=host_network,
             restart_policy=restart_policy,
@@ -120,6 +121,7 @@ class PodBuilder(Struct, frozen=True):
         return replace(
             pod,
             node_selector=dict(sorted(plain & labels.items() or plain)[:1]),
+            absent_labels=self._accelerator_labels(),
             runtime_class=labels.get(catalog.labels().sandbox),
             template=None if template is None else on_any_node(template),
         )
@@ -167,6 +169,16 @@ class PodBuilder(Struct, frozen=True):
         door = self.target.local_queue
         asked = [each.plain_machines for each in self.target.team.namespaces if each.name == door.namespace]
         return {label for each in asked for label in each.get(door.name, ())}
+
+    def _accelerator_labels(self) -> tuple[str, ...]:
+        """Labels of the queue's accelerators. Kueue compares a pod with a flavor by the labels of that flavor alone.
+
+        So a label that only machines without accelerators have does not keep the pod from another flavor (0.19.2,
+        pkg/scheduler/flavorassigner, `flavorSelector`).
+        """
+        labels, shapes = catalog.labels(), (*self.target.shapes, *self.target.other_shapes)
+        keys = {key for each in shapes for key in each.flavor.node_labels}
+        return tuple(sorted(keys & {labels.gpu_accelerator, labels.tpu_accelerator}))
 
     @property
     def has_plain_machines(self) -> bool:

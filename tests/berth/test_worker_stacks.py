@@ -75,9 +75,9 @@ def test_a_worker_has_at_most_what_its_stack_does_not_guarantee(folder: pathlib.
 def test_two_managers_share_what_is_left(folder: pathlib.Path) -> None:
     write(folder, "far", far(16))
     write(folder, "hub", hub(4))
-    write(folder, "hubs", hub(4))
+    write(folder, "hubs", hub(4).replace("vision", "speech"))
     assert errors("hub") == errors("hubs") == []
-    write(folder, "hubs", hub(6))
+    write(folder, "hubs", hub(6).replace("vision", "speech"))
     told = "stack 'far' has 32, guarantees 16 of them itself and manager"
     assert errors("hub") == [
         f"workers.far.pools.l4: describes 8 L4, but {told} 'hubs' describes 12; describe at most 4, or guarantee "
@@ -332,11 +332,40 @@ def test_a_renamed_worker_is_told_as_one(folder: pathlib.Path) -> None:
     write(folder, "hub", hub(8).replace("      far: {", "      near: {"))
     lines = run("diff", "hub", "--since", "HEAD").splitlines()
     assert lines[0] == (
-        "hub: worker far is renamed to near, which creates every object in its cluster again and then deletes it; keep "
-        "the name far; 1 blocked"
+        "hub: worker far is no longer managed here, and near, which is like it, is added; to keep its cluster and "
+        "every object in it, write formerly: far; 1 blocked"
     )
     rows = [line.split("  ")[1] for line in lines if line.startswith(("  near (", "  far ("))]
-    assert rows == ["far (renamed to near)", "near (renamed from far)"]
+    assert rows == [
+        "far (same as added worker near)",
+        "near (same as removed worker far; to keep that one, write formerly: far)",
+    ]
+    write(folder, "hub", hub(8).replace("      far: {", "      near: {formerly: far, "))
+    (line, *_) = run("diff", "hub", "--since", "HEAD").splitlines()
+    assert line == "hub: worker far is renamed to near, and keeps its cluster and objects"
+
+
+def test_what_two_stacks_make_in_one_cluster_names_both_places(folder: pathlib.Path) -> None:
+    write(folder, "far", far(8))
+    write(folder, "hub", hub(4))
+    write(folder, "hubs", hub(4))
+    both = "in the same cluster, so that"
+    remedy = "write another key for the team, or leave it to one of both [worker-stack]"
+    assert errors("hub") == [
+        f"teams.vision: makes ClusterQueue vision-q on worker far as does teams.vision of manager 'hubs' {both} one "
+        f"quota is promised twice; {remedy}"
+    ]
+    write(folder, "hubs", hub(4).replace("vision", "speech"))
+    write(folder, "far", far(8).replace("{own:", "{vision:"))
+    assert errors("hub") == [
+        "teams.vision: makes ResourceQuota vision/team and ClusterQueue vision-q on worker far otherwise than "
+        f"teams.vision of stack 'far' {both} each update undoes the other's; {remedy}"
+    ]
+    write(folder, "far", far(8))
+    assert errors("hub") == []
+    notes = [line for line in run("plan", "hub").splitlines() if "note: workers.far: " in line]
+    assert len(notes) == 2
+    assert all("alike: what one of both deletes is gone" in line for line in notes)
 
 
 def test_another_organization_is_another_cluster_until_the_file_says_that_it_is_the_same(folder: pathlib.Path) -> None:

@@ -112,7 +112,13 @@ class _Agreement:
         return step.type.startswith("kubernetes:") and (step.type, step.name) not in self._expected.registrations
 
     def _object_name(self, step: PreviewStep) -> ObjectName:
-        return _name_of(step.inputs[1] or step.inputs[0], self._worker(step.name))
+        """Return the name of an object in a step.
+
+        Of a kind that the cluster does not serve yet the provider cannot know whether it has namespaces: it adds one.
+        """
+        name = _name_of(step.inputs[1] or step.inputs[0], self._worker(step.name))
+        without = (*name[:2], "", name[3])
+        return without if name[2] == "default" and name not in self._objects and without in self._objects else name
 
     def _title(self, step: PreviewStep) -> str:
         """Return what people call the resource of a step: an object by its own name, all else by the program's."""

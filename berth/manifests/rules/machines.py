@@ -146,7 +146,8 @@ def machines_policy(
         applies_to=EVERYONE,
         breaks=(
             "a job without accelerators, or with such a role, in such a queue: its pods select a label of the machines "
-            "without"
+            "without, and by node affinity (`DoesNotExist`) keep off that of accelerators, by which Kueue chooses; "
+            "`berth workload` writes both"
         ),
         requests=with_templates(job_kinds),
         variables=(

@@ -60,6 +60,10 @@ def _pod_spec(submission: SubmissionPlan, plan: PodPlan, container: str) -> Mani
     }
     if plan.node_selector:
         spec["nodeSelector"] = dict(plan.node_selector)
+    if plan.absent_labels:
+        expressions = [{"key": key, "operator": "DoesNotExist"} for key in plan.absent_labels]
+        terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     if plan.tolerations:
         spec["tolerations"] = [toleration(each) for each in plan.tolerations]
     volumes = {"volumes": list(_volumes(plan).values())} if _volumes(plan) else {}

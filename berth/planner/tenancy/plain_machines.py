@@ -36,7 +36,8 @@ def with_plain_machines(
 def _labels(queue: ClusterQueuePlan, flavors: Mapping[str, FlavorGroup]) -> tuple[tuple[str, str], ...]:
     """Return the node labels that only machines without accelerators have; none if all are of one kind.
 
-    Kueue assigns no flavor without a label that a pod selects, if another flavor of the queue has that label.
+    The scheduler then puts the pods there. Kueue compares a pod with a flavor by the labels of that flavor alone, so
+    its choice also needs what the pods keep off (`PodPlan.absent_labels`).
     """
     entries = [flavors[entry.flavor] for entry in queue.flavors]
     plain = [each for each in entries if each.resource == CPU]

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from berth.adopt.api_objects import InvalidInventory
-from berth.adopt.google.answer_kinds import PROJECT_POLICY, RESERVATION, classify_answers
+from berth.adopt.google.answer_kinds import ANSWER_KINDS, IAM_POLICY, PROJECT_POLICY, RESERVATION, classify_answers
+from berth.adopt.google.ownership import foreign_answers
 
 EMPTY = (
     [],
@@ -27,6 +28,14 @@ def test_an_empty_list_is_an_answer(answer: object) -> None:
 @pytest.mark.parametrize("answer", [{"etag": "ACAB"}, {"etag": "ACAB", "version": 1}, {"etag": "BwX=", "bindings": []}])
 def test_a_policy_without_bindings_is_a_policy(answer: dict[str, object]) -> None:
     assert [kind for kind, _ in classify_answers("iam-policy.json", json.dumps(answer))] == [PROJECT_POLICY]
+
+
+def test_an_empty_policy_is_that_of_the_project() -> None:
+    policies = {kind: [] for kind in ANSWER_KINDS} | {PROJECT_POLICY: [("iam-policy.json", {"etag": "ACAB"})]}
+    assert list(foreign_answers("acme", policies)) == []
+    other = {"etag": "ACAB", "resource": "//storage.googleapis.com/b", "policy": {"bindings": []}}
+    (line,) = foreign_answers("acme", {**policies, IAM_POLICY: [("a.json", other)], PROJECT_POLICY: []})
+    assert "no IAM policy of project 'acme'" in line
 
 
 def test_an_aggregated_list_has_what_every_zone_lists() -> None:

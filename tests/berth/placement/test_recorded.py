@@ -28,6 +28,8 @@ FILES = sorted((Path(__file__).parent / "recorded").glob("*.yaml"))
 BESIDES_PLACEMENT = {"no-shape", "policy"}
 """Codes of jobs that the scheduler places all the same: the device plugin refuses their slice or shared GPU, or an
 admission policy that is newer than the recording refuses the job."""
+SET_APART = {"seed_34001": 14, "seed_55077": 12, "seed_71103": 9, "seed_88217": 10}
+"""How many cases of each file ran on simulated nodes, and are not compared for one of these codes."""
 
 
 @cache
@@ -64,8 +66,8 @@ def is_refused_besides(findings: list[Finding]) -> bool:
     return any(each.code in BESIDES_PLACEMENT for finding in findings for each in finding.faults)
 
 
-Judged = tuple[Counter[Verdict], list[str]]
-"""How often lint gave each answer, and its wrong ones."""
+Judged = tuple[Counter[Verdict], list[str], list[str]]
+"""How often lint gave each answer, its wrong ones, and the cases that are not compared."""
 
 
 @pytest.fixture(scope="module")
@@ -76,24 +78,27 @@ def judge(contexts: dict[tuple[str, str], LintContext]) -> Callable[[Path], Judg
     def of_file(file: Path) -> Judged:
         answers: Counter[Verdict] = Counter()
         wrong: list[str] = []
+        apart: list[str] = []
         for case in recording(file)["cases"]:
             findings = list(lint_documents(documents(case), contexts[file.stem, case["stack"]]))
             said, ran = verdict(findings), case["real"]["outcome"] == "runs"
             if ran and is_refused_besides(findings):
+                apart.append(case["case"])
                 continue
             answers[said] += 1
             if said is not Verdict.UNKNOWN and (said is Verdict.RUNS) != ran:
                 messages = [each.message for finding in findings for each in finding.problems]
                 wrong.append(f"{case['case']}: {said}, but {case['real']}: {case['why']} {messages}")
-        return answers, wrong
+        return answers, wrong, apart
 
     return of_file
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_lint_says_what_became_of_each_job(file: Path, judge: Callable[[Path], Judged]) -> None:
-    answers, wrong = judge(file)
+    answers, wrong, apart = judge(file)
     assert wrong == []
+    assert len(apart) == SET_APART[file.stem], apart
     assert answers[Verdict.UNKNOWN] <= 0.04 * answers.total()
     assert answers[Verdict.RUNS] >= 30
     assert answers[Verdict.NEVER] >= 30

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from berth.cli.admit.simulate import simulate_arguments
 from berth.simulator import agreement
 from berth.simulator.pending_reasons import find_pending_reason
 from berth.simulator.recorded_cases import build_job, build_setup, read_cases, replay
 from berth.simulator.scheduler.simulate import Simulator
+from berth.simulator.text import RunFormatter
+from tests.stack_files import ROOT
 
 FILE = Path(__file__).parent / "topology_cases.yaml"
 HOST, RACK = "kubernetes.io/hostname", "rack"
@@ -136,3 +139,30 @@ def test_why_no_domain_fits() -> None:
     reason = find_pending_reason(simulator.trees["q"], workload, simulator.setup.resource_flavors)
     assert reason.code == "no-nodes"
     assert reason.names == ("f: there is room for 2 of its 3 pods in one rack",)
+
+
+def test_a_fleet_places_pods_on_its_nodes(tmp_path: Path) -> None:
+    """One GPU of each node stays free: a pod with two finds no node."""
+    steps = """
+stack: gb200
+steps:
+  - submit: {name: a, queue: llm/train, pods: 18, requests: {nvidia.com/gpu: 3}}
+  - submit: {name: b, queue: vision/train, pods: 18, requests: {nvidia.com/gpu: 3}}
+  - submit: {name: c, queue: vision/train, pods: 1, requests: {nvidia.com/gpu: 2}}
+  - submit: {name: d, queue: vision/train, pods: 1, requests: {nvidia.com/gpu: 1}}
+"""
+    file = tmp_path / "steps.yaml"
+    file.write_text(steps.replace("gb200", str(ROOT / "stacks" / "examples" / "gb200.yaml")), encoding="utf-8")
+    (run,) = simulate_arguments([str(file)], [], ROOT).stories
+    states = {each.job: each for each in run.unfinished}
+    assert {name: str(each.status) for name, each in states.items()} == {
+        "a": "admitted",
+        "b": "admitted",
+        "c": "pending",
+        "d": "admitted",
+    }
+    reason = states["c"].pending_reason
+    assert reason is not None
+    assert RunFormatter(run).pending_reason(reason) == (
+        "there is free quota, but no place in the topology of gb200: there is room for 0 of its 1 pods in its nodes"
+    )

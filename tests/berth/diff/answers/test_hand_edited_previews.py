@@ -296,6 +296,14 @@ def test_an_update_that_a_refresh_is_said_to_have_found_is_compared() -> None:
     assert answer_to(preview).answer == Answer.UNKNOWN
 
 
+def test_a_namespace_that_the_provider_adds_is_no_change() -> None:
+    """As the engine prints an object without namespaces whose kind is installed by the same update."""
+    run = as_it_is("::flavors-l4-spot", "metadata.namespace", "default")(again("dev"))
+    assert answer_to(digest(run, config_of(evaluation("dev").file))).answer == Answer.SAFE
+    run = as_it_is("::vision-network-policy", "metadata.namespace", "default")(again("dev"))
+    assert answer_to(digest(run, config_of(evaluation("dev").file))).answer == Answer.UNKNOWN
+
+
 def test_a_secret_in_an_event_is_hidden_and_nothing_else_is() -> None:
     """As the engine writes it: a mark, and no text."""
     mark = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "[secret]"}
