@@ -16,6 +16,7 @@ from berth.plan.fleet import FleetPlan
 from berth.plan.kueue import FlavorPlan
 from berth.planner import plan_fleet
 from berth.planner.left_out import left_out_paths
+from berth.planner.machines.unlisted import with_machine_types
 from berth.spec.parse import parse_fleet
 from berth.validation import validate
 from berth.worker_stacks import worker_stack_problems
@@ -51,15 +52,16 @@ class GkeBackend(FleetBackend[FleetPlan]):
         """Parse, plan and validate a stack file; `load_problems` are not reported again."""
         parsed = parse_fleet(file.fleet, load_problems)
         planned = plan_fleet(file.stack, parsed)
+        problems = tuple(with_machine_types(problem, file.fleet) for problem in parsed.problems)
         if planned is None:
-            return PlannedStack(None, parsed.problems)
+            return PlannedStack(None, problems)
         pools = None if planned.plan.workers else [pool.name for pool in planned.plan.pools]
         written = parsed.spec.workers if parsed.spec else {}
         proofs = tuple(worker_stack_problems(planned.plan, written, root)) if planned.plan.workers else ()
         paths = left_out_paths(file.fleet, parsed.set_aside, pools, set(planned.origins.values()))
         return PlannedStack(
             planned.plan if parsed.has_frame else None,
-            parsed.problems + planned.problems + validate(planned) + old_tables() + proofs,
+            problems + planned.problems + validate(planned) + old_tables() + proofs,
             left_out=tuple(map(format_path, paths)),
         )
 

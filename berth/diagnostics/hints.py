@@ -16,19 +16,28 @@ from berth.yaml_loader import load_table
 class ForeignKey(Struct, frozen=True):
     """A key of another tool: the key here that replaces it, what to write as YAML, and a clause that says why.
 
-    `write` is empty for what has no key here.
+    `write` is empty for what has no key here. `takes` is the part of it that the person's own text replaces, if that
+    has the form `like`.
     """
 
     own: str
-    write: str
-    say: str
+    write: str = ""
+    say: str = ""
+    takes: str = ""
+    like: str = r"[A-Za-z0-9][\w.@-]*"
 
     def remedy(self, value: object) -> str:
-        """Return what to do, after a semicolon; with a number or a list of `value` in place of the example's."""
+        """Return what to do, after a semicolon; with what `value` tells in place of the example's."""
         if not self.write:
             return f"; remove it: {self.say}"
+        name = value.rpartition("/")[2] if isinstance(value, str) else ""
+        if self.takes and re.fullmatch(self.like, name):
+            return f"; write {self.write.replace(self.takes, name)}" + (f" ({self.say})" if self.say else "")
         example, written = r"\[[\w-]+\]" if isinstance(value, list) else r"\d+", self.write
-        if isinstance(value, list) or type(value) is int:
+        least = re.fullmatch(r"(\w+: \{min: )\d+(, max: )(\d+)\}", written)
+        if least and isinstance(value, int) and not isinstance(value, bool):
+            written = f"{least[1]}{value}{least[2]}{max(value, int(least[3]))}}}"
+        elif isinstance(value, list) or type(value) is int:
             found = re.fullmatch(rf"(\w+: (?:\{{\w+: )?){example}(\}}?)", written)
             written = f"{found[1]}{str(cast('object', value)).replace(chr(39), '')}{found[2]}" if found else written
         return f"; write {written}" + (f" ({self.say})" if self.say else "")
@@ -59,7 +68,7 @@ def foreign_keys() -> dict[str, tuple[ForeignKey, ...]]:
     """Return the rows of `foreign_keys.yaml` by the plain form of the foreign key (`plain_key`), in their order."""
     rows: dict[str, tuple[ForeignKey, ...]] = {}
     for row in load_table(Path(__file__).with_name("foreign_keys.yaml")):
-        entry = ForeignKey(row["own"], row.get("write", ""), row.get("say", ""))
+        entry = ForeignKey(**{field: text for field, text in row.items() if field != "keys"})
         for key in row["keys"]:
             rows[plain_key(key)] = (*rows.get(plain_key(key), ()), entry)
     return rows

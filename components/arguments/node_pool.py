@@ -62,7 +62,7 @@ class NodePoolArgs(ComponentArguments):
     `default`."""
     dynamic_slicing: Literal["super-slicing", "sub-slicing"] | None = None
     """Jobs form TPU slices themselves (docs/dynamic-slicing.md): with `super-slicing` of whole sub-blocks, which are
-    the `slices` of the pool, with `sub-slicing` also of parts of one. A change replaces the pool."""
+    the `slices` of the pool, with `sub-slicing` also of parts. Adding or removing it replaces the pool."""
     exclusion_until_end_of_support: bool | None = None
     """Keep GKE from upgrading these nodes until the support of their version ends. Default: `false`."""
     gpu_partition: str | None = None

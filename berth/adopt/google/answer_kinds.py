@@ -96,8 +96,8 @@ def _listed(items: object) -> list[object]:
     """Return the items of a list; those of an aggregated one are by zone or region, in a field of their kind."""
     if not isinstance(items, dict):
         return cast("list[object]", items) if isinstance(items, list) else [items]
-    places = [each for each in cast("ApiObject", items).values() if isinstance(each, dict)]
-    fields = [values for place in places for key, values in cast("ApiObject", place).items() if key != "warning"]
+    places = [cast("ApiObject", each) for each in cast("ApiObject", items).values() if isinstance(each, dict)]
+    fields = [values for place in places for key, values in place.items() if key != "warning"]
     return [each for values in fields if isinstance(values, list) for each in cast("list[object]", values)]
 
 

@@ -12,7 +12,7 @@ from berth.adopt.api_objects import ApiObject, Fate, NotAdopted, StackEntry, lis
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.pools import scaling_bounds
 from berth.adopt.sources.provider_fields import cluster_answer, node_pool_answer
-from berth.adopt.sources.source_fleet import SYSTEM, Resource, SourceFleet
+from berth.adopt.sources.source_fleet import SYSTEM, Resource, SourceFleet, UnusableSource
 from berth.adopt.stack_file import AdoptedFleet, adopt
 from berth.diff.values import format_change, format_on_one_line
 from berth.google.fleet import google_resources
@@ -51,7 +51,16 @@ def described_inventory(source: SourceFleet) -> tuple[ClusterInventory, list[Not
 def described_fleet(source: SourceFleet, stack: str) -> tuple[AdoptedFleet, ClusterInventory]:
     """Return the fleet that a source describes, as the stack of that name. Raises UnusableSource."""
     inventory, notes = described_inventory(source)
-    adopted = adopt(inventory, stack)
+    try:
+        adopted = adopt(inventory, stack)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        if not source.objects:
+            raise
+        cause = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UnusableSource(
+            f"{source.what}: error: its Kueue configuration is not what Kueue takes ({cause}); leave the file out, or "
+            "give one that `kubectl apply` takes"
+        ) from error
     fleet: StackEntry = {key: value for key, value in adopted.fleet.items() if key in ("project", "region", "labels")}
     sections = (*_SOURCE_SECTIONS, *(_KUEUE_SECTIONS if source.objects else ()))
     fleet |= {key: adopted.fleet[key] for key in sections if key in adopted.fleet}

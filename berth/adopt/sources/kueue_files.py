@@ -27,6 +27,8 @@ _READ: Final = frozenset(
 )
 """Kinds that become teams, queues, flavors, cohorts and priorities."""
 
+_WITH_SPEC: Final = frozenset({"ClusterQueue", "LocalQueue", "AdmissionCheck"})
+
 
 def is_kueue_file(text: str) -> bool:
     """Return whether a file has objects of Kueue, and is no blueprint."""
@@ -103,6 +105,8 @@ def _document(file: str, text: str) -> dict[str, Any] | None:
     metadata = mapping_or_empty(resource.get("metadata"))
     if not isinstance(resource.get("kind"), str) or not isinstance(metadata.get("name"), str):
         raise UnusableSource(f"{file}: error: an object without kind and metadata.name; write both")
+    if resource["kind"] in _WITH_SPEC and not isinstance(resource.get("spec"), Mapping):
+        raise UnusableSource(f"{file}: error: {resource['kind']} {metadata['name']} has no mapping `spec`; write it")
     return cast("dict[str, Any]", value)
 
 

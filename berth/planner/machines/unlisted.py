@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, cast
+
+from msgspec.structs import replace
 
 from berth import catalog
-from berth.diagnostics import did_you_mean, format_value
+from berth.diagnostics import Problem, did_you_mean, format_value
 from berth.diagnostics.hints import plain_key
 from berth.planner.machines.hardware_error import HardwareFault
 
@@ -44,6 +47,28 @@ def unlisted_machine(machine_type: str, *, is_pool: bool) -> HardwareFault:
         f"is missing: '{quoted}' is unknown: it is not in {dated}{hint.removesuffix('?')}; write what it has, such as "
         f"accelerator: {accelerator}{size if is_pool else ''}",
     )
+
+
+def with_machine_types(problem: Problem, fleet: object) -> Problem:
+    """Return the problem of a text that has no form of a machine type, with the types to write if it names them.
+
+    That is an accelerator (H100, v5e), or a series (a3). The machines without accelerators of a cluster are left alone.
+    """
+    *entry, key = problem.path or ("",)
+    if problem.code != "bad-value" or key != "machineType" or "cluster" in entry:
+        return problem
+    value: object = fleet
+    for step in problem.path:
+        value = cast("Mapping[object, object]", value).get(step) if isinstance(value, Mapping) else None
+    written = value if isinstance(value, str) else ""
+    kind, types = "an accelerator", _machines_with(written)
+    if not types:
+        series = [each for each in catalog.machines() if each.startswith(f"{written.lower()}-")]
+        kind, types = "a series", [each for each in series if not catalog.machines()[each].explicit_only][:_MAX_NAMED]
+    if not types:
+        return problem
+    remedy = f"write {'one of ' if len(types) > 1 else ''}{', '.join(types)}"
+    return replace(problem, message=f"'{format_value(written)}' is {kind}, not a machine type; {remedy}")
 
 
 def _machines_with(written: str) -> list[str]:

@@ -228,7 +228,7 @@ class NodeSettings(Model):
     are then immutable; to change them, give the flavor another name."""
     dynamic_slicing: Literal["super-slicing", "sub-slicing"] | None = None
     """Jobs form TPU slices themselves (docs/dynamic-slicing.md): with `super-slicing` of whole sub-blocks, which are
-    the `slices` of the pool, with `sub-slicing` also of parts. With it and without it are other node pools."""
+    the `slices` of the pool, with `sub-slicing` also of parts. Adding or removing it replaces the pool."""
     gpu_sharing: GpuSharingSpec | None = None
     """Share each GPU between containers; quota counts what jobs can request."""
     gpu_partition: str | None = None

@@ -7,6 +7,7 @@ import pathlib
 import re
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -33,8 +34,18 @@ def run(*words: str) -> Any:
     return json.loads(CliRunner().invoke(app, [*words]).stdout)
 
 
+SCHEMA = json.loads((ROOT / "tests" / "vendored" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
+"""The published schema, reduced to the objects that Berth writes (its head says how)."""
+
+
+def schema_errors(log: dict[str, Any]) -> list[str]:
+    """Return what the schema refuses in a log."""
+    return [str(error.message) for error in jsonschema.Draft4Validator(SCHEMA).iter_errors(log)]  # pyright: ignore
+
+
 def is_sound(log: dict[str, Any]) -> None:
     """Hold a log to the standard: required properties (3.13.2, 3.14.6, 3.18.2, 3.19.2, 3.27.11), values and indices."""
+    assert schema_errors(log) == []
     assert log["version"] == "2.1.0"
     assert set(log) == {"$schema", "version", "runs"}
     (run_,) = log["runs"]
@@ -63,6 +74,15 @@ def test_check_has_the_same_problems_as_json(stack: str) -> None:
     assert [(each["ruleId"], each["level"]) for each in log["runs"][0]["results"]] == [
         (each["code"], LEVELS[each["severity"]]) for each in problems
     ]
+
+
+@pytest.mark.parametrize(
+    "change", [{"message": {}}, {"level": "fault"}, {"ruleIndex": -2}, {"place": "x"}, {"locations": [{"line": 1}]}]
+)
+def test_the_schema_refuses_a_result_that_is_none(change: dict[str, Any]) -> None:
+    log = run("check", "bad one", "--format", "sarif")
+    log["runs"][0]["results"][0] |= change
+    assert schema_errors(log) != []
 
 
 def test_a_place_is_a_uri_a_line_and_a_column() -> None:

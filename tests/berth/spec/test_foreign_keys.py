@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from berth.diagnostics import FieldPath
-from berth.diagnostics.hints import ForeignKey, foreign_keys, plain_key
+from berth.diagnostics.hints import ForeignKey, foreign_key_hint, foreign_keys, plain_key
 from berth.spec.fleet import FleetSpec
 from berth.spec.messages import allowed_keys
 from berth.spec.messages.forms import mappings_with
@@ -62,6 +62,26 @@ def test_a_number_and_a_list_are_carried_over() -> None:
     assert ForeignKey("zones", "zones: [us-central1-a]", "").remedy(["a", "b"]) == "; write zones: [a, b]"
     assert ForeignKey("zones", "zones: [us-central1-a]", "").remedy(3) == "; write zones: [us-central1-a]"
     assert ForeignKey("capacity", "capacity: spot", "").remedy("SPOT") == "; write capacity: spot"
+
+
+@pytest.mark.parametrize(
+    ("key", "own", "value", "remedy"),
+    [
+        ("minNodes", "nodes", 0, "nodes: {min: 0, max: 12} (a total over all zones)"),
+        ("minNodeCount", "nodes", 20, "nodes: {min: 20, max: 20} (a total over all zones)"),
+        ("hostProject", "project", "projects/acme-net", "project: acme-net"),
+        ("subnet", "network", "projects/acme/subnetworks/gke", "network: {existing: my-network, subnetwork: gke}"),
+        ("location", "zone", "europe-west4-b", "zone: europe-west4-b"),
+        ("location", "zone", "europe-west4", "zone: us-central1-a"),
+        ("clusterName", "cluster", "two words", "cluster: {name: training}"),
+    ],
+)  # fmt: skip
+def test_a_message_writes_what_the_person_wrote(key: str, own: str, value: object, remedy: str) -> None:
+    assert foreign_key_hint(key, [own], value) == f"; write {remedy}"
+
+
+def test_what_a_row_takes_is_a_part_of_what_it_writes() -> None:
+    assert [row for _, row in ROWS if row.takes not in row.write] == []
 
 
 def test_a_key_that_exists_in_a_place_is_never_called_foreign_there() -> None:

@@ -78,9 +78,10 @@ def blocks(rng: random.Random, answers: Answers) -> None:
 
 
 def several_zones(rng: random.Random, answers: Answers) -> None:
-    """Spread GPU nodes without a reservation over zones."""
+    """Spread GPU nodes over zones that have no reservation, placement or further networks, which are of one zone."""
     for node_pool in _gpus(answers):
         is_reserved = bool(node_pool["config"]["reservationAffinity"].get("values"))
+        is_reserved |= bool(node_pool["networkConfig"].get("additionalNodeNetworkConfigs"))
         if not is_reserved and "placementPolicy" not in node_pool and rng.random() < 0.7:
             node_pool["locations"] = [f"{REGION}-{letter}" for letter in rng.choice(["ab", "bc", "abc"])]
 

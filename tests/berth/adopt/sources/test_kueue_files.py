@@ -142,3 +142,17 @@ def test_a_broken_configuration_is_a_fault(broken: str) -> None:
     with pytest.raises(UnusableSource) as error:
         _described(f"{QUEUES}---\n{broken}")
     assert error.value.lines[0].startswith("q/queues.yaml.tftpl: error: ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("\nspec: {clusterQueue: vision-train}", "", "LocalQueue train has no mapping `spec`"),
+        ("namespaceSelector: {}", "preemption: always", "its Kueue configuration is not what Kueue takes"),
+    ],
+)  # fmt: skip
+def test_values_of_another_form_are_a_fault(before: str, after: str, says: str) -> None:
+    assert before in QUEUES
+    with pytest.raises(UnusableSource) as error:
+        _described(QUEUES.replace(before, after))
+    assert says in error.value.lines[0]
