@@ -43,7 +43,7 @@ OPERATORS: Final[Mapping[str, str]] = {
     "trainer": "Kubeflow Trainer",
     "training-operator": "Kubeflow's training operator",
 }
-"""Operators of kinds of jobs that Berth does not install, by their names in the stack file."""
+"""Operators that Berth does not install, by their names in the stack file: of kinds of jobs, and of dynamic slices."""
 
 PODS_READY_SECONDS: Final = 3600
 """Default of 60 minutes from admission until all pods are ready: a large slice or queued capacity needs 45 to 60

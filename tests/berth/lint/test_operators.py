@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.jobs.kinds import kinds
 from berth.plan.configuration import OPERATORS
+from berth.planner.machines.dynamic_slicing import SLICE_CONTROLLER
 from berth.spec.fleet import OperatorName
 from berth.workloads.kinds import workload_kinds
 
@@ -43,7 +44,8 @@ def verdict(command: str, file: pathlib.Path, exit_code: int) -> tuple[str, list
 
 
 def test_one_table_has_the_operators() -> None:
-    assert set(get_args(OperatorName)) == set(OPERATORS) == {row.operator for row in kinds().values() if row.operator}
+    of_kinds = {row.operator for row in kinds().values() if row.operator}
+    assert set(get_args(OperatorName)) == set(OPERATORS) == of_kinds | {SLICE_CONTROLLER}
     of_workloads = {kind: row.operator or None for kind, row in workload_kinds().items() if kind in NEEDS}
     assert of_workloads == {kind: NEEDS[kind] for kind in of_workloads}
     assert len(of_workloads) == 6
