@@ -37,9 +37,9 @@ _TCP_SETS = ("tcpx", "tcpxo")
 
 
 def network_set_key(pool: PlannedPool) -> str | None:
-    """Return the set of networks of a pool's nodes; None if there is none, or GKE creates it."""
+    """Return the set of networks of a pool's nodes; None if there is none, GKE creates it, or its zone has a fault."""
     needs = network_needs(pool.request)
-    if not needs.additional_networks or pool.made_by_gke:
+    if not needs.additional_networks or pool.made_by_gke or (needs.rdma_subnetworks and not pool.zones):
         return None
     return f"{needs.mode}-{_zone_letter(pool)}" if needs.rdma_subnetworks else needs.mode
 
