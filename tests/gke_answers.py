@@ -100,7 +100,7 @@ def cluster(plan: FleetPlan) -> JSON:
             "enablePrivateEndpoint": not cluster_plan.control_plane.public_endpoint,
             "masterIpv4CidrBlock": cluster_plan.control_plane.ip_range,
         },
-        "addonsConfig": {"gcePersistentDiskCsiDriverConfig": {"enabled": True}, **_drivers(cluster_plan)},
+        "addonsConfig": {"gcePersistentDiskCsiDriverConfig": {"enabled": True}, **_addons(cluster_plan)},
     }
     answer |= _switches(cluster_plan)
     control = cluster_plan.control_plane
@@ -216,14 +216,17 @@ def services(plan: FleetPlan) -> list[JSON]:
     ]
 
 
-def _drivers(cluster_plan: ClusterPlan) -> JSON:
+def _addons(cluster_plan: ClusterPlan) -> JSON:
     names = {
         "gcs-fuse": "gcsFuseCsiDriverConfig",
         "filestore": "gcpFilestoreCsiDriverConfig",
         "parallelstore": "parallelstoreCsiDriverConfig",
         "lustre": "lustreCsiDriverConfig",
     }
-    return {names[driver]: {"enabled": True} for driver in cluster_plan.storage_drivers}
+    slices = ["sliceControllerConfig"] if cluster_plan.slice_controller else []
+    return {
+        addon: {"enabled": True} for addon in [*(names[driver] for driver in cluster_plan.storage_drivers), *slices]
+    }
 
 
 def _maintenance(plan: MaintenancePlan) -> JSON:

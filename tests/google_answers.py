@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from berth.manifests.cloud_monitoring import managed_dashboard
-from berth.plan.capacity import FutureReservationPlan
+from berth.plan.capacity import FutureReservationPlan, WorkloadPolicyPlan
 from berth.plan.existing import ExistingClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.monitoring import AlertPlan, BackendPlan
@@ -32,6 +32,21 @@ def files(plan: FleetPlan) -> dict[str, object]:
         "dashboards.json": dashboards(plan),
         "alerts.json": alerts(plan),
         "future.json": [future_reservation(plan, each) for each in plan.future_reservations],
+        "placement-policies.json": [_placement_policy(plan, each) for each in plan.workload_policies],
+    }
+
+
+def _placement_policy(plan: FleetPlan, policy: WorkloadPolicyPlan) -> JSON:
+    """One of `gcloud compute resource-policies list --format json`."""
+    region = f"{_COMPUTE}/projects/{plan.project}/regions/{policy.region}"
+    mode = {"acceleratorTopologyMode": policy.topology_mode} if policy.topology_mode else {}
+    return {
+        "kind": "compute#resourcePolicy",
+        "name": policy.name,
+        "region": region,
+        "selfLink": f"{region}/resourcePolicies/{policy.name}",
+        "status": "READY",
+        "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": policy.accelerator_topology, **mode},
     }
 
 

@@ -10,7 +10,7 @@ from berth.adopt.labels import is_user_label
 from berth.adopt.queues import pods_of_nodes
 
 _DESCRIBED_KEYS = (
-    *("machineType", "accelerator", "topology", "slices", "nodes", "flavor", "topologyAware"),
+    *("machineType", "accelerator", "topology", "slices", "nodes", "flavor", "topologyAware", "dynamicSlicing"),
     *("gpuSharing", "gpuPartition"),
 )
 """Keys of a pool that is described and not created."""

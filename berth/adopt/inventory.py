@@ -13,7 +13,7 @@ from berth.adopt.google import answer_kinds
 from berth.adopt.google.answer_kinds import ANSWER_KINDS, classify_answers
 from berth.adopt.google.iam_policies import Rights, read_rights
 from berth.adopt.google.ownership import foreign_answers
-from berth.adopt.google.placement_policies import unknown_topologies, with_topology
+from berth.adopt.google.placement_policies import is_provision_only, unknown_policies, with_topology
 from berth.plan.admission_checks import MULTIKUEUE
 
 
@@ -23,6 +23,7 @@ class ClusterInventory(Struct, dict=True):
     `context` names it in a kubeconfig where only what lies inside is to be adopted. With `keeps_cluster` its node pools
     are adopted too, but not the cluster. With `is_described` nothing of it exists: it is what a blueprint would make.
     `sliced_by_policy` are node pools whose topology only their placement policy has; it is filled in.
+    `provision_only` are those whose chips a controller connects for each job.
     """
 
     cluster: ApiObject
@@ -39,6 +40,7 @@ class ClusterInventory(Struct, dict=True):
     services: list[ApiObject] = field(default_factory=list[ApiObject])
     placement_policies: list[ApiObject] = field(default_factory=list[ApiObject])
     sliced_by_policy: frozenset[str] = frozenset()
+    provision_only: frozenset[str] = frozenset()
     context: str | None = None
     keeps_cluster: bool = False
     is_described: bool = False
@@ -138,6 +140,7 @@ def _cluster_inventory(
         sliced_by_policy=frozenset(
             str(after["name"]) for before, after in zip(node_pools, completed, strict=True) if after is not before
         ),
+        provision_only=frozenset(str(each["name"]) for each in node_pools if is_provision_only(each, policies)),
         context=context,
         keeps_cluster=keeps_cluster,
     )
@@ -146,7 +149,7 @@ def _cluster_inventory(
         *_foreign_pool_errors(cluster, pools),
         *foreign_answers(result.project, answers_by_kind),
         *_content_errors(result),
-        *unknown_topologies(node_pools, policies, result.region),
+        *unknown_policies(cluster, node_pools, policies, result.region),
     ]:
         raise InvalidInventory(*wrong)
     return result

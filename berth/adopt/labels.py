@@ -7,6 +7,7 @@ from typing import cast
 from berth import catalog
 from berth.adopt.api_objects import ApiObject, StackEntry, list_at, mapping_at, value_at
 from berth.catalog import Machine
+from berth.plan.dynamic_slices import PROVISION_ONLY
 
 PROVISIONING = "cloud.google.com/gke-provisioning"
 """Label with spot or standard, which GKE sets on every node (GKE docs: Spot VMs)."""
@@ -34,16 +35,19 @@ def is_user_label(key: str) -> bool:
 
 
 def node_labels(
-    node_pool: ApiObject, machine: Machine, topology: str | None, reservation: tuple[str, StackEntry] | None
+    node_pool: ApiObject, machine: Machine, entry: StackEntry, reservation: tuple[str, StackEntry] | None
 ) -> dict[str, str]:
-    """Return the labels by which a flavor selects the nodes; `held` is the nodes' reservation."""
+    """Return the labels by which a flavor selects the nodes of a pool's `entry` and `reservation`."""
     keys, gpu = catalog.labels(), gpu_config(node_pool)
     labels: dict[str, str] = {
         **mapping_at(node_pool, "config.labels"),
         "node.kubernetes.io/instance-type": machine_type(node_pool),
     }
-    if topology:
-        labels |= {keys.tpu_accelerator: machine.accelerator, keys.tpu_topology: topology}
+    if topology := entry.get("topology"):
+        slicing = catalog.generations()[machine.generation or ""].dynamic_slicing if "dynamicSlicing" in entry else None
+        mode_label = slicing.mode_label if slicing is not None else None
+        connection = {mode_label: PROVISION_ONLY} if mode_label is not None else {keys.tpu_topology: topology}
+        labels |= {keys.tpu_accelerator: machine.accelerator, **connection}
     elif machine.accelerator:
         labels[keys.gpu_accelerator] = machine.accelerator
     if gpu.get("gpuPartitionSize"):

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at, mapping_at, name_of, value_at
+from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import QUEUED, is_user_label
-from berth.catalog import DEFAULT_BOOT_DISK, Machine, generations
+from berth.catalog import DEFAULT_BOOT_DISK, DynamicSlicing, Machine, generations
 from berth.names import workload_policy_name
 from berth.text import format_duration
 
@@ -44,9 +45,15 @@ def gpu_settings(gpu: Mapping[str, Any]) -> StackEntry:
     return entry
 
 
-def network_and_placement(node_pool: ApiObject, machine: Machine, topology: str | None, stack: str) -> StackEntry:
-    """Return additional networks, and placement unless the machine or topology implies it; any policy but Berth's."""
-    entry: StackEntry = {}
+def network_and_placement(
+    inventory: ClusterInventory, node_pool: ApiObject, machine: Machine, topology: str | None, stack: str
+) -> StackEntry:
+    """Return additional networks, and placement unless the machine or topology implies it; any policy but Berth's.
+
+    Slices whose chips a controller connects are whole blocks, unless the topology of their flavor has parts.
+    """
+    slicing = _slicing_of(machine) if str(node_pool["name"]) in inventory.provision_only else None
+    entry: StackEntry = {"dynamicSlicing": slicing.modes[0]} if slicing is not None else {}
     if value_at(node_pool, "networkConfig.acceleratorNetworkProfile"):
         entry["networking"] = "dranet"
     elif value_at(node_pool, "networkConfig.additionalNodeNetworkConfigs") and machine.gpudirect != "none":
@@ -55,8 +62,13 @@ def network_and_placement(node_pool: ApiObject, machine: Machine, topology: str 
     entry |= {"compactPlacement": True} if compact else {}
     policy = last_segment(str(value_at(node_pool, "placementPolicy.policyName") or ""))
     key = f"{machine.accelerator}-{machine.domain_topology or topology}"
-    own = {workload_policy_name(stack, key), workload_policy_name(stack, f"{key}-provision-only")}
-    return entry | ({"placementPolicy": policy} if policy and policy not in own else {})
+    own = workload_policy_name(stack, key if slicing is None else f"{key}-provision-only")
+    return entry | ({"placementPolicy": policy} if policy and policy != own else {})
+
+
+def _slicing_of(machine: Machine) -> DynamicSlicing | None:
+    generation = generations().get(machine.generation or "")
+    return generation.dynamic_slicing if generation is not None else None
 
 
 def pod_range(node_pool: ApiObject, cluster: ApiObject) -> StackEntry:
@@ -123,15 +135,17 @@ def _surge(node_pool: ApiObject, machine: Machine) -> StackEntry:
     return {"surge": {key: n for key, n in (("maxSurge", surge), ("maxUnavailable", max_unavailable)) if n}}
 
 
-def topology_entry(topologies: Iterable[ApiObject], machine: Machine, name: object) -> StackEntry:
-    """Return how Kueue places jobs on the nodes of a pool, by the levels of the flavor's topology."""
+def topology_entry(topologies: Iterable[ApiObject], machine: Machine, entry: StackEntry, name: object) -> StackEntry:
+    """Return how Kueue places jobs on the nodes of a pool's `entry`, by the levels of the flavor's topology.
+
+    Where a controller connects chips, the pool is known to be dynamic, and the levels say only whether it has parts.
+    """
     if not name:
         return {}
     named = (each for each in topologies if name_of(each) == name)
     levels = {str(level.get("nodeLabel")) for each in named for level in list_at(each, "spec.levels")}
-    generation = generations().get(machine.generation or "")
-    slicing = generation.dynamic_slicing if generation is not None else None
+    slicing = _slicing_of(machine)
     parts = {slicing.label.format(part) for part in slicing.parts} if slicing is not None else set[str]()
-    if slicing is None or not levels & {*parts, slicing.label.format(slicing.block)}:
+    if slicing is None or not (levels & parts if slicing.mode_label is None else "dynamicSlicing" in entry):
         return {"topologyAware": True}
     return {"dynamicSlicing": "sub-slicing" if levels & parts else slicing.modes[0]}

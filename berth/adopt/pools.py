@@ -57,11 +57,11 @@ class AdoptedPool(Struct):
     def selects_alike(self, other: AdoptedPool) -> bool:
         """Return whether a flavor of the one's machines would select those of the other too, and may."""
         labels, others = (each.entry.get("labels", {}).items() for each in (self, other))
-        same = all(self.entry.get(key) == other.entry.get(key) for key in _FLAVOR_KEYS)
+        same = all(self.entry.get(key) == other.entry.get(key) for key in _ALIKE)
         return same and self.machine.accelerator == other.machine.accelerator and (labels <= others or others <= labels)
 
 
-_FLAVOR_KEYS = ("topology", "capacity", "gpuSharing", "gpuPartition", "networking", "compactPlacement")
+_ALIKE = ("topology", "dynamicSlicing", "capacity", "gpuSharing", "gpuPartition", "networking", "compactPlacement")
 """Keys that pools of one flavor have in common."""
 
 
@@ -214,7 +214,7 @@ def _adopted_pool(
     entry |= labels_and_taints(node_pool)
     entry |= pod_range(node_pool, inventory.cluster)
     entry |= gpu_settings(gpu)
-    entry |= network_and_placement(node_pool, machine, topology, stack)
+    entry |= network_and_placement(inventory, node_pool, machine, topology, stack)
     entry |= local_ssds(node_pool, machine)
     entry |= boot_disk(node_pool, machine)
     entry |= upgrade_settings(node_pool, machine)
@@ -224,7 +224,7 @@ def _adopted_pool(
     taints = {each["key"] for each in list_at(node_pool, "config.taints")}
     taints |= {catalog.taints().queued.key} if value_at(node_pool, QUEUED) else set[str]()
     return AdoptedPool(
-        group.key, entry, machine, node_labels(node_pool, machine, topology, reservation_entry),
+        group.key, entry, machine, node_labels(node_pool, machine, entry, reservation_entry),
         machine.accelerators * shared * partitions, most, topology, frozenset(taints),
     )  # fmt: skip
 

@@ -49,7 +49,8 @@ def match_flavors(
         _, _, name, spec = max(selecting, key=lambda each: each[:3])
         result.setdefault(name, []).append(pool)
         pool.entry |= {"flavor": name} if name != pool.key else {}
-        pool.entry |= topology_entry(inventory.objects_of_kind("Topology"), pool.machine, spec.get("topologyName"))
+        topologies, topology = inventory.objects_of_kind("Topology"), spec.get("topologyName")
+        pool.entry |= topology_entry(topologies, pool.machine, pool.entry, topology)
     for first, *others in (sorted(group, key=lambda each: each.key) for group in unselected):
         for pool in others:
             pool.entry["flavor"] = first.key

@@ -127,10 +127,10 @@ class AckBackend(FleetBackend[AckFleetPlan]):
 
         return (InitOption("region", AlibabaRegion, "Alibaba Cloud region", ("ack", "region"), required=True), TEAMS)
 
-    def share_unit(self, plan: AckFleetPlan, flavor: FlavorPlan, amount: int) -> tuple[int, bool]:
+    def share_unit(self, plan: AckFleetPlan, flavor: FlavorPlan, amount: int) -> tuple[int, str | None]:
         """Return the GPUs of a whole number of nodes."""
         pools = [pool for member in plan.members for pool in member.node_pools if pool.flavor == flavor.name]
-        return gcd(amount, *(pool.gpus for pool in pools)), False
+        return gcd(amount, *(pool.gpus for pool in pools)), None
 
 
 BACKEND = AckBackend()

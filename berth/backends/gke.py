@@ -136,13 +136,15 @@ class GkeBackend(FleetBackend[FleetPlan]):
 
         return fleet_options(example, answers)
 
-    def share_unit(self, plan: FleetPlan, flavor: FlavorPlan, amount: int) -> tuple[int, bool]:
-        """Return the accelerators of a slice, or of a whole number of nodes."""
+    def share_unit(self, plan: FleetPlan, flavor: FlavorPlan, amount: int) -> tuple[int, str | None]:
+        """Return the accelerators of a slice, a sub-block of dynamic slices, or a whole number of nodes."""
+        if flavor.slicing is not None:
+            return flavor.slicing.block_chips, "sub-block"
         pools = [pool for pool in plan.pools if pool.flavor == flavor.name]
         if all(pool.slices for pool in pools):
-            return flavor.unit, True
+            return flavor.unit, "slice"
         nodes = (pool.accelerators.max // pool.nodes.max for pool in pools if pool.nodes.max)
-        return gcd(amount, *nodes), False
+        return gcd(amount, *nodes), None
 
 
 BACKEND = GkeBackend()

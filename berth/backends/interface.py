@@ -101,8 +101,11 @@ class FleetBackend(Backend[P], Protocol[P]):
         """Return the job for a queue of a team."""
         ...
 
-    def share_unit(self, plan: P, flavor: FlavorPlan, amount: int) -> tuple[int, bool]:
-        """Return the accelerators in one unit in which teams share an amount of a flavor, and whether it is a slice."""
+    def share_unit(self, plan: P, flavor: FlavorPlan, amount: int) -> tuple[int, str | None]:
+        """Return the accelerators in one unit in which teams share an amount of a flavor, and the unit's word.
+
+        Whole nodes have no word: the stack file has the number of their accelerators.
+        """
         ...
 
 

@@ -13,6 +13,8 @@ from typing import Final
 from msgspec import Struct
 
 HOSTNAME: Final = "kubernetes.io/hostname"
+PROVISION_ONLY: Final = "PROVISION_ONLY"
+"""The mode in which Compute Engine places chips without connecting them, and GKE's label of such nodes."""
 SLICE_TOPOLOGY_ANNOTATION: Final = "cloud.google.com/gke-tpu-slice-topology"
 """Annotation of a pod template with the shape of the slice that its pods need."""
 _BLOCK_ORDER: Final = "dimensions in ascending order"

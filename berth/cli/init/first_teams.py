@@ -16,7 +16,10 @@ from berth.text import pluralize
 
 
 class TeamShare(Struct, frozen=True):
-    """How teams share a flavor, in units of `unit` accelerators (a slice, or a node): `own` each, `remainder` left."""
+    """How teams share a flavor, in units of `unit` accelerators: `own` each, `remainder` left.
+
+    `word` is what the stack file calls a unit (slice, sub-block), None if it has the number of accelerators.
+    """
 
     flavor: str
     entry: str
@@ -25,17 +28,17 @@ class TeamShare(Struct, frozen=True):
     total: int
     unit: int
     noun: str
-    in_slices: bool
+    word: str | None
     takes_all: bool
     is_tpu: bool
 
     def amount(self, units: int) -> str:
         """Return a number of units as the stack file has it."""
-        return pluralize(units, "slice") if self.in_slices else str(units * self.unit)
+        return pluralize(units, self.word) if self.word else str(units * self.unit)
 
     def amount_text(self, units: int) -> str:
         """Return a number of units for a sentence: `2 slices`, `8 L4`."""
-        return self.amount(units) if self.in_slices else f"{units * self.unit} {self.noun}"
+        return self.amount(units) if self.word else f"{units * self.unit} {self.noun}"
 
 
 def teams_text(evaluation: Evaluation, teams: Sequence[str], kept: Mapping[str, Mapping[str, Any]]) -> str:
@@ -134,7 +137,7 @@ def flavor_share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> Team
     """Return how teams share what a flavor guarantees, in whole slices or nodes."""
     backend = fleet_backend_of(evaluation)
     assert backend is not None
-    unit, in_slices = backend.share_unit(evaluation.plan, flavor, _shareable(flavor))
+    unit, word = backend.share_unit(evaluation.plan, flavor, _shareable(flavor))
     total = _shareable(flavor) // unit
     is_pool = evaluation.fleet_plan is not None and flavor.pools == (flavor.name,)
     return TeamShare(
@@ -145,7 +148,7 @@ def flavor_share(evaluation: Evaluation, flavor: FlavorPlan, teams: int) -> Team
         total=total,
         unit=unit,
         noun=flavor.noun,
-        in_slices=in_slices,
+        word=word,
         takes_all=_shareable(flavor) == flavor.shared,
         is_tpu=flavor.resource == "google.com/tpu",
     )

@@ -27,7 +27,7 @@ _GOOGLE_FLEET_FIELDS = frozenset({"project_number", "labels", "reservations", "c
 _DESCRIBING_POOL_FIELDS = frozenset(
     {"machine_type", "formerly", "cpu", "memory", "topology", "accept_topology", "accelerator", "slices", "nodes"}
     | {"zone", "zones", "accept_zone", "capacity", "flavor", "labels", "node_labels", "taints", "topology_aware"}
-    | {"gpu_sharing", "gpu_partition"}
+    | {"dynamic_slicing", "gpu_sharing", "gpu_partition"}
 )
 """Fields of a pool that describe existing nodes; all others determine how its nodes are created."""
 _ALLOWED_CAPACITIES = ("on-demand", "spot", "queued")

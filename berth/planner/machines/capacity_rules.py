@@ -75,6 +75,7 @@ def cluster_features(context: PlanningContext) -> ClusterFeatures:
         confidential=None if autopilot else context.spec.cluster.confidential_nodes,
         compute_domains=context.spec.nvidia_dra_driver is not None,
         channel=context.spec.cluster.release_channel,
+        only_connects=context.only_connects,
     )
 
 

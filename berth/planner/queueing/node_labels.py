@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from berth import catalog
+from berth.plan.dynamic_slices import PROVISION_ONLY
 from berth.plan.nodes import Taint, Toleration
 from berth.planner.machines.pools import EXTERNAL, PlannedPool
-from berth.rules.gke.dynamic_slicing import PROVISION_ONLY, slicing_facts, slicing_plan
+from berth.rules.gke.dynamic_slicing import slicing_facts, slicing_plan
 from berth.rules.gke.gpu import gpu_labels
 from berth.rules.gke.networks import network_labels
 from berth.rules.gke.settings import capacity_labels

@@ -14,8 +14,6 @@ from berth.catalog import DynamicSlicing
 from berth.plan.dynamic_slices import SlicingPlan, chips_of, sides_of
 from berth.rules.gke.pool_request import PoolRequest, Violations, gke_fault, gke_warning
 
-PROVISION_ONLY: Final = "PROVISION_ONLY"
-"""The mode in which Compute Engine places chips without connecting them, and GKE's label of such nodes."""
 SUB_SLICING: Final = "sub-slicing"
 _KEY: Final = "dynamicSlicing"
 
@@ -102,8 +100,8 @@ def _check_pool(request: PoolRequest, *, has_controller: bool) -> Violations:
     if settings.topology_aware:
         message = "dynamicSlicing has topology levels of its own; remove topologyAware"
         yield gke_fault("dynamic-slicing", "topologyAware", message)
-    if not has_controller:
-        return
+    if not has_controller or request.cluster.only_connects:
+        return  # the rest is about making the nodes
     if request.capacity != "reservation" or not request.is_specific:
         message = (
             "dynamic slicing needs a reservation in All Capacity mode, by name; write capacity: {reservation: <name>}"

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from berth import catalog
 from berth.catalog import Machine
-from berth.rules.gke.dynamic_slicing import PROVISION_ONLY, connects_slices, slicing_violations
+from berth.plan.dynamic_slices import PROVISION_ONLY
+from berth.rules.gke.dynamic_slicing import connects_slices, slicing_violations
 from berth.rules.gke.pool_request import MODEL_LABELS, PoolRequest, Violations, gke_fault, gke_warning
 from berth.spec.machines.node_system import SurgeSpec
 

@@ -87,7 +87,7 @@ class ClusterFeatures(Struct, frozen=True, kw_only=True):
     `confidential` is the confidential VM type of every node, if the cluster sets one. `image_streaming` is whether
     containers start before their image is complete. `version` is that of the control plane, None if the channel
     chooses it; `keeps_nodes` is whether an exclusion keeps GKE from upgrading nodes. `compute_domains` is whether it
-    has NVIDIA's DRA driver, `channel` the release channel.
+    has NVIDIA's DRA driver, `channel` the release channel, `only_connects` that others make it and its nodes.
     """
 
     autopilot: bool = False
@@ -98,6 +98,7 @@ class ClusterFeatures(Struct, frozen=True, kw_only=True):
     keeps_nodes: bool = False
     compute_domains: bool = False
     channel: str = "rapid"
+    only_connects: bool = False
 
 
 class PoolRequest(Struct, frozen=True, kw_only=True):

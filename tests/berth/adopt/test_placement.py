@@ -149,3 +149,70 @@ def test_a_policy_without_a_topology_leaves_single_hosts() -> None:
     inventory = _slices_by_policy(_policy(groupPlacementPolicy={"collocation": "COLLOCATED"}))
     _, adopted, _ = adopt_inventory(inventory, "test")
     assert [entry["topology"] for entry in adopted.fleet["pools"].values()] == ["2x2x1"]
+
+
+# --- chips that a controller connects ---------------------------------------------------------------------------------
+
+BLOCKS = {"machineType": "tpu7x-standard-4t", "topology": "4x4x4", "slices": 2}
+DYNAMIC = {**BLOCKS, "capacity": {"reservation": "cubes"}}
+CUBES = {"existing": True, "name": "cubes", "block": "b1", "machineType": "tpu7x-standard-4t", **PLACE, "count": 64}
+
+
+def _answers_of(pools: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    fleet = fleet_of_pools(
+        pools,
+        reservations={"cubes": CUBES},
+        operators=["slice-controller"],
+        **{"cluster.releaseChannel": "rapid", "cluster.version": "1.36"},
+    )
+    return {name: json.loads(text) for name, text in files(plan(fleet), noise=True).items()}
+
+
+def _modes(answers: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
+    """The way of slicing of each pool, and the policy that is not Berth's."""
+    inventory = read_inventory({name: json.dumps(each) for name, each in answers.items()})
+    _, adopted, evaluation = adopt_inventory(inventory, "test")
+    assert [fault.line() for fault in evaluation.faults] == []
+    pools = adopted.fleet["pools"]
+    return {name: (pool.get("dynamicSlicing"), pool.get("placementPolicy")) for name, pool in pools.items()}
+
+
+@pytest.mark.parametrize("mode", ["super-slicing", "sub-slicing"])
+def test_pools_whose_chips_a_controller_connects_are_known_by_the_mode_of_their_policy(mode: str) -> None:
+    """Slices of the same machines and topology that stay connected are not."""
+    fixed = {**BLOCKS, **PLACE, "slices": 1, "taints": [{"key": "example.com/fixed", "value": "true"}]}
+    answers = _answers_of({"cubes": {**DYNAMIC, "dynamicSlicing": mode}, "fixed": fixed})
+    assert _modes(answers) == {"cubes": (mode, None), "fixed": (None, None)}
+
+
+def test_a_pool_of_provision_only_that_no_flavor_selects_forms_slices_of_whole_blocks() -> None:
+    answers = _answers_of({"cubes": {**DYNAMIC, "dynamicSlicing": "sub-slicing"}})
+    answers["objects.json"]["items"] = []
+    assert _modes(answers) == {"cubes": ("super-slicing", None)}
+
+
+def test_a_provision_only_policy_of_another_tool_is_kept_by_name() -> None:
+    answers = _answers_of({"cubes": {**DYNAMIC, "dynamicSlicing": "super-slicing"}})
+    (policy,) = answers["placement-policies.json"]
+    for node_pool in answers["node-pools.json"]:
+        if "placementPolicy" in node_pool:
+            node_pool["placementPolicy"]["policyName"] = "theirs"
+    policy |= {"name": "theirs", "selfLink": policy["selfLink"].replace(policy["name"], "theirs")}
+    assert _modes(answers) == {"cubes": ("super-slicing", "theirs")}
+
+
+def test_where_the_cluster_connects_chips_the_mode_of_a_policy_that_no_answer_has_is_asked_for() -> None:
+    answers = _answers_of({"cubes": {**DYNAMIC, "slices": 1, "dynamicSlicing": "super-slicing"}})
+    del answers["placement-policies.json"]
+    with pytest.raises(InvalidInventory) as error:
+        _modes(answers)
+    assert error.value.lines == (
+        "node pool 'cubes-4x4x4-1' has fixed slices, or those that the cluster's slice controller connects, as the "
+        "mode of placement policy 'test-tpu7x-4x4x4-provision-only' says, and no answer has it; add the answer of "
+        "gcloud compute resource-policies list --filter region:us-central1 --format json",
+    )
+
+
+def test_divided_slices_that_stay_connected_are_known_by_the_levels_of_their_topology() -> None:
+    v6e = {"machineType": "ct6e-standard-4t", "topology": "8x8", "slices": 1, "zone": "us-central1-b"}
+    assert _modes(_answers_of({"v6e": {**v6e, "dynamicSlicing": "sub-slicing"}})) == {"v6e": ("sub-slicing", None)}

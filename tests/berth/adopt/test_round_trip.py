@@ -52,6 +52,7 @@ JUSTIFIED = {
     r"(reservations|held)\[\d+\]\.key": "a reservation with a name of its own is called by it",
     r"pools\[\d+\]\.grouped": "each job names the placement group of its nodes, and no object of the fleet does",
     r"flavors\[\d+\]\.oversubscription_reason": "reasons stand in no object",
+    r"flavors\[\d+\]\.spare": "no object says that machines are kept for those that fail: no queue guarantees them",
     r"operators(\[.*\])?": "which operators others installed stands in no object of the fleet",
 }
 """Where an adopted plan may differ, and why."""
