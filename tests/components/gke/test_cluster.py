@@ -101,10 +101,14 @@ def test_an_unprotected_cluster_is_explicit_in_pulumi_and_google_cloud() -> None
 
 
 def test_the_default_pool_is_removed_and_ignored() -> None:
-    """GKE reports its count and nodes differently once it is gone; for the provider both are reasons to replace."""
+    """GKE reports its count and nodes differently once it is gone; for the provider both are reasons to replace.
+
+    So are the settings of an adopted cluster that only its creation can have made.
+    """
     one = resource(STANDARD)
+    of_creation = ("description", "enableKubernetesAlpha", "enableTpu", "ipAllocationPolicy.stackType")
     assert (one.inputs["removeDefaultNodePool"], one.inputs["initialNodeCount"]) == (True, 1)
-    assert one.ignore_changes[:2] == ("initialNodeCount", "nodeConfig")
+    assert one.ignore_changes == ("initialNodeCount", "nodeConfig", *of_creation)
 
 
 def test_not_even_the_first_pool_runs_as_the_projects_default_account() -> None:

@@ -1,7 +1,4 @@
-"""Previews changed by hand in places other than the manager's own objects: none is safe.
-
-The word of each was written before the guard was asked; "safe" was the answer to most of them.
-"""
+"""Previews changed by hand in places other than the manager's own objects: none is safe."""
 
 from __future__ import annotations
 
