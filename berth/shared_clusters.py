@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from berth.diagnostics import FieldPath, Problem, Severity, format_path, join_words
-from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan, WorkerPlan
 
 ObjectName = tuple[str, str, str]
@@ -54,6 +53,8 @@ def objects_made_twice(worker: WorkerPlan, other: FleetPlan, owner: str) -> Iter
 
 
 def _by_name(plan: FleetPlan) -> dict[ObjectName, Mapping[str, object]]:
+    from berth.manifests.fleet import all_manifests  # most fleets have no such worker, and loading takes 70 ms
+
     return {_name_of(cast("Mapping[str, Any]", each)): each for each in all_manifests(plan)}
 
 

@@ -459,6 +459,7 @@ _OF_OTHERS = (
     *(
         "berth.lint",
         "berth.workloads",
+        "berth.manifests.rules",
         "berth.adopt",
         "berth.policy",
         "berth.split",
