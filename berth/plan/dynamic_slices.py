@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -20,8 +20,11 @@ SLICE_TOPOLOGY_ANNOTATION: Final = "cloud.google.com/gke-tpu-slice-topology"
 _BLOCK_ORDER: Final = "dimensions in ascending order"
 
 
-class FormedSlice(Struct, frozen=True):
-    """A slice that jobs can form. Kueue keeps each `size` pods of it in one domain of `level`; there are `nodes`."""
+class FormedSlice(NamedTuple):
+    """A slice that jobs can form. Kueue keeps each `size` pods of it in one domain of `level`; there are `nodes`.
+
+    It is an answer of a SlicingPlan and derived from it, so no plan holds one.
+    """
 
     topology: str
     chips: int

@@ -1,7 +1,8 @@
 """Every field of the plan, with the settings of nodes in it, is set by some sound stack file of the repository.
 
 A field counts as set where it differs from its default, and a field without a default where it is built. A field that
-no sound stack file sets cannot be set by a user: delete it, or add a stack file to `full_fleets`.
+no sound stack file sets cannot be set by a user: delete it, or add a stack file to `full_fleets`. What a method of a
+plan answers is derived and no field: a NamedTuple, which no plan holds.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import importlib
 import pathlib
 import pkgutil
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -68,6 +69,14 @@ def set_fields(value: Any) -> Iterator[str]:
                 yield from set_fields(field_value)
 
 
+def types_in(annotation: Any) -> Iterator[type]:
+    """Every class that an annotation names."""
+    if isinstance(annotation, type):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from types_in(inner)
+
+
 def sound_evaluations() -> Iterator[Evaluation]:
     """Every stack file of the repository and every full fleet, those without a fault."""
     evaluations = [stack_files.evaluation(stack) for stack in stack_files.ALL_STACKS]
@@ -84,3 +93,10 @@ def test_every_field_of_the_plan_is_set_by_some_sound_stack_file() -> None:
     fields = {f"{cls.__name__}.{name}" for cls, fields in DEFAULTS.items() for name in fields}
     set_somewhere = {name for each in sound_evaluations() for name in set_fields(each.plan)}
     assert sorted(fields - set_somewhere) == []
+
+
+def test_no_field_of_the_plan_holds_what_is_derived() -> None:
+    """Its fields would not be among those that the test above wants set."""
+    fields = ((cls, field) for cls in CLASSES for field in msgspec.structs.fields(cls))
+    named = (f"{cls.__name__}.{f.name}" for cls, f in fields if any(hasattr(t, "_fields") for t in types_in(f.type)))
+    assert list(named) == []

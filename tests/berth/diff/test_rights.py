@@ -123,7 +123,9 @@ def test_services_that_lose_their_queue_are_in_the_headline() -> None:
     lost = "team vision: serving in namespace vision is removed (Kueue starts no more pods of the services there)"
     gone = [f"policy {name}: check of all that it refuses is removed" for name in ("berth-scale", "berth-serving")]
     more = "controller kueue: integrations.frameworks changes"
-    expected = "; ".join([*gone, lost, more, "4 blocked"])
+    # The team can no longer scale Deployments there, so its AppWrappers may hold them.
+    wrapped = "admission policy berth-wrappers: validations.expression changes"
+    expected = "; ".join([*gone, lost, more, wrapped, "4 blocked"])
     assert headline(compare(plan(old), plan(fleet_with()))) == f"test: {expected}"
 
 

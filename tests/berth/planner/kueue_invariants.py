@@ -74,14 +74,20 @@ def references_exist(plan: FleetPlan) -> Broken:
 
 
 def checks_are_configured(plan: FleetPlan) -> Broken:
-    """Each of Kueue's own controllers is configured by one kind, which exists."""
+    """Each of Kueue's own controllers is configured by one kind, which exists; those that form slices by nothing."""
     known = {
         PROVISIONING: (PROVISIONING_CONFIG, {config.name for config in plan.provisioning_configs}),
         MULTIKUEUE: (MULTIKUEUE_CONFIG, {config.name for config in plan.multikueue_configs}),
     }
+    forming = set(_slice_controllers(plan).values())
     for check in plan.admission_checks:
-        kind, names = known[check.controller]
-        if check.parameters is None or check.parameters.kind != kind or check.parameters.name not in names:
+        kind, names = known.get(check.controller, ("", set[str]()))
+        if not kind:
+            if check.controller not in forming:
+                yield f"check {check.name} is of {check.controller}, which decides on no flavor"
+            elif check.parameters is not None:
+                yield f"check {check.name} has {check.parameters}, which its controller does not read"
+        elif check.parameters is None or check.parameters.kind != kind or check.parameters.name not in names:
             yield f"check {check.name} has no {kind}"
 
 
@@ -149,24 +155,28 @@ def preemption_fits(plan: FleetPlan) -> Broken:
 
 
 def checks_fit_flavors(plan: FleetPlan) -> Broken:
-    """Provisioning checks are on the queued flavors of a queue, all of them and no others; a queue has each once."""
-    queued = {pool.flavor for pool in plan.own_pools if pool.capacity == "queued"}
-    provisioning = {check.name for check in plan.admission_checks if check.controller == PROVISIONING}
-    for queue in plan.cluster_queues:
-        flavors = {entry.flavor for entry in queue.flavors}
-        checks = [check for check in queue.admission_checks if check.name in provisioning]
-        checked = [flavor for check in checks for flavor in check.on_flavors or flavors]
-        if sorted(checked) != sorted(flavors & queued) or len({c.name for c in checks}) < len(checks):
-            yield f"{queue.name} has checks on {checked} and queued flavors {flavors & queued}"
+    """Checks of a controller are on those flavors of a queue that need it, all and no others; a queue has each once."""
+    needs = {PROVISIONING: {pool.flavor for pool in plan.own_pools if pool.capacity == "queued"}}
+    for flavor, controller in _slice_controllers(plan).items():
+        needs.setdefault(controller, set()).add(flavor)
+    for controller, needing in needs.items():
+        names = {check.name for check in plan.admission_checks if check.controller == controller}
+        for queue in plan.cluster_queues:
+            flavors = {entry.flavor for entry in queue.flavors}
+            checks = [check for check in queue.admission_checks if check.name in names]
+            checked = [flavor for check in checks for flavor in check.on_flavors or flavors]
+            if sorted(checked) != sorted(flavors & needing) or len({c.name for c in checks}) < len(checks):
+                yield f"{queue.name} has checks of {controller} on {checked}, and {flavors & needing} need one"
 
 
 def provisioning_asks_for_accelerators(plan: FleetPlan) -> Broken:
-    """A check manages its flavors' accelerators, and says to GKE only what GKE takes."""
+    """A provisioning check manages its flavors' accelerators, and says to GKE only what GKE takes."""
     resource_of = {flavor.name: flavor.resource for flavor in plan.flavors}
     configs = {c.name: c for c in plan.provisioning_configs}
-    config_of = {c.name: configs.get(c.parameters.name) for c in plan.admission_checks if c.parameters}
+    checks = {check.name: check.parameters for check in plan.admission_checks if check.controller == PROVISIONING}
+    config_of = {name: configs.get(parameters.name) for name, parameters in checks.items() if parameters}
     for queue in plan.cluster_queues:
-        for check in queue.admission_checks:
+        for check in (each for each in queue.admission_checks if each.name in checks):
             managed = config.managed_resources if (config := config_of.get(check.name)) else ()
             yield from (f"{check.name} is blind to {f}" for f in check.on_flavors if resource_of[f] not in managed)
     for config in configs.values():
@@ -245,6 +255,11 @@ INVARIANTS: tuple[Callable[[FleetPlan], Iterable[str]], ...] = (
 def broken(plan: FleetPlan) -> list[str]:
     """Everything that does not hold of a plan, each with the name of the invariant."""
     return [f"{invariant.__name__}: {what}" for invariant in INVARIANTS for what in invariant(plan)]
+
+
+def _slice_controllers(plan: FleetPlan) -> dict[str, str]:
+    """Flavor → the controller that forms slices of its nodes, for those that have one."""
+    return {f.name: f.slicing.controller for f in plan.flavors if f.slicing and f.slicing.controller}
 
 
 def _owners(plan: FleetPlan) -> tuple[ClusterQueuePlan | CohortPlan, ...]:

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from berth.evaluate import evaluate_stack
 from berth.manifests import fleet as manifests
-from berth.plan.admission_checks import MultiKueueClusterPlan
+from berth.plan.admission_checks import AdmissionCheckPlan, MultiKueueClusterPlan, MultiKueueConfigPlan
+from berth.plan.dynamic_slices import SlicingPlan
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import ClusterQueuePlan, CohortPlan, QueueCheckPlan, TopologyPlan
 from tests import small_fleets, stack_files
@@ -29,14 +30,33 @@ def _of(queue: ClusterQueuePlan | None = None, **changes: Any) -> FleetPlan:
 
 
 def sound() -> FleetPlan:
-    """The sound plan of the rules' tests, in which the pool of the checked flavor is a queued one."""
+    """The sound plan of the rules' tests, in which the pool of the checked flavor is queued and every name exists."""
     fields: dict[str, Any] = dict.fromkeys(PoolPlan.__struct_fields__)
     pool = PoolPlan(**{**fields, "flavor": "v5e-spot", "capacity": "queued"})
-    return replace(rule_cases.sound(), pools=(pool,), cohorts=(CohortPlan(name="research", parent=None),))
+    return replace(
+        rule_cases.sound(),
+        pools=(pool,),
+        cohorts=(CohortPlan(name="research", parent=None),),
+        multikueue_configs=(MultiKueueConfigPlan(name="remote", clusters=()),),
+    )
 
 
 QUEUE = sound().cluster_queues[0]
 FLAVOR, OTHER = sound().flavors
+SLICING = SlicingPlan(
+    block="4x4x4", blocks=1, chips_per_node=4, parts=(), joins=True, label="{}", most_chips=64, controller="a/slice"
+)
+SLICED = replace(FLAVOR, slicing=SLICING)
+FORMING = AdmissionCheckPlan(name="slices", controller="a/slice")
+FORMED = (*QUEUE.admission_checks, QueueCheckPlan(name="slices", on_flavors=(FLAVOR.name,)))
+
+
+def _sliced(*checks: AdmissionCheckPlan) -> FleetPlan:
+    """The sound plan, in which a controller forms the slices of the flavor that is not queued."""
+    queue = replace(QUEUE, admission_checks=FORMED)
+    return _of(queue, flavors=(SLICED, OTHER), admission_checks=(CHECK, REMOTE, *checks))
+
+
 ENTRY = plans.quotas("v5e", 8)
 BROKEN: tuple[tuple[str, FleetPlan], ...] = (
     ("unique_names", _of(flavors=(FLAVOR, FLAVOR, OTHER))),
@@ -46,6 +66,8 @@ BROKEN: tuple[tuple[str, FleetPlan], ...] = (
     ("references_exist", _of(replace(QUEUE, cohort="nobody"))),
     ("checks_are_configured", _of(provisioning_configs=())),
     ("checks_are_configured", _of(admission_checks=(CHECK, replace(REMOTE, parameters=None)))),
+    ("checks_are_configured", _sliced(replace(FORMING, parameters=CHECK.parameters))),
+    ("checks_are_configured", _sliced(FORMING, replace(FORMING, name="other", controller="nobody/slice"))),
     ("cohorts_form_trees", _of(cohorts=(CohortPlan(name="research", parent="a"), CohortPlan(name="a", parent="a")))),
     ("groups_are_whole", _of(replace(QUEUE, covered_resources=("memory", "cpu", plans.TPU)))),
     ("groups_are_whole", _of(replace(QUEUE, flavors=(*QUEUE.flavors, QUEUE.flavors[0])))),
@@ -55,6 +77,8 @@ BROKEN: tuple[tuple[str, FleetPlan], ...] = (
     ("preemption_fits", _of(replace(QUEUE, preemption=replace(plans.PREEMPTION, reclaim_within_cohort="Never")))),
     ("checks_fit_flavors", _of(replace(QUEUE, admission_checks=()))),
     ("checks_fit_flavors", _of(replace(QUEUE, admission_checks=ON_ALL))),
+    ("checks_fit_flavors", _of(flavors=(SLICED, OTHER), admission_checks=(CHECK, REMOTE, FORMING))),
+    ("checks_fit_flavors", replace(_sliced(FORMING), flavors=(SLICED, replace(OTHER, slicing=SLICING)))),
     (
         "provisioning_asks_for_accelerators",
         _of(provisioning_configs=(replace(rule_cases.CONFIG, managed_resources=()),)),
@@ -78,6 +102,12 @@ def test_every_invariant_can_be_broken() -> None:
 @pytest.mark.parametrize(("name", "plan"), BROKEN, ids=[f"{n}-{name}" for n, (name, _) in enumerate(BROKEN)])
 def test_a_plan_that_breaks_an_invariant_is_caught(name: str, plan: FleetPlan) -> None:
     assert name in {line.partition(":")[0] for line in kueue_invariants.broken(plan)}
+
+
+@pytest.mark.parametrize("plan", [sound(), _sliced(FORMING)], ids=["sound", "sliced"])
+def test_a_plan_breaks_nothing_before_it_is_changed(plan: FleetPlan) -> None:
+    """So what is caught above is what each case changes."""
+    assert kueue_invariants.broken(plan) == []
 
 
 def refusals(plan: FleetPlan) -> list[str]:
