@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from berth.jobs.pods import parse_amount
 from berth.jobs.values import SourceValue
 from berth.simulator.arrivals import already_submitted
-from berth.simulator.recorded_nodes import check_nodes, check_request
+from berth.simulator.recorded_nodes import check_nodes, check_topology_request
 from berth.simulator.scheduler.fair_sharing import FAIR_STRATEGIES
 from berth.simulator.scheduler.model import (
     ANY,
@@ -161,7 +161,7 @@ def _check_submit(submit: SourceValue, queues: set[str], unfinished: set[str]) -
     if "priority" in fields:
         fields["priority"].integer("a whole number", -(2**31), 2**31 - 1)
     if "topology" in fields:
-        check_request(fields["topology"])
+        check_topology_request(fields["topology"])
     for amount in (fields["requests"].mapping("a mapping of resources to amounts") or {}).values():
         amount.integer("a whole number from 0", 0)
     name = fields["name"].text("a job's name")

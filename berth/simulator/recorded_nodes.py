@@ -65,7 +65,7 @@ def check_nodes(levels: SourceValue, nodes: SourceValue) -> None:
                 amount.integer("a whole number from 0", 0)
 
 
-def check_request(request: SourceValue) -> None:
+def check_topology_request(request: SourceValue) -> None:
     """Add a fault for every value of a job's `topology` that is not in the format."""
     for key, value in (request.known_fields((), tuple(_REQUEST)) or {}).items():
         if key == "sliceSize":
