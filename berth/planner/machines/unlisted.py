@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ _EXAMPLES: Final = {
 """Kind of machine → the accelerator and size of examples in messages on machines that are newer than the table."""
 _MAX_NAMED: Final = 8
 """Maximum number of machine types that a message lists."""
+_HOST_VCPUS: Final = 8
+"""Size of the machine that a message proposes for one attached GPU."""
 _SIMILAR: Final = 0.8
 """Similarity of two forms of a series (standrd-#, standard-#) from which a machine type counts as misspelt."""
 
@@ -32,8 +34,7 @@ def unlisted_machine(machine_type: str, *, is_pool: bool) -> HardwareFault:
     newer than the table.
     """
     quoted, hint = format_value(machine_type), did_you_mean(machine_type, catalog.machines())
-    if having := _machines_with(machine_type):
-        remedy = f"write {'one of ' if len(having) > 1 else ''}{', '.join(having)}"
+    if remedy := _remedy_of_accelerator(machine_type):
         return "unknown-machine", "machineType", f"'{quoted}' is an accelerator, not a machine type; {remedy}"
     if is_misspelt(machine_type):
         return "unknown-machine", "machineType", f"no accelerator machine type '{quoted}'{hint}"
@@ -61,29 +62,47 @@ def with_machine_types(problem: Problem, fleet: object) -> Problem:
     for step in problem.path:
         value = cast("Mapping[object, object]", value).get(step) if isinstance(value, Mapping) else None
     written = value if isinstance(value, str) else ""
-    kind, types = "an accelerator", _machines_with(written)
-    if not types:
-        series = [each for each in catalog.machines() if each.startswith(f"{written.lower()}-")]
-        kind, types = "a series", [each for each in series if not catalog.machines()[each].explicit_only][:_MAX_NAMED]
-    if not types:
+    kind, remedy = "an accelerator", _remedy_of_accelerator(written)
+    if not remedy:
+        kind, remedy = (
+            "a series",
+            _one_of(each for each in catalog.machines() if each.startswith(f"{written.lower()}-")),
+        )
+    if not remedy:
         return problem
-    remedy = f"write {'one of ' if len(types) > 1 else ''}{', '.join(types)}"
     return replace(problem, message=f"'{format_value(written)}' is {kind}, not a machine type; {remedy}")
 
 
-def _machines_with(written: str) -> list[str]:
-    """Return the machine types with the accelerator that a text names (v5litepod-8, nvidia-l4, H100), at most eight."""
+def _remedy_of_accelerator(written: str) -> str:
+    """Return what to write for an accelerator that a text names (v5litepod-8, nvidia-l4, H100, T4); "" if none."""
     name = plain_key(re.sub(r"-[0-9]+$", "", written))
-    return [
-        each
-        for each, machine in catalog.machines().items()
-        if name in _accelerator_names(machine) and not machine.explicit_only
-    ][:_MAX_NAMED]
+    machines = catalog.machines()
+    if remedy := _one_of(each for each, machine in machines.items() if name in _accelerator_names(machine)):
+        return remedy
+    table = catalog.attachable_gpus()
+    gpu = next((each for each in table.gpus if name in map(plain_key, _names_of_label(each))), None)
+    if gpu is None:
+        return ""
+    host = next(each for each, (vcpus, _) in table.hosts.items() if vcpus >= _HOST_VCPUS)
+    return f"write machineType: {host}, and accelerator: {{type: {gpu}, count: 1}}"
+
+
+def _one_of(types: Iterable[str]) -> str:
+    """Return the remedy that names machine types, at most eight; those that Berth must be told to take, if no other."""
+    named = [*types]
+    usual = [each for each in named if not catalog.machines()[each].explicit_only] or named
+    return f"write {'one of ' if len(usual) > 1 else ''}{', '.join(usual[:_MAX_NAMED])}" if usual else ""
+
+
+def _names_of_label(label: str) -> list[str]:
+    """Return how people name the accelerator of a label: nvidia-tesla-t4, t4; nvidia-h100-mega-80gb, h100-mega."""
+    short = re.sub("^nvidia-(tesla-)?", "", label)
+    return [label, short, re.sub("-[0-9]+gb$", "", short)]
 
 
 def _accelerator_names(machine: catalog.Machine) -> set[str]:
     label, generation = machine.accelerator, catalog.generations().get(machine.generation or "")
-    names = [label, re.sub("^nvidia-(tesla-)?", "", label), machine.noun, machine.noun.partition(" ")[0]]
+    names = [*_names_of_label(label), machine.noun, machine.noun.partition(" ")[0]]
     names += [generation.name, *generation.aliases] if generation else []
     return set(map(plain_key, names))
 
