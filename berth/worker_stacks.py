@@ -89,29 +89,26 @@ def worker_stack_problems(plan: FleetPlan, written: Mapping[str, WorkerSpec], ro
                 )
                 yield Problem(Severity.FAULT, "worker-stack", (*path, "stack"), message)
             continue
+        managers = dict(_managers_of(name, {plan.stack, name}, root))
         machines = [
             *_contradictions(worker, name, other),
-            *_too_many(plan.stack, worker, name, other, root),
+            *_too_many(worker, name, other, managers, root),
             *_other_zones(worker, written.get(worker.name), name, other),
             *_unproved(worker, name, other),
         ]
         yield from machines
-        yield from _objects_made_twice(plan, worker, name, other, {each.path[:4] for each in machines}, root)
+        told = {each.path[:4] for each in machines}
+        owners = [(f"stack '{name}'", other), *_workers_of(managers, name, root)]
+        for owner, owned in owners:  # a pool that is reported has its flavor reported with it
+            yield from (each for each in objects_made_twice(worker, owned, owner) if each.path not in told)
 
 
-def _objects_made_twice(
-    plan: FleetPlan, worker: WorkerPlan, name: str, other: FleetPlan, told: set[FieldPath], root: pathlib.Path
-) -> Iterator[Problem]:
-    """Yield what else the stack of the worker, or another manager, makes in it; flavors follow from pools `told` of."""
-    owners = [(f"stack '{name}'", other)]
-    owners += [
-        (f"manager '{manager}'", each.plan)
-        for manager, manager_plan in _managers_of(name, {plan.stack, name}, root)
-        for each in manager_plan.workers
-        if stack_here(each.stack, root) == name
-    ]
-    for owner, owned in owners:
-        yield from (each for each in objects_made_twice(worker, owned, owner) if each.path not in told)
+def _workers_of(managers: Mapping[str, FleetPlan], name: str, root: pathlib.Path) -> Iterator[tuple[str, FleetPlan]]:
+    """Yield what each manager has in a stack that is its worker, with words for the manager."""
+    for manager, plan in managers.items():
+        yield from (
+            (f"manager '{manager}'", each.plan) for each in plan.workers if stack_here(each.stack, root) == name
+        )
 
 
 def _contradictions(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator[Problem]:
@@ -145,14 +142,16 @@ def _unproved(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator[Probl
             yield Problem(Severity.NOTE, "not-proved", path, message)
 
 
-def _too_many(manager: str, worker: WorkerPlan, name: str, other: FleetPlan, root: pathlib.Path) -> Iterator[Problem]:
-    """Yield each pool of a description that the stack does not have, or has less of than described."""
+def _too_many(
+    worker: WorkerPlan, name: str, other: FleetPlan, managers: Mapping[str, FleetPlan], root: pathlib.Path
+) -> Iterator[Problem]:
+    """Yield each pool that the stack does not have, or has less of than described, here and by other `managers`."""
     machines = DescribedPools(worker, other)
     for pool in worker.plan.own_pools:
         if not machines.meant[pool.name]:
             path = ("workers", worker.name, "pools", pool.name)
             yield from _differences_from_stack(path, pool, _noun(worker.plan, pool), name, other)
-    others = _described_by_managers(dict(_managers_of(name, {manager, name}, root)), name, other, root)
+    others = _described_by_managers(managers, name, other, root)
     for pools in machines.sets(names for parts in others.values() for part in parts for names in part.meant.values()):
         room = _room(other, pools, others)
         count = machines.accelerators(pools)

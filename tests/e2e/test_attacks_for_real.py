@@ -334,10 +334,7 @@ def _lender(title: str) -> Manifest:
 @pytest.mark.skipif(WITHOUT, reason="the fleet has no policies")
 @pytest.mark.parametrize("title", ATTACKS)
 def test_what_runs_is_what_is_counted(title: str, fleet: World) -> None:
-    if lacking := [kind for kind in KINDS if kind in title and not fleet.serves(kind)]:
-        pytest.skip(f"the cluster has no {lacking[0]}")
-    watch = Watch(fleet.api, fleet.watch.flavors, fleet.watch.accelerators, GRACE)
-    with watch, _attacked(title, fleet):
+    with _watched_attack(title, fleet) as watch:
         assert fleet.refused_by or _has_effect(fleet), f"the attack did not attack: {fleet.refusals}"
         began = time.monotonic()
         fleet.tries(LENDER, _lender(title))
@@ -354,10 +351,7 @@ def test_what_runs_is_what_is_counted(title: str, fleet: World) -> None:
 @pytest.mark.skipif(not WITHOUT, reason="BERTH_ATTACKS_WITHOUT=1 takes the policies away")
 @pytest.mark.parametrize("title", ATTACKS)
 def test_without_the_policies_each_attack_does_its_requests(title: str, fleet: World) -> None:
-    if lacking := [kind for kind in KINDS if kind in title and not fleet.serves(kind)]:
-        pytest.skip(f"the cluster has no {lacking[0]}")
-    watch = Watch(fleet.api, fleet.watch.flavors, fleet.watch.accelerators, GRACE)
-    with watch, _attacked(title, fleet):
+    with _watched_attack(title, fleet) as watch:
         began = time.monotonic()
         fleet.tries(LENDER, _lender(title))
         attacked = _has_effect(fleet)
@@ -371,6 +365,16 @@ def test_without_the_policies_each_attack_does_its_requests(title: str, fleet: W
 def _has_effect(fleet: World) -> bool:
     """Whether an attack made something, and the pods that it waited for first ran."""
     return fleet.accepted > 0 and all(fleet.seen[:1])
+
+
+@contextmanager
+def _watched_attack(title: str, fleet: World) -> Generator[Watch]:
+    """Attack, and watch what runs and what is counted; skip what the cluster has no kind for."""
+    if lacking := [kind for kind in KINDS if kind in title and not fleet.serves(kind)]:
+        pytest.skip(f"the cluster has no {lacking[0]}")
+    watch = Watch(fleet.api, fleet.watch.flavors, fleet.watch.accelerators, GRACE)
+    with watch, _attacked(title, fleet):
+        yield watch
 
 
 @contextmanager

@@ -57,14 +57,12 @@ def is_refused(attempt: Attempt) -> bool:
     return any(text in message for text in attempt.refused for message in messages())
 
 
-SUBMITTED = [
+CREATED = [
     each
     for each in hostile.attempts()
-    if each.verb == "create"
-    and each.kind in _KINDS
-    and each.who in ("member", "other")
-    and "uid" not in str(each.after)
+    if each.verb == "create" and each.kind in _KINDS and each.who in ("member", "other")
 ]
+SUBMITTED = [each for each in CREATED if "uid" not in str(each.after)]
 REFUSED = [each for each in SUBMITTED if is_refused(each)]
 TAKEN = [each for each in SUBMITTED if not each.refused]
 
@@ -97,16 +95,7 @@ def test_lint_reports_what_a_policy_refuses(attempt: Attempt) -> None:
     assert [severity for severity, _ in linted(attempt, hostile.fleet())][:1] == ["fault"]
 
 
-OTHERS = [
-    each
-    for each in hostile.attempts()
-    if each.verb == "create"
-    and each.kind in _KINDS
-    and each.who in ("member", "other")
-    and each.refused
-    and each.refused != ("rbac",)
-    and not is_refused(each)
-]
+OTHERS = [each for each in CREATED if each.refused and each.refused != ("rbac",) and not is_refused(each)]
 """Rows that policies refuse whose rules lint has in other rooms: of pods, of owners, and of run durations."""
 
 
