@@ -24,7 +24,7 @@ from berth.described_pools import (
 from berth.diagnostics import FieldPath, Problem, Severity, format_value, join_words
 from berth.loader import read_stack
 from berth.loader.document import parse
-from berth.loader.locate import locate
+from berth.loader.locate import locate, stack_names
 from berth.loader.text_file import read_text
 from berth.plan.existing import cluster_identifier
 from berth.plan.fleet import FleetPlan, PoolPlan, WorkerPlan
@@ -208,8 +208,8 @@ def _described_by_managers(
 
 
 def _managers_of(stack: str, others: set[str], root: pathlib.Path) -> Iterator[tuple[str, FleetPlan]]:
-    for file in sorted(root.glob("Pulumi.*.yaml")):
-        name = locate(str(file), root).stack
+    for name in stack_names(root):
+        file = locate(name, root).file
         text = "" if name in others else read_text(file, str(file), "")
         if isinstance(text, str) and f"/{stack}" in text and (plan := read_fleet_plan(name, root)) is not None:
             yield name, plan
