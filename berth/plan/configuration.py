@@ -95,12 +95,22 @@ class ExpressionPlan(Struct, frozen=True, kw_only=True):
     operator: str
     values: tuple[str, ...] = ()
 
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Return whether it holds for an object with these labels."""
+        value = labels.get(self.key)
+        holds = value is not None if self.operator in ("Exists", "DoesNotExist") else value in self.values
+        return holds == (self.operator in ("In", "Exists"))
+
 
 class SelectorPlan(Struct, frozen=True, kw_only=True):
     """A Kubernetes label selector: all labels and all expressions must match; without any, it selects everything."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     expressions: tuple[ExpressionPlan, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Return whether it selects an object with these labels."""
+        return self.labels.items() <= labels.items() and all(each.matches(labels) for each in self.expressions)
 
 
 class TransformationPlan(Struct, frozen=True, kw_only=True):
