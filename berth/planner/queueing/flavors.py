@@ -140,6 +140,14 @@ def _capacity_key(pool: PlannedPool) -> tuple[object, ...]:
     return pool.hardware.machine.accelerator, topology, pool.spec.capacity, pool.spec.compute_class
 
 
+def _required_key(pool: PlannedPool) -> tuple[object, ...]:
+    """Return the capacity that pools must share to be written into one flavor: reserved machines are alike."""
+    accelerator, topology, capacity, compute_class = _capacity_key(pool)
+    reservation = pool.request.reservation
+    is_reserved = pool.request.capacity == "reservation" and reservation is not None and reservation.is_specific
+    return accelerator, topology, "reservation" if is_reserved else capacity, compute_class
+
+
 def _sharing_key(pool: PlannedPool) -> tuple[object, ...]:
     """Return how GPUs are divided among jobs, and the networks of the nodes."""
     return (tuple(hardware_labels(pool).items()), pool.spec.networking, tuple(sorted(pool.spec.node_labels.items())))
@@ -148,7 +156,7 @@ def _sharing_key(pool: PlannedPool) -> tuple[object, ...]:
 def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> bool:
     first = group[0]
     for pool in group[1:]:
-        if _capacity_key(pool) != _capacity_key(first):
+        if _required_key(pool) != _required_key(first):
             shared_property = "accelerator, one topology and one capacity"
         elif _sharing_key(pool) != _sharing_key(first):
             shared_property = "way of sharing and partitioning GPUs, and one network (in one zone, if it is zonal)"
@@ -173,7 +181,8 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
 
 def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> FlavorGroup:
     first = group[0]
-    labels = selecting_labels(first)
+    alike = [selecting_labels(pool).items() for pool in group]
+    labels = {key: value for key, value in alike[0] if all((key, value) in each for each in alike)}
     shared_labels = [
         label for label in sorted(first.spec.labels.items()) if all(label in p.spec.labels.items() for p in group)
     ]
