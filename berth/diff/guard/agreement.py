@@ -64,9 +64,7 @@ class _Agreement:
         named = [each.arguments for each in expected.registrations.values()]
         self._names = frozenset(str(each[key]) for each in named for key in ("name", "account_id") if key in each)
         # What a refresh finds is a step, too, and the last step of a resource says how it ends.
-        last = {
-            step.urn: step for step in preview.steps if step.op not in _PARTS and not (step.old or {}).get("delete")
-        }
+        last = {step.urn: step for step in preview.steps if step.op not in _PARTS and not step.is_leftover}
         self._steps = list(last.values())
         self._lists_all = preview.lists_all and any(step.op != "refresh" for step in preview.steps)
         self._seen: set[object] = set()

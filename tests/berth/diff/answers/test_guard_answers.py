@@ -224,6 +224,18 @@ def test_the_days_work_is_named_and_not_blocked(case: str, form: str) -> None:
     assert all(each.startswith(("it makes ", "it deletes ")) for each in report.doubts), report.doubts
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_replacement_that_is_made_first_is_one(form: str) -> None:
+    """`--replace` of a flavor, as recorded: when its step is printed, the old state is marked as one to delete."""
+    run = again()
+    step = one(run, "::flavors-l4-spot")
+    step["op"] = "replace"
+    step["oldState"]["delete"] = True
+    report = answer_to(FORMS[form](run, CONFIG))
+    assert (report.answer, report.doubts) == (Answer.SAFE, ())
+    assert [each.name for each in report.others] == ["l4-spot"]
+
+
 def test_a_deletion_without_protection_is_named() -> None:
     lines = list(guard_lines(answer_to(digest([*again(), no_longer(RBAC.format("RoleBinding"), "a")], CONFIG)), "dev"))
     assert lines[0] == "dev: safe: the preview loses nothing that is protected; 1 other loss is below"
