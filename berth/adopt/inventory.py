@@ -16,7 +16,6 @@ from berth.adopt.google.ownership import foreign_answers
 from berth.adopt.google.placement_policies import is_provision_only, unknown_policies, with_topology
 from berth.plan.admission_checks import MULTIKUEUE
 
-
 _MAY_BE_EMPTY: Final = ("ClusterQueue", "Cohort")
 """Kinds of which an object may have no spec."""
 
