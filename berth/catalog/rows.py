@@ -97,19 +97,20 @@ class Machine(Struct, frozen=True, kw_only=True):
     TPU: `generation` is a key of `generations()`, None for GPUs and unsupported machines. `multi_host_placement` is how
     hosts form one slice (compact_tpu_topology, workload_policy_high_throughput), None if they cannot.
 
-    GPU: `additional_networks` counts the VPC networks that `gpudirect` (none, tcpx, tcpxo, rdma) needs besides the
-    cluster's. `ssd_automatic` local SSDs are included; `ssd_options` are the counts to choose from.
-    `compact_max_nodes` is the maximum of nodes with compact placement (0: not available). With a `domain_topology`,
-    nodes form one NVLink domain of `domain_nodes`, placed by a workload policy; nodes with one value of the label
-    `domain_level` are in one (a pool is a domain). A resource is 1/`fraction` of a GPU.
+    `additional_networks` counts the networks that `gpudirect` (none, tcpx, tcpxo, rdma; falcon without GPUs) needs
+    besides the cluster's. GPU: `ssd_automatic` local SSDs are included; `ssd_options` are the counts to choose
+    from. `compact_max_nodes` is the maximum of nodes with compact placement (0: not available). With a
+    `domain_topology`, nodes form one NVLink domain of `domain_nodes`, placed by a workload policy; nodes with one
+    value of the label `domain_level` are in one (a pool is a domain). A resource is 1/`fraction` of a GPU.
     `confidential` are the confidential VM types that it supports.
 
     `boot_disk_types` are the allowed boot disks, empty if no source says. `accelerator_network_profile` is the value
     that GKE accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
     Pods claim the node's `network_devices` then, None if no source tells how many.
 
-    `one_thread`: each vCPU is a core, as on arm64. `topology_levels` are labels of its location, widest first.
-    `aggregate_type` (acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) reserve machines by the chip.
+    `one_thread`: each vCPU is a core, as on arm64. `only_cos`: GKE has no other node image than Container-Optimized
+    OS. `topology_levels` are labels of its location, widest first. `aggregate_type` (acceleratorType) and
+    `aggregate_family` (Compute Engine's VmFamily) reserve machines by the chip.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     provisioning: Provisioning = Provisioning()
     arch: str = "amd64"
     one_thread: bool = False
+    only_cos: bool = False
     explicit_only: bool = False
     status: Literal["current", "legacy", "unsupported"] = "current"
     note: str = ""
@@ -276,14 +278,19 @@ class GkeLimits(Struct, frozen=True, kw_only=True):
 
 
 class GpuDirect(Struct, frozen=True, kw_only=True):
-    """Requirements of one type of GPUDirect besides the `additional_networks` of a machine.
+    """Requirements of one type of GPUDirect, or of RDMA without GPUs, besides a machine's `additional_networks`.
 
-    With `rdma`, one of these networks is for gVNIC and the rest are subnetworks of one VPC with the zonal RDMA profile;
-    otherwise each has its own VPC. `mtu` is in bytes. Pods mount `host_paths` and `read_only_host_paths` of the node
-    and add `capabilities` to those of the Pod Security level `baseline`.
+    `networking` is the key's value that asks for it. With `rdma`, the networks are subnetworks of one VPC with the
+    zone's network `profile`, except one for gVNIC if `gvnic`; otherwise each has its own VPC. `mtu` is in bytes. Pods
+    mount `host_paths` and `read_only_host_paths` of the node and add `capabilities` to those of the Pod Security level
+    `baseline`. `mpi` is the implementation of MPI that uses it, "" if any may.
     """
 
+    networking: Literal["gpudirect", "rdma"]
     rdma: bool
+    gvnic: bool = False
+    profile: str = ""
+    mpi: str = ""
     mtu: int
     host_paths: tuple[str, ...]
     read_only_host_paths: tuple[str, ...]

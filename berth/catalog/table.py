@@ -74,7 +74,7 @@ def provisioning() -> Mapping[str, Provisioning]:
 
 @cache
 def gpudirect() -> Mapping[str, GpuDirect]:
-    """Return the requirements of each type of GPUDirect (tcpx, tcpxo, rdma)."""
+    """Return the requirements of each type of GPUDirect (tcpx, tcpxo, rdma), and of RDMA without GPUs (falcon)."""
     rows: dict[str, _YamlRow] = _load_table()["gpudirect"]
     return MappingProxyType({name: GpuDirect(**_with_tuples(row)) for name, row in rows.items()})
 

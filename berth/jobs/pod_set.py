@@ -128,7 +128,7 @@ class PodSet(Struct, frozen=True, kw_only=True):
     `added_labels` are labels that a controller adds to the pods, with their value or one of EACH_JOB, EACH_CHILD and
     EACH_POD. Kueue may start a job with fewer pods, down to `least`; None needs all. `claims` are the resource claims
     and their templates. `request_paths` has the first field that requests each resource. `requests` are what Kueue
-    counts; `defaulted` has what the API server makes of those that differ on the pods themselves.
+    counts; `defaulted` has what the API server and GKE's webhooks make of those that differ on the pods themselves.
     """
 
     name: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from berth.jobs.placement_fields import placement_facts
+from berth.jobs.pod_networks import network_paths, network_requests
 from berth.jobs.pod_references import reference_facts
 from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.quantities import format_quantity, parse_quantity
@@ -44,15 +45,15 @@ def build_pod_set(
     facts = placement_facts(template, spec, added_labels or {})
     if selector is None:
         return None
-    values = {key: each.value for key, each in spec.items()}
+    values, networks = {key: each.value for key, each in spec.items()}, network_requests(template)
     return PodSet(
         name=name,
         count=count,
         requests=requests,
-        defaulted={name: amount for name, amount in on_node.items() if amount != requests.get(name)},
+        defaulted={name: amount for name, amount in on_node.items() if amount != requests.get(name)} | networks,
         node_selector={key: str(value.value) for key, value in selector.items()},
         added_labels=added_labels or {},
-        request_paths=_request_paths(values),
+        request_paths={**network_paths(networks), **_request_paths(values)},
         **facts,
         **reference_facts(values),
     )

@@ -20,6 +20,7 @@ from berth.placement.node_classes import NodeClass
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import Demand
 from berth.placement.topology import Leaf
+from berth.plan.node_settings import NETWORK_RESOURCE
 
 DEFAULT_SCHEDULER = "default-scheduler"
 """The scheduler of pods that name none."""
@@ -185,8 +186,7 @@ def _maybe(
 def _unknown_words(pod_set: PodSet, node: NodeClass, obstacle: _Obstacle) -> tuple[str, str]:
     """Return what is not known of nodes, and why."""
     if obstacle.kind == "resource":
-        why = node.group.unknown_resources.get(obstacle.key) or node.group.open_reason or ""
-        return f"have enough {obstacle.key}", why
+        return f"have enough {obstacle.key}", node.group.why_unknown(obstacle.key)
     if obstacle.kind == "selector":
         wanted = pod_set.node_selector.get(obstacle.key) or pod_set.runtime_class
         return f"have {obstacle.key}: '{wanted}'", node.label(obstacle.key).why
@@ -289,6 +289,11 @@ def _expression(each: NodeSelectorRequirement, nodes: Sequence[NodeClass]) -> st
 def _too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> str:
     """Return how much of a resource a pod requests, and how much a node has at most."""
     most, machine = max((node.amount(resource) or 0, node.group.machine_type) for node in nodes)
+    if resource.startswith(NETWORK_RESOURCE):
+        networks = sorted({name for node in nodes for name in node.group.networks})
+        remedy = f"they have {join_quoted(networks)}; write those" if networks else "remove the annotation"
+        name = resource.removeprefix(NETWORK_RESOURCE)
+        return f"its pods ask for the network '{name}', which nodes of {machine} do not have; {remedy}"
     requested = pod_set.node_requests.get(resource, 0)
     if resource in ("cpu", "memory", "ephemeral-storage") or resource.startswith("hugepages"):
         amount = format_quantity(resource, requested)

@@ -23,6 +23,7 @@ from berth.plan.workloads import (
     JobSetPlan,
     LeaderWorkerSetPlan,
     MPIJobPlan,
+    PodPlan,
     ProvisioningRequestPlan,
     PyTorchJobPlan,
     RayPlan,
@@ -148,7 +149,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _mpi_job(self) -> MPIJobPlan:
-        """The launcher of an MPIJob runs the command in the workers' image, with one process for each GPU."""
+        """The launcher of an MPIJob runs the command in the workers' image, with one process for each GPU or core."""
         workers = self.pods.pod_count()
         pod = self.pods.pod(restart_policy="Never")
         return MPIJobPlan(
@@ -157,8 +158,14 @@ class _WorkloadBuilder(Struct, frozen=True):
             workers=workers,
             slots=max(1, pod.resources[self.target.shape.flavor.resource] // self.target.shape.flavor.scale),
             launcher=self.pods.controller(pod, LAUNCHER_RESOURCES, command=pod.command),
+            implementation=self._rdma_mpi(pod),
             backoff_limit=self.options.backoff_limit,
         )
+
+    def _rdma_mpi(self, pod: PodPlan) -> str:
+        """Name the MPI that uses the RDMA of the pods; "" if they have none."""
+        rdma = self.target.shape.rdma if pod.capabilities else None
+        return rdma.mpi if rdma is not None else ""
 
     def _train_job(self) -> TrainJobPlan:
         return TrainJobPlan(

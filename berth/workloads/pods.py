@@ -18,7 +18,7 @@ from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.nodes import Toleration
 from berth.plan.workloads import PodPlan
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
-from berth.workloads.placement import placement_annotations
+from berth.workloads.placement import network_annotations, placement_annotations
 from berth.workloads.pod_resources import cores_memory, pod_cpu_and_memory
 from berth.workloads.pod_templates import accelerators_in, cpu_in, on_any_node, without_accelerators
 from berth.workloads.target import WorkloadTarget
@@ -57,6 +57,8 @@ class PodBuilder(Struct, frozen=True):
             )
         # A template and a trainjob's runtime already have an image.
         is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
+        network = {} if self.kind == "provisioning-request" else network_annotations(self.target)
+        rdma = shape.rdma if network else None
         return PodPlan(
             image=options.image or ("" if is_given else TRIAL_IMAGE),
             command=options.command or (() if is_given else TRIAL_COMMAND),
@@ -69,7 +71,8 @@ class PodBuilder(Struct, frozen=True):
             restart_policy=restart_policy,
             service_account=options.service_account or (identity.service_account if identity else None),
             runtime_class=shape.flavor.node_labels.get(catalog.labels().sandbox),
-            annotations=annotations,
+            annotations={**annotations, **network},
+            capabilities=rdma.capabilities if rdma is not None else (),
             claims=() if self.kind in _WITHOUT_CLAIMS else self._claims(accelerators),
             domain_nodes=domain_nodes,
             template=options.template,
@@ -95,11 +98,12 @@ class PodBuilder(Struct, frozen=True):
     def _resources(self) -> dict[str, int]:
         """Return chips or GPUs with their share of cpu and memory, or cores with their memory.
 
-        The default is the cores of a whole node.
+        The default is the cores of a whole node; workers of an MPIJob leave one for its launcher.
         """
         shape, options = self.target.shape, self.options
         if shape.is_cpu:
-            milli = options.cpu or cpu_in(options.template) or shape.per_node * shape.flavor.scale
+            cores = max(1, shape.per_node - 1) if self.kind == "mpijob" else shape.per_node
+            milli = options.cpu or cpu_in(options.template) or cores * shape.flavor.scale
             return {catalog.CPU: milli, **cores_memory(self.target, options, milli)}
         templated = accelerators_in(options.template, shape.flavor.resource)
         number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
@@ -112,7 +116,14 @@ class PodBuilder(Struct, frozen=True):
         """
         template = without_accelerators(pod.template)
         pod = replace(
-            pod, command=command, resources=resources, annotations={}, claims=(), domain_nodes=None, template=template
+            pod,
+            command=command,
+            resources=resources,
+            annotations={},
+            capabilities=(),
+            claims=(),
+            domain_nodes=None,
+            template=template,
         )
         if self.target.shape.is_cpu or not (plain := self._queue_plain_labels()):
             return pod
