@@ -57,7 +57,8 @@ class PodBuilder(Struct, frozen=True):
             )
         # A template and a trainjob's runtime already have an image.
         is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
-        network = {} if self.kind == "provisioning-request" else network_annotations(self.target)
+        is_alone = self.pod_count() < 2 or self.kind == "provisioning-request"
+        network = {} if is_alone else network_annotations(self.target)
         rdma = shape.rdma if network else None
         return PodPlan(
             image=options.image or ("" if is_given else TRIAL_IMAGE),

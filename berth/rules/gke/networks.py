@@ -95,7 +95,7 @@ def _check_additional(request: PoolRequest, wanted: Literal["gpudirect", "rdma"]
     machine = request.machine
     if _additional(machine) != wanted:
         yield gke_fault(
-            f"{wanted}-not-offered",
+            "gpudirect-not-offered" if wanted == "gpudirect" else "rdma-not-offered",
             "networking",
             f"'{wanted}' ({_TITLES[wanted]}) is not available for {machine.name}; {_network_remedy(request)}",
         )
