@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from berth.jobs.gke_webhooks import added_paths, added_requests
 from berth.jobs.placement_fields import placement_facts
-from berth.jobs.pod_networks import network_paths, network_requests
 from berth.jobs.pod_references import reference_facts
 from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.quantities import format_quantity, parse_quantity
@@ -45,15 +45,20 @@ def build_pod_set(
     facts = placement_facts(template, spec, added_labels or {})
     if selector is None:
         return None
-    values, networks = {key: each.value for key, each in spec.items()}, network_requests(template)
+    values = {key: each.value for key, each in spec.items()}
+    added = {name: amount for name, amount in added_requests(template).items() if not _is_of_pod(values, name)}
+    on_node = _add(on_node, added)
+    if get_nested(template.value, "kind") == "Pod":  # Kueue counts a Pod as the webhooks leave it
+        requests = _add(requests, {name: amount for name, amount in added.items() if "/" not in name})
     return PodSet(
         name=name,
         count=count,
         requests=requests,
-        defaulted={name: amount for name, amount in on_node.items() if amount != requests.get(name)} | networks,
+        defaulted={name: amount for name, amount in on_node.items() if amount != requests.get(name)},
+        added=added,
         node_selector={key: str(value.value) for key, value in selector.items()},
         added_labels=added_labels or {},
-        request_paths={**network_paths(networks), **_request_paths(values)},
+        request_paths={**added_paths(template, added), **_request_paths(values)},
         **facts,
         **reference_facts(values),
     )
@@ -83,6 +88,12 @@ def requested_resources(template: SourceValue) -> set[str]:
         for section in ("limits", "requests")
         for name in as_mapping(get_nested(container.value, "resources", section))
     }
+
+
+def _is_of_pod(spec: Mapping[str, object], resource: str) -> bool:
+    """Whether the pod itself has a request of a resource, which a further container does not raise."""
+    sections = (get_nested(spec.get("resources"), each) for each in _BOTH)
+    return any(resource in as_mapping(each) for each in sections)
 
 
 def _request_paths(spec: Mapping[str, object]) -> dict[str, FieldSteps]:

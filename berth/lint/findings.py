@@ -19,6 +19,7 @@ from berth.jobs.values import get_nested
 from berth.jobs.volume_zones import VolumeZones
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
+from berth.lint.around_pods.checkpoints import check_checkpoints
 from berth.lint.around_pods.claims import check_claims
 from berth.lint.around_pods.dynamic_slices import check_dynamic_slices
 from berth.lint.around_pods.networks import check_networks
@@ -242,6 +243,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     trial = try_admission(submitted, is_shaped=is_shaped)
     if trial is not None and is_shaped:
         machines.check_assigned_flavors(submitted, trial.flavors)
+        check_checkpoints(submitted, trial.flavors.values())
         check_rollout(submitted)
     dws.check_queued_pods(submitted)
     return submitted.queue_name if local_queue is not None else "", trial or NO_ADMISSION

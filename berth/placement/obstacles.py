@@ -296,9 +296,15 @@ def _too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> st
         return f"its pods ask for the network '{name}', which nodes of {machine} do not have; {remedy}"
     requested = pod_set.node_requests.get(resource, 0)
     if resource in ("cpu", "memory", "ephemeral-storage") or resource.startswith("hugepages"):
-        amount = format_quantity(resource, requested)
-        limit = format_quantity(resource, most) if resource == "cpu" else f"{most // 2**20}Mi"
-        return f"a pod requests {amount} {resource}, but pods can use {limit} of each {machine}; write at most {limit}"
+        added = pod_set.added.get(resource, 0)
+        limit, left = (
+            format_quantity(resource, amount) if resource == "cpu" else f"{amount // 2**20}Mi"
+            for amount in (most, max(0, most - added))
+        )
+        amount = format_quantity(resource, requested - added)
+        sidecar = f" and the sidecar of its buckets {format_quantity(resource, added)}" if added else ""
+        message = f"a pod requests {amount} {resource}{sidecar}, but pods can use {limit} of each {machine}"
+        return f"{message}; write at most {left}"
     if not most:
         return f"a pod requests {requested} {resource}, but a node of {machine} has none; remove the request"
     return f"a pod requests {requested} {resource}, but a node of {machine} has {most}; write at most {most}"

@@ -36,7 +36,7 @@ from berth.workloads.checks import check_options, check_workload_name
 from berth.workloads.notes import workload_notes
 from berth.workloads.options import WorkloadOptions
 from berth.workloads.pod_templates import check_template
-from berth.workloads.pods import PodBuilder
+from berth.workloads.pods import LAUNCHER_RESOURCES, PodBuilder
 from berth.workloads.rollout import DEFAULT_STEP, rollout_steps, room_for
 from berth.workloads.run_duration import RUN_DURATION, run_limit
 from berth.workloads.target import WorkloadTarget, find_target
@@ -47,8 +47,6 @@ HEAD_RESOURCES = {"cpu": 1000, "memory": 4 * 2**30}
 """A Ray head that schedules no tasks (cpu in milli, memory in bytes)."""
 SUBMITTER_RESOURCES = {"cpu": 500, "memory": 2**30}
 """A pod that runs a Ray job's entrypoint, as KubeRay's own (1.6.2, `GetDefaultSubmitterContainer`)."""
-LAUNCHER_RESOURCES = {"cpu": 500, "memory": 512 * 2**20}
-"""An MPI launcher, which only starts processes on the workers."""
 
 
 class DerivedWorkload(Struct, frozen=True):

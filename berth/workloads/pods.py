@@ -20,13 +20,15 @@ from berth.plan.workloads import PodPlan
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
 from berth.workloads.placement import network_annotations, placement_annotations
 from berth.workloads.pod_resources import cores_memory, pod_cpu_and_memory
-from berth.workloads.pod_templates import accelerators_in, cpu_in, on_any_node, without_accelerators
+from berth.workloads.pod_templates import accelerators_in, cpu_in, on_any_node, sidecar_in, without_accelerators
 from berth.workloads.target import WorkloadTarget
 
 _WITHOUT_CLAIMS = ("provisioning-request", "trainjob")
 """Kinds whose pods claim no devices: a request is for machines, and the pods of a TrainJob are its runtime's."""
 _WITHOUT_DOMAIN = (*_WITHOUT_CLAIMS, "deployment")
 """Kinds whose pods need no channel to each other: those of a Deployment are alone."""
+LAUNCHER_RESOURCES = {"cpu": 500, "memory": 512 * 2**20}
+"""An MPI launcher, which only starts processes on the workers (cpu in milli, memory in bytes)."""
 TPU_PORTS = (8471, 8080)
 """Ports over which the hosts of a slice, and the slices of a multislice, communicate."""
 
@@ -99,16 +101,23 @@ class PodBuilder(Struct, frozen=True):
     def _resources(self) -> dict[str, int]:
         """Return chips or GPUs with their share of cpu and memory, or cores with their memory.
 
-        The default is the cores of a whole node; workers of an MPIJob leave one for its launcher.
+        The default is the cores of a whole node, less those that are left for a launcher and sidecars.
         """
         shape, options = self.target.shape, self.options
         if shape.is_cpu:
-            cores = max(1, shape.per_node - 1) if self.kind == "mpijob" else shape.per_node
+            cores = max(1, shape.per_node - self._cores_left())
             milli = options.cpu or cpu_in(options.template) or cores * shape.flavor.scale
             return {catalog.CPU: milli, **cores_memory(self.target, options, milli)}
         templated = accelerators_in(options.template, shape.flavor.resource)
         number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
         return {**pod_cpu_and_memory(self.target, options, number), shape.flavor.resource: number}
+
+    def _cores_left(self) -> int:
+        """Return the whole cores of a node that are not for a worker: those of sidecars, and of an MPI launcher."""
+        is_mpi = self.kind == "mpijob"
+        launcher = LAUNCHER_RESOURCES[catalog.CPU] if is_mpi else 0
+        milli = launcher + (1 + is_mpi) * sidecar_in(self.options.template).get(catalog.CPU, 0)
+        return -(-milli // 1000)
 
     def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
         """Build a Ray head or an MPI launcher: a worker's image and identity, without an accelerator.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from berth.jobs.pod_networks import network_requests
+from berth.jobs.gke_webhooks import network_requests
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import list_job_pods
 from berth.plan.node_settings import INTERFACES

@@ -12,7 +12,7 @@ from tests.stack_files import ROOT
 
 JOB = (ROOT / "stacks" / "jobs" / "mpi" / "job.yaml").read_text(encoding="utf-8")
 ANNOTATION = next(line for line in JOB.splitlines() if line.strip().startswith("networking.gke.io/interfaces: "))
-SMALL = (("cpu: '189'", "cpu: '40'"), ("1446013Mi", "100Gi"))
+SMALL = (("cpu: '189'", "cpu: '40'"), ("1445757Mi", "100Gi"))
 
 
 def verdict(folder: pathlib.Path, *edits: tuple[str, str], stack: str = "hpc") -> tuple[int, str]:
