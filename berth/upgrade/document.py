@@ -113,7 +113,7 @@ def changed_versions(upgrade: Upgrade) -> Iterator[Block]:
 
 def _line(finding: UpgradeAction) -> Line:
     head = f"{finding.key} {finding.source}: {finding.says}"
-    where = f"in {join_words(finding.clusters)}: " if finding.clusters else ""
+    where = f"in {join_words(list(finding.clusters))}: " if finding.clusters else ""
     below = [where + (f"because {finding.why}" if finding.verdict == Applicability.APPLIES else finding.why)]
     if finding.do and finding.verdict != Applicability.NOT:
         below.append(f"{finding.when}: {finding.do}")

@@ -132,7 +132,7 @@ def _findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
 
 
 def _by_cluster(findings: Iterable[UpgradeAction], *, has_workers: bool) -> Iterator[UpgradeAction]:
-    """Yield the findings; what is told of several clusters alike, once with all of them."""
+    """Yield the findings; those of several clusters that are alike become one with all of them."""
     merged: dict[UpgradeAction, list[str]] = {}
     for finding in findings:
         merged.setdefault(replace(finding, clusters=()), []).extend(finding.clusters)
