@@ -16,7 +16,6 @@ from berth.document.text import render_text
 from berth.upgrade.document import upgrade_as_json, upgrade_headline
 from tests import small_fleets as small
 
-
 L4: dict[str, Any] = {"machineType": "g2-standard-24", "nodes": 2, "zone": small.ZONE}
 
 
