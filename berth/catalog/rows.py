@@ -8,6 +8,7 @@ from typing import Final, Literal, get_args
 from msgspec import Struct
 
 from berth.catalog.dynamic_slicing import DynamicSlicing
+from berth.catalog.network_rows import NetworkDevices
 from berth.plan.nodes import Taint
 
 DEFAULT_BOOT_DISK: Final = "pd-balanced"
@@ -63,22 +64,6 @@ class Provisioning(Struct, frozen=True, kw_only=True):
 
 
 _PROVISIONING_MODELS: tuple[ProvisioningModel, ...] = get_args(ProvisioningModel)
-
-
-NETWORK_DEVICE_CLASSES = ("mrdma.google.com", "netdev.google.com")
-"""The DeviceClasses of GKE's DRANET: interfaces with RDMA, and other interfaces."""
-
-
-class NetworkDevices(Struct, frozen=True, kw_only=True):
-    """Interfaces of a node that pods can claim, besides its first (GKE's autoscaler, `machinetypes/dranet.go`)."""
-
-    rdma: int = 0
-    other: int = 0
-
-    @property
-    def by_class(self) -> dict[str, int]:
-        """DeviceClass → devices of the node."""
-        return dict(zip(NETWORK_DEVICE_CLASSES, (self.rdma, self.other), strict=True))
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -275,26 +260,6 @@ class GkeLimits(Struct, frozen=True, kw_only=True):
     driver_versions: tuple[str, ...]
     max_request_nodes: int
     max_resize_requests: int
-
-
-class GpuDirect(Struct, frozen=True, kw_only=True):
-    """Requirements of one type of GPUDirect, or of RDMA without GPUs, besides a machine's `additional_networks`.
-
-    `networking` is the key's value that asks for it. With `rdma`, the networks are subnetworks of one VPC with the
-    zone's network `profile`, except one for gVNIC if `gvnic`; otherwise each has its own VPC. `mtu` is in bytes. Pods
-    mount `host_paths` and `read_only_host_paths` of the node and add `capabilities` to those of the Pod Security level
-    `baseline`. `mpi` is the implementation of MPI that uses it, "" if any may.
-    """
-
-    networking: Literal["gpudirect", "rdma"]
-    rdma: bool
-    gvnic: bool = False
-    profile: str = ""
-    mpi: str = ""
-    mtu: int
-    host_paths: tuple[str, ...]
-    read_only_host_paths: tuple[str, ...]
-    capabilities: tuple[str, ...]
 
 
 class AttachableGpus(Struct, frozen=True, kw_only=True):

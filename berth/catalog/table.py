@@ -11,14 +11,13 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from berth.catalog.dynamic_slicing import DynamicSlicing
+from berth.catalog.network_rows import GpuDirect, NetworkDevices
 from berth.catalog.rows import (
     AttachableGpus,
     Generation,
     GkeLimits,
     GkeTaints,
-    GpuDirect,
     Machine,
-    NetworkDevices,
     NodeLabelKeys,
     Provisioning,
 )

@@ -12,15 +12,14 @@ from msgspec import Struct
 from berth import catalog
 from berth.diagnostics import join_quoted, join_words
 from berth.jobs.pod_set import FieldSteps, NodeSelectorRequirement, PodSet
-from berth.jobs.quantities import format_quantity
 from berth.nodes.model import HOSTNAME
 from berth.placement.kueue import ResourceFlavor
 from berth.placement.matching import tolerates
 from berth.placement.node_classes import NodeClass
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import Demand
+from berth.placement.too_large import too_large
 from berth.placement.topology import Leaf
-from berth.plan.node_settings import NETWORK_RESOURCE
 
 DEFAULT_SCHEDULER = "default-scheduler"
 """The scheduler of pods that name none."""
@@ -250,7 +249,7 @@ def _words(each: AssignedPods, nodes: Sequence[NodeClass], obstacle: _Obstacle) 
             message = f"the nodes of {where} have the taint {obstacle.key}, which its pods do not tolerate"
             return "no-nodes", f"{message}; write the toleration"
         case _:
-            return "no-shape", _too_large(pod_set, nodes, obstacle.key)
+            return "no-shape", too_large(pod_set, nodes, obstacle.key)
 
 
 def _have(nodes: Sequence[NodeClass], key: str) -> str:
@@ -284,27 +283,3 @@ def _expression(each: NodeSelectorRequirement, nodes: Sequence[NodeClass]) -> st
     written = f"{each.key} {each.operator} {', '.join(each.values)}".rstrip()
     values = sorted({value for node in nodes for value in node.label(each.key).values})[:6]
     return f"{written} (they have {join_quoted(values)})" if values else f"{written} (they do not have it)"
-
-
-def _too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> str:
-    """Return how much of a resource a pod requests, and how much a node has at most."""
-    most, machine = max((node.amount(resource) or 0, node.group.machine_type) for node in nodes)
-    if resource.startswith(NETWORK_RESOURCE):
-        networks = sorted({name for node in nodes for name in node.group.networks})
-        remedy = f"they have {join_quoted(networks)}; write those" if networks else "remove the annotation"
-        name = resource.removeprefix(NETWORK_RESOURCE)
-        return f"its pods ask for the network '{name}', which nodes of {machine} do not have; {remedy}"
-    requested = pod_set.node_requests.get(resource, 0)
-    if resource in ("cpu", "memory", "ephemeral-storage") or resource.startswith("hugepages"):
-        added = pod_set.added.get(resource, 0)
-        limit, left = (
-            format_quantity(resource, amount) if resource == "cpu" else f"{amount // 2**20}Mi"
-            for amount in (most, max(0, most - added))
-        )
-        amount = format_quantity(resource, requested - added)
-        sidecar = f" and the sidecar of its buckets {format_quantity(resource, added)}" if added else ""
-        message = f"a pod requests {amount} {resource}{sidecar}, but pods can use {limit} of each {machine}"
-        return f"{message}; write at most {left}"
-    if not most:
-        return f"a pod requests {requested} {resource}, but a node of {machine} has none; remove the request"
-    return f"a pod requests {requested} {resource}, but a node of {machine} has {most}; write at most {most}"

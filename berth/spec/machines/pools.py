@@ -215,9 +215,8 @@ class NodeSettings(Model):
     """GPU driver that GKE installs: `default` or `latest`. With `disabled` Berth installs a driver DaemonSet."""
     networking: Literal["gpudirect", "rdma", "dranet"] | None = None
     """Networks between accelerators. `gpudirect`: additional networks for the machine's type of GPUDirect (TCPX, TCPXO,
-    RDMA), with the NCCL plugin; pods refer to them by name, such as `rdma-a-0` in zone a. `rdma`: the network of
-    machines without GPUs that have RDMA (H4D), which pods name `falcon-a-0`. `dranet`: GKE creates the networks, and
-    pods claim them; also for TPUs, whose pods otherwise use the node's network."""
+    RDMA), with the NCCL plugin; pods name them, such as `rdma-a-0` in zone a. `rdma`: the network of H4D, which pods
+    name `falcon-a-0`. `dranet`: GKE creates networks, which pods claim; TPU pods otherwise use the node's network."""
     compact_placement: bool = False
     """Place nodes without TPUs close to each other, in one zone. If GKE creates the nodes, those of one job, whose pods
     select a placement group: `berth workload` writes the selector, `berth lint` warns without it."""
