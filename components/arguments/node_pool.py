@@ -89,9 +89,8 @@ class NodePoolArgs(ComponentArguments):
     """Name of the pool. By default the component's name."""
     networking: Literal["gpudirect", "rdma", "dranet"] | None = None
     """Networks between accelerators. `gpudirect`: additional networks for the machine's type of GPUDirect (TCPX, TCPXO,
-    RDMA), with the NCCL plugin; pods refer to them by name, such as `rdma-a-0` in zone a. `rdma`: the network of
-    machines without GPUs that have RDMA (H4D), which pods name `falcon-a-0`. `dranet`: GKE creates the networks, and
-    pods claim them; also for TPUs, whose pods otherwise use the node's network."""
+    RDMA), with the NCCL plugin; pods name them, such as `rdma-a-0` in zone a. `rdma`: the network of H4D, which pods
+    name `falcon-a-0`. `dranet`: GKE creates networks, which pods claim; TPU pods otherwise use the node's network."""
     node_pool_name: str | None = None
     """Name of the node pool, or a pattern for slices: `{n}` is the number of the slice from 1 (`nodepool{n}`), `{i}`
     from 0 (`demo-np-{i}`). At most 40 characters. A change replaces the node pools. By default the pool's key, and
