@@ -8,13 +8,13 @@ GoogleCloudPlatform/gcs-fuse-csi-driver 01870a9, pkg/webhook/config.go, `populat
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from berth.jobs.pod_set import FieldSteps
 from berth.jobs.quantities import parse_quantity
 from berth.jobs.values import SourceValue, describe_value, get_nested
-from berth.manifests.workloads.values import as_mapping
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.node_settings import INTERFACES, NETWORK_RESOURCE
 
 FUSE_VOLUMES: Final = "gke-gcsfuse/volumes"
@@ -63,14 +63,14 @@ def network_requests(template: SourceValue) -> dict[str, int]:
     return {f"{NETWORK_RESOURCE}{name}": 1 for name in names if name not in _OWN_NETWORKS}
 
 
-def _read(text: object) -> list[Mapping[str, Any]] | None:
+def _read(text: object) -> Sequence[Mapping[str, object]] | None:
     try:
         value: object = json.loads(text) if isinstance(text, str) else None
     except ValueError:
         return None
     if not isinstance(value, list):
         return None
-    interfaces = [as_mapping(each) for each in value]
+    interfaces = [as_mapping(each) for each in as_list(value)]
     return interfaces if all("interfaceName" in each for each in interfaces) else None
 
 

@@ -34,7 +34,7 @@ def build_pod_set(
 
     `defaults` are the requests that a LimitRange gives each container, `added_labels` those of a controller.
     """
-    spec = read_pod_spec(template)
+    spec, is_pod = read_pod_spec(template), get_nested(template.value, "kind") == "Pod"
     if spec is None and "spec" not in as_mapping(template.value) and isinstance(template.value, dict):
         template.fault("missing-key", "'spec' is missing; write it")
     amounts = _pod_requests(template, spec, defaults) if spec is not None else None
@@ -48,7 +48,7 @@ def build_pod_set(
     values = {key: each.value for key, each in spec.items()}
     added = {name: amount for name, amount in added_requests(template).items() if not _is_of_pod(values, name)}
     on_node = _add(on_node, added)
-    if get_nested(template.value, "kind") == "Pod":  # Kueue counts a Pod as the webhooks leave it
+    if is_pod:  # Kueue counts a Pod as the webhooks leave it
         requests = _add(requests, {name: amount for name, amount in added.items() if "/" not in name})
     return PodSet(
         name=name,

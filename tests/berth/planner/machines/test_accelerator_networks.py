@@ -169,7 +169,7 @@ def test_rdma_is_one_gvnic_network_and_eight_of_the_zone_s_profile() -> None:
 def test_falcon_is_one_network_of_the_zone_s_profile(preview: bool) -> None:
     """It has no gVNIC of its own and no plugin of NCCL, and its range is none of the zone's GPUs."""
     done = registered(FALCON, preview)
-    assert cast(Any, node_pool(done, "h4d")["networkConfig"])["additionalNodeNetworkConfigs"] == [
+    assert node_pool(done, "h4d")["networkConfig"]["additionalNodeNetworkConfigs"] == [
         {"network": "test-falcon-a", "subnetwork": "test-falcon-a-0"}
     ]
     profiles = {
