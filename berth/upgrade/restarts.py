@@ -6,7 +6,7 @@ which leave running nodes alone) and on TPUs (a slice is recreated as a whole). 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from berth.diagnostics import join_words
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan, MaintenancePlan
 from berth.text import pluralize
-from berth.upgrade.moves import versions_of
+from berth.upgrade.moves import Move, versions_of
 
 _NODES_KEPT = ("NO_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES")
 """Scopes of exclusions during which GKE upgrades no nodes."""
@@ -39,24 +39,47 @@ class Restart(Struct, frozen=True):
 
 
 def restarts_of(old: FleetPlan, new: FleetPlan) -> tuple[Restart, ...]:
-    """Return what restarts, in order: what this update recreates, then what GKE does after the control plane."""
+    """Return what restarts, in order: what this update recreates, then what GKE does after the control plane.
+
+    Pools of a worker's cluster are called `worker/pool`.
+    """
+    found = list(_of_cluster(old, new, ""))
+    earlier = {worker.key: worker for worker in old.workers}
+    for worker in new.workers:
+        if worker.made_here and (known := earlier.get(worker.key)) is not None:
+            found += _of_cluster(known.plan, worker.plan, f"{worker.name}/")
+    return tuple(sorted(found, key=lambda each: (not each.now, each.pool)))
+
+
+def restarts_by(moves: Iterable[Move], plan: FleetPlan) -> tuple[Restart, ...]:
+    """Return what GKE restarts after an upgrade of control planes, in order; `plan` has the new versions."""
+    clusters = {"": plan} | {worker.name: worker.plan for worker in plan.workers if worker.made_here}
+    found = [
+        _restart(clusters[move.worker], pool, f"{move.worker}/" if move.worker else "", now=False)
+        for move in moves
+        if move.key == "gke" and move.before != move.after and not move.is_downgrade and move.worker in clusters
+        for pool in clusters[move.worker].own_pools
+        if pool.node_pools and not pool.node_pools[0].adopted and pool.node_pools[0].settings.version is None
+    ]
+    return tuple(sorted(found, key=lambda each: each.pool))
+
+
+def _of_cluster(old: FleetPlan, new: FleetPlan, prefix: str) -> Iterator[Restart]:
     before, after = versions_of(old).get("gke"), versions_of(new).get("gke")
     moves = before is not None and after is not None and before != after
     earlier = {pool.key: pool for pool in old.own_pools}
-    found: list[Restart] = []
     for pool in new.own_pools:
         known = earlier.get(pool.key)
         if known is None or not (known.node_pools and pool.node_pools) or pool.node_pools[0].adopted:
             continue
         was, becomes = (each.node_pools[0].settings.version for each in (known, pool))
         if becomes is not None and was != becomes:
-            found.append(_restart(new, pool, now=True))
+            yield _restart(new, pool, prefix, now=True)
         elif becomes is None and moves:
-            found.append(_restart(new, pool, now=False))
-    return tuple(sorted(found, key=lambda each: (not each.now, each.pool)))
+            yield _restart(new, pool, prefix, now=False)
 
 
-def _restart(plan: FleetPlan, pool: PoolPlan, *, now: bool) -> Restart:
+def _restart(plan: FleetPlan, pool: PoolPlan, prefix: str, *, now: bool) -> Restart:
     how, nodes_away = _how(pool, now=now)
     flavor = next(each for each in plan.flavors if each.name == pool.flavor)
     guaranteed = {
@@ -67,7 +90,7 @@ def _restart(plan: FleetPlan, pool: PoolPlan, *, now: bool) -> Restart:
         if entry.flavor == flavor.name and quota.resource == flavor.resource and quota.nominal
     }
     return Restart(
-        pool=pool.name,
+        pool=prefix + pool.name,
         now=now,
         when="by this update" if now else _when(plan, pool),
         how=how,
