@@ -45,6 +45,9 @@ OPERATORS: Final[Mapping[str, str]] = {
 }
 """Operators that Berth does not install, by their names in the stack file: of kinds of jobs, and of dynamic slices."""
 
+SLICE_CONTROLLER: Final = "slice-controller"
+"""The operator that forms dynamic slices."""
+
 PODS_READY_SECONDS: Final = 3600
 """Default of 60 minutes from admission until all pods are ready: a large slice or queued capacity needs 45 to 60
 minutes, and after Kueue's 30 a workload would be evicted while it still pulls images (Kueue docs: Configuration)."""
