@@ -29,8 +29,8 @@ _OPERATORS: Mapping[str, str] = {
     "trainer": "kubeflow-trainer-controller-manager",
     "training-operator": "training-operator",
 }
-"""Operator of the stack file → name of its Deployment, as its project's manifests or chart have it; that of Kueue's slice
-controller as cluster-toolkit has it (`modules/management/kubectl-apply`)."""
+"""Operator of the stack file → name of its Deployment, as its project's manifests or chart have it; for Kueue's slice
+controller those of cluster-toolkit (`modules/management/kubectl-apply`)."""
 
 
 def controller_sections(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
