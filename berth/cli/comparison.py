@@ -87,14 +87,12 @@ def changes_between(old: Evaluation, new: Evaluation) -> Changes:
     assert new.file is not None and new.plan is not None
     known = set(map(_identity, (*old.warnings, *old.accepted_risks)))
     added = [each for each in (*new.warnings, *new.accepted_risks) if _identity(each) not in known]
-    codes = cast("Mapping[str, object]", new.file.fleet).get(ACCEPTED_WARNINGS) or {}
+    codes = cast("Mapping[str, Mapping[str, object]]", new.file.fleet).get(ACCEPTED_WARNINGS) or {}
     written = (cast("Mapping[str, object]", file.written or {}) for file in (old.file, new.file))
     return replace(
         compare(old.plan, new.plan),
         warnings=tuple(each.line().removeprefix(f"{each.severity.word}: ") for each in added),
-        newly_accepted=tuple(
-            each.code for each in added if each.accepted and each.code in cast("Mapping[str, object]", codes)
-        ),
+        newly_accepted=tuple(each.code for each in added if each.accepted and each.code in codes),
         settings=compare_settings(old.file.settings, new.file.settings),
         written=compare_settings(*written),
     )

@@ -26,13 +26,7 @@ from berth.text import format_range, pluralize
 if TYPE_CHECKING:
     from berth.diff.changes import ReferrerChange
 
-_CHANGE_SIGNS = {
-    ChangeKind.CREATED: "+",
-    ChangeKind.UPDATED: "~",
-    ChangeKind.REPLACED: "±",
-    ChangeKind.DELETED: "-",
-    ChangeKind.UNMANAGED: "-",
-}
+_CHANGE_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.UPDATED: "~", ChangeKind.REPLACED: "±"}
 UNMANAGED_TEXT = "no longer managed here"
 _EFFECT_NOTES = {
     UpdateEffect.KEPT: " (not applied: the provider keeps the value of a removed setting)",
@@ -264,7 +258,7 @@ def describe_object(change: ObjectChange) -> str:
     why = f" (REPLACED, because {reason})" if change.because else ""
     why = f" ({UNMANAGED_TEXT}, and stays)" if change.what == ChangeKind.UNMANAGED else why
     worker_suffix = f" on worker {change.worker}" if change.worker else ""
-    return f"{_CHANGE_SIGNS[change.what]} {change.kind} {namespace_prefix}{change.name}{worker_suffix}{why}"
+    return f"{_CHANGE_SIGNS.get(change.what, '-')} {change.kind} {namespace_prefix}{change.name}{worker_suffix}{why}"
 
 
 # --- a team's own stack -----------------------------------------------------------------------------------------------

@@ -134,12 +134,13 @@ def _incomplete(kind: str, answer: ApiObject) -> str | None:
         )
         if not is_named:
             return "an object without kind and metadata.name; give the answer of kubectl as it is"
-        title = f"{_shorten_text(answer['kind'])} '{_shorten_text(str(answer['metadata']['name']))}'"
+        metadata = cast("ApiObject", answer["metadata"])
+        title = f"{_shorten_text(answer['kind'])} '{_shorten_text(str(metadata['name']))}'"
         if not isinstance(answer.get("spec", {}), dict):
             return f"{title}: spec is not an object; give the answer of kubectl as it is"
         if answer["kind"] == "LocalQueue" and not isinstance(value_at(answer, "spec.clusterQueue"), str):
             return f"{title}: spec.clusterQueue is not a text; give the answer of kubectl as it is"
-        return f"{title} is being deleted; {_WHEN_GONE}" if answer["metadata"].get("deletionTimestamp") else None
+        return f"{title} is being deleted; {_WHEN_GONE}" if metadata.get("deletionTimestamp") else None
     name = _NAME_FIELD.get(kind, "name")
     if not isinstance(answer.get(name), str):
         return f"{_article(kind)} {kind} without {_article(name)} {name}; {_AS_IT_IS}"

@@ -21,6 +21,7 @@ from berth.google.fleet import google_resources
 from berth.manifests.kueue import NAMESPACE_LABEL
 from berth.manifests.tenancy import namespace
 from berth.plan.fleet import FleetPlan
+from berth.plan.teams import NamespacePlan, TeamPlan
 from berth.resource import IN_WORKER, ResourceKind
 
 _PATCH: Final = re.compile(r"(\d+\.\d+)\.\d+")
@@ -64,16 +65,17 @@ def _unmanaged(plan: FleetPlan) -> dict[tuple[str, str], None]:
 
     Of one that exists already only the name is known.
     """
-    selector = None if plan.kueue is None else plan.kueue.managed_namespaces
-    places = [(team, place) for team in plan.teams for place in team.namespaces] if selector is not None else []
-    labels = {
-        (team.name, place.name): {
-            **(namespace(team, place)["metadata"]["labels"] if place.owned else {}),
-            NAMESPACE_LABEL: place.name,
-        }
-        for team, place in places
+    if plan.kueue is None or (selector := plan.kueue.managed_namespaces) is None:
+        return {}
+    places = [(team, place) for team in plan.teams for place in team.namespaces]
+    return {
+        (team.name, place.name): None for team, place in places if not selector.matches(_namespace_labels(team, place))
     }
-    return {key: None for key, each in labels.items() if selector is not None and not selector.matches(each)}
+
+
+def _namespace_labels(team: TeamPlan, place: NamespacePlan) -> dict[str, str]:
+    metadata = cast("Mapping[str, Any]", namespace(team, place)["metadata"])
+    return {**(metadata["labels"] if place.owned else {}), NAMESPACE_LABEL: place.name}
 
 
 def _charts(plan: FleetPlan) -> dict[tuple[str, str], Mapping[str, Any]]:
