@@ -25,14 +25,16 @@ def upgrade_headline(upgrade: Upgrade) -> str:
     """Return the answer in one line, without the stack's name."""
     parts = phrases(upgrade.moves, upgrade.workers)
     required = [finding for finding in upgrade.findings if finding.is_required]
-    if required and any(move.is_downgrade for move in upgrade.moves):
+    if required and required[0].is_back:
         parts.append(
             f"{pluralize(len(required), 'change')} of newer releases {'is' if len(required) == 1 else 'are'} taken back"
         )
     elif required:
         parts.append(f"of {pluralize(len(required), 'required action')} {_counts(required)}")
-    changes = [finding for finding in upgrade.findings if finding.key == "gke" and finding.name != NO_DOWNGRADE]
-    if changes and not any(move.is_downgrade for move in upgrade.moves if move.key == "gke"):
+    changes = [
+        each for each in upgrade.findings if each.key == "gke" and each.name != NO_DOWNGRADE and not each.is_back
+    ]
+    if changes:
         parts.append(f"of {pluralize(len(changes), 'change')} of Kubernetes {_counts(changes)}")
     for becomes, words in (("opened", "OPENED"), ("closed", "closed")):
         usable = sum(each.becomes == becomes and each.usable != Applicability.NOT for each in upgrade.holes)
@@ -61,6 +63,15 @@ _COUNTED = {
 }
 
 
+_PARTS = (
+    ("Applies", Applicability.APPLIES, False),
+    ("May apply: look", Applicability.UNKNOWN, False),
+    ("Taken back", Applicability.APPLIES, True),
+    ("Taken back, and used perhaps: look", Applicability.UNKNOWN, True),
+)
+"""Parts of the document: title, verdict, and whether a downgrade takes the changes back."""
+
+
 def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     """Yield the headline, what breaks, what applies or may apply, jobs, what turns, holes, steps, and the rest."""
     yield Heading(f"{upgrade.stack}: {upgrade_headline(upgrade)}")
@@ -74,10 +85,8 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     yield ProblemList("Faults of the stack file with the old versions", upgrade.earlier, everything=True)
     yield Lines("Breaks what runs", [_line(each) for each in upgrade.breaking], whole=True)
     yield ProblemList("Faults of the stack with the new versions", upgrade.faults, everything=True)
-    back = any(move.is_downgrade for move in upgrade.moves)
-    titles = ("Taken back", "Taken back, and used perhaps: look") if back else ("Applies", "May apply: look")
-    for title, verdict in zip(titles, (Applicability.APPLIES, Applicability.UNKNOWN), strict=True):
-        found = [each for each in upgrade.of(verdict) if not (each.breaks and verdict == Applicability.APPLIES)]
+    for title, verdict, is_back in _PARTS:
+        found = [each for each in upgrade.of(verdict) if each.is_back == is_back and each not in upgrade.breaking]
         yield Lines(title, [_line(each) for each in found], whole=True)
     yield Lines("Jobs that must change", _job_lines(upgrade), whole=True)
     yield Lines("Defaults that turn", _turn_lines(upgrade.turns))
