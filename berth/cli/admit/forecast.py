@@ -20,7 +20,7 @@ from berth.simulator.scenario import ScenarioStep, StepKind
 from berth.simulator.scheduler.model import Job
 from berth.simulator.story import JobStatus, SimulationRun, gc_paused
 from berth.simulator.timed.calibration import FEWEST, Calibration, calibrate
-from berth.simulator.timed.forecast import Forecast, History, Moment, RunningNow, forecast_starts
+from berth.simulator.timed.futures import History, Moment, RunningNow, StartForecast, forecast_starts
 from berth.simulator.timed.trace import Timing, Trace
 
 FUTURES = 40
@@ -37,7 +37,7 @@ class Sooner(Struct, frozen=True):
     """A change of a job after which it starts sooner."""
 
     change: str
-    forecast: Forecast
+    forecast: StartForecast
 
 
 class JobForecast(Struct, frozen=True):
@@ -46,7 +46,7 @@ class JobForecast(Struct, frozen=True):
     job: str
     name: str
     queue: str
-    forecast: Forecast
+    forecast: StartForecast
     sooner: tuple[Sooner, ...]
 
 
@@ -141,7 +141,7 @@ class _Forecaster:
             left_out=len(names) - len(watched),
         )
 
-    def _forecast(self, moment: Moment, names: Sequence[str]) -> dict[str, Forecast]:
+    def _forecast(self, moment: Moment, names: Sequence[str]) -> dict[str, StartForecast]:
         return forecast_starts(
             self.run.fleet.setup,
             moment,
@@ -152,7 +152,7 @@ class _Forecaster:
             watched=names,
         )
 
-    def _sooner(self, job: Job, forecast: Forecast, calibration: Calibration) -> tuple[Sooner, ...]:
+    def _sooner(self, job: Job, forecast: StartForecast, calibration: Calibration) -> tuple[Sooner, ...]:
         """Return the changes of a job after which it starts at least a minute and a tenth sooner, the best first."""
         latest = HORIZON if forecast.median is None else forecast.median
         limit = latest - max(60, latest // 10)

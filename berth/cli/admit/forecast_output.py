@@ -9,7 +9,7 @@ from berth.cli.admit.forecast import FUTURES, HORIZON, MOST_JOBS, Forecasts
 from berth.cli.simulate.output import format_time
 from berth.document import Block, Note, Table
 from berth.simulator.timed.calibration import FEWEST, SHORT
-from berth.simulator.timed.forecast import Forecast
+from berth.simulator.timed.futures import StartForecast
 from berth.text import pluralize
 
 
@@ -53,7 +53,7 @@ def _when(seconds: int | None) -> str:
     return f"over {format_time(HORIZON)}" if seconds is None else format_time(seconds)
 
 
-def _interval(forecast: Forecast) -> str:
+def _interval(forecast: StartForecast) -> str:
     return f"{_when(forecast.low)} to {_when(forecast.high)}"
 
 
@@ -77,7 +77,7 @@ def forecast_as_json(found: Forecasts) -> dict[str, Any]:
     }
 
 
-def _values(forecast: Forecast) -> dict[str, Any]:
+def _values(forecast: StartForecast) -> dict[str, Any]:
     return {
         "medianSeconds": forecast.median,
         "lowSeconds": forecast.low,

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from berth.simulator.scheduler.model import Job, SchedulerSetup
-from berth.simulator.timed.forecast import Forecast, History, Moment, RunningNow, forecast_starts
+from berth.simulator.timed.futures import History, Moment, RunningNow, StartForecast, forecast_starts
 from berth.simulator.timed.timed_run import LiveJob, Stint, run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 
@@ -34,20 +34,20 @@ _NORMAL = 3.29
 _LEAST = 60
 
 
-class Trial(Struct, frozen=True):
+class PastForecast(Struct, frozen=True):
     """A forecast of the past, and the wait that followed, in seconds."""
 
-    forecast: Forecast
+    forecast: StartForecast
     wait: int
 
 
 class Calibration(Struct, frozen=True):
     """The trials on a history; `waited` is the number of its jobs that waited long."""
 
-    trials: tuple[Trial, ...]
+    trials: tuple[PastForecast, ...]
     waited: int
 
-    def correct(self, forecast: Forecast, horizon: int) -> Forecast:
+    def correct(self, forecast: StartForecast, horizon: int) -> StartForecast:
         """Return the forecast with the errors of the trials taken into account; unchanged if they are too few."""
         return _correct(forecast, self.trials, horizon)
 
@@ -62,7 +62,7 @@ class Calibration(Struct, frozen=True):
         return within, len(checked)
 
 
-def _correct(forecast: Forecast, trials: Sequence[Trial], horizon: int) -> Forecast:
+def _correct(forecast: StartForecast, trials: Sequence[PastForecast], horizon: int) -> StartForecast:
     if len(trials) < FEWEST:
         return forecast
     errors = sorted(
@@ -74,14 +74,14 @@ def _correct(forecast: Forecast, trials: Sequence[Trial], horizon: int) -> Forec
         for error in (errors[0], errors[len(errors) // 2], errors[-1])
     )
     late = [None if value > horizon else value for value in (low, median, high)]
-    return Forecast(low=late[0], median=late[1], high=late[2], started=forecast.started)
+    return StartForecast(low=late[0], median=late[1], high=late[2], started=forecast.started)
 
 
-def _center(forecast: Forecast, horizon: int) -> float:
+def _center(forecast: StartForecast, horizon: int) -> float:
     return math.log(max(horizon if forecast.median is None else forecast.median, _LEAST))
 
 
-def _width(forecast: Forecast, horizon: int) -> float:
+def _width(forecast: StartForecast, horizon: int) -> float:
     high = horizon if forecast.high is None else forecast.high
     low = horizon if forecast.low is None else forecast.low
     return max(math.log(max(high, _LEAST) / max(low, _LEAST)) / _NORMAL, _NARROWEST)
@@ -109,7 +109,7 @@ def calibrate(
     states = _States(chosen)
     if chosen:
         run_trace(setup, jobs, timing, states)
-    trials: list[Trial] = []
+    trials: list[PastForecast] = []
     for time, name, moment_jobs, ended in states.found:
         known = sorted(states.ended[:ended], key=lambda each: each.submitted)
         moment = Moment(jobs=moment_jobs, now=None if began is None else began + time)
@@ -117,7 +117,7 @@ def calibrate(
         found = forecast_starts(
             setup, moment, history, timing, futures=futures, horizon=horizon, watched=[name], seed=len(trials)
         )
-        trials.append(Trial(found[name], waits.waits[name]))
+        trials.append(PastForecast(found[name], waits.waits[name]))
     return Calibration(tuple(trials), len(waited))
 
 
@@ -165,7 +165,7 @@ class _States:
 
 
 def _as_seen(live: LiveJob, time: int) -> Job | RunningNow:
-    """Return a job as it stands at a time, without what only the future tells."""
+    """Return a job as it is at a time, without what only the future tells."""
     job = live.timed.job
     if live.held_since is None:
         return job

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from berth.cli import app
 from berth.simulator.scheduler.model import Job, SchedulerSetup
-from berth.simulator.timed.calibration import FEWEST, Calibration, Trial, calibrate
-from berth.simulator.timed.forecast import Forecast, History, Moment, RunningNow, RunTimes, forecast_starts
+from berth.simulator.timed.calibration import FEWEST, Calibration, PastForecast, calibrate
+from berth.simulator.timed.futures import History, Moment, RunningNow, RunTimes, StartForecast, forecast_starts
 from berth.simulator.timed.timed_run import HeldJob, LiveJob, RunStart, Stint, run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 from tests.berth.simulator.setups import GPU, queue
@@ -45,7 +45,7 @@ def _running(name: str, held: int) -> RunningNow:
 
 def _forecasts(
     jobs: tuple[Job | RunningNow, ...], history: History, *names: str, futures: int = 40
-) -> dict[str, Forecast]:
+) -> dict[str, StartForecast]:
     moment = Moment(jobs=jobs)
     return forecast_starts(TWO, moment, history, Timing(), futures=futures, horizon=HORIZON, watched=names)
 
@@ -54,14 +54,14 @@ def test_with_one_run_time_the_start_is_certain() -> None:
     """A job that has run for 400 of 1,000 s, and two before the last one."""
     jobs = (_running("runs", 400), _job("first"), _job("second"), _job("last"))
     found = _forecasts(jobs, _history([1000] * 40), "first", "last")
-    assert found["first"] == Forecast(median=600, low=600, high=600, started=1.0)
-    assert found["last"] == Forecast(median=2600, low=2600, high=2600, started=1.0)
+    assert found["first"] == StartForecast(median=600, low=600, high=600, started=1.0)
+    assert found["last"] == StartForecast(median=2600, low=2600, high=2600, started=1.0)
 
 
 def test_how_long_a_job_ran_tells_how_long_it_will() -> None:
     """Of runs of 100 and of 1,000 s, one that has run for 200 s is of the second kind."""
     found = _forecasts((_running("runs", 200), _job("next")), _history([100, 1000] * 30), "next")
-    assert found["next"] == Forecast(median=800, low=800, high=800, started=1.0)
+    assert found["next"] == StartForecast(median=800, low=800, high=800, started=1.0)
 
 
 def test_of_two_kinds_of_runs_the_interval_has_both() -> None:
@@ -71,7 +71,7 @@ def test_of_two_kinds_of_runs_the_interval_has_both() -> None:
 
 def test_jobs_that_do_not_start_before_the_horizon_have_no_time() -> None:
     found = _forecasts((_running("runs", 0), _job("next")), _history([HORIZON + 1] * 40), "next")["next"]
-    assert found == Forecast(median=None, low=None, high=None, started=0.0)
+    assert found == StartForecast(median=None, low=None, high=None, started=0.0)
 
 
 def test_a_job_that_outlasts_the_history_still_ends() -> None:
@@ -198,18 +198,18 @@ def _names(jobs: Iterable[HeldJob | TimedJob]) -> set[str]:
 
 def test_errors_of_the_past_correct_a_forecast() -> None:
     """Waits that are twice the forecast, and spread by its own width, double the next one; by hand."""
-    past = Forecast(median=1000, low=500, high=2000, started=1.0)
+    past = StartForecast(median=1000, low=500, high=2000, started=1.0)
     width = math.log(4) / 3.29
     waits = [round(2000 * math.exp((n - 10) / 10 * width)) for n in range(21)]
-    found = Calibration(tuple(Trial(past, each) for each in waits), 21).correct(past, HORIZON)
+    found = Calibration(tuple(PastForecast(past, each) for each in waits), 21).correct(past, HORIZON)
     assert found.median == pytest.approx(2000, abs=2)
     assert found.low == pytest.approx(2000 * math.exp(-width), abs=2)
     assert found.high == pytest.approx(2000 * math.exp(width), abs=2)
 
 
 def test_too_few_trials_change_nothing() -> None:
-    past = Forecast(median=1000, low=500, high=2000, started=1.0)
-    assert Calibration((Trial(past, 9000),) * (FEWEST - 1), 1).correct(past, HORIZON) == past
+    past = StartForecast(median=1000, low=500, high=2000, started=1.0)
+    assert Calibration((PastForecast(past, 9000),) * (FEWEST - 1), 1).correct(past, HORIZON) == past
 
 
 def test_forecasts_of_a_crowded_month_hold_what_they_promise() -> None:

@@ -56,7 +56,7 @@ class Moment(Struct, frozen=True, kw_only=True):
         return [(each.job, each.held) for each in self.jobs if isinstance(each, RunningNow) and each.is_admitted]
 
 
-class Forecast(Struct, frozen=True, kw_only=True):
+class StartForecast(Struct, frozen=True, kw_only=True):
     """The seconds until a job starts: the median of all futures, and an interval with nine of ten.
 
     None is later than the horizon. `started` is the part of the futures in which it starts before.
@@ -78,7 +78,7 @@ def forecast_starts(
     horizon: int,
     watched: Sequence[str],
     seed: int = 0,
-) -> dict[str, Forecast]:
+) -> dict[str, StartForecast]:
     """Return a forecast for each of the jobs `watched`, which wait at the moment."""
     starts: dict[str, list[int]] = {name: [] for name in watched}
     for number in range(futures):
@@ -88,13 +88,13 @@ def forecast_starts(
     return {name: _forecast(found, futures) for name, found in starts.items()}
 
 
-def _forecast(starts: list[int], futures: int) -> Forecast:
+def _forecast(starts: list[int], futures: int) -> StartForecast:
     late = 10 * 366 * _DAY
     all_starts = [*starts, *[late] * (futures - len(starts))]
     low, median, high = (
         None if (value := percentile(all_starts, percent)) == late else value for percent in (5, 50, 95)
     )
-    return Forecast(median=median, low=low, high=high, started=len(starts) / futures)
+    return StartForecast(median=median, low=low, high=high, started=len(starts) / futures)
 
 
 class History:
@@ -207,11 +207,8 @@ class RunTimes:
 
     def _weight(self, group: object) -> float:
         if group not in self.weights:
-            self.weights[group] = self.rng.expovariate(1) ** POWER
+            self.weights[group] = self.rng.expovariate(1)
         return self.weights[group]
-
-
-POWER = 1.0
 
 
 class _Future:
