@@ -18,6 +18,7 @@ import yaml
 from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
+from berth.plan.kueue import CPU
 from tests.e2e.support import hostile_fleet
 from tests.e2e.support.api import Api, Refused, proxied
 from tests.e2e.support.cluster import Cluster, until
@@ -295,7 +296,7 @@ def world(cluster: Cluster, *, with_policies: bool = True) -> Generator[World]:
     for node in nodes:
         node["metadata"]["labels"] |= _REAL_LABELS | {"kubernetes.io/hostname": node["metadata"]["name"]}
     flavors = _flavors(nodes, [each for each in objects if each["kind"] == "ResourceFlavor"])
-    accelerators = frozenset(each.resource for each in fleet.flavors)
+    accelerators = frozenset(each.resource for each in fleet.flavors) - {CPU}
     before = cluster.objects()
     try:
         hostile_fleet.apply(cluster, [*objects, *nodes])
