@@ -24,6 +24,7 @@ from berth.manifests.rules.volumes import CSI_DRIVERS
 from berth.manifests.rules.wrappers import COUNTED, RAY_JOB, SCALED, WITHOUT_PODS
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import TEAM_LABEL
+from berth.plan.kueue import PODS
 from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE
 from berth.plan.teams import NamespacePlan, TeamPlan
 
@@ -229,6 +230,10 @@ def _wrapped(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
             if listed := get_nested(metadata.value, field):
                 yield metadata.child(field, listed), f"{field} keep a deleted component and its pods; remove them"
         spec = wrapped.child("spec", get_nested(wrapped.value, "spec"))
+        for holder in (spec, spec.child("rayClusterSpec", get_nested(spec.value, "rayClusterSpec"))):
+            if get_nested(holder.value, "enableInTreeAutoscaling") is True:
+                message = "an AppWrapper counts neither Ray's autoscaler nor the pods that it adds; remove it"
+                yield holder.child("enableInTreeAutoscaling", True), message
         if kind == RAY_JOB and "submitterPodTemplate" in as_mapping(spec.value):
             message = (
                 "an AppWrapper does not count the pod that submits a RayJob; remove it, or submit the RayJob itself"
@@ -265,14 +270,29 @@ def _shared_queue(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -
         source = job.job.metadata.child("labels", labels).child(_PRIORITY_CLASS, priority)
         given = f"write one of {', '.join(queue.priorities)}, or " if queue.priorities else ""
         yield source, f"'{priority}' evicts jobs of other teams in a shared queue; {given}remove the label"
+    for source in _pod_priorities(job):
+        if source.value is not None and source.value not in queue.priorities:
+            given = f"write one of {', '.join(queue.priorities)}, or " if queue.priorities else ""
+            yield source, f"'{source.value}' evicts jobs of other teams in a shared queue; {given}remove it"
     for pod_set in job.job.pod_sets or ():
         for resource, most in queue.ceilings.items():
-            asked = pod_set.count * pod_set.requests.get(resource, 0)
+            asked = pod_set.count * (1 if resource == PODS else pod_set.requests.get(resource, 0))
             if asked > most:
                 message = (
                     f"{asked} {resource} are more than {job.queue_name} can ever admit, and the queue is StrictFIFO"
                 )
                 yield job.job.source, f"{message}: the job would hold up all others; write at most {most}"
+
+
+def _pod_priorities(job: SubmittedJob) -> Iterator[SourceValue]:
+    """Yield the priorities that Kueue gives a job without a label for it: of its pods, and of a Kubeflow job's own."""
+    policy = job.job.source.child("spec", None).child("runPolicy", None)
+    written = get_nested(job.job.source.value, "spec", "runPolicy", "schedulingPolicy", "priorityClass")
+    yield policy.child("schedulingPolicy", None).child("priorityClass", written)
+    for template in job.job.templates:
+        spec = read_pod_spec(template) or {}
+        if "priorityClassName" in spec:
+            yield spec["priorityClassName"]
 
 
 def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:

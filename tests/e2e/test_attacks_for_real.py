@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.support import attacks_of_pods as attacks_of_pods
+from tests.e2e.support import attacks_of_siblings as attacks_of_siblings
 from tests.e2e.support.attacks import (
     ACCOUNT,
     ATTACKS,

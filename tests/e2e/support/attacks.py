@@ -37,16 +37,23 @@ ACCOUNT = Identity(
     "system:serviceaccount:vision:vision",
     ("system:serviceaccounts:vision", "system:serviceaccounts", _EVERYBODY),
 )
+SERVICE_ACCOUNT = Identity(
+    "system:serviceaccount:language:language",
+    ("system:serviceaccounts:language", "system:serviceaccounts", _EVERYBODY),
+)
 GRACE = 30.0
 """The fleet's longest grace period, in seconds."""
 _REAL_LABELS = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-_RIGHTS: Manifest = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "RoleBinding",
-    "metadata": {"name": "attack-account", "namespace": "vision"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-    "subjects": [{"kind": "ServiceAccount", "name": "vision", "namespace": "vision"}],
-}
+_RIGHTS: list[Manifest] = [
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "attack-account", "namespace": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": name}],
+    }
+    for name in ("vision", "language")
+]
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '(berth-[a-z]+)'")
 _POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _NOTHING: Manifest = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
@@ -288,7 +295,7 @@ def world(cluster: Cluster, *, with_policies: bool = True) -> Generator[World]:
     """Provide the fleet on the cluster, with its policies or without, and take it away."""
     fleet = plan()
     rendered: list[Manifest] = list(all_manifests(fleet))
-    objects = [each for each in rendered if hostile_fleet.is_served(each)] + [_RIGHTS]
+    objects = [each for each in rendered if hostile_fleet.is_served(each)] + _RIGHTS
     objects = [each for each in objects if with_policies or each["kind"] not in _POLICIES]
     if "clustertrainingruntimes" in cluster.kubectl("api-resources", "-o", "name"):
         objects.append(RUNTIME)
