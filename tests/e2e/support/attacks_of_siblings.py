@@ -109,7 +109,7 @@ def _urgent_cycle(fleet: World) -> None:
 )
 def _deleted_pods(fleet: World) -> None:
     if not fleet.api.list("Job", "vision"):
-        fleet.tries(MEMBER, job("vision", "replaces", 4, pod=_LONGEST))
+        fleet.tries(MEMBER, job("vision", "replaces", 4, pod=_LONGEST, spec={"backoffLimit": 1000}))
         fleet.waits_for_pods("vision", 4, "replaces")
     _delete_pods(fleet, "vision", "replaces")
     time.sleep(1)
