@@ -82,25 +82,6 @@ def _urgent_set(fleet: World) -> None:
     fleet.tries_to_delete(LENDER, "JobSet", "speech", "first", _BACKGROUND)
 
 
-@attack("jobs of a priority that preempts, deleted and submitted again with the longest grace period")
-def _urgent_cycle(fleet: World) -> None:
-    fleet.tries(LENDER, job("speech", "first", 8))
-    fleet.tries(MEMBER, job("vision", "second", 4))
-    fleet.waits_for_pods("speech", 8)
-    running = fleet.running("speech")
-    for number in range(4):
-        urgent = {**_LONGEST, "priorityClassName": "high"}
-        fleet.tries(SERVER, job("language", f"urgent-{number}", 4, pod=urgent))
-        fleet.waits_for_pods("language", 4, f"urgent-{number}", 5)
-        fleet.tries_to_delete(SERVER, "Job", "language", f"urgent-{number}", _BACKGROUND)
-    gone = _replaced(fleet, running)
-    began = time.monotonic()
-    returned = fleet.waits_for_pods("speech", 8, "first", 60)
-    print(f"{len(gone)} pods of the lender were removed, and ran again after {time.monotonic() - began:.0f} s")
-    assert returned or not fleet.with_policies, "the lender's job does not run again"
-    fleet.tries_to_delete(LENDER, "Job", "speech", "first", _BACKGROUND)
-
-
 # --- pods that are deleted one by one ---------------------------------------------------------------------------------
 
 
