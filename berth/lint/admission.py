@@ -12,7 +12,12 @@ from berth.jobs.pod_groups import POD_GROUP
 from berth.jobs.pods import read_pod_spec, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
-from berth.lint.plain_machines import refused_on_plain_machines, requests_any, wrapped_objects
+from berth.lint.queue_policies import (
+    refused_in_shared_queue,
+    refused_on_plain_machines,
+    requests_any,
+    wrapped_objects,
+)
 from berth.lint.ray import uncounted_workers
 from berth.lint.validity.jobs import job_specs
 from berth.manifests.rules.affinity import EXCLUSIVE_TOPOLOGY
@@ -24,11 +29,9 @@ from berth.manifests.rules.volumes import CSI_DRIVERS
 from berth.manifests.rules.wrappers import COUNTED, RAY_JOB, SCALED, WITHOUT_PODS
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import TEAM_LABEL
-from berth.plan.kueue import PODS
 from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE
 from berth.plan.teams import NamespacePlan, TeamPlan
 
-_PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 _METADATA_NAME = "kubernetes.io/metadata.name"
 _Refusal = tuple[SourceValue, str]
 """What a policy refuses, and the message: what is wrong; what to write."""
@@ -51,7 +54,7 @@ def check_admission(job: SubmittedJob) -> None:
         "growth": _counts,
         "machines": refused_on_plain_machines,
         "volumes": _volumes,
-        "queues": _shared_queue,
+        "queues": refused_in_shared_queue,
         "wrappers": _wrapped,
     }
     for policy, check in checks.items():
@@ -258,41 +261,6 @@ def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
                 message = f"an inline volume of {name} is mounted by the node, beside the network policy"
                 remedy = "write a persistentVolumeClaim, or have the platform's owners write volumeTypes"
                 yield spec["volumes"].child(index, volume), f"{message}; {remedy}"
-
-
-def _shared_queue(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
-    queue = next((each for each in namespace.shared_queues if each.name == job.local_queue.name), None)
-    if queue is None or not namespace.owned:
-        return
-    labels = as_mapping(get_nested(job.job.metadata.value, "labels"))
-    priority = labels.get(_PRIORITY_CLASS)
-    if priority is not None and priority not in queue.priorities:
-        source = job.job.metadata.child("labels", labels).child(_PRIORITY_CLASS, priority)
-        given = f"write one of {', '.join(queue.priorities)}, or " if queue.priorities else ""
-        yield source, f"'{priority}' evicts jobs of other teams in a shared queue; {given}remove the label"
-    for source in _pod_priorities(job):
-        if source.value is not None and source.value not in queue.priorities:
-            given = f"write one of {', '.join(queue.priorities)}, or " if queue.priorities else ""
-            yield source, f"'{source.value}' evicts jobs of other teams in a shared queue; {given}remove it"
-    for pod_set in job.job.pod_sets or ():
-        for resource, most in queue.ceilings.items():
-            asked = pod_set.count * (1 if resource == PODS else pod_set.requests.get(resource, 0))
-            if asked > most:
-                message = (
-                    f"{asked} {resource} are more than {job.queue_name} can ever admit, and the queue is StrictFIFO"
-                )
-                yield job.job.source, f"{message}: the job would hold up all others; write at most {most}"
-
-
-def _pod_priorities(job: SubmittedJob) -> Iterator[SourceValue]:
-    """Yield the priorities that Kueue gives a job without a label for it: of its pods, and of a Kubeflow job's own."""
-    policy = job.job.source.child("spec", None).child("runPolicy", None)
-    written = get_nested(job.job.source.value, "spec", "runPolicy", "schedulingPolicy", "priorityClass")
-    yield policy.child("schedulingPolicy", None).child("priorityClass", written)
-    for template in job.job.templates:
-        spec = read_pod_spec(template) or {}
-        if "priorityClassName" in spec:
-            yield spec["priorityClassName"]
 
 
 def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:
