@@ -12,13 +12,13 @@ from msgspec import Struct
 from berth import catalog
 from berth.diagnostics import join_quoted, join_words
 from berth.jobs.pod_set import FieldSteps, NodeSelectorRequirement, PodSet
-from berth.jobs.quantities import format_quantity
 from berth.nodes.model import HOSTNAME
 from berth.placement.kueue import ResourceFlavor
 from berth.placement.matching import tolerates
 from berth.placement.node_classes import NodeClass
 from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.room import Demand
+from berth.placement.too_large import too_large
 from berth.placement.topology import Leaf
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -185,8 +185,7 @@ def _maybe(
 def _unknown_words(pod_set: PodSet, node: NodeClass, obstacle: _Obstacle) -> tuple[str, str]:
     """Return what is not known of nodes, and why."""
     if obstacle.kind == "resource":
-        why = node.group.unknown_resources.get(obstacle.key) or node.group.open_reason or ""
-        return f"have enough {obstacle.key}", why
+        return f"have enough {obstacle.key}", node.group.why_unknown(obstacle.key)
     if obstacle.kind == "selector":
         wanted = pod_set.node_selector.get(obstacle.key) or pod_set.runtime_class
         return f"have {obstacle.key}: '{wanted}'", node.label(obstacle.key).why
@@ -250,7 +249,7 @@ def _words(each: AssignedPods, nodes: Sequence[NodeClass], obstacle: _Obstacle) 
             message = f"the nodes of {where} have the taint {obstacle.key}, which its pods do not tolerate"
             return "no-nodes", f"{message}; write the toleration"
         case _:
-            return "no-shape", _too_large(pod_set, nodes, obstacle.key)
+            return "no-shape", too_large(pod_set, nodes, obstacle.key)
 
 
 def _have(nodes: Sequence[NodeClass], key: str) -> str:
@@ -284,16 +283,3 @@ def _expression(each: NodeSelectorRequirement, nodes: Sequence[NodeClass]) -> st
     written = f"{each.key} {each.operator} {', '.join(each.values)}".rstrip()
     values = sorted({value for node in nodes for value in node.label(each.key).values})[:6]
     return f"{written} (they have {join_quoted(values)})" if values else f"{written} (they do not have it)"
-
-
-def _too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> str:
-    """Return how much of a resource a pod requests, and how much a node has at most."""
-    most, machine = max((node.amount(resource) or 0, node.group.machine_type) for node in nodes)
-    requested = pod_set.node_requests.get(resource, 0)
-    if resource in ("cpu", "memory", "ephemeral-storage") or resource.startswith("hugepages"):
-        amount = format_quantity(resource, requested)
-        limit = format_quantity(resource, most) if resource == "cpu" else f"{most // 2**20}Mi"
-        return f"a pod requests {amount} {resource}, but pods can use {limit} of each {machine}; write at most {limit}"
-    if not most:
-        return f"a pod requests {requested} {resource}, but a node of {machine} has none; remove the request"
-    return f"a pod requests {requested} {resource}, but a node of {machine} has {most}; write at most {most}"
