@@ -65,7 +65,7 @@ def network_requests(template: SourceValue) -> dict[str, int]:
 
 def _read(text: object) -> Sequence[Mapping[str, object]] | None:
     try:
-        value: object = json.loads(text) if isinstance(text, str) else None
+        value: Any = json.loads(text) if isinstance(text, str) else None
     except ValueError:
         return None
     if not isinstance(value, list):
