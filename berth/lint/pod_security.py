@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from berth.jobs.pods import read_pod_spec, requested_resources, template_containers
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
-from berth.lint.plain_machines import requests_any
+from berth.lint.queue_policies import requests_any
 from berth.manifests.policy_rules import (
     BASELINE_CAPABILITIES,
     BASELINE_SYSCTLS,
