@@ -24,8 +24,8 @@ from berth.nodes.model import NodeGroup
 from berth.placement.arrangement import arrange
 from berth.placement.kueue import Refusal, ResourceFlavor, flavor_refusal
 from berth.placement.node_classes import NodeClass
-from berth.placement.obstacles import AssignedPods
 from berth.placement.own_pods import OwnPods, own_scope
+from berth.placement.reasons import AssignedPods
 from berth.placement.room import ALL_RULES, Demand, most_pods
 from berth.placement.scheduler import unplaceable_reasons
 from berth.placement.topology import assign_topology, topology_leaves
