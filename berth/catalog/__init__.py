@@ -64,7 +64,7 @@ from berth.catalog.table import (
     taints,
 )
 from berth.catalog.tables import FactTable, fact_tables
-from berth.catalog.zones import ListedZones, listed_zones, region_of_zone, zone_table, zones_in
+from berth.catalog.zones import ListedZones, listed_zones, open_zones, region_of_zone, zone_table, zones_in
 
 __all__ = [
     "CORES",
@@ -125,6 +125,7 @@ __all__ = [
     "mig_partitions",
     "node_allocatable",
     "noun",
+    "open_zones",
     "parse_version",
     "pods_of_jobs",
     "provisioning",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -22,7 +22,6 @@ from berth.cli.arguments import (
     project_root,
 )
 from berth.cli.manifests import read_files
-from berth.diagnostics import FieldPath
 from berth.evaluate import Evaluation, evaluate_changed
 
 if TYPE_CHECKING:
@@ -36,11 +35,6 @@ _JOBS = pathlib.PurePath("stacks", "jobs")
 """The manifests that are read without --jobs, if the project has them."""
 _BETWEEN = ".."
 """Separates the version that runs from the one it becomes, for what the stack file does not say."""
-_PATHS: Mapping[str, FieldPath] = {
-    "gke": ("cluster", "version"),
-    "jobset": ("jobset", "version"),
-    "kueue": ("kueue", "version"),
-}
 
 
 def upgrade_command(
@@ -70,7 +64,7 @@ def upgrade_command(
     if not options:
         raise typer.BadParameter("write --kueue, --jobset or --gke with the new version")
     evaluation = evaluate_or_exit(stack)
-    moves = tuple(_move(evaluation, key, value) for key, value in options.items())
+    moves = tuple(move for key, value in options.items() for move in _moves(evaluation, key, value))
     upgrade = _upgrade(evaluation, moves, _evidence(evaluation, jobs))
     _print(upgrade, output_format)
     raise typer.Exit(EXIT_BLOCKED if upgrade.breaks else EXIT_OK)
@@ -89,26 +83,29 @@ def _print(upgrade: Upgrade, output_format: OutputFormat) -> None:
         typer.echo(render_markdown(upgrade_document(upgrade)), nl=False)
 
 
-def _move(evaluation: Evaluation, key: Key, written: str) -> Move:
-    """Return the move of an option: to the version, or from one to another. A wrong one exits 2."""
-    from berth.upgrade.moves import NAMES, Move, versions_of
+def _moves(evaluation: Evaluation, key: Key, written: str) -> Iterator[Move]:
+    """Yield the moves of an option: to the version, or from one to another. A wrong one exits 2.
+
+    That of GKE is for each cluster of the stack whose version is known.
+    """
+    from berth.upgrade.moves import NAMES, Move, known_versions
     from berth.versions.standing import newest_run
 
     assert evaluation.fleet_plan is not None
     before, between, after = written.rpartition(_BETWEEN)
     for version in (after, *([before] if between else [])):
         _require_version(key, version)
-    if not between:
-        known = versions_of(evaluation.fleet_plan).get(key)
-        if known is None:
-            reason = "follows its release channel" if key == "gke" else f"does not install {NAMES[key]}"
-            example = "1.34..1.36" if key == "gke" else f"{newest_run(key)}..{after}"
-            raise typer.BadParameter(
-                f"the stack {reason}, so the version that runs is not in it; write OLD..NEW, such as {example}",
-                param_hint=f"--{key}",
-            )
-        before = known
-    return Move(key, before, after)
+    known = known_versions(evaluation.fleet_plan, key)
+    if not between and not any(version for _, version, _ in known):
+        reason = "follows its release channel" if key == "gke" else f"does not install {NAMES[key]}"
+        example = "1.34..1.36" if key == "gke" else f"{newest_run(key)}..{after}"
+        raise typer.BadParameter(
+            f"the stack {reason}, so the version that runs is not in it; write OLD..NEW, such as {example}",
+            param_hint=f"--{key}",
+        )
+    for worker, version, origin in known:
+        if between or version:
+            yield Move(key, before if between else version, after, worker, origin)
 
 
 def _require_version(key: Key, version: str) -> None:
@@ -149,25 +146,21 @@ def _evidence(evaluation: Evaluation, jobs: Iterable[str] | None) -> tuple[Evide
 def _upgrade(evaluation: Evaluation, moves: tuple[Move, ...], evidence: tuple[Evidence, int]) -> Upgrade:
     """Evaluate the stack with the old and the new versions, and return what the moves mean."""
     from berth.upgrade.findings import upgrade_by
-    from berth.upgrade.moves import versions_of
 
     assert evaluation.fleet_plan is not None
-    root, sets = project_root(), versions_of(evaluation.fleet_plan)
-    old = new = evaluation
-    mine = [move for move in moves if move.key in sets]
-    if any(move.before != sets[move.key] for move in mine):
-        old = evaluate_changed(evaluation, {_PATHS[move.key]: move.before for move in mine}, root)
-    if mine:
-        new = evaluate_changed(evaluation, {_PATHS[move.key]: move.after for move in mine}, root)
-    if old.faults:
-        exit_with_problems(old.faults)
     changed = tuple(move for move in moves if move.before != move.after)
     if not changed:
-        exit_with_error(f"{evaluation.stack} has {', '.join(f'{each.name} {each.after}' for each in moves)} already")
+        versions = dict.fromkeys(f"{each.name} {each.after}" for each in moves)
+        exit_with_error(f"{evaluation.stack} has {', '.join(versions)} already")
+    mine = [move for move in changed if move.origin != "others" or move.key == "gke"]
+    old = evaluate_changed(evaluation, {move.path: move.before for move in mine}, project_root())
+    new = evaluate_changed(evaluation, {move.path: move.after for move in mine}, project_root())
     result = upgrade_by(changed, new.fleet_plan or evaluation.fleet_plan, evidence[0])
     known = {(problem.code, problem.path) for problem in old.problems}
     warnings = (each for each in new.warnings if (each.code, each.path) not in known and each.code not in _TOLD)
-    return replace(result, faults=new.faults, warnings=tuple(warnings), others=evidence[1])
+    faulty = {(problem.code, problem.path) for problem in new.faults}
+    earlier = tuple(problem for problem in old.faults if (problem.code, problem.path) not in faulty)
+    return replace(result, faults=new.faults, earlier=earlier, warnings=tuple(warnings), others=evidence[1])
 
 
 _TOLD = ("version-not-run", "version-unknown")

@@ -160,6 +160,7 @@ def _has_cgroup_v1(pool: NodePoolPlan) -> bool:
 
 _CHECKS: Final[Mapping[str, Check]] = {
     "moot": lambda reason, evidence: is_not(reason) if evidence.plan.kueue is not None else is_open(EXISTING),
+    "never": lambda reason, _: is_not(reason),
     "own_build": _own_build,
     "namespaces": _namespaces,
     "gate_off": _gate_off,

@@ -8,8 +8,11 @@ from typing import Any
 from berth.diagnostics import Problem, format_path, join_words
 from berth.document import Block, Heading, Line, Lines, Note, ProblemList
 from berth.text import pluralize
-from berth.upgrade.findings import GateTurn, Upgrade, UpgradeAction
+from berth.upgrade.companions import CompanionMove
+from berth.upgrade.findings import NO_DOWNGRADE, Upgrade, UpgradeAction
+from berth.upgrade.gate_turns import GateTurn
 from berth.upgrade.judgement import Applicability
+from berth.upgrade.moves import phrases
 from berth.upgrade.steps import steps_of
 from berth.versions.fields import ABSENT, CrdChange
 from berth.versions.standing import Standing, describe_standing, standing
@@ -20,16 +23,17 @@ VERSION = 1
 
 def upgrade_headline(upgrade: Upgrade) -> str:
     """Return the answer in one line, without the stack's name."""
-    parts = [move.phrase for move in upgrade.moves]
+    parts = phrases(upgrade.moves, upgrade.workers)
     required = [finding for finding in upgrade.findings if finding.is_required]
     if required and any(move.is_downgrade for move in upgrade.moves):
         parts.append(
             f"{pluralize(len(required), 'change')} of newer releases {'is' if len(required) == 1 else 'are'} taken back"
         )
     elif required:
-        counts = [sum(each.verdict == verdict for each in required) for verdict in _COUNTED]
-        words = [f"{count} {phrase}" for count, phrase in zip(counts, _COUNTED.values(), strict=True) if count]
-        parts.append(f"of {pluralize(len(required), 'required action')} {join_words(words)}")
+        parts.append(f"of {pluralize(len(required), 'required action')} {_counts(required)}")
+    changes = [finding for finding in upgrade.findings if finding.key == "gke" and finding.name != NO_DOWNGRADE]
+    if changes and not any(move.is_downgrade for move in upgrade.moves if move.key == "gke"):
+        parts.append(f"of {pluralize(len(changes), 'change')} of Kubernetes {_counts(changes)}")
     for becomes, words in (("opened", "OPENED"), ("closed", "closed")):
         usable = sum(each.becomes == becomes and each.usable != Applicability.NOT for each in upgrade.holes)
         if usable:
@@ -42,7 +46,19 @@ def upgrade_headline(upgrade: Upgrade) -> str:
     return "; ".join(parts)
 
 
-_COUNTED = {Applicability.APPLIES: "apply", Applicability.UNKNOWN: "may apply", Applicability.NOT: "do not"}
+def _counts(findings: Sequence[UpgradeAction]) -> str:
+    """Return how many findings apply, may apply and do not."""
+    counts = [sum(each.verdict == verdict for each in findings) for verdict in _COUNTED]
+    return join_words(
+        [f"{count} {words[count > 1]}" for count, words in zip(counts, _COUNTED.values(), strict=True) if count]
+    )
+
+
+_COUNTED = {
+    Applicability.APPLIES: ("applies", "apply"),
+    Applicability.UNKNOWN: ("may apply", "may apply"),
+    Applicability.NOT: ("does not", "do not"),
+}
 
 
 def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
@@ -55,6 +71,7 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     ]
     yield Note([describe_standing(*each) for each in unproven])
     yield Lines("Unknown", list(upgrade.unlisted), whole=True)
+    yield ProblemList("Faults of the stack file with the old versions", upgrade.earlier, everything=True)
     yield Lines("Breaks what runs", [_line(each) for each in upgrade.breaking], whole=True)
     yield ProblemList("Faults of the stack with the new versions", upgrade.faults, everything=True)
     back = any(move.is_downgrade for move in upgrade.moves)
@@ -65,6 +82,7 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     yield Lines("Jobs that must change", _job_lines(upgrade), whole=True)
     yield Lines("Defaults that turn", _turn_lines(upgrade.turns))
     yield Lines("Fields", list(_field_lines(upgrade.fields)))
+    yield Lines("What Kueue is built with", [_companion_line(each) for each in upgrade.companions])
     yield Lines("Known holes", _hole_lines(upgrade))
     yield ProblemList("New warnings", upgrade.warnings, everything=True)
     steps = steps_of(upgrade)
@@ -95,7 +113,8 @@ def changed_versions(upgrade: Upgrade) -> Iterator[Block]:
 
 def _line(finding: UpgradeAction) -> Line:
     head = f"{finding.key} {finding.source}: {finding.says}"
-    below = [f"because {finding.why}" if finding.verdict == Applicability.APPLIES else finding.why]
+    where = f"in {join_words(list(finding.clusters))}: " if finding.clusters else ""
+    below = [where + (f"because {finding.why}" if finding.verdict == Applicability.APPLIES else finding.why)]
     if finding.do and finding.verdict != Applicability.NOT:
         below.append(f"{finding.when}: {finding.do}")
     return head, *below
@@ -110,7 +129,12 @@ def _job_lines(upgrade: Upgrade) -> list[Line]:
     return [(name, *dict.fromkeys(todo)) for name, todo in tasks.items()]
 
 
-def _turn_lines(turns: Sequence[GateTurn]) -> list[Line]:
+def _companion_line(move: CompanionMove) -> Line:
+    head = f"{move.name} {move.after} ({move.before} before), which Berth does not install"
+    return head, *_turn_lines(move.turns), *_field_lines(move.fields)
+
+
+def _turn_lines(turns: Sequence[GateTurn]) -> list[str]:
     """Return the gates that turn, by what becomes of them."""
     groups = {
         "on by default": [each.gate for each in turns if each.after is True and each.before is not None],
@@ -176,6 +200,7 @@ def upgrade_as_json(upgrade: Upgrade) -> dict[str, Any]:
         "moves": [
             {
                 "component": move.key,
+                "worker": move.worker or None,
                 "before": move.before,
                 "after": move.after,
                 "downgrade": move.is_downgrade,
@@ -185,11 +210,8 @@ def upgrade_as_json(upgrade: Upgrade) -> dict[str, Any]:
             for move in upgrade.moves
         ],
         "actions": [_finding_as_json(each) for each in upgrade.findings],
-        "gates": [{"gate": each.gate, "before": each.before, "after": each.after} for each in upgrade.turns],
-        "fields": [
-            {"kind": each.kind, "fact": each.fact, "path": each.path, "before": each.before, "after": each.after}
-            for each in upgrade.fields
-        ],
+        "gates": [_turn_as_json(each) for each in upgrade.turns],
+        "fields": [_field_as_json(each) for each in upgrade.fields],
         "holes": [
             {
                 "name": each.name,
@@ -201,13 +223,38 @@ def upgrade_as_json(upgrade: Upgrade) -> dict[str, Any]:
             }
             for each in upgrade.holes
         ],
+        "builtWith": [
+            {
+                "component": each.key,
+                "before": each.before,
+                "after": each.after,
+                "gates": [_turn_as_json(turn) for turn in each.turns],
+                "fields": [_field_as_json(change) for change in each.fields],
+            }
+            for each in upgrade.companions
+        ],
         "faults": [_problem_as_json(each) for each in upgrade.faults],
+        "earlierFaults": [_problem_as_json(each) for each in upgrade.earlier],
         "warnings": [_problem_as_json(each) for each in upgrade.warnings],
         "unknown": list(upgrade.unlisted),
         "steps": [{"says": step.says, "commands": list(step.commands)} for step in steps_of(upgrade)],
         "read": {"source": upgrade.source, "objects": upgrade.objects, "others": upgrade.others}
         if upgrade.source
         else None,
+    }
+
+
+def _turn_as_json(turn: GateTurn) -> dict[str, Any]:
+    return {"gate": turn.gate, "before": turn.before, "after": turn.after}
+
+
+def _field_as_json(change: CrdChange) -> dict[str, Any]:
+    return {
+        "kind": change.kind,
+        "fact": change.fact,
+        "path": change.path,
+        "before": change.before,
+        "after": change.after,
     }
 
 
@@ -224,6 +271,7 @@ def _finding_as_json(finding: UpgradeAction) -> dict[str, Any]:
         "when": finding.when,
         "breaks": finding.breaks,
         "objects": list(finding.objects),
+        "clusters": list(finding.clusters),
     }
 
 

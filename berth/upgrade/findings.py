@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem
 from berth.plan.fleet import FleetPlan
+from berth.upgrade.companions import CompanionMove, companion_moves
 from berth.upgrade.conditions import judge
 from berth.upgrade.evidence import Evidence
+from berth.upgrade.gate_turns import GateTurn, gate_turns
 from berth.upgrade.holes import HoleChange, hole_changes
 from berth.upgrade.judgement import Applicability
-from berth.upgrade.moves import Key, Move, moves_between
+from berth.upgrade.moves import Key, Move, moves_between, place_of
+from berth.upgrade.untold import untold
 from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
 from berth.versions.fields import CrdChange, field_changes
-from berth.versions.gates import companion_gates, kueue_gates
-from berth.versions.numbers import Version, minor_of, parse_release
+from berth.versions.gates import kueue_gates
+from berth.versions.numbers import Version, parse_release
+
+NO_DOWNGRADE: Final = "no-downgrade"
+"""The finding that GKE takes no older minor."""
 
 
 class UpgradeAction(Struct, frozen=True, kw_only=True):
     """A change on the way between two versions, and whether it concerns the stack.
 
     `source` is the release and the pull request, or what else says so. `is_required`: the changelog lists it under
-    actions required. `objects` are the objects of manifests that must change, with their places.
+    actions required. `objects` are the objects of manifests that must change, with their places. `clusters` are those
+    that a change of GKE concerns, in a fleet with workers.
     """
 
     key: Key
@@ -39,21 +46,13 @@ class UpgradeAction(Struct, frozen=True, kw_only=True):
     breaks: bool = False
     is_required: bool = False
     objects: tuple[str, ...] = ()
-
-
-class GateTurn(Struct, frozen=True):
-    """A feature gate that the stack does not set, and whose default differs; `after` None: the release lacks it.
-
-    `gate` is that of Kueue, or begins with the name of another project (`JobSet's TLSOptions`).
-    """
-
-    gate: str
-    before: bool | None
-    after: bool | None
+    clusters: tuple[str, ...] = ()
 
 
 class Upgrade(Struct, frozen=True, kw_only=True):
     """What the moves mean. `faults` are those of the stack with the new versions, `warnings` those it gains.
+
+    `earlier` are the faults of the stack file with the old versions: with them it cannot have run as it is written.
 
     `unlisted` are phrases on what no table tells. `source` says which manifests were read: `objects` of them are for
     the stack, and `others` are of namespaces that it does not have. `workers` are the clusters that its jobs run on.
@@ -66,12 +65,14 @@ class Upgrade(Struct, frozen=True, kw_only=True):
     fields: tuple[CrdChange, ...] = ()
     holes: tuple[HoleChange, ...] = ()
     faults: tuple[Problem, ...] = ()
+    earlier: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     unlisted: tuple[str, ...] = ()
     source: str = ""
     objects: int = 0
     others: int = 0
     workers: tuple[str, ...] = ()
+    companions: tuple[CompanionMove, ...] = ()
 
     def of(self, verdict: Applicability) -> tuple[UpgradeAction, ...]:
         """Return the findings with a verdict."""
@@ -102,21 +103,21 @@ def upgrade_by(moves: tuple[Move, ...], plan: FleetPlan, evidence: Evidence | No
     """Return what moves of components mean for a plan."""
     kueue = next((move for move in moves if move.key == "kueue"), None)
     judged = replace(evidence or Evidence(plan), plan=plan, gates=kueue_gates(kueue.after) if kueue else None)
+    found = [finding for move in moves for finding in _findings(move, judged)]
     result = Upgrade(
         stack=plan.stack,
         moves=moves,
-        findings=tuple(finding for move in moves for finding in _findings(move, judged)),
+        findings=tuple(_by_cluster(found, has_workers=bool(plan.workers))),
+        turns=tuple(turn for move in reversed(moves) for turn in gate_turns(move, plan)),
         fields=tuple(change for move in moves for change in _fields(move)),
-        unlisted=tuple(phrase for move in moves for phrase in _unlisted(move)),
+        unlisted=tuple(dict.fromkeys(phrase for move in moves for phrase in untold(move))),
         source=judged.source,
         objects=len(judged.objects),
         workers=tuple(worker.name for worker in plan.workers),
     )
-    turns = tuple(turn for move in moves if move.key == "jobset" for turn in _companion_turns(move))
-    if kueue is None:
-        return replace(result, turns=turns)
-    holes = () if kueue.unknown else tuple(hole_changes(kueue, judged))
-    return replace(result, turns=(*_turns(kueue, plan), *turns), holes=holes)
+    if kueue is None or kueue.unknown:
+        return result
+    return replace(result, holes=tuple(hole_changes(kueue, judged)), companions=tuple(companion_moves(kueue, judged)))
 
 
 def _findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
@@ -126,7 +127,17 @@ def _findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
         case "jobset":
             yield from _jobset_findings(move)
         case "gke":
-            yield from _gke_findings(move, evidence)
+            worker = next((each for each in evidence.plan.workers if each.name == move.worker), None)
+            yield from _gke_findings(move, evidence if worker is None else replace(evidence, plan=worker.plan))
+
+
+def _by_cluster(findings: Iterable[UpgradeAction], *, has_workers: bool) -> Iterator[UpgradeAction]:
+    """Yield the findings; those of several clusters that are alike become one with all of them."""
+    merged: dict[UpgradeAction, list[str]] = {}
+    for finding in findings:
+        merged.setdefault(replace(finding, clusters=()), []).extend(finding.clusters)
+    for finding, clusters in merged.items():
+        yield replace(finding, clusters=tuple(clusters) if has_workers else ())
 
 
 def _kueue_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
@@ -201,65 +212,23 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             when=change.when,
             breaks=change.breaks and not move.is_downgrade,
             objects=tuple(each.title for each in judgement.objects),
+            clusters=(place_of(move),),
         )
     if move.is_downgrade and before[:2] != after[:2]:
         yield UpgradeAction(
             key="gke",
-            name="no-downgrade",
+            name=NO_DOWNGRADE,
             source="GKE's page on cluster upgrades",
             says="GKE does not downgrade the control plane to an older minor",
             verdict=Applicability.APPLIES,
             why=f"the stack asks for {move.after} after {move.before}",
             do=f'keep version: "{move.before}", or create another cluster',
             breaks=True,
+            clusters=(place_of(move),),
         )
-
-
-def _turns(move: Move, plan: FleetPlan) -> Iterator[GateTurn]:
-    """Yield the gates that the stack does not set and whose default differs, by name."""
-    before, after = kueue_gates(move.before), kueue_gates(move.after)
-    if before is None or after is None:
-        return
-    written: Mapping[str, Any] = plan.kueue.feature_gates if plan.kueue else {}
-    for gate in sorted({*before.states, *after.states} - set(written)):
-        old, new = before.default(gate), after.default(gate)
-        if old != new and (old, new) not in ((None, False), (False, None)):
-            yield GateTurn(gate, old, new)
-
-
-def _companion_turns(move: Move) -> Iterator[GateTurn]:
-    """Yield the gates of a project that Kueue works with and whose default differs; no key of a stack sets them."""
-    before, after = (None if move.unknown else companion_gates(move.key, each) for each in (move.before, move.after))
-    if before is None or after is None:
-        return
-    for gate in sorted({*before.states, *after.states}):
-        old, new = before.default(gate), after.default(gate)
-        if old != new and (old, new) not in ((None, False), (False, None)):
-            yield GateTurn(f"{move.name}'s {gate}", old, new)
 
 
 def _fields(move: Move) -> tuple[CrdChange, ...]:
     if move.key == "gke":
         return ()
     return field_changes(move.key, move.before, move.after) or ()
-
-
-def _unlisted(move: Move) -> Iterator[str]:
-    """Yield what no table tells about a move."""
-    for version in move.unknown:
-        yield f"no table has {move.name} {version}: what it changes and asks for is unknown"
-    if move.key == "gke" or move.unknown:
-        return
-    if field_changes(move.key, move.before, move.after) is None:
-        yield f"the table of CRDs lacks {move.name} {move.before} or {move.after}: which fields change is unknown"
-    for version in (move.before, move.after) if move.key != "kueue" else ():
-        if companion_gates(move.key, version) is None:
-            yield f"no tag tells the feature gates of {move.name} {version}: which of them are on is unknown"
-    if move.key != "kueue":
-        return
-    for version in (move.before, move.after):
-        gates = kueue_gates(version)
-        if gates is None or not gates.is_whole:
-            minor = minor_of(parse_release(version))
-            source = gates.source if gates else "no tag"
-            yield f"the gates of Kueue {minor} are those of {source} and of its changelog: others are unknown"

@@ -56,8 +56,9 @@ def judge_jobs(asked: Mapping[str, Any], evidence: Evidence) -> Judgement:
 def _none_of(what: str, evidence: Evidence) -> str:
     """Return that nothing of the kind was read, and that others may be in no file."""
     if not evidence.source:
-        return f"no manifest was read; look for a {what}"
-    count = len(evidence.objects)
+        return f"no manifest was read; look for any {what}"
+    if not (count := len(evidence.objects)):
+        return f"no object of {evidence.source} is for this stack; look for any {what} in the cluster"
     return f"no {what} is among the {pluralize(count, 'object')} of {evidence.source}; look for others in the cluster"
 
 

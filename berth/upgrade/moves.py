@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
 
 from berth.catalog import InvalidVersionError, parse_version, releases
+from berth.diagnostics import FieldPath, join_words
+from berth.plan.existing import ExistingClusterPlan, ExistingGkeClusterPlan
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.versions.numbers import InvalidReleaseError, Version, parse_release
@@ -16,21 +18,35 @@ from berth.versions.standing import Standing, standing
 Key = Literal["gke", "jobset", "kueue"]
 """A component: GKE's control plane and nodes, or a chart that Berth installs."""
 
+Origin = Literal["stack", "channel", "others"]
+
 NAMES: Final[Mapping[Key, str]] = {"gke": "GKE", "jobset": "JobSet", "kueue": "Kueue"}
 """Component → its name in messages, in the order in which an upgrade takes them."""
 
 
 class Move(Struct, frozen=True):
-    """A component that changes from one version to another."""
+    """A component that changes from one version to another.
+
+    `worker` is the worker whose cluster it is; empty for the stack's own. `origin` is where the version comes from: the
+    stack file, the release channel that GKE follows by itself, or others, who upgrade what exists already.
+    """
 
     key: Key
     before: str
     after: str
+    worker: str = ""
+    origin: Origin = "stack"
 
     @property
     def name(self) -> str:
         """The component's name."""
         return NAMES[self.key]
+
+    @property
+    def path(self) -> FieldPath:
+        """The path of the version in the stack file."""
+        section = ("cluster" if self.key == "gke" else self.key, "version")
+        return ("workers", self.worker, *section) if self.worker else section
 
     @property
     def is_downgrade(self) -> bool:
@@ -56,22 +72,49 @@ class Move(Struct, frozen=True):
             return tuple(each for each in self._versions if not releases().is_known(each))
         return tuple(each for each in self._versions if standing(self.key, each) == Standing.UNKNOWN)
 
-    @property
-    def phrase(self) -> str:
-        """The move in words, loud for a downgrade: `Kueue 0.19.2 → 0.20.0` or `Kueue is DOWNGRADED from …`."""
-        if self.is_downgrade:
-            return f"{self.name} is DOWNGRADED from {self.before} to {self.after}"
-        return f"{self.name} is upgraded from {self.before} to {self.after}"
+
+def phrases(moves: Sequence[Move], workers: Sequence[str]) -> list[str]:
+    """Return the moves in words, loud for a downgrade: `Kueue is upgraded from …` or `Kueue is DOWNGRADED from …`.
+
+    Clusters of a fleet with workers that move alike share a phrase.
+    """
+    clusters: dict[tuple[Key, str, str], list[Move]] = {}
+    for move in moves:
+        clusters.setdefault((move.key, move.before, move.after), []).append(move)
+    found: list[str] = []
+    for (key, before, after), alike in clusters.items():
+        name = NAMES[key]
+        if key == "gke" and workers:
+            name += f" of {join_words([place_of(move) for move in alike])}"
+        found.append(f"{name} is {'DOWNGRADED' if alike[0].is_downgrade else 'upgraded'} from {before} to {after}")
+    return found
+
+
+def place_of(move: Move) -> str:
+    """Return the cluster of a move in a fleet with workers."""
+    return f"worker {move.worker}" if move.worker else "the manager"
 
 
 def moves_between(old: FleetPlan, new: FleetPlan) -> tuple[Move, ...]:
-    """Return the components whose version differs between two plans of a stack, in the order of an upgrade."""
-    before, after = versions_of(old), versions_of(new)
-    return tuple(
-        Move(key, before[key], after[key])
-        for key in NAMES
-        if key in before and key in after and before[key] != after[key] and _can_be_compared(before[key], after[key])
-    )
+    """Return the components whose version differs between two plans of a stack, in the order of an upgrade.
+
+    Charts of workers have the manager's releases; the clusters that the stack makes for workers have versions of
+    their own.
+    """
+    found = list(_moves(versions_of(old), versions_of(new), ""))
+    earlier = {worker.key: worker for worker in old.workers}
+    for worker in new.workers:
+        known = earlier.get(worker.key)
+        if known is not None and known.made_here and worker.made_here:
+            before, after = versions_of(known.plan), versions_of(worker.plan)
+            found += (move for move in _moves(before, after, worker.name) if move.key == "gke")
+    return tuple(sorted(found, key=lambda move: list(NAMES).index(move.key)))
+
+
+def _moves(before: Mapping[Key, str], after: Mapping[Key, str], worker: str) -> Iterator[Move]:
+    for key in NAMES:
+        if key in before and key in after and before[key] != after[key] and _can_be_compared(before[key], after[key]):
+            yield Move(key, before[key], after[key], worker)
 
 
 def versions_of(plan: FleetPlan) -> dict[Key, str]:
@@ -83,6 +126,28 @@ def versions_of(plan: FleetPlan) -> dict[Key, str]:
         if chart.name in ("jobset", "kueue"):
             found["jobset" if chart.name == "jobset" else "kueue"] = chart.version
     return found
+
+
+def known_versions(plan: FleetPlan, key: Key) -> list[tuple[str, str, Origin]]:
+    """Return each cluster of a stack that has its own version of a component: its worker, the version, and its origin.
+
+    The version is empty where the stack file has none, because GKE follows its release channel or others installed it.
+    """
+    if key != "gke":
+        version = versions_of(plan).get(key)
+        return [("", version or "", "stack" if version else "others")]
+    own = [("", plan.cluster), *((worker.name, worker.plan.cluster) for worker in plan.workers if worker.made_here)]
+    return [(worker, *_version_of(cluster)) for worker, cluster in own]
+
+
+def _version_of(cluster: ClusterPlan | ExistingClusterPlan | ExistingGkeClusterPlan) -> tuple[str, Origin]:
+    match cluster:
+        case ClusterPlan(version=version):
+            return version or "", "stack" if version else "channel"
+        case ExistingGkeClusterPlan(version=version):
+            return version or "", "others"
+        case ExistingClusterPlan():
+            return "", "others"
 
 
 def _can_be_compared(*versions: str) -> bool:

@@ -39,24 +39,34 @@ class Restart(Struct, frozen=True):
 
 
 def restarts_of(old: FleetPlan, new: FleetPlan) -> tuple[Restart, ...]:
-    """Return what restarts, in order: what this update recreates, then what GKE does after the control plane."""
+    """Return what restarts, in order: what this update recreates, then what GKE does after the control plane.
+
+    Pools of a worker's cluster are called `worker/pool`.
+    """
+    found = list(_of_cluster(old, new, ""))
+    earlier = {worker.key: worker for worker in old.workers}
+    for worker in new.workers:
+        if worker.made_here and (known := earlier.get(worker.key)) is not None:
+            found += _of_cluster(known.plan, worker.plan, f"{worker.name}/")
+    return tuple(sorted(found, key=lambda each: (not each.now, each.pool)))
+
+
+def _of_cluster(old: FleetPlan, new: FleetPlan, prefix: str) -> Iterator[Restart]:
     before, after = versions_of(old).get("gke"), versions_of(new).get("gke")
     moves = before is not None and after is not None and before != after
     earlier = {pool.key: pool for pool in old.own_pools}
-    found: list[Restart] = []
     for pool in new.own_pools:
         known = earlier.get(pool.key)
         if known is None or not (known.node_pools and pool.node_pools) or pool.node_pools[0].adopted:
             continue
         was, becomes = (each.node_pools[0].settings.version for each in (known, pool))
         if becomes is not None and was != becomes:
-            found.append(_restart(new, pool, now=True))
+            yield _restart(new, pool, prefix, now=True)
         elif becomes is None and moves:
-            found.append(_restart(new, pool, now=False))
-    return tuple(sorted(found, key=lambda each: (not each.now, each.pool)))
+            yield _restart(new, pool, prefix, now=False)
 
 
-def _restart(plan: FleetPlan, pool: PoolPlan, *, now: bool) -> Restart:
+def _restart(plan: FleetPlan, pool: PoolPlan, prefix: str, *, now: bool) -> Restart:
     how, nodes_away = _how(pool, now=now)
     flavor = next(each for each in plan.flavors if each.name == pool.flavor)
     guaranteed = {
@@ -67,7 +77,7 @@ def _restart(plan: FleetPlan, pool: PoolPlan, *, now: bool) -> Restart:
         if entry.flavor == flavor.name and quota.resource == flavor.resource and quota.nominal
     }
     return Restart(
-        pool=pool.name,
+        pool=prefix + pool.name,
         now=now,
         when="by this update" if now else _when(plan, pool),
         how=how,

@@ -38,15 +38,11 @@ def _steps(upgrade: Upgrade) -> Iterator[Step]:
             )
         yield from _better_release(upgrade, move)
     yield from _preparations(upgrade)
-    yield Step(
-        "Write the versions in the stack file, in a pull request of its own", tuple(map(_written, upgrade.moves))
-    )
-    yield Step(
-        "Check and compare",
-        (f"berth check {upgrade.stack}", f"berth diff {upgrade.stack} --since main", f"make up STACK={upgrade.stack}"),
-    )
+    yield from _update(upgrade)
+    told: set[Step] = set()
     for move in upgrade.moves:
-        yield from _of_move(move)
+        yield from (step for step in _of_move(move) if step not in told)
+        told.update(_of_move(move))
         if move.key == "kueue" and upgrade.workers:
             yield Step(
                 f"The update upgrades the manager and {join_words(list(upgrade.workers))} together; a worker whose "
@@ -55,6 +51,20 @@ def _steps(upgrade: Upgrade) -> Iterator[Step]:
     for finding in upgrade.of(Applicability.APPLIES):
         if finding.do and finding.when == "after":
             yield Step(f"Afterwards, {finding.do}")
+
+
+def _update(upgrade: Upgrade) -> Iterator[Step]:
+    """Yield the edits of the stack file, and how to apply them."""
+    if by_others := dict.fromkeys(move.name for move in upgrade.moves if move.origin == "others"):
+        yield Step(f"Upgrade {join_words(list(by_others))} with what manages it: this stack does not")
+    written = [move for move in upgrade.moves if move.origin != "others" or move.key == "gke"]
+    if written:
+        yield Step("Write the versions in the stack file, in a pull request of its own", tuple(map(_written, written)))
+    if any(move.origin == "channel" for move in written):
+        yield Step("A cluster without a version needs no edit: GKE upgrades it with its release channel")
+    if written:
+        commands = (f"berth check {upgrade.stack}", f"berth diff {upgrade.stack} --since main")
+        yield Step("Check and compare", (*commands, f"make up STACK={upgrade.stack}"))
 
 
 def _preparations(upgrade: Upgrade) -> Iterator[Step]:
@@ -106,5 +116,8 @@ def _of_move(move: Move) -> Iterator[Step]:
 
 
 def _written(move: Move) -> str:
-    section = "cluster" if move.key == "gke" else move.key
-    return f'{section}: {{version: "{move.after}"}}'
+    *sections, key = move.path
+    text = f'{key}: "{move.after}"'
+    for section in reversed(sections[1:]):
+        text = f"{section}: {{{text}}}"
+    return f"{sections[0]}: {{{text}}}"

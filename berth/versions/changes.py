@@ -35,6 +35,12 @@ class ReleaseChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return has_change(after, self.releases) and not has_change(before, self.releases)
 
 
+def changelogs_read() -> Mapping[str, str]:
+    """Return minor → its newest patch whose changelog was read to its end."""
+    read: Mapping[str, str] = load_table(FOLDER / "kueue.yaml")["read"]
+    return read
+
+
 class Hole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A known hole of Kueue: against the quota, or against the service itself.
 
@@ -100,6 +106,12 @@ class GkeChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 def gke_changes() -> Mapping[str, GkeChange]:
     """Return what GKE's minor versions change, by name."""
     return MappingProxyType(convert(load_table(FOLDER / "gke.yaml")["changes"], dict[str, GkeChange]))
+
+
+def gke_changes_read() -> str:
+    """Return the first minor of GKE of which more than the API versions that it no longer serves was read."""
+    read: str = load_table(FOLDER / "gke.yaml")["read"]
+    return read
 
 
 class JobSetChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

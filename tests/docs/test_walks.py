@@ -15,12 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 from berth.cli import app
-from tests.docs.published import SYSTEMS
+from tests.docs.sources.published import SYSTEMS
 from tests.stack_files import ROOT
 
 PAGES = {page.stem: page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "walks").glob("*.md"))}
 SECTIONS = ["Before the first `up`", "Deploy", "Clean up"]
-PROGRAMS = {"aliyun", "export", "gcloud", "kubectl", "make", "pulumi"}
+PROGRAMS = {"aliyun", "berth", "cp", "export", "gcloud", "kind", "kubectl", "make", "pulumi"}
 every_page = pytest.mark.parametrize("name", PAGES)
 
 
@@ -66,18 +66,19 @@ def cloud_commands(name: str) -> Iterator[list[str]]:
 @every_page
 def test_what_needs_a_cloud_names_files_and_targets_that_exist(name: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M))
-    examples = {file.stem for file in (ROOT / "stacks" / "examples").glob("*.yaml")}
+    stacks = {file.stem for file in (ROOT / "stacks" / "examples").glob("*.yaml")}
+    stacks |= set(re.findall(r"^cp \S+ Pulumi\.(\S+)\.yaml$", PAGES[name], flags=re.M))
     for program, *words in cloud_commands(name):
         if program.startswith("stacks/"):
             assert os.access(ROOT / program, os.X_OK), program
             continue
         assert program in PROGRAMS, program
         for word in words:
-            if word.startswith("stacks/"):
+            if word.startswith(("stacks/", "tests/")):
                 assert (ROOT / word).exists(), word
         if program == "make":
             assert words[0] in targets
-            assert words[1].removeprefix("STACK=") in examples
+            assert words[1].removeprefix("STACK=") in stacks
 
 
 @every_page

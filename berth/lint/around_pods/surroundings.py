@@ -221,7 +221,8 @@ def _check_images(pods: JobPods, team: TeamPlan) -> Findings:
         message = fact_tables()["surroundings"].unknown(
             f"project '{project}'", "whether the nodes may pull its images is"
         )
-        remedy = f"grant their service account roles/artifactregistry.reader there, or use an image of '{plan.project}'"
+        own = f"use an image of '{plan.project}'" if plan.project else "name a secret in imagePullSecrets"
+        remedy = f"grant their service account roles/artifactregistry.reader there, or {own}"
         yield "image-unknown", source, f"{message}; {remedy}"
 
 

@@ -16,6 +16,8 @@ from berth.document.text import render_text
 from berth.upgrade.document import upgrade_as_json, upgrade_headline
 from tests import small_fleets as small
 
+L4: dict[str, Any] = {"machineType": "g2-standard-24", "nodes": 2, "zone": small.ZONE}
+
 
 def changes_between(old: dict[str, Any], new: dict[str, Any]) -> Changes:
     plans = [small.run_planner(small.fleet_with(each)).plan for each in (old, new)]
@@ -86,3 +88,34 @@ def test_labels_of_a_flavor_with_a_topology_change_in_place_from_0_20_on(
     (flavor,) = [each for each in changes_between(old, new).objects if each.kind == "ResourceFlavor"]
     assert flavor.what == what
     assert flavor.because == (("spec.nodeLabels",) if what == ChangeKind.REPLACED else ())
+
+
+WORKERS: dict[str, Any] = {
+    "pools": small.REMOVED,
+    "cohorts": small.REMOVED,
+    "teams": {"vision": {"queues": {"train": {"flavors": [{"pool": "l4", "guaranteed": "all"}]}}}},
+    "workers": {
+        name: {"cluster": {"name": name}, "pools": {"l4": {**L4, "nodeSystemConfig": {"cgroupMode": "v1"}}}}
+        for name in ("west", "east")
+    },
+}
+"""A manager and two workers whose nodes still have cgroup v1."""
+
+
+@pytest.mark.parametrize("where", ["cluster", "workers.west.cluster", "workers.east.cluster"])
+def test_a_version_of_each_cluster_is_told_in_the_same_words(where: str) -> None:
+    """What concerns a worker's pools concerns no other cluster."""
+    name = {"cluster": "the manager"}.get(where, f"worker {where.split('.')[1] if '.' in where else ''}")
+    up, down = (
+        changes_between({**WORKERS, f"{where}.version": old}, {**WORKERS, f"{where}.version": new})
+        for old, new in (("1.34", "1.35"), ("1.35", "1.34"))
+    )
+    assert f"GKE of {name} is upgraded from 1.34 to 1.35" in headline(up)
+    assert up.upgrade is not None
+    assert up.upgrade.breaks == (where != "cluster")
+    assert f"GKE of {name} is DOWNGRADED from 1.35 to 1.34; 1 cause BREAKS what runs" in headline(down)
+    restarted = {each.pool for each in up.restarts}
+    assert restarted == (set() if where == "cluster" else {f"{where.split('.')[1]}/l4"})
+    assert changes_as_json(up, "a", "b")["upgrade"]["moves"][0]["worker"] == (
+        None if where == "cluster" else where.split(".")[1]
+    )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.published import (
+from tests.docs.sources.published import (
     ABSENT,
     SHARED,
     SYSTEMS,
@@ -42,6 +42,7 @@ Each field of the published systems' manifests and command lines is compared wit
 *another scope*, where the source leaves something out or Berth has no part in it. `none` is a field that one side does
 not have. What has no row is as published. A value that the source leaves to the reader is no difference. Written by
 `make golden` from `tests/vendored/published`; a test fails on a difference without a row, and on a row without one.
+[audit.md](audit.md) has the sources item by item, with their commands and outputs.
 
 """
 OTHERS = """
