@@ -30,18 +30,17 @@ from berth.catalog.cpu_machines import (
 from berth.catalog.cpu_zones import CpuPlaces, cpu_places
 from berth.catalog.dynamic_slicing import DynamicSlicing as DynamicSlicing
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
+from berth.catalog.network_rows import NETWORK_DEVICE_CLASSES, GpuDirect
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, quotas_of_accelerator, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
     DEFAULT_BOOT_DISK,
-    NETWORK_DEVICE_CLASSES,
     AttachableGpus,
     Availability,
     Confidence,
     Generation,
     GkeLimits,
     GkeTaints,
-    GpuDirect,
     Machine,
     NodeLabelKeys,
     Provisioning,

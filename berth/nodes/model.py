@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from berth.nodes.labels import beginnings, why_foreign
 from berth.plan.kueue import PODS as PODS
+from berth.plan.node_settings import NETWORK_RESOURCE
 from berth.plan.nodes import Bounds, Taint
 
 Maker = Literal["berth", "described", "auto-provisioned", "compute-class", "autopilot"]
@@ -69,6 +70,8 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     `unknown_resources` maps a resource to why its amount is unknown; nodes have no others, unless `open_reason` is set:
     then the nodes may have labels, taints and resources that no source tells, for that reason.
 
+    `networks` are names by which one pod of a node can request an additional interface.
+
     `kept_reason` is set for a node pool that another tool created: it may have labels of that tool, without a domain.
 
     `parts` maps a label with an unknown value to how many nodes of one node pool share a value (parts of a TPU slice),
@@ -99,6 +102,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     taken: Mapping[str, int] = field(default_factory=dict[str, int])
     unknown_resources: Mapping[str, str] = field(default_factory=dict[str, str])
     device_classes: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    networks: tuple[str, ...] = ()
     parts: Mapping[str, int] = field(default_factory=dict[str, int])
     place: Mapping[str, str] = field(default_factory=dict[str, str])
     open_reason: str | None = None
@@ -134,9 +138,14 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
         """Return the allocatable amount of a resource; 0 if the nodes are known to lack it, None if it is unknown."""
         if resource in self.allocatable:
             return self.allocatable[resource]
-        if resource in self.unknown_resources or self.open_reason is not None:
+        if self.why_unknown(resource):
             return None
         return 0
+
+    def why_unknown(self, resource: str) -> str:
+        """Return why the amount of a resource is unknown; "" if it is known."""
+        kept = self.kept_reason if resource.startswith(NETWORK_RESOURCE) else None
+        return self.unknown_resources.get(resource) or self.open_reason or kept or ""
 
     def in_node_pool(self, name: str) -> NodeGroup | None:
         """Return the part of the group that is in one of its node pools; None if it has no such node pool."""

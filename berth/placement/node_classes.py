@@ -18,6 +18,7 @@ from berth.nodes.labels import label_table
 from berth.nodes.model import ABSENT, HOSTNAME, NODE_POOL, FleetNodes, Label, NodeGroup
 from berth.placement.matching import all_of, any_of, matches_label, tolerates
 from berth.plan.fleet import FleetPlan
+from berth.plan.node_settings import NETWORK_RESOURCE
 
 
 class NodeClass(Struct, frozen=True, eq=False):
@@ -127,8 +128,8 @@ def _with_devices(group: NodeGroup, counted: Mapping[str, str]) -> NodeGroup:
 
 
 def _left_by(daemons: Iterable[PodSet], group: NodeGroup) -> Mapping[str, int]:
-    """Return what the DaemonSets leave of a node's allocatable resources."""
-    amounts = dict(group.allocatable)
+    """Return what the DaemonSets leave of a node's allocatable resources and of its interfaces."""
+    amounts = {**group.allocatable, **{f"{NETWORK_RESOURCE}{name}": 1 for name in group.networks}}
     for pod_set in daemons:
         if _runs_on(pod_set, NodeClass(group, None, 1, amounts)):
             for resource, amount in pod_set.node_requests.items():

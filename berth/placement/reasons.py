@@ -9,10 +9,10 @@ from msgspec import Struct
 from berth import catalog
 from berth.diagnostics import join_quoted, join_words
 from berth.jobs.pod_set import FieldSteps, NodeSelectorRequirement, PodSet
-from berth.jobs.quantities import format_quantity
 from berth.nodes.model import HOSTNAME
 from berth.placement.kueue import ResourceFlavor
 from berth.placement.node_classes import NodeClass
+from berth.placement.too_large import too_large
 from berth.placement.topology import Leaf
 
 _Terms = tuple[tuple[NodeSelectorRequirement, ...], ...]
@@ -78,7 +78,7 @@ def obstacle_words(each: AssignedPods, nodes: Sequence[NodeClass], obstacle: Obs
             message = f"the nodes of {where} have the taint {obstacle.key}, which its pods do not tolerate"
             return "no-nodes", f"{message}; write the toleration"
         case _:
-            return "no-shape", _too_large(pod_set, nodes, obstacle.key)
+            return "no-shape", too_large(pod_set, nodes, obstacle.key)
 
 
 def _have(nodes: Sequence[NodeClass], key: str) -> str:
@@ -119,27 +119,10 @@ def _expression(each: NodeSelectorRequirement, nodes: Sequence[NodeClass]) -> st
     return f"{written} (they have {join_quoted(values)})" if values else f"{written} (they do not have it)"
 
 
-def _too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> str:
-    """Return how much of a resource a pod requests, how much it can get at most, and how much is certain."""
-    most, machine = max((node.most(resource) or 0, node.group.machine_type) for node in nodes)
-    certain = max(node.certain.most(resource) or 0 for node in nodes)
-    requested = pod_set.node_requests.get(resource, 0)
-    if resource in ("cpu", "memory", "ephemeral-storage") or resource.startswith("hugepages"):
-        amount = format_quantity(resource, requested)
-        limit, sure = (
-            format_quantity(resource, each) if resource == "cpu" else f"{each // 2**20}Mi" for each in (most, certain)
-        )
-        return f"a pod requests {amount} {resource}, but pods can use {limit} of each {machine}; write at most {sure}"
-    if not most:
-        return f"a pod requests {requested} {resource}, but a node of {machine} has none; remove the request"
-    return f"a pod requests {requested} {resource}, but a node of {machine} has {most}; write at most {most}"
-
-
 def unknown_words(pod_set: PodSet, node: NodeClass, obstacle: Obstacle) -> tuple[str, str]:
     """Return what is not known of nodes, and why."""
     if obstacle.kind == "resource":
-        why = node.group.unknown_resources.get(obstacle.key) or node.group.open_reason or ""
-        return f"have enough {obstacle.key}", why
+        return f"have enough {obstacle.key}", node.group.why_unknown(obstacle.key)
     if obstacle.kind == "selector":
         wanted = pod_set.node_selector.get(obstacle.key) or pod_set.runtime_class
         return f"have {obstacle.key}: '{wanted}'", node.label(obstacle.key).why

@@ -21,6 +21,7 @@ from berth.placement.own_pods import OwnPods, own_scope
 from berth.placement.reasons import AssignedPods, Reason, place_of
 from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rules_of
 from berth.placement.topology import Leaf
+from berth.plan.node_settings import NETWORK_RESOURCE
 from berth.text import pluralize
 
 _BESIDE_SYSTEM = "whether its pods fit beside the kernel and the pods of the system is not known"
@@ -142,13 +143,13 @@ def _no_room(index: int, each: AssignedPods, demand: Demand, fits: int, *, alone
     resource = min(limits, key=limits.__getitem__)
     nodes = min(sum(other.count for other in demand.classes), demand.classes[0].group.pool_nodes.max)
     together = "" if alone else " beside the job's other pods"
+    network = resource.removeprefix(NETWORK_RESOURCE) if resource.startswith(NETWORK_RESOURCE) else None
     message = (
         f"{fits} of its {pod_set.count} pods fit on the {nodes} nodes of {place_of(each)}{together}: a node of "
-        f"{node.group.machine_type} has {resource} for {room}"
+        f"{node.group.machine_type} has {f'the network {network}' if network else resource} for {room}"
     )
-    remedy = (
-        f"write at most {pluralize(fits, 'pod')}, or request less {resource}" if fits else f"request less {resource}"
-    )
+    less = "remove the network from its annotation" if network else f"request less {resource}"
+    remedy = f"write at most {pluralize(fits, 'pod')}, or {less}" if fits else less
     return Reason(pod_set=index, path=pod_set.request_path(resource), code="no-place", message=f"{message}; {remedy}")
 
 

@@ -13,6 +13,7 @@ from berth.upgrade.findings import NO_DOWNGRADE, Upgrade, UpgradeAction
 from berth.upgrade.gate_turns import GateTurn
 from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import phrases
+from berth.upgrade.restarts import Restart, describe_restarts
 from berth.upgrade.steps import steps_of
 from berth.versions.fields import ABSENT, CrdChange
 from berth.versions.standing import Standing, describe_standing, standing
@@ -85,6 +86,7 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     yield Lines("What Kueue is built with", [_companion_line(each) for each in upgrade.companions])
     yield Lines("Known holes", _hole_lines(upgrade))
     yield ProblemList("New warnings", upgrade.warnings, everything=True)
+    yield Lines("Restarts, in this order", list(describe_restarts(upgrade.restarts)), whole=True)
     steps = steps_of(upgrade)
     yield Lines(
         "Steps", [(f"{number}. {step.says}", *step.commands) for number, step in enumerate(steps, 1)], whole=True
@@ -233,6 +235,7 @@ def upgrade_as_json(upgrade: Upgrade) -> dict[str, Any]:
             }
             for each in upgrade.companions
         ],
+        "restarts": [_restart_as_json(each) for each in upgrade.restarts],
         "faults": [_problem_as_json(each) for each in upgrade.faults],
         "earlierFaults": [_problem_as_json(each) for each in upgrade.earlier],
         "warnings": [_problem_as_json(each) for each in upgrade.warnings],
@@ -241,6 +244,18 @@ def upgrade_as_json(upgrade: Upgrade) -> dict[str, Any]:
         "read": {"source": upgrade.source, "objects": upgrade.objects, "others": upgrade.others}
         if upgrade.source
         else None,
+    }
+
+
+def _restart_as_json(restart: Restart) -> dict[str, Any]:
+    return {
+        "pool": restart.pool,
+        "when": restart.when,
+        "how": restart.how,
+        "nodes": restart.nodes,
+        "away": restart.away,
+        "total": restart.total,
+        "guaranteed": restart.guaranteed,
     }
 
 

@@ -17,6 +17,7 @@ from berth.upgrade.gate_turns import GateTurn, gate_turns
 from berth.upgrade.holes import HoleChange, hole_changes
 from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Key, Move, moves_between, place_of
+from berth.upgrade.restarts import Restart, restarts_by
 from berth.upgrade.untold import untold
 from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
 from berth.versions.fields import CrdChange, field_changes
@@ -56,6 +57,7 @@ class Upgrade(Struct, frozen=True, kw_only=True):
 
     `unlisted` are phrases on what no table tells. `source` says which manifests were read: `objects` of them are for
     the stack, and `others` are of namespaces that it does not have. `workers` are the clusters that its jobs run on.
+    `restarts` are the nodes that GKE recreates after its control plane, in order.
     """
 
     stack: str
@@ -73,6 +75,7 @@ class Upgrade(Struct, frozen=True, kw_only=True):
     others: int = 0
     workers: tuple[str, ...] = ()
     companions: tuple[CompanionMove, ...] = ()
+    restarts: tuple[Restart, ...] = ()
 
     def of(self, verdict: Applicability) -> tuple[UpgradeAction, ...]:
         """Return the findings with a verdict."""
@@ -114,6 +117,7 @@ def upgrade_by(moves: tuple[Move, ...], plan: FleetPlan, evidence: Evidence | No
         source=judged.source,
         objects=len(judged.objects),
         workers=tuple(worker.name for worker in plan.workers),
+        restarts=restarts_by(moves, plan),
     )
     if kueue is None or kueue.unknown:
         return result

@@ -13,6 +13,7 @@ from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.configuration import OPERATORS
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 from berth.plan.fleet import FleetPlan
+from berth.plan.node_settings import INTERFACES
 from berth.plan.workloads import (
     DeploymentPlan,
     JobPlan,
@@ -27,6 +28,7 @@ from berth.plan.workloads import (
 )
 from berth.workloads.kinds import workload_kinds
 from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
+from berth.workloads.node_shapes import pod_networks
 from berth.workloads.target import WorkloadTarget
 
 
@@ -197,16 +199,11 @@ def _network_notes(target: WorkloadTarget, pod: PodPlan) -> Iterator[str]:
             "The ComputeDomain gives its pods NVLink between their nodes. Apply it first: NVIDIA's DRA driver makes "
             "the template of their claims from it, without which Kueue does not admit them."
         )
-    pools = {each.pool.name for each in target.shapes}
-    devices = [
-        subnet.device
-        for networks in target.plan.accelerator_networks
-        if pools & set(target.plan.pools_on(networks.key))
-        for vpc in networks.vpcs
-        for subnet in vpc.subnets
-    ]
-    if devices:
-        yield "Pods have only the node's first network, unless their annotation networking.gke.io/interfaces names:"
+    devices = list(pod_networks(target.plan, {each.pool.name for each in target.shapes}))
+    if devices and INTERFACES in pod.annotations:
+        yield f"Pods have the network card for RDMA ({join_words(devices)}), so each has a node to itself."
+    elif devices:
+        yield f"Pods have only the node's first network, unless their annotation {INTERFACES} names:"
         yield f"  {join_words(devices)}"
 
 

@@ -13,10 +13,16 @@ from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.local_queues import require_operator
+from berth.manifests.workloads.values import as_mapping
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION as ANNOTATION
 from berth.plan.dynamic_slices import FormedSlice, SlicingPlan
 from berth.plan.gke import ClusterPlan
 from berth.workloads.node_shapes import NodeShape
+
+_MAX_SLICE_NAME = 49
+"""GKE's reference of the Slice resource: a hyphen and a hash of the cluster make it a name of Compute Engine."""
+_HASH = "xxxxx"
+"""Stands for five characters of Kueue's hash in the name of a workload, or of a generated name (xpk, `SliceName`)."""
 
 
 def check_dynamic_slices(job: SubmittedJob) -> None:
@@ -68,9 +74,25 @@ def _check_formed(pods: JobPods, source: SourceValue, topology: str, shape: Node
             pods.settings.field("nodeSelector").fault("dynamic-slice", f"{message}selector {ACCELERATOR}: {value}")
             return
         require_operator(job.context, job.job, "slice-controller")
+        _warn_of_long_names(pods)
     else:
         _check_level(pods, formed)
     _check_size(pods, formed, shape, slicing)
+
+
+def _warn_of_long_names(pods: JobPods) -> None:
+    """Warn of slices whose names are longer than GKE takes: namespace, Kueue's workload, pod set and number."""
+    job = pods.submitted.job
+    generated = "" if "name" in as_mapping(job.metadata.value) else _HASH
+    around = f"{job.namespace}-{job.kind.lower()}-{generated}-{_HASH}-{pods.pod_set.name}-{pods.pod_set.child_jobs - 1}"
+    length, longest = len(around) + len(job.name), _MAX_SLICE_NAME - len(around)
+    if length <= _MAX_SLICE_NAME:
+        return
+    message = f"'{job.name}' gives its slices names of {length} characters, and GKE takes {_MAX_SLICE_NAME}"
+    gate = "Kueue's slice controller makes them short enough only with its gate ShorterSliceNameLength"
+    remedy = f"write a name of at most {longest}" if longest > 0 else "write a shorter name"
+    source = job.metadata.child("generateName" if generated else "name", job.name)
+    pods.submitted.warn("long-slice-name", source.path, f"{message}; {gate}; {remedy}")
 
 
 def _check_size(pods: JobPods, formed: FormedSlice, shape: NodeShape, slicing: SlicingPlan) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from berth.catalog import fact_tables
 from berth.diagnostics import did_you_mean, join_quoted
+from berth.jobs.gke_webhooks import FUSE_VOLUMES
 from berth.jobs.pod_set import ObjectReference, PodVolume
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.around_pods.storage import (
@@ -27,7 +28,6 @@ from berth.manifests.workloads.values import as_list
 from berth.plan.teams import SECRETS, IdentityPlan, TeamPlan
 
 FUSE = "gcsfuse.csi.storage.gke.io"
-FUSE_ANNOTATION = "gke-gcsfuse/volumes"
 _SECRETS_DRIVER = "secrets-store-gke.csi.k8s.io"
 _READER_ROLES = ("roles/storage.objectViewer", "roles/storage.legacyObjectReader", "roles/storage.legacyBucketReader")
 _IMAGE = re.compile(
@@ -137,10 +137,10 @@ def _check_bucket(pods: JobPods, team: TeamPlan, volume: PodVolume) -> Findings:
     """Check the annotation of Cloud Storage FUSE, and the rights on the bucket."""
     annotations = pods.settings.annotations
     source = pods.at(volume.path)
-    if annotations.get(FUSE_ANNOTATION) != "true":
-        written = f"is {str(annotations[FUSE_ANNOTATION]).lower()}" if FUSE_ANNOTATION in annotations else "is missing"
-        message = f"the annotation {FUSE_ANNOTATION} of its pods {written}, so the volume is never mounted"
-        yield "no-fuse", source, f"{message}; write {FUSE_ANNOTATION}: 'true' in the metadata of the pod template"
+    if annotations.get(FUSE_VOLUMES) != "true":
+        written = f"is {str(annotations[FUSE_VOLUMES]).lower()}" if FUSE_VOLUMES in annotations else "is missing"
+        message = f"the annotation {FUSE_VOLUMES} of its pods {written}, so the volume is never mounted"
+        yield "no-fuse", source, f"{message}; write {FUSE_VOLUMES}: 'true' in the metadata of the pod template"
     attributes = pods.settings.volume_fields(volume)
     bucket = str(get_nested(attributes, "volumeAttributes", "bucketName") or "")
     where = source.child("volumeAttributes", None).child("bucketName", bucket)
