@@ -12,7 +12,11 @@ from berth.jobs.pod_groups import POD_GROUP
 from berth.jobs.pod_settings import inside
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
-from berth.lint.plain_machines import refused_on_plain_machines, wrapped_objects
+from berth.lint.queue_policies import (
+    refused_in_shared_queue,
+    refused_on_plain_machines,
+    wrapped_objects,
+)
 from berth.lint.ray import uncounted_workers
 from berth.lint.validity.jobs import job_specs
 from berth.manifests.rules.affinity import EXCLUSIVE_TOPOLOGY
@@ -27,7 +31,6 @@ from berth.names import TEAM_LABEL
 from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE
 from berth.plan.teams import NamespacePlan, TeamPlan
 
-_PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 _METADATA_NAME = "kubernetes.io/metadata.name"
 _Refusal = tuple[SourceValue, str]
 """What a policy refuses, and the message: what is wrong; what to write."""
@@ -50,7 +53,7 @@ def check_admission(job: SubmittedJob) -> None:
         "growth": _counts,
         "machines": refused_on_plain_machines,
         "volumes": _volumes,
-        "queues": _shared_queue,
+        "queues": refused_in_shared_queue,
         "wrappers": _wrapped,
     }
     for policy, check in checks.items():
@@ -212,6 +215,10 @@ def _wrapped(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
             if listed := get_nested(metadata.value, field):
                 yield metadata.child(field, listed), f"{field} keep a deleted component and its pods; remove them"
         spec = wrapped.child("spec", get_nested(wrapped.value, "spec"))
+        for holder in (spec, spec.child("rayClusterSpec", get_nested(spec.value, "rayClusterSpec"))):
+            if get_nested(holder.value, "enableInTreeAutoscaling") is True:
+                message = "an AppWrapper counts neither Ray's autoscaler nor the pods that it adds; remove it"
+                yield holder.child("enableInTreeAutoscaling", True), message
         if kind == RAY_JOB and "submitterPodTemplate" in as_mapping(spec.value):
             message = (
                 "an AppWrapper does not count the pod that submits a RayJob; remove it, or submit the RayJob itself"
@@ -235,26 +242,6 @@ def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
                 message = f"an inline volume of {name} is mounted by the node, beside the network policy"
                 remedy = "write a persistentVolumeClaim, or have the platform's owners write volumeTypes"
                 yield volume, f"{message}; {remedy}"
-
-
-def _shared_queue(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
-    queue = next((each for each in namespace.shared_queues if each.name == job.local_queue.name), None)
-    if queue is None or not namespace.owned:
-        return
-    labels = as_mapping(get_nested(job.job.metadata.value, "labels"))
-    priority = labels.get(_PRIORITY_CLASS)
-    if priority is not None and priority not in queue.priorities:
-        source = job.job.metadata.child("labels", labels).child(_PRIORITY_CLASS, priority)
-        given = f"write one of {', '.join(queue.priorities)}, or " if queue.priorities else ""
-        yield source, f"'{priority}' evicts jobs of other teams in a shared queue; {given}remove the label"
-    for pod_set in job.job.pod_sets or ():
-        for resource, most in queue.ceilings.items():
-            asked = pod_set.count * pod_set.requests.get(resource, 0)
-            if asked > most:
-                message = (
-                    f"{asked} {resource} are more than {job.queue_name} can ever admit, and the queue is StrictFIFO"
-                )
-                yield job.job.source, f"{message}: the job would hold up all others; write at most {most}"
 
 
 def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:

@@ -48,6 +48,7 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
     if plan.pod.node_selector.keys() - {catalog.labels().placement_group}:
         yield f"The node selector keeps this workload on {join_words(target.flavors)}."
     yield from _dynamic_notes(target, plan)
+    yield from _class_notes(target, plan.pod)
     if target.shape.pool.grouped:
         yield "GKE creates its nodes close to each other, in a placement group of this job."
     if isinstance(plan, JobSetPlan):
@@ -205,6 +206,18 @@ def _network_notes(target: WorkloadTarget, pod: PodPlan) -> Iterator[str]:
     elif devices:
         yield f"Pods have only the node's first network, unless their annotation {INTERFACES} names:"
         yield f"  {join_words(devices)}"
+
+
+def _class_notes(target: WorkloadTarget, pod: PodPlan) -> Iterator[str]:
+    """Yield on which nodes of a compute class the pods fit, where those of other priorities are too small."""
+    planned = next((each for each in target.plan.compute_classes if each.name == target.shape.pool.compute_class), None)
+    asked = pod.resources.get(target.shape.flavor.resource, 0)
+    sizes = {} if planned is None else {number: each for number, each in enumerate(planned.priorities, 1) if each.gpu}
+    fitting = [number for number, each in sizes.items() if each.gpu is not None and each.gpu.count >= asked]
+    if planned is not None and 0 < len(fitting) < len(sizes):
+        named = join_words([f"{number} ({sizes[number].machine_type})" for number in fitting])
+        word = "priority" if len(fitting) == 1 else "priorities"
+        yield f"Of compute class '{planned.name}' only nodes of {word} {named} have room for such a pod."
 
 
 def _pluralize(number: int, word: str) -> str:

@@ -52,7 +52,7 @@ def plan_teams(
     made: list[TeamPlan] = []
     for name in sorted(context.spec.teams):
         own = by_team.get(name, [])
-        team = _team(context, name, own, tree.ceilings(own), flavors, resource_of, limits)
+        team = _team(context, name, own, tree, flavors, resource_of, limits)
         isolation = replace(team.isolation, max_grace=max_grace(context, name, own, sharing))
         made.append(replace(team, isolation=isolation))
     return tuple(made)
@@ -62,14 +62,15 @@ def _team(
     context: PlanningContext,
     name: str,
     queues: list[ClusterQueuePlan],
-    ceiling: dict[str, int],
+    tree: QuotaTree,
     flavors: Mapping[str, FlavorGroup],
     resource_of: Mapping[str, str],
     limits: Mapping[str, int],
 ) -> TeamPlan:
     spec = context.spec.teams[name]
+    ceiling = tree.ceilings(queues)
     namespaces = with_run_limits(team_namespaces(context, name), name, queues, limits)
-    namespaces = with_shared_queues(context, namespaces, name, queues, flavors)
+    namespaces = with_shared_queues(context, namespaces, name, queues, flavors, tree)
     return TeamPlan(
         name=name,
         formerly=spec.formerly,

@@ -28,7 +28,7 @@ READERS = {
     "berth/lint/machines.py": "the message for a selector that no flavor has",
     "berth/lint/around_pods/rollouts.py": "counts like the quota: the pods that a rollout adds",
     "berth/lint/placement.py": "advice: what keeps slices and placement groups together",
-    "berth/lint/plain_machines.py": "mirrors the policy berth-machines",
+    "berth/lint/queue_policies.py": "mirrors the policy berth-machines",
     "berth/lint/pod_security.py": "mirrors the policies of the namespace",
     "berth/lint/unqueued.py": "the tolerations that GKE adds to pods that use a ProvisioningRequest",
     "berth/simulator/occupancy.py": "equal pods are looked up once",

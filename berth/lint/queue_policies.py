@@ -1,14 +1,16 @@
-"""Checks of what the policy `berth-machines` refuses: pods without accelerators that may get accelerator machines."""
+"""Checks of what the policies `berth-machines` and `berth-queues` refuse, which go by the queue of a job."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from berth.jobs.job_manifests import PRIORITY_CLASS
 from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.manifests.rules.machines import INITIALIZERS, SUBMITTED_BY_A_JOB, TRAINER
 from berth.manifests.workloads.values import as_list, as_mapping
+from berth.plan.kueue import PODS
 from berth.plan.teams import NamespacePlan, TeamPlan
 
 _JOBS = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
@@ -87,3 +89,36 @@ def _selectors(spec: dict[str, object], name: str) -> Iterator[dict[str, object]
             selector = get_nested(job, *_SELECTOR)
             if get_nested(job, "name") == name and selector is not None:
                 yield as_mapping(selector)
+
+
+def refused_in_shared_queue(
+    job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan
+) -> Iterator[tuple[SourceValue, str]]:
+    """Yield what the policy of queues that several teams share refuses: other priorities, and jobs that never fit."""
+    queue = next((each for each in namespace.shared_queues if each.name == job.local_queue.name), None)
+    if queue is None or not namespace.owned:
+        return
+    given = f"write one of {', '.join(queue.priorities)}, or " if queue.priorities else ""
+    for source, what in _priorities(job):
+        if source.value is not None and source.value not in queue.priorities:
+            yield source, f"'{source.value}' evicts jobs of other teams in a shared queue; {given}remove {what}"
+    for pod_set in job.job.pod_sets or ():
+        for resource, most in queue.ceilings.items():
+            asked = pod_set.count * (1 if resource == PODS else pod_set.requests.get(resource, 0))
+            if asked > most:
+                message = (
+                    f"{asked} {resource} are more than {job.queue_name} can ever admit, and the queue is StrictFIFO"
+                )
+                yield job.job.source, f"{message}: the job would hold up all others; write at most {most}"
+
+
+def _priorities(job: SubmittedJob) -> Iterator[tuple[SourceValue, str]]:
+    """Yield the priorities that Kueue may give a job: its label, a Kubeflow job's own, and those of its pods."""
+    labels = as_mapping(get_nested(job.job.metadata.value, "labels"))
+    yield job.job.metadata.child("labels", labels).child(PRIORITY_CLASS, labels.get(PRIORITY_CLASS)), "the label"
+    policy = job.job.source.child("spec", None).child("runPolicy", None)
+    written = get_nested(job.job.source.value, "spec", "runPolicy", "schedulingPolicy", "priorityClass")
+    yield policy.child("schedulingPolicy", None).child("priorityClass", written), "it"
+    for pods in job.job.settings:
+        if pods.has("priorityClassName"):
+            yield pods.field("priorityClassName"), "it"
