@@ -68,10 +68,8 @@ def _read(text: object) -> Sequence[Mapping[str, object]] | None:
         value: object = json.loads(text) if isinstance(text, str) else None
     except ValueError:
         return None
-    if not isinstance(value, list):
-        return None
-    interfaces = [as_mapping(each) for each in as_list(value)]
-    return interfaces if all("interfaceName" in each for each in interfaces) else None
+    is_list, interfaces = isinstance(value, list), [as_mapping(each) for each in as_list(value)]
+    return interfaces if is_list and all("interfaceName" in each for each in interfaces) else None
 
 
 def _at(template: SourceValue, annotation: str) -> SourceValue:

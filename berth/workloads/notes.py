@@ -9,6 +9,7 @@ from berth import catalog
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.pods import list_additions, pod_template
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.configuration import OPERATORS
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 from berth.plan.fleet import FleetPlan
@@ -47,6 +48,7 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
     if plan.pod.node_selector.keys() - {catalog.labels().placement_group}:
         yield f"The node selector keeps this workload on {join_words(target.flavors)}."
     yield from _dynamic_notes(target, plan)
+    yield from _class_notes(target, plan.pod)
     if target.shape.pool.grouped:
         yield "GKE creates its nodes close to each other, in a placement group of this job."
     if isinstance(plan, JobSetPlan):
@@ -160,9 +162,10 @@ def _slice_notes(target: WorkloadTarget, plan: JobSetPlan) -> Iterator[str]:
     if plan.pod.host_network:
         yield "Host network: slices communicate over the network of their nodes."
         account, pool = node_account(target.shape.pool), target.shape.pool
+        spec = as_mapping(as_mapping(plan.pod.template).get("spec"))
         if account is not None:
             yield f"Its pods act as the nodes' service account {account}, not as the team's."
-        elif has_grants(target.team, plan.pod.template):
+        elif has_grants(target.team, spec.get("serviceAccountName"), as_list(spec.get("volumes"))):
             remedy = keep_identity_remedy(pool)
             yield f"Its pods act as the nodes' service account, without the team's rights: {remedy}."
 
@@ -203,6 +206,18 @@ def _network_notes(target: WorkloadTarget, pod: PodPlan) -> Iterator[str]:
     elif devices:
         yield f"Pods have only the node's first network, unless their annotation {INTERFACES} names:"
         yield f"  {join_words(devices)}"
+
+
+def _class_notes(target: WorkloadTarget, pod: PodPlan) -> Iterator[str]:
+    """Yield on which nodes of a compute class the pods fit, where those of other priorities are too small."""
+    planned = next((each for each in target.plan.compute_classes if each.name == target.shape.pool.compute_class), None)
+    asked = pod.resources.get(target.shape.flavor.resource, 0)
+    sizes = {} if planned is None else {number: each for number, each in enumerate(planned.priorities, 1) if each.gpu}
+    fitting = [number for number, each in sizes.items() if each.gpu is not None and each.gpu.count >= asked]
+    if planned is not None and 0 < len(fitting) < len(sizes):
+        named = join_words([f"{number} ({sizes[number].machine_type})" for number in fitting])
+        word = "priority" if len(fitting) == 1 else "priorities"
+        yield f"Of compute class '{planned.name}' only nodes of {word} {named} have room for such a pod."
 
 
 def _pluralize(number: int, word: str) -> str:
