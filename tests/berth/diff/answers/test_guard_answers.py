@@ -74,12 +74,13 @@ def one(run: list[Step], ending: str) -> Step:
 
 
 def deleted(run: list[Step], *endings: str) -> list[Step]:
-    """The run, in which resources are deleted as the engine lists it."""
+    """The run, in which resources are deleted as the engine lists it, and from the cloud."""
     for ending in endings:
         step = one(run, ending)
         step["op"] = "delete"
         del step["newState"]
-        step["oldState"].pop("protect", None)
+        for option in ("protect", "retainOnDelete"):
+            step["oldState"].pop(option, None)
     return run
 
 
