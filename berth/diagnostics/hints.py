@@ -47,7 +47,7 @@ _REPAIRS: tuple[Callable[[str], str], ...] = (
     lambda value: re.sub("[ _]+", "-", value.strip().lower()),
     lambda value: re.sub(r"(?<=\w)[ _.]+(?=\w)", "-", value.strip().lower()),
     lambda value: value.strip("“”\"'"),
-    lambda value: re.sub("[*×]", "x", value),
+    lambda value: re.sub(r"(?<=\d)\s*[*×xX]\s*(?=\d)", "x", value),
     lambda value: value.removeprefix("v"),
     lambda value: re.sub("^(?:projects/|gs://)([^/]+)/?$", r"\1", value),  # a longer path may name another project
     lambda value: f"roles/{value}",
@@ -89,6 +89,17 @@ def with_written(value: object, form: str) -> str:
     """Return a form with what the person wrote: a number as its one value, `a=x:NoSchedule` as a taint."""
     if isinstance(value, int) and not isinstance(value, bool):
         return re.sub(r"^\{(\w+): \d+\}$", rf"{{\g<1>: {value}}}", form)
+    if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d{1,2}", value):
+        return form.replace("203.0.113.0/24", value)
+    if isinstance(value, str) and form.startswith("{existing: <name>,"):
+        return form.replace("<name>", value.rpartition("/")[2])
+    named = re.fullmatch(r"(\[?\{\w+: )<name>(, \w+: )\d+(\}\]?)", form)
+    if named and isinstance(value, str) and re.fullmatch(r"[a-z][\w.-]*", value):
+        return f"{named[1]}{value}{named[2]}all{named[3]}"
+    if named and isinstance(value, dict) and named[1].startswith("["):
+        pairs = cast("dict[object, object]", value).items()
+        if all(isinstance(amount, int | str) for _, amount in pairs):
+            return f"[{', '.join(f'{named[1][1:]}{key}{named[2]}{amount}}}' for key, amount in pairs)}]"
     taint = re.fullmatch(r"([\w./-]+)=([\w.-]*):(NoSchedule|NoExecute|PreferNoSchedule)", str(value))
     if taint is None or not form.strip("[").startswith("{key: "):
         return form

@@ -64,7 +64,8 @@ def _parse_amount(value: Any, forms: str = _AMOUNT_FORMS) -> Amount:
             raise validation_fault("bad-amount", f"'{value}' is negative; {forms}")
         return _accelerator_amount(value)
     if not isinstance(value, str):
-        raise validation_fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(value)}; {forms}")
+        remedy = _share_of_one(str(value)) or forms
+        raise validation_fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(value)}; {remedy}")
     return _parse_text_amount(value, forms)
 
 
@@ -98,10 +99,15 @@ def _repaired_amount(value: str) -> str:
     """Return what to write for an amount with a typing error such as `2slices`, `8 Chips` or `50 %`; "" if unclear."""
     match = _MISTYPED.fullmatch(value)
     if not match:
-        return ""
+        return _share_of_one(value)
     number, unit = match[1], match[2].lower().removesuffix("s").replace("gpu", "GPU").replace("subblock", "sub-block")
     plural = "" if int(number) == 1 else "s"
     return f"write {number}%" if unit == "%" else f"write {number} {unit}{plural}"
+
+
+def _share_of_one(value: str) -> str:
+    """Return what to write for `0.5`, a share as a fraction of one; "" for anything else."""
+    return f"write {Fraction(value) * 100}%" if re.fullmatch(r"0?\.[0-9]{1,2}", value) else ""
 
 
 def _parse_limit(value: Any) -> Amount:
@@ -165,8 +171,8 @@ def _count_remedy(value: object) -> str:
     text = value if isinstance(value, str) else ""
     if bounds := re.fullmatch(r"([0-9]{1,7}) *(?:-|\.\.|to) *([0-9]{1,7})", text):
         return f"write {{min: {bounds[1]}, max: {bounds[2]}}}"
-    if re.fullmatch("[0-9]{1,7}", text):
-        return f"write {text} without quotes"
+    if counted := re.fullmatch("([0-9]{1,7})(?: *[a-z]+)?", text):
+        return f"write {counted[1]}{' without quotes' if counted[1] == text else ''}"
     return "write a whole number, or {min: 1, max: 24}"
 
 

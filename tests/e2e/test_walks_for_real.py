@@ -10,79 +10,33 @@ whatever programs do: pods are simulated.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.e2e.support.cluster import Cluster, until
-from tests.e2e.support.project import BERTH, ROOT, output
-from tests.e2e.support.walks import POOL, WORKLOADS, Autoscaler, bash_blocks, deployed, run
+from tests.e2e.support.project import BERTH, ROOT, berth, output
+from tests.e2e.support.walks import (
+    BATCH_SECONDS,
+    POOL,
+    Autoscaler,
+    bash_blocks,
+    deployed,
+    expect,
+    finish,
+    pods,
+    run,
+    run_on_nodes,
+    states,
+    submit,
+)
 
-DONE = json.dumps({"status": {"phase": "Succeeded"}})
 TEAMS = "abcd"
-JOBS = ("batch.kubernetes.io/job-name", "jobset.sigs.k8s.io/jobset-name")
-BATCH_SECONDS = 300.0
-"""How long 32 jobs may take at a busy machine."""
-
-
-def states(cluster: Cluster) -> dict[str, str]:
-    """Job → `admitted`, `reserved`, `waits` or `finished`."""
-    return {
-        each["metadata"]["ownerReferences"][0]["name"]: _state(each.get("status", {}))
-        for each in cluster.get(WORKLOADS, "-A")["items"]
-    }
-
-
-def _state(status: dict[str, Any]) -> str:
-    true = {each["type"] for each in status.get("conditions", ()) if each["status"] == "True"}
-    known = (("Finished", "finished"), ("Admitted", "admitted"), ("QuotaReserved", "reserved"))
-    return next((state for condition, state in known if condition in true), "waits")
-
-
-def pods(cluster: Cluster, job: str) -> list[dict[str, Any]]:
-    """Return the pods of a Job or a JobSet that have not ended."""
-    found = [pod for label in JOBS for pod in cluster.get("pods", "-A", "-l", f"{label}={job}")["items"]]
-    return [pod for pod in found if pod["status"].get("phase") in ("Pending", "Running")]
-
-
-def run_on_nodes(cluster: Cluster, job: str, count: int) -> list[str]:
-    """Wait until so many pods of a job run; return the node pools that they are on."""
-
-    def places() -> list[str]:
-        return [pod["spec"]["nodeName"] for pod in pods(cluster, job) if pod["status"]["phase"] == "Running"]
-
-    names = until(f"{count} pods of {job} to run", places, lambda found: len(found) == count)
-    pool_of = {each["metadata"]["name"]: each["metadata"]["labels"].get(POOL) for each in cluster.get("nodes")["items"]}
-    return sorted({pool_of[name] for name in names})
-
-
-def finish(cluster: Cluster, wanted: Callable[[str], bool]) -> None:
-    """Let the running pods of every job of these names end well, until none of their workloads is left unfinished."""
-
-    def left() -> list[str]:
-        for pod in cluster.get("pods", "-A", "--field-selector", "status.phase=Running")["items"]:
-            job = next(pod["metadata"]["labels"][label] for label in JOBS[::-1] if label in pod["metadata"]["labels"])
-            if wanted(job):
-                where = ("-n", pod["metadata"]["namespace"], pod["metadata"]["name"])
-                cluster.kubectl("patch", "pod", *where, "--subresource=status", "--type=merge", "-p", DONE)
-        return [f"{job} {state}" for job, state in states(cluster).items() if wanted(job) and state != "finished"]
-
-    until("the jobs to finish", left, lambda names: not names, BATCH_SECONDS)
-
-
-def submit(cluster: Cluster, *files: str) -> None:
-    for file in files:
-        cluster.kubectl("create", "-f", str(ROOT / "stacks" / "jobs" / f"{file}.yaml"))
-
-
-def expect(cluster: Cluster, **wanted: str) -> None:
-    """Wait until every job is where the walk says; names of jobs with `_` for `-`."""
-    expected = {name.replace("_", "-"): state for name, state in wanted.items()}
-    until(f"jobs as in the walk: {expected}", lambda: states(cluster), lambda found: found == expected)
 
 
 @pytest.fixture
@@ -119,10 +73,14 @@ def test_multislice_of_low_priority_makes_room(multislice: Cluster) -> None:
     run_on_nodes(multislice, "low-priority", 2)
 
 
-def test_hotswap_alone_takes_the_slices_of_a_patient_jobset(cluster: Cluster) -> None:
+def test_hotswap_alone_takes_the_slices_of_a_patient_jobset(cluster: Cluster, tmp_path: Path) -> None:
     """Use case 2: the urgent JobSet has no queue, and its pods preempt on a cluster with no free slice."""
-    with deployed(cluster, "hotswap"):
-        autoscaler = Autoscaler(cluster, "hotswap")
+    document = yaml.safe_load((ROOT / "stacks" / "examples" / "hotswap.yaml").read_text(encoding="utf-8"))
+    document["config"]["berth:fleet"]["kueue"] = {"manageJobsWithoutQueueName": False}
+    stack = tmp_path / "hotswap.yaml"
+    stack.write_text(yaml.safe_dump(document), encoding="utf-8")
+    with deployed(cluster, str(stack)):
+        autoscaler = Autoscaler(cluster, str(stack))
         for pool in sorted({each["metadata"]["labels"][POOL] for each in autoscaler.nodes})[:2]:
             autoscaler.add(pool)
         submit(cluster, "hotswap/low")
@@ -230,6 +188,32 @@ def used_nodes(cluster: Cluster) -> int:
     return 6 + 4 + sum(count for pool, count in pools.items() if pool != "reserved-np")
 
 
+def submit_group(cluster: Cluster, group: str, admitted: int) -> None:
+    """Submit what `stacks/jobs/mnist/submit.sh GROUP` submits, in its order; one process writes all manifests.
+
+    Each round waits until the one before is as the walk has it, with at most so many jobs admitted of each team: a job
+    that still preempts holds up its queue, and a neighbour would borrow meanwhile what it comes to next.
+    """
+    column = ("hp", "lp", "compact").index({"low": "lp", "high": "hp", "jobset": "lp"}.get(group, group))
+    folder = ROOT / "stacks" / "jobs" / "mnist"
+    script = (folder / "submit.sh").read_text(encoding="utf-8")
+    options = re.search(rf"^    {group}\) echo (.+) ;;$", script, flags=re.M)
+    assert options is not None
+    for number in range(4):
+        for team in TEAMS:
+            words = f"workload batch-platform team-{team} {options[1]} --pods 2 --name {group}-{number}".split()
+            manifest = berth(*words, "--template", str(folder / "template.yaml"), folder=ROOT)
+            cluster.kubectl("apply", "-f", "-", given=manifest)
+        runs = min(number + 1, admitted)
+        expected = f"{number + 1 - runs} / {runs}"
+        until(
+            f"{group}-{number}",
+            lambda: {queues[column] for queues in listing(cluster).values()},
+            lambda seen, wanted=expected: seen == {wanted},
+            BATCH_SECONDS,
+        )
+
+
 def fine_tune(cluster: Cluster, autoscaler: Autoscaler) -> None:
     """Run both jobs, which wait until all their machines exist."""
     submit(cluster, "fine-tuning/job", "fine-tuning-h100/job")
@@ -258,16 +242,16 @@ def test_the_batch_platform_fills_as_its_table_says(cluster: Cluster) -> None:
         for pool in ("reserved-np", "ondemand-np", "spot-np"):
             autoscaler.add(pool)
         reached("nothing submitted")
-        run("stacks/jobs/mnist/submit.sh low")
+        submit_group(cluster, "low", 4)
         reached("low-priority jobs submitted")
-        run("stacks/jobs/mnist/submit.sh high")
+        submit_group(cluster, "high", 2)
         reached("high-priority jobs submitted")
-        run("stacks/jobs/mnist/submit.sh compact")
+        submit_group(cluster, "compact", 1)
         autoscaler.place(0)
         reached("compact jobs submitted")
         finish(cluster, lambda job: job.startswith(("high-", "low-")))
         reached("high- and low-priority jobs finished")
-        run("stacks/jobs/mnist/submit.sh jobset")
+        submit_group(cluster, "jobset", 4)
         reached("JobSets submitted")
         fine_tune(cluster, autoscaler)
         for number in range(4):
