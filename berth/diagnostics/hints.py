@@ -35,7 +35,10 @@ class ForeignKey(Struct, frozen=True):
             return f"; write {self.write.replace(self.takes, name)}" + (f" ({self.say})" if self.say else "")
         example, written = r"\[[\w-]+\]" if isinstance(value, list) else r"\d+", self.write
         least = re.fullmatch(r"(\w+: \{min: )\d+(, max: )(\d+)\}", written)
-        if least and isinstance(value, int) and not isinstance(value, bool):
+        range_ = _as_mapping(value)
+        if least and range_ and range_.keys() <= {"min", "max"}:
+            written = f"{least[1]}{range_.get('min', 0)}{least[2]}{range_.get('max', least[3])}}}"
+        elif least and type(value) is int:
             written = f"{least[1]}{value}{least[2]}{max(value, int(least[3]))}}}"
         elif isinstance(value, list) or type(value) is int:
             found = re.fullmatch(rf"(\w+: (?:\{{\w+: )?){example}(\}}?)", written)
@@ -85,6 +88,10 @@ def foreign_key_hint(key: str, known: Collection[str], value: object = None) -> 
     return next((row.remedy(value) for row in rows if row.own in known), "")
 
 
+def _as_mapping(value: object) -> dict[object, object]:
+    return cast("dict[object, object]", value) if isinstance(value, dict) else {}
+
+
 def with_written(value: object, form: str) -> str:
     """Return a form with what the person wrote: a number as its one value, `a=x:NoSchedule` as a taint."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -96,8 +103,7 @@ def with_written(value: object, form: str) -> str:
     named = re.fullmatch(r"(\[?\{\w+: )<name>(, \w+: )\d+(\}\]?)", form)
     if named and isinstance(value, str) and re.fullmatch(r"[a-z][\w.-]*", value):
         return f"{named[1]}{value}{named[2]}all{named[3]}"
-    if named and isinstance(value, dict) and named[1].startswith("["):
-        pairs = cast("dict[object, object]", value).items()
+    if named and named[1].startswith("[") and (pairs := _as_mapping(value).items()):
         if all(isinstance(amount, int | str) for _, amount in pairs):
             return f"[{', '.join(f'{named[1][1:]}{key}{named[2]}{amount}}}' for key, amount in pairs)}]"
     taint = re.fullmatch(r"([\w./-]+)=([\w.-]*):(NoSchedule|NoExecute|PreferNoSchedule)", str(value))

@@ -60,11 +60,17 @@ def with_machine_types(problem: Problem, fleet: object) -> Problem:
     That is an accelerator (H100, v5e), or a series (a3). The machines without accelerators of a cluster are left alone.
     """
     *entry, key = problem.path or ("",)
-    if problem.code != "bad-value" or key != "machineType" or "cluster" in entry:
+    if key != "machineType" or "cluster" in entry:
         return problem
-    value: object = fleet
-    for step in problem.path:
-        value = cast("Mapping[object, object]", value).get(step) if isinstance(value, Mapping) else None
+    if problem.code == "missing-key":
+        kind = _value_at(fleet, (*entry, "accelerator", "type"))
+        count = _value_at(fleet, (*entry, "accelerator", "count"))
+        remedy = _remedy_of_accelerator(f"{count or 1}x{kind}") if isinstance(kind, str) else ""
+        named = re.sub(r"^write (?!one of |machineType)", "write machineType: ", remedy)
+        return replace(problem, message=f"is missing; {named}") if remedy else problem
+    if problem.code != "bad-value":
+        return problem
+    value = _value_at(fleet, problem.path)
     written = value if isinstance(value, str) else ""
     kind, remedy = "an accelerator", _remedy_of_accelerator(written)
     if not remedy:
@@ -75,6 +81,13 @@ def with_machine_types(problem: Problem, fleet: object) -> Problem:
     if not remedy:
         return problem
     return replace(problem, message=f"'{format_value(written)}' is {kind}, not a machine type; {remedy}")
+
+
+def _value_at(fleet: object, path: Iterable[str | int]) -> object:
+    value = fleet
+    for step in path:
+        value = cast("Mapping[object, object]", value).get(step) if isinstance(value, Mapping) else None
+    return value
 
 
 def _remedy_of_accelerator(written: str) -> str:

@@ -151,7 +151,7 @@ def _named_entries(value: object, annotation: Any, path: FieldPath) -> str:
         return ""
     pairs = [str(item).partition("=") for item in items]
     entry = _minimal_form(annotation, path).removeprefix("{<name>: ").removesuffix("}") or "<value>"
-    return "{" + ", ".join(f"{key}: {written or entry}" for key, _, written in pairs) + "}"
+    return "{" + ", ".join(f"{key.removeprefix('gs://')}: {written or entry}" for key, _, written in pairs) + "}"
 
 
 def _minimal_form(annotation: Any, path: FieldPath) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,7 +52,7 @@ def nodes_of(stack: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def deployed(cluster: Cluster, stack: str) -> Iterator[None]:
+def deployed(cluster: Cluster, stack: str) -> Generator[None]:
     """Apply what `berth render` prints for kinds and namespaces that are there; delete it at the end, with its jobs."""
     served = {line.split()[-1] for line in cluster.kubectl("api-resources", "--no-headers").splitlines()}
     text = output([*BERTH, "render", stack], ROOT)
