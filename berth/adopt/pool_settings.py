@@ -8,7 +8,7 @@ from typing import Any
 from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import QUEUED, is_user_label
-from berth.catalog import DEFAULT_BOOT_DISK, DynamicSlicing, Machine, generations
+from berth.catalog import DEFAULT_BOOT_DISK, DynamicSlicing, Machine, generations, gpudirect
 from berth.names import workload_policy_name
 from berth.text import format_duration
 
@@ -57,7 +57,7 @@ def network_and_placement(
     if value_at(node_pool, "networkConfig.acceleratorNetworkProfile"):
         entry["networking"] = "dranet"
     elif value_at(node_pool, "networkConfig.additionalNodeNetworkConfigs") and machine.gpudirect != "none":
-        entry["networking"] = "gpudirect"
+        entry["networking"] = gpudirect()[machine.gpudirect].networking
     compact = value_at(node_pool, "placementPolicy.type") == "COMPACT" and not topology and not machine.domain_topology
     entry |= {"compactPlacement": True} if compact else {}
     policy = last_segment(str(value_at(node_pool, "placementPolicy.policyName") or ""))

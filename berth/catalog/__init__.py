@@ -7,6 +7,7 @@ Pure: standard library, YAML and the plan's word for a taint. The data is `accel
 
 from berth.catalog.allocatable import (
     DEFAULT_MAX_PODS,
+    SYSTEM_PODS_LEAST,
     Allocatable,
     allocatable,
     certain_allocatable,
@@ -29,18 +30,17 @@ from berth.catalog.cpu_machines import (
 from berth.catalog.cpu_zones import CpuPlaces, cpu_places
 from berth.catalog.dynamic_slicing import DynamicSlicing as DynamicSlicing
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
+from berth.catalog.network_rows import NETWORK_DEVICE_CLASSES, GpuDirect
 from berth.catalog.quotas import AcceleratorQuotas, QuotaMetric, quota_table, quotas_of_accelerator, series_quotas
 from berth.catalog.releases import MinorRelease, Releases, end_of_support, releases, supported_minor
 from berth.catalog.rows import (
     DEFAULT_BOOT_DISK,
-    NETWORK_DEVICE_CLASSES,
     AttachableGpus,
     Availability,
     Confidence,
     Generation,
     GkeLimits,
     GkeTaints,
-    GpuDirect,
     Machine,
     NodeLabelKeys,
     Provisioning,
@@ -63,7 +63,7 @@ from berth.catalog.table import (
     taints,
 )
 from berth.catalog.tables import FactTable, fact_tables
-from berth.catalog.zones import ListedZones, listed_zones, region_of_zone, zone_table, zones_in
+from berth.catalog.zones import ListedZones, listed_zones, open_zones, region_of_zone, zone_table, zones_in
 
 __all__ = [
     "CORES",
@@ -71,6 +71,7 @@ __all__ = [
     "DEFAULT_BOOT_DISK",
     "DEFAULT_MAX_PODS",
     "NETWORK_DEVICE_CLASSES",
+    "SYSTEM_PODS_LEAST",
     "AcceleratorQuotas",
     "Allocatable",
     "AttachableGpus",
@@ -123,6 +124,7 @@ __all__ = [
     "mig_partitions",
     "node_allocatable",
     "noun",
+    "open_zones",
     "parse_version",
     "pods_of_jobs",
     "provisioning",

@@ -111,8 +111,11 @@ def _machine(name: str, vcpu: int, memory_gb: float, series: _YamlRow, row: _Yam
         ssd_automatic=int(_by_size(row.get("ssd", "")).get(vcpu, 0)),
         ssd_options=() if "ssd" in row else _options(series.get("ssd_options", {}), vcpu),
         compact_max_nodes=series.get("compact_max_nodes", 0),
+        gpudirect=series.get("gpudirect", "none"),
+        additional_networks=series.get("additional_networks", 0),
         confidential=() if _lists(row.get("not_confidential"), vcpu) else confidential,
         one_thread=series.get("one_thread", False),
+        only_cos=series.get("only_cos", False),
         explicit_only=_lists(row.get("explicit_only"), vcpu),
         provisioning=_provisioning(series.get("provisioning", CPU)),
     )

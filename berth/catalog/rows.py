@@ -8,6 +8,7 @@ from typing import Final, Literal, get_args
 from msgspec import Struct
 
 from berth.catalog.dynamic_slicing import DynamicSlicing
+from berth.catalog.network_rows import NetworkDevices
 from berth.plan.nodes import Taint
 
 DEFAULT_BOOT_DISK: Final = "pd-balanced"
@@ -65,22 +66,6 @@ class Provisioning(Struct, frozen=True, kw_only=True):
 _PROVISIONING_MODELS: tuple[ProvisioningModel, ...] = get_args(ProvisioningModel)
 
 
-NETWORK_DEVICE_CLASSES = ("mrdma.google.com", "netdev.google.com")
-"""The DeviceClasses of GKE's DRANET: interfaces with RDMA, and other interfaces."""
-
-
-class NetworkDevices(Struct, frozen=True, kw_only=True):
-    """Interfaces of a node that pods can claim, besides its first (GKE's autoscaler, `machinetypes/dranet.go`)."""
-
-    rdma: int = 0
-    other: int = 0
-
-    @property
-    def by_class(self) -> dict[str, int]:
-        """DeviceClass → devices of the node."""
-        return dict(zip(NETWORK_DEVICE_CLASSES, (self.rdma, self.other), strict=True))
-
-
 class Machine(Struct, frozen=True, kw_only=True):
     """One machine type as a node. Counts are per node; `memory_gb` is in Google's GB (GiB in Kubernetes).
 
@@ -97,19 +82,20 @@ class Machine(Struct, frozen=True, kw_only=True):
     TPU: `generation` is a key of `generations()`, None for GPUs and unsupported machines. `multi_host_placement` is how
     hosts form one slice (compact_tpu_topology, workload_policy_high_throughput), None if they cannot.
 
-    GPU: `additional_networks` counts the VPC networks that `gpudirect` (none, tcpx, tcpxo, rdma) needs besides the
-    cluster's. `ssd_automatic` local SSDs are included; `ssd_options` are the counts to choose from.
-    `compact_max_nodes` is the maximum of nodes with compact placement (0: not available). With a `domain_topology`,
-    nodes form one NVLink domain of `domain_nodes`, placed by a workload policy; nodes with one value of the label
-    `domain_level` are in one (a pool is a domain). A resource is 1/`fraction` of a GPU.
+    `additional_networks` counts the networks that `gpudirect` (none, tcpx, tcpxo, rdma; falcon without GPUs) needs
+    besides the cluster's. GPU: `ssd_automatic` local SSDs are included; `ssd_options` are the counts to choose
+    from. `compact_max_nodes` is the maximum of nodes with compact placement (0: not available). With a
+    `domain_topology`, nodes form one NVLink domain of `domain_nodes`, placed by a workload policy; nodes with one
+    value of the label `domain_level` are in one (a pool is a domain). A resource is 1/`fraction` of a GPU.
     `confidential` are the confidential VM types that it supports.
 
     `boot_disk_types` are the allowed boot disks, empty if no source says. `accelerator_network_profile` is the value
     that GKE accepts ("auto", which excludes additional networks), or None; `dranet` is whether Google documents it.
     Pods claim the node's `network_devices` then, None if no source tells how many.
 
-    `one_thread`: each vCPU is a core, as on arm64. `topology_levels` are labels of its location, widest first.
-    `aggregate_type` (acceleratorType) and `aggregate_family` (Compute Engine's VmFamily) reserve machines by the chip.
+    `one_thread`: each vCPU is a core, as on arm64. `only_cos`: GKE has no other node image than Container-Optimized
+    OS. `topology_levels` are labels of its location, widest first. `aggregate_type` (acceleratorType) and
+    `aggregate_family` (Compute Engine's VmFamily) reserve machines by the chip.
     """
 
     name: str
@@ -145,6 +131,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     provisioning: Provisioning = Provisioning()
     arch: str = "amd64"
     one_thread: bool = False
+    only_cos: bool = False
     explicit_only: bool = False
     status: Literal["current", "legacy", "unsupported"] = "current"
     note: str = ""
@@ -273,21 +260,6 @@ class GkeLimits(Struct, frozen=True, kw_only=True):
     driver_versions: tuple[str, ...]
     max_request_nodes: int
     max_resize_requests: int
-
-
-class GpuDirect(Struct, frozen=True, kw_only=True):
-    """Requirements of one type of GPUDirect besides the `additional_networks` of a machine.
-
-    With `rdma`, one of these networks is for gVNIC and the rest are subnetworks of one VPC with the zonal RDMA profile;
-    otherwise each has its own VPC. `mtu` is in bytes. Pods mount `host_paths` and `read_only_host_paths` of the node
-    and add `capabilities` to those of the Pod Security level `baseline`.
-    """
-
-    rdma: bool
-    mtu: int
-    host_paths: tuple[str, ...]
-    read_only_host_paths: tuple[str, ...]
-    capabilities: tuple[str, ...]
 
 
 class AttachableGpus(Struct, frozen=True, kw_only=True):

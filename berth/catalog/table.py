@@ -11,14 +11,13 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from berth.catalog.dynamic_slicing import DynamicSlicing
+from berth.catalog.network_rows import GpuDirect, NetworkDevices
 from berth.catalog.rows import (
     AttachableGpus,
     Generation,
     GkeLimits,
     GkeTaints,
-    GpuDirect,
     Machine,
-    NetworkDevices,
     NodeLabelKeys,
     Provisioning,
 )
@@ -74,7 +73,7 @@ def provisioning() -> Mapping[str, Provisioning]:
 
 @cache
 def gpudirect() -> Mapping[str, GpuDirect]:
-    """Return the requirements of each type of GPUDirect (tcpx, tcpxo, rdma)."""
+    """Return the requirements of each type of GPUDirect (tcpx, tcpxo, rdma), and of RDMA without GPUs (falcon)."""
     rows: dict[str, _YamlRow] = _load_table()["gpudirect"]
     return MappingProxyType({name: GpuDirect(**_with_tuples(row)) for name, row in rows.items()})
 

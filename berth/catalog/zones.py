@@ -122,6 +122,12 @@ def zones_in(region: str, zones: Iterable[str]) -> tuple[str, ...]:
     return tuple(zone for zone in zones if region_of_zone(zone) == region)
 
 
+def open_zones(region: str) -> tuple[str, ...]:
+    """Return the zones of a region without the AI zones, which a project has to enable; all if it has only those."""
+    zones = zone_table().regions.get(region, ())
+    return tuple(zone for zone in zones if len(zone.rpartition("-")[2]) == 1) or zones
+
+
 def region_of_zone(zone: str) -> str:
     """Return the region of a zone: us-central1 for us-central1-a."""
     return zone.rpartition("-")[0]

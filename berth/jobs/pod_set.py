@@ -128,13 +128,15 @@ class PodSet(Struct, frozen=True, kw_only=True):
     `added_labels` are labels that a controller adds to the pods, with their value or one of EACH_JOB, EACH_CHILD and
     EACH_POD. Kueue may start a job with fewer pods, down to `least`; None needs all. `claims` are the resource claims
     and their templates. `request_paths` has the first field that requests each resource. `requests` are what Kueue
-    counts; `defaulted` has what the API server makes of those that differ on the pods themselves.
+    counts; `defaulted` has what the API server and GKE's webhooks make of those that differ on the pods themselves, and
+    `added` the part of the webhooks.
     """
 
     name: str
     count: int
     requests: Mapping[str, int]
     defaulted: Mapping[str, int] = field(default_factory=dict[str, int])
+    added: Mapping[str, int] = field(default_factory=dict[str, int])
     least: int | None = None
     namespace: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])

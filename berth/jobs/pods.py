@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from berth.jobs.gke_webhooks import added_paths, added_requests
 from berth.jobs.placement_fields import placement_facts
 from berth.jobs.pod_references import reference_facts
 from berth.jobs.pod_set import FieldSteps, PodSet
@@ -33,7 +34,7 @@ def build_pod_set(
 
     `defaults` are the requests that a LimitRange gives each container, `added_labels` those of a controller.
     """
-    spec = read_pod_spec(template)
+    spec, is_pod = _pod_spec(template), get_nested(template.value, "kind") == "Pod"
     if spec is None and "spec" not in as_mapping(template.value) and isinstance(template.value, dict):
         template.fault("missing-key", "'spec' is missing; write it")
     amounts = _pod_requests(template, spec, defaults) if spec is not None else None
@@ -45,20 +46,25 @@ def build_pod_set(
     if selector is None:
         return None
     values = {key: each.value for key, each in spec.items()}
+    added = {name: amount for name, amount in added_requests(template).items() if not _is_of_pod(values, name)}
+    on_node = _add(on_node, added)
+    if is_pod:  # Kueue counts a Pod as the webhooks leave it
+        requests = _add(requests, {name: amount for name, amount in added.items() if "/" not in name})
     return PodSet(
         name=name,
         count=count,
         requests=requests,
         defaulted={name: amount for name, amount in on_node.items() if amount != requests.get(name)},
+        added=added,
         node_selector={key: str(value.value) for key, value in selector.items()},
         added_labels=added_labels or {},
-        request_paths=_request_paths(values),
+        request_paths={**added_paths(template, added), **_request_paths(values)},
         **facts,
         **reference_facts(values),
     )
 
 
-def read_pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
+def _pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
     """Return the spec of a pod template."""
     fields = template.mapping("a pod template")
     if fields is None or "spec" not in fields:
@@ -66,22 +72,18 @@ def read_pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
     return fields["spec"].mapping("a pod's spec")
 
 
-def template_containers(template: SourceValue) -> Iterator[SourceValue]:
+def _containers(template: SourceValue) -> Iterator[SourceValue]:
     """Yield the containers of a template: those that initialize, then the others."""
-    spec = read_pod_spec(template) or {}
+    spec = _pod_spec(template) or {}
     for key in ("initContainers", "containers"):
         for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
             yield spec[key].child(index, container)
 
 
-def requested_resources(template: SourceValue) -> set[str]:
-    """Return what any container of a template requests or limits."""
-    return {
-        str(name)
-        for container in template_containers(template)
-        for section in ("limits", "requests")
-        for name in as_mapping(get_nested(container.value, "resources", section))
-    }
+def _is_of_pod(spec: Mapping[str, object], resource: str) -> bool:
+    """Whether the pod itself has a request of a resource, which a further container does not raise."""
+    sections = (get_nested(spec.get("resources"), each) for each in _BOTH)
+    return any(resource in as_mapping(each) for each in sections)
 
 
 def _request_paths(spec: Mapping[str, object]) -> dict[str, FieldSteps]:
@@ -125,7 +127,7 @@ def _pod_requests(
     )
     defaulted = pod_level
     if pod_level:
-        written = {name for each in template_containers(template) for name in _requested(each)}
+        written = {name for each in _containers(template) for name in _requested(each)}
         defaulted = _defaulted_pod_level(spec["resources"], of_containers, written)
         _check_pod_level(spec["resources"], defaulted, of_containers)
         # Kueue counts a limit of a template as its request; a Pod has the API server's default when Kueue counts it.

@@ -19,8 +19,10 @@ from berth.jobs.values import get_nested
 from berth.jobs.volume_zones import VolumeZones
 from berth.lint import dws, local_queues, machines
 from berth.lint.admission import check_admission
+from berth.lint.around_pods.checkpoints import check_checkpoints
 from berth.lint.around_pods.claims import check_claims
 from berth.lint.around_pods.dynamic_slices import check_dynamic_slices
+from berth.lint.around_pods.networks import check_networks
 from berth.lint.around_pods.rollouts import check_claimed_volumes, check_rollout, warn_of_late_volumes
 from berth.lint.around_pods.surroundings import check_surroundings
 from berth.lint.fleet import LintContext, SubmittedJob
@@ -230,6 +232,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     if not job.pod_sets:
         return submitted.queue_name, NO_ADMISSION
     check_claims(submitted)
+    check_networks(submitted)
     check_dynamic_slices(submitted)
     check_surroundings(submitted)
     warn_of_late_volumes(submitted)
@@ -240,6 +243,7 @@ def _check_job(context: LintContext, job: JobManifest, team: TeamPlan | None) ->
     trial = try_admission(submitted, is_shaped=is_shaped)
     if trial is not None and is_shaped:
         machines.check_assigned_flavors(submitted, trial.flavors)
+        check_checkpoints(submitted, trial.flavors.values())
         check_rollout(submitted)
     dws.check_queued_pods(submitted)
     return submitted.queue_name if local_queue is not None else "", trial or NO_ADMISSION

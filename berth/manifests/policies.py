@@ -80,15 +80,15 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
         AdmissionPolicy(
             name="pods",
             refuses=(
-                "access of pods to their node, its scheduler and other teams' priorities; accelerators outside the "
-                "queue"
+                "access of pods to their node, its scheduler and other teams' priorities; accelerators and their "
+                "machines outside the queue"
             ),
             applies_to=EVERYONE,
             breaks="a pod that needs more of its node: exemptions by `podSecurity` and the team's machines",
             # Jobs too, by their template, so that the person who submits the job sees the rejection.
             requests=(Requests("", ("pods", "pods/ephemeralcontainers")), Requests("batch", ("jobs",))),
             variables=tuple(policy_rules.pod_variables(plan.accelerators)),
-            rules=tuple(policy_rules.pod_rules(plan)),
+            rules=(*policy_rules.POD_RULES, *jobs.queue_rules(plan)),
             concern=jobs.POD_CONCERN,
             in_shared=False,
         ),

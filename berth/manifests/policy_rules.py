@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from berth.plan import policies
-from berth.plan.policies import PoliciesPlan
 
 Variable = tuple[str, str]
 """Name and expression; later variables may use earlier ones."""
@@ -76,7 +75,8 @@ ADMISSION_GATE: Final = "kueue.x-k8s.io/admission"
 """The scheduling gate that Kueue adds to pods that it queues individually."""
 
 
-def _texts(values: Sequence[str]) -> str:
+def texts(values: Sequence[str]) -> str:
+    """Return an expression for a list of texts."""
     return "[" + ", ".join(f"'{each}'" for each in values) + "]"
 
 
@@ -127,7 +127,7 @@ _POD_VARIABLES: Final[list[Variable]] = [
     ("hostNetworkResources", annotation(policies.HOST_NETWORK)),
     ("hostPaths", annotation(policies.HOST_PATHS)),
     ("readOnlyHostPaths", annotation(policies.READ_ONLY_HOST_PATHS)),
-    ("capabilities", f"{_texts(BASELINE_CAPABILITIES)} + ({annotation(policies.CAPABILITIES)})"),
+    ("capabilities", f"{texts(BASELINE_CAPABILITIES)} + ({annotation(policies.CAPABILITIES)})"),
     ("priorities", annotation(policies.POD_PRIORITIES)),
 ]
 """The parts of a pod or of a Job's template, and what its namespace allows beyond the Pod Security level."""
@@ -145,7 +145,7 @@ def accelerator_variables(accelerators: Sequence[str]) -> list[Variable]:
         (
             "usesAccelerators",
             "has(variables.spec.resourceClaims) || "
-            f"variables.resources.exists(r, {_texts(accelerators)}.exists(name, name in r))",
+            f"variables.resources.exists(r, {texts(accelerators)}.exists(name, name in r))",
         ),
         ("mayHostNetwork", "variables.resources.exists(r, variables.hostNetworkResources.exists(name, name in r))"),
     ]
@@ -173,11 +173,6 @@ _UPDATE_VARIABLES: Final[list[Variable]] = [
     ),
 ]
 """Who creates or changes the pod, and what it had before an update."""
-
-
-def pod_rules(plan: PoliciesPlan) -> list[Rule]:
-    """Return the rules for every pod in a team's namespace, and for the template of every Job."""
-    return [*_HOST_RULES, *_SECURITY_RULES, *_SCHEDULING_RULES, *_queue_rules(plan)]
 
 
 _HOST_RULES: Final[list[Rule]] = [
@@ -239,7 +234,7 @@ _SECURITY_RULES: Final[list[Rule]] = [
         "(!has(s.seccompProfile) || !has(s.seccompProfile.type) || s.seccompProfile.type != 'Unconfined') && "
         "(!has(s.appArmorProfile) || !has(s.appArmorProfile.type) || s.appArmorProfile.type != 'Unconfined') && "
         "(!has(s.seLinuxOptions) || ((!has(s.seLinuxOptions.type) || "
-        f"s.seLinuxOptions.type in {_texts(SELINUX_TYPES)}) && "
+        f"s.seLinuxOptions.type in {texts(SELINUX_TYPES)}) && "
         "(!has(s.seLinuxOptions.user) || s.seLinuxOptions.user == '') && "
         "(!has(s.seLinuxOptions.role) || s.seLinuxOptions.role == ''))))",
         "procMount, seccompProfile, appArmorProfile and seLinuxOptions must not be weaker than the default; remove "
@@ -247,11 +242,11 @@ _SECURITY_RULES: Final[list[Rule]] = [
     ),
     (
         "variables.unrestricted || variables.contexts.all(s, !has(s.sysctls) || "
-        f"s.sysctls.all(each, each.name in {_texts(BASELINE_SYSCTLS)}))",
+        f"s.sysctls.all(each, each.name in {texts(BASELINE_SYSCTLS)}))",
         "an unsafe sysctl changes the node; remove it from sysctls",
     ),
     (
-        f"!has(variables.spec.runtimeClassName) || variables.spec.runtimeClassName in {_texts(RUNTIME_CLASSES)}",
+        f"!has(variables.spec.runtimeClassName) || variables.spec.runtimeClassName in {texts(RUNTIME_CLASSES)}",
         "the only allowed runtimeClassName is gvisor; remove runtimeClassName, or write gvisor",
     ),
 ]
@@ -263,8 +258,8 @@ _SCHEDULING_RULES: Final[list[Rule]] = [
     ),
     (
         f"{list_field('variables.spec', 'tolerations')}.all(t, has(t.key) && t.key != '' && "
-        f"(t.key in {_texts(DEFAULT_TOLERATIONS)} || "
-        f"!{_texts(SYSTEM_TAINTS)}.exists(prefix, t.key.startsWith(prefix))))",
+        f"(t.key in {texts(DEFAULT_TOLERATIONS)} || "
+        f"!{texts(SYSTEM_TAINTS)}.exists(prefix, t.key.startsWith(prefix))))",
         "a toleration without a key, or of a taint of system nodes, allows nodes that are not for jobs; remove it",
     ),
     (
@@ -274,26 +269,5 @@ _SCHEDULING_RULES: Final[list[Rule]] = [
     ),
 ]
 
-
-def _queue_rules(plan: PoliciesPlan) -> list[Rule]:
-    groups = _texts([f"{group}/" for group in sorted(plan.job_kinds)])
-    return [
-        (
-            "!variables.isPod || variables.isController || variables.owners.all(o, !has(o.controller) || "
-            "o.controller == false || o in variables.oldOwners)",
-            "ownerReferences with controller: true are reserved for controllers, because they hide a pod from Kueue; "
-            "remove them",
-        ),
-        (
-            "!variables.isPod || variables.isNew || variables.isController || "
-            "variables.oldGates.all(gate, gate in variables.gates)",
-            "only the controllers that set scheduling gates may remove them; keep them",
-        ),
-        (
-            "!variables.isPod || !variables.isNew || !variables.usesAccelerators || "
-            f"'{ADMISSION_GATE}' in variables.gates || (variables.isController && variables.owners.exists(o, "
-            f"has(o.controller) && o.controller && {groups}.exists(group, o.apiVersion.startsWith(group))))",
-            "only pods of a job in a queue may use accelerators; submit a Job or a JobSet with the label "
-            "kueue.x-k8s.io/queue-name",
-        ),
-    ]
+POD_RULES: Final[list[Rule]] = [*_HOST_RULES, *_SECURITY_RULES, *_SCHEDULING_RULES]
+"""The rules for every pod in a team's namespace, and for the template of every Job."""

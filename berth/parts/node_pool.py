@@ -98,7 +98,7 @@ def _check_needs_nothing_inside(context: PlanningContext, pool: pools.PlannedPoo
     """Report settings that work only with objects inside the cluster."""
     written = {"networking": pool.spec.networking, "driverVersion": pool.spec.driver_version}
     for key, value in written.items():
-        if value in ("gpudirect", "disabled"):
+        if value in ("gpudirect", "rdma", "disabled"):
             message = (
                 f"'{value}' needs objects inside the cluster, which only a Fleet creates; remove it, or use a Fleet"
             )

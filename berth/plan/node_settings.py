@@ -28,6 +28,12 @@ DRAIN_FIRST: Final = SurgeSpec.model_construct(max_unavailable=1)
 """One node at a time; it is drained and deleted before its replacement is created."""
 
 
+INTERFACES: Final = "networking.gke.io/interfaces"
+"""Annotation by which pods ask for interfaces of additional networks."""
+NETWORK_RESOURCE: Final = "networking.gke.io.networks/"
+"""Prefix of the resources as which GKE counts the additional interfaces of a node."""
+
+
 class NodeInterfacePlan(Struct, frozen=True, kw_only=True):
     """An additional network interface of every node: names of a VPC and of its subnet.
 
@@ -71,8 +77,8 @@ class AcceleratorVpcPlan(Struct, frozen=True, kw_only=True):
     """A VPC for accelerators, with one subnet for each interface that it gives a node.
 
     `key` is its name within its set and never changes. `profile` is the path of a zonal RDMA network profile
-    (projects/P/global/networkProfiles/Z-vpc-roce), or None. A firewall rule allows all ingress from `allowed_ranges`;
-    without ranges there is no rule, because a VPC with a profile does not accept one.
+    (projects/P/global/networkProfiles/Z-vpc-roce or Z-vpc-falcon), or None. A firewall rule allows all ingress from
+    `allowed_ranges`; without ranges there is no rule, because a VPC with a profile does not accept one.
     """
 
     key: str
@@ -87,7 +93,8 @@ class AcceleratorNetworksPlan(Struct, frozen=True, kw_only=True):
     """All accelerator VPCs of the nodes of one kind of pool.
 
     TCPX has 4 VPCs with one subnet each, TCPXO 8; RDMA has one VPC for gVNIC and one with the RDMA profile and 8
-    subnets. The order of VPCs and subnets is the order of the interfaces. `key` never changes.
+    subnets; Falcon has one VPC with its profile and one subnet. The order of VPCs and subnets is the order of the
+    interfaces. `key` never changes.
     """
 
     key: str

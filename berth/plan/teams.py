@@ -23,8 +23,8 @@ SERVICE_TYPES: Final = ("LoadBalancer", "NodePort", "ExternalIPs")
 class SharedQueuePlan(Struct, frozen=True, kw_only=True):
     """A local queue of a queue that several teams share: what a job there may ask for.
 
-    `priorities` are the priorities of its jobs. `ceilings` maps each accelerator's resource name to the most that the
-    queue can ever admit for the pods of one role; empty unless its head holds up the others (StrictFIFO).
+    `priorities` are the priorities of its jobs. `ceilings` maps each accelerator's resource name, and `pods`, to the
+    most that the queue can ever admit for the pods of one role; empty unless its head holds up the others (StrictFIFO).
     """
 
     name: str

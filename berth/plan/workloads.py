@@ -31,7 +31,8 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     `resources` are requests and limits alike: accelerators as counts, cpu in milli, memory in bytes. `node_selector`
     and `tolerations` are only those that nobody adds later; the pod keeps off nodes with one of `absent_labels`.
     `restart_policy` None is left to the job's controller, `service_account` None to the namespace. `runtime_class` is
-    that of GKE Sandbox. Without a `command` the image's own runs. `annotations` are the pod's.
+    that of GKE Sandbox. Without a `command` the image's own runs. `annotations` are the pod's,
+    `capabilities` those of Linux that the container adds.
     `claims` are ResourceClaimTemplates, one for each claim. `domain_nodes` are the nodes of the job's ComputeDomain, of
     which each pod claims a channel; None without one. `configs` are ConfigMaps and `secrets` are
     SecretProviderClasses of the namespace, which the pod sees as folders.
@@ -51,6 +52,7 @@ class PodPlan(Struct, frozen=True, kw_only=True):
     service_account: str | None = None
     runtime_class: str | None = None
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+    capabilities: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     domain_nodes: int | None = None
     configs: tuple[str, ...] = ()
@@ -141,13 +143,17 @@ class ProvisioningRequestPlan(Struct, frozen=True, kw_only=True):
 
 
 class MPIJobPlan(Struct, frozen=True, kw_only=True):
-    """An MPIJob (kubeflow.org/v2beta1): `workers` pods with `slots` processes each, and a launcher that starts them."""
+    """An MPIJob (kubeflow.org/v2beta1): `workers` pods with `slots` processes each, and a launcher that starts them.
+
+    `implementation` is the MPI that the image must have, as the operator spells it; "" leaves the operator's default.
+    """
 
     submission: SubmissionPlan
     pod: PodPlan
     workers: int
     slots: int
     launcher: PodPlan
+    implementation: str = ""
     backoff_limit: int | None = None
 
     @property

@@ -44,7 +44,8 @@ class PrioritySpec(Model):
     default: bool = False
     """Make it the priority of pods that name none. At most one."""
     preempts: bool = True
-    """Let its pods preempt pods of lower priority."""
+    """Let its pods preempt pods of lower priority, beside Kueue: also those of other teams' guaranteed jobs, so write
+    `false` where teams share machines."""
     description: str = Field(default="", max_length=2048)
     """Description of the PriorityClass."""
 

@@ -17,6 +17,7 @@ from berth.upgrade.gate_turns import GateTurn, gate_turns
 from berth.upgrade.holes import HoleChange, hole_changes
 from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import Key, Move, moves_between, place_of
+from berth.upgrade.restarts import Restart, restarts_by
 from berth.upgrade.untold import untold
 from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
 from berth.versions.fields import CrdChange, field_changes
@@ -32,7 +33,7 @@ class UpgradeAction(Struct, frozen=True, kw_only=True):
 
     `source` is the release and the pull request, or what else says so. `is_required`: the changelog lists it under
     actions required. `objects` are the objects of manifests that must change, with their places. `clusters` are those
-    that a change of GKE concerns, in a fleet with workers.
+    that a change of GKE concerns, in a fleet with workers. `is_back`: a downgrade takes the change back.
     """
 
     key: Key
@@ -47,6 +48,7 @@ class UpgradeAction(Struct, frozen=True, kw_only=True):
     is_required: bool = False
     objects: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()
+    is_back: bool = False
 
 
 class Upgrade(Struct, frozen=True, kw_only=True):
@@ -56,6 +58,7 @@ class Upgrade(Struct, frozen=True, kw_only=True):
 
     `unlisted` are phrases on what no table tells. `source` says which manifests were read: `objects` of them are for
     the stack, and `others` are of namespaces that it does not have. `workers` are the clusters that its jobs run on.
+    `restarts` are the nodes that GKE recreates after its control plane, in order.
     """
 
     stack: str
@@ -73,6 +76,7 @@ class Upgrade(Struct, frozen=True, kw_only=True):
     others: int = 0
     workers: tuple[str, ...] = ()
     companions: tuple[CompanionMove, ...] = ()
+    restarts: tuple[Restart, ...] = ()
 
     def of(self, verdict: Applicability) -> tuple[UpgradeAction, ...]:
         """Return the findings with a verdict."""
@@ -114,6 +118,7 @@ def upgrade_by(moves: tuple[Move, ...], plan: FleetPlan, evidence: Evidence | No
         source=judged.source,
         objects=len(judged.objects),
         workers=tuple(worker.name for worker in plan.workers),
+        restarts=restarts_by(moves, plan),
     )
     if kueue is None or kueue.unknown:
         return result
@@ -152,6 +157,7 @@ def _kueue_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             companions = [f"{key} {version}" for key, version in change.companion.items()]
             yield UpgradeAction(
                 key="kueue",
+                is_back=move.is_downgrade,
                 name=name,
                 source=f"{release}, #{number}",
                 says=change.says,
@@ -184,6 +190,7 @@ def _jobset_findings(move: Move) -> Iterator[UpgradeAction]:
             continue
         yield UpgradeAction(
             key="jobset",
+            is_back=move.is_downgrade,
             name=name,
             source=f"{crossed[0]}, #{change.releases[crossed[0]]}" if crossed else "chart of JobSet",
             says=change.says,
@@ -203,6 +210,7 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
         judgement = judge(change.asks, evidence)
         yield UpgradeAction(
             key="gke",
+            is_back=move.is_downgrade,
             name=name,
             source=f"{change.since}; {change.source}",
             says=change.says,

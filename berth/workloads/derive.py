@@ -23,6 +23,7 @@ from berth.plan.workloads import (
     JobSetPlan,
     LeaderWorkerSetPlan,
     MPIJobPlan,
+    PodPlan,
     ProvisioningRequestPlan,
     PyTorchJobPlan,
     RayPlan,
@@ -35,7 +36,7 @@ from berth.workloads.checks import check_options, check_workload_name
 from berth.workloads.notes import workload_notes
 from berth.workloads.options import WorkloadOptions
 from berth.workloads.pod_templates import check_template
-from berth.workloads.pods import PodBuilder
+from berth.workloads.pods import LAUNCHER_RESOURCES, PodBuilder
 from berth.workloads.rollout import DEFAULT_STEP, rollout_steps, room_for
 from berth.workloads.run_duration import RUN_DURATION, run_limit
 from berth.workloads.target import WorkloadTarget, find_target
@@ -46,8 +47,6 @@ HEAD_RESOURCES = {"cpu": 1000, "memory": 4 * 2**30}
 """A Ray head that schedules no tasks (cpu in milli, memory in bytes)."""
 SUBMITTER_RESOURCES = {"cpu": 500, "memory": 2**30}
 """A pod that runs a Ray job's entrypoint, as KubeRay's own (1.6.2, `GetDefaultSubmitterContainer`)."""
-LAUNCHER_RESOURCES = {"cpu": 500, "memory": 512 * 2**20}
-"""An MPI launcher, which only starts processes on the workers."""
 
 
 class DerivedWorkload(Struct, frozen=True):
@@ -148,7 +147,7 @@ class _WorkloadBuilder(Struct, frozen=True):
         )
 
     def _mpi_job(self) -> MPIJobPlan:
-        """The launcher of an MPIJob runs the command in the workers' image, with one process for each GPU."""
+        """The launcher of an MPIJob runs the command in the workers' image, with one process for each GPU or core."""
         workers = self.pods.pod_count()
         pod = self.pods.pod(restart_policy="Never")
         return MPIJobPlan(
@@ -157,8 +156,14 @@ class _WorkloadBuilder(Struct, frozen=True):
             workers=workers,
             slots=max(1, pod.resources[self.target.shape.flavor.resource] // self.target.shape.flavor.scale),
             launcher=self.pods.controller(pod, LAUNCHER_RESOURCES, command=pod.command),
+            implementation=self._rdma_mpi(pod),
             backoff_limit=self.options.backoff_limit,
         )
+
+    def _rdma_mpi(self, pod: PodPlan) -> str:
+        """Name the MPI that uses the RDMA of the pods; "" if they have none."""
+        rdma = self.target.shape.rdma if pod.capabilities else None
+        return rdma.mpi if rdma is not None else ""
 
     def _train_job(self) -> TrainJobPlan:
         return TrainJobPlan(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from berth import catalog
-from berth.catalog import Allocatable
+from berth.catalog import Allocatable, GpuDirect
 from berth.nodes import NodeGroup, pool_nodes
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.kueue import FlavorPlan
@@ -60,6 +60,13 @@ class NodeShape(Struct, frozen=True):
         return machine.domain_nodes if machine is not None else 0
 
     @property
+    def rdma(self) -> GpuDirect | None:
+        """The RDMA of machines without GPUs, if the nodes have a network for it; None without one."""
+        machine = catalog.cpu_machine(self.pool.machine_type)
+        has_networks = any(each.network.accelerator_networks is not None for each in self.pool.node_pools)
+        return catalog.gpudirect()[machine.gpudirect] if machine is not None and has_networks else None
+
+    @property
     def description(self) -> str:
         """A description: `2x4 slices of v5e (2 pods of 4 chips)`, `g2-standard-24 (2 L4)`."""
         if (slicing := self.flavor.slicing) is not None:
@@ -87,6 +94,17 @@ def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]
         for pool in plan.pools
         if pool.flavor == name and (groups := pool_nodes(plan, pool))
     ]
+
+
+def pod_networks(plan: FleetPlan, pools: Iterable[str]) -> tuple[str, ...]:
+    """List the names by which pods on the nodes of pools request additional interfaces, in their order."""
+    return tuple(
+        subnet.device
+        for networks in plan.accelerator_networks
+        if set(pools) & set(plan.pools_on(networks.key))
+        for vpc in networks.vpcs
+        for subnet in vpc.subnets
+    )
 
 
 def _hosts(pool: PoolPlan, flavor: FlavorPlan) -> int:

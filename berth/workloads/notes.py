@@ -9,9 +9,11 @@ from berth import catalog
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.pods import list_additions, pod_template
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.configuration import OPERATORS
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 from berth.plan.fleet import FleetPlan
+from berth.plan.node_settings import INTERFACES
 from berth.plan.workloads import (
     DeploymentPlan,
     JobPlan,
@@ -26,6 +28,7 @@ from berth.plan.workloads import (
 )
 from berth.workloads.kinds import workload_kinds
 from berth.workloads.node_identity import has_grants, keep_identity_remedy, node_account
+from berth.workloads.node_shapes import pod_networks
 from berth.workloads.target import WorkloadTarget
 
 
@@ -45,6 +48,7 @@ def workload_notes(target: WorkloadTarget, kind: str, plan: WorkloadPlan) -> Ite
     if plan.pod.node_selector.keys() - {catalog.labels().placement_group}:
         yield f"The node selector keeps this workload on {join_words(target.flavors)}."
     yield from _dynamic_notes(target, plan)
+    yield from _class_notes(target, plan.pod)
     if target.shape.pool.grouped:
         yield "GKE creates its nodes close to each other, in a placement group of this job."
     if isinstance(plan, JobSetPlan):
@@ -158,9 +162,10 @@ def _slice_notes(target: WorkloadTarget, plan: JobSetPlan) -> Iterator[str]:
     if plan.pod.host_network:
         yield "Host network: slices communicate over the network of their nodes."
         account, pool = node_account(target.shape.pool), target.shape.pool
+        spec = as_mapping(as_mapping(plan.pod.template).get("spec"))
         if account is not None:
             yield f"Its pods act as the nodes' service account {account}, not as the team's."
-        elif has_grants(target.team, plan.pod.template):
+        elif has_grants(target.team, spec.get("serviceAccountName"), as_list(spec.get("volumes"))):
             remedy = keep_identity_remedy(pool)
             yield f"Its pods act as the nodes' service account, without the team's rights: {remedy}."
 
@@ -195,17 +200,24 @@ def _network_notes(target: WorkloadTarget, pod: PodPlan) -> Iterator[str]:
             "The ComputeDomain gives its pods NVLink between their nodes. Apply it first: NVIDIA's DRA driver makes "
             "the template of their claims from it, without which Kueue does not admit them."
         )
-    pools = {each.pool.name for each in target.shapes}
-    devices = [
-        subnet.device
-        for networks in target.plan.accelerator_networks
-        if pools & set(target.plan.pools_on(networks.key))
-        for vpc in networks.vpcs
-        for subnet in vpc.subnets
-    ]
-    if devices:
-        yield "Pods have only the node's first network, unless their annotation networking.gke.io/interfaces names:"
+    devices = list(pod_networks(target.plan, {each.pool.name for each in target.shapes}))
+    if devices and INTERFACES in pod.annotations:
+        yield f"Pods have the network card for RDMA ({join_words(devices)}), so each has a node to itself."
+    elif devices:
+        yield f"Pods have only the node's first network, unless their annotation {INTERFACES} names:"
         yield f"  {join_words(devices)}"
+
+
+def _class_notes(target: WorkloadTarget, pod: PodPlan) -> Iterator[str]:
+    """Yield on which nodes of a compute class the pods fit, where those of other priorities are too small."""
+    planned = next((each for each in target.plan.compute_classes if each.name == target.shape.pool.compute_class), None)
+    asked = pod.resources.get(target.shape.flavor.resource, 0)
+    sizes = {} if planned is None else {number: each for number, each in enumerate(planned.priorities, 1) if each.gpu}
+    fitting = [number for number, each in sizes.items() if each.gpu is not None and each.gpu.count >= asked]
+    if planned is not None and 0 < len(fitting) < len(sizes):
+        named = join_words([f"{number} ({sizes[number].machine_type})" for number in fitting])
+        word = "priority" if len(fitting) == 1 else "priorities"
+        yield f"Of compute class '{planned.name}' only nodes of {word} {named} have room for such a pod."
 
 
 def _pluralize(number: int, word: str) -> str:

@@ -5,9 +5,13 @@ Source: Kueue docs, "Run workloads with topology-aware scheduling" (annotations 
 
 from __future__ import annotations
 
+import json
+
 from berth import catalog
 from berth.placement.forms import JobForm, kueue_flavors, queue_forms
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION, FormedSlice
+from berth.plan.node_settings import INTERFACES
+from berth.workloads.node_shapes import pod_networks
 from berth.workloads.target import WorkloadTarget
 
 _PREFIX = "kueue.x-k8s.io/podset-"
@@ -46,6 +50,16 @@ def placement_annotations(
         return {SLICE_TOPOLOGY: catalog.labels().nodepool, SLICE_SIZE: str(group_size)}
     level = target.shape.domain_level
     return {REQUIRED_TOPOLOGY: level} if in_domain and level in levels else {PREFERRED_TOPOLOGY: levels[0]}
+
+
+def network_annotations(target: WorkloadTarget) -> dict[str, str]:
+    """Annotate pods that use RDMA of machines without GPUs; no annotations if not all nodes have the same network."""
+    networks = {pod_networks(target.plan, [each.pool.name]) for each in target.shapes}
+    if len(networks) > 1 or any(each.rdma is None for each in target.shapes):
+        return {}
+    names = ("default", *networks.pop())
+    interfaces = [{"interfaceName": f"eth{number}", "network": name} for number, name in enumerate(names)]
+    return {"networking.gke.io/default-interface": "eth0", INTERFACES: json.dumps(interfaces)}
 
 
 def _needs_request(target: WorkloadTarget) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from berth.plan.kueue import FlavorQuotasPlan
 from berth.workloads.options import WorkloadOptions
+from berth.workloads.pod_templates import sidecar_in
 from berth.workloads.target import WorkloadTarget
 
 
@@ -16,7 +19,7 @@ def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, acceler
     requested = {"cpu": options.cpu, "memory": options.memory}
     amounts = {resource: amount for resource, amount in requested.items() if amount is not None}
     for resource in requested.keys() - amounts.keys():
-        amount = _quota_share(target, resource, accelerators)
+        amount = _quota_share(target, resource, accelerators, options.template)
         if amount:
             amounts[resource] = amount
     return {resource: amounts[resource] for resource in requested if resource in amounts}
@@ -33,11 +36,15 @@ def cores_memory(target: WorkloadTarget, options: WorkloadOptions, milli: int) -
     known = [amount for amount in amounts if amount]
     for shape in target.shapes if known else ():
         if shape.allocatable is not None and shape.per_node:
-            known.append(shape.allocatable.memory * milli // (shape.per_node * shape.flavor.scale))
+            whole = shape.per_node * shape.flavor.scale
+            sidecar = sidecar_in(options.template).get("memory", 0)
+            known.append(shape.allocatable.memory * milli // whole - sidecar)
     return {"memory": min(known) // 2**20 * 2**20} if known else {}
 
 
-def _quota_share(target: WorkloadTarget, resource: str, accelerators: int) -> int:
+def _quota_share(
+    target: WorkloadTarget, resource: str, accelerators: int, template: Mapping[str, object] | None
+) -> int:
     """The accelerators' share of a resource in the smallest of the queue's quotas; 0 if no quota has it."""
     shape = target.shape
     amounts = [_quota_for(entry, resource, shape.flavor.resource, accelerators) for entry in target.flavor_quotas()]
@@ -45,7 +52,8 @@ def _quota_share(target: WorkloadTarget, resource: str, accelerators: int) -> in
         return 0
     allocatable = {"cpu": shape.allocatable.cpu, "memory": shape.allocatable.memory}[resource]
     amount = min(amounts)
-    return amount if amount * shape.per_node <= allocatable * accelerators else 0
+    beside = sidecar_in(template).get(resource, 0)
+    return amount if (amount + beside) * shape.per_node <= allocatable * accelerators else 0
 
 
 def _quota_for(entry: FlavorQuotasPlan, resource: str, accelerator: str, number: int) -> int:

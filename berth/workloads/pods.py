@@ -18,15 +18,17 @@ from berth.plan.kueue import ClaimTemplatePlan
 from berth.plan.nodes import Toleration
 from berth.plan.workloads import PodPlan
 from berth.workloads.options import TRIAL_COMMAND, TRIAL_IMAGE, WorkloadOptions
-from berth.workloads.placement import placement_annotations
+from berth.workloads.placement import network_annotations, placement_annotations
 from berth.workloads.pod_resources import cores_memory, pod_cpu_and_memory
-from berth.workloads.pod_templates import accelerators_in, cpu_in, on_any_node, without_accelerators
+from berth.workloads.pod_templates import accelerators_in, cpu_in, on_any_node, sidecar_in, without_accelerators
 from berth.workloads.target import WorkloadTarget
 
 _WITHOUT_CLAIMS = ("provisioning-request", "trainjob")
 """Kinds whose pods claim no devices: a request is for machines, and the pods of a TrainJob are its runtime's."""
 _WITHOUT_DOMAIN = (*_WITHOUT_CLAIMS, "deployment")
 """Kinds whose pods need no channel to each other: those of a Deployment are alone."""
+LAUNCHER_RESOURCES = {"cpu": 500, "memory": 512 * 2**20}
+"""An MPI launcher, which only starts processes on the workers (cpu in milli, memory in bytes)."""
 TPU_PORTS = (8471, 8080)
 """Ports over which the hosts of a slice, and the slices of a multislice, communicate."""
 
@@ -57,6 +59,9 @@ class PodBuilder(Struct, frozen=True):
             )
         # A template and a trainjob's runtime already have an image.
         is_given = bool(options.image or options.template is not None or self.kind == "trainjob")
+        is_alone = self.pod_count() < 2 or self.kind == "provisioning-request"
+        network = {} if is_alone else network_annotations(self.target)
+        rdma = shape.rdma if network else None
         return PodPlan(
             image=options.image or ("" if is_given else TRIAL_IMAGE),
             command=options.command or (() if is_given else TRIAL_COMMAND),
@@ -69,7 +74,8 @@ class PodBuilder(Struct, frozen=True):
             restart_policy=restart_policy,
             service_account=options.service_account or (identity.service_account if identity else None),
             runtime_class=shape.flavor.node_labels.get(catalog.labels().sandbox),
-            annotations=annotations,
+            annotations={**annotations, **network},
+            capabilities=rdma.capabilities if rdma is not None else (),
             claims=() if self.kind in _WITHOUT_CLAIMS else self._claims(accelerators),
             domain_nodes=domain_nodes,
             template=options.template,
@@ -95,15 +101,23 @@ class PodBuilder(Struct, frozen=True):
     def _resources(self) -> dict[str, int]:
         """Return chips or GPUs with their share of cpu and memory, or cores with their memory.
 
-        The default is the cores of a whole node.
+        The default is the cores of a whole node, less those that are left for a launcher and sidecars.
         """
         shape, options = self.target.shape, self.options
         if shape.is_cpu:
-            milli = options.cpu or cpu_in(options.template) or shape.per_node * shape.flavor.scale
+            cores = max(1, shape.per_node - self._cores_left())
+            milli = options.cpu or cpu_in(options.template) or cores * shape.flavor.scale
             return {catalog.CPU: milli, **cores_memory(self.target, options, milli)}
         templated = accelerators_in(options.template, shape.flavor.resource)
         number = shape.per_pod if shape.is_tpu else options.gpus or min(templated or shape.per_pod, shape.per_pod)
         return {**pod_cpu_and_memory(self.target, options, number), shape.flavor.resource: number}
+
+    def _cores_left(self) -> int:
+        """Return the whole cores of a node that are not for a worker: those of sidecars, and of an MPI launcher."""
+        is_mpi = self.kind == "mpijob"
+        launcher = LAUNCHER_RESOURCES[catalog.CPU] if is_mpi else 0
+        milli = launcher + (1 + is_mpi) * sidecar_in(self.options.template).get(catalog.CPU, 0)
+        return -(-milli // 1000)
 
     def controller(self, pod: PodPlan, resources: Mapping[str, int], command: tuple[str, ...] = ()) -> PodPlan:
         """Build a Ray head or an MPI launcher: a worker's image and identity, without an accelerator.
@@ -112,7 +126,14 @@ class PodBuilder(Struct, frozen=True):
         """
         template = without_accelerators(pod.template)
         pod = replace(
-            pod, command=command, resources=resources, annotations={}, claims=(), domain_nodes=None, template=template
+            pod,
+            command=command,
+            resources=resources,
+            annotations={},
+            capabilities=(),
+            claims=(),
+            domain_nodes=None,
+            template=template,
         )
         if self.target.shape.is_cpu or not (plain := self._queue_plain_labels()):
             return pod

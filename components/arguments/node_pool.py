@@ -46,8 +46,8 @@ class NodePoolArgs(ComponentArguments):
     `any-reservation-then-fail`, `flex-start`, `queued`, or a mapping for a reservation or with settings. Default:
     `on-demand`."""
     compact_placement: bool | None = None
-    """Place GPU nodes close to each other, in one zone. If GKE creates the nodes, those of one job, whose pods select a
-    placement group: `berth workload` writes the selector, `berth lint` warns without it. Default: `false`."""
+    """Place nodes without TPUs close to each other, in one zone. If GKE creates the nodes, those of one job, whose pods
+    select a placement group: `berth workload` writes the selector, `berth lint` warns without it. Default: `false`."""
     confidential_nodes: Literal["SEV", "SEV_SNP", "TDX"] | None = None
     """Technology that encrypts the memory of the nodes. By default the cluster's."""
     cpu: int | None = None
@@ -87,10 +87,10 @@ class NodePoolArgs(ComponentArguments):
     """Memory of a machine that Berth's tables do not have, such as `720Gi`. By default the table's."""
     name: str | None = None
     """Name of the pool. By default the component's name."""
-    networking: Literal["gpudirect", "dranet"] | None = None
+    networking: Literal["gpudirect", "rdma", "dranet"] | None = None
     """Networks between accelerators. `gpudirect`: additional networks for the machine's type of GPUDirect (TCPX, TCPXO,
-    RDMA), with the NCCL plugin; pods refer to them by name, such as `rdma-a-0` in zone a. `dranet`: GKE creates the
-    networks, and pods claim them; also for TPUs, whose pods otherwise use the node's network."""
+    RDMA), with the NCCL plugin; pods name them, such as `rdma-a-0` in zone a. `rdma`: the network of H4D, which pods
+    name `falcon-a-0`. `dranet`: GKE creates networks, which pods claim; TPU pods otherwise use the node's network."""
     node_pool_name: str | None = None
     """Name of the node pool, or a pattern for slices: `{n}` is the number of the slice from 1 (`nodepool{n}`), `{i}`
     from 0 (`demo-np-{i}`). At most 40 characters. A change replaces the node pools. By default the pool's key, and

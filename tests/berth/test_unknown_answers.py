@@ -16,7 +16,7 @@ from berth.catalog import fact_tables
 from berth.cli import app
 from berth.evaluate import evaluate_stack
 from tests.small_fleets import fleet_with
-from tests.stack_files import ROOT
+from tests.stack_files import ACK_STACKS, ROOT
 
 L4 = {"machineType": "g2-standard-24", "nodes": {"max": 4}}
 SLICES = {"machineType": "ct5lp-hightpu-4t", "slices": {"max": 1}, "zone": "us-central1-a"}
@@ -183,9 +183,19 @@ COMMANDS: dict[str, tuple[str, dict[str, Any], tuple[str, ...], str]] = {
 }
 """What a table is asked by a command of its own → the table, the edit of the fleet, the command, and its words."""
 
+ACK: dict[str, tuple[str, str, str, str]] = {
+    "a minor version of ACK": (
+        "alibaba",
+        "version-unknown",
+        "podCidrBlock: 10.64",
+        'version: "1.99"\n          podCidrBlock: 10.64',
+    ),
+    "a machine of ECS": ("alibaba", "machine-unknown", "ecs.gn7e-c16g1.32xlarge", "ecs.gn99-c16g1.32xlarge"),
+}
+"""What a table is asked by a fleet on ACK → the table, the code of the answer, and the edit of a sound stack file."""
+
 NEVER_ASKED = {
     "api-fields": "a field that the release lacks is refused (tests/berth/lint/test_api_answers.py)",
-    "alibaba": "an ACK stack asks it (tests/berth/planner/ack/test_machines.py)",
     "node-labels": "GKE's list of its labels is whole; keys of other domains are unknown (tests/berth/placement)",
     "gke-versions": "every feature that code asks for has a row (tests/berth/rules/gke/test_versions.py)",
     "metrics": "dashboards and alerts are Berth's own, and name no metric without a row (tests/berth/monitoring)",
@@ -218,6 +228,13 @@ def write(folder: Path, name: str, fleet: dict[str, Any]) -> None:
     (folder / f"Pulumi.{name}.yaml").write_text(text, encoding="utf-8")
 
 
+def ack_fleet() -> str:
+    """The example of a fleet on ACK in one file."""
+    file = yaml.safe_load(ACK_STACKS["ack-fleet"].read_text(encoding="utf-8"))
+    del file["config"]["berth:fleet"]["teamFiles"]
+    return yaml.safe_dump(file)
+
+
 def said(words: list[str]) -> str:
     """What a verb prints on both streams; it ends with 0."""
     result = CliRunner().invoke(app, words)
@@ -244,6 +261,21 @@ def test_every_verb_says_that_a_value_is_unknown(asked: str, stacks: Path) -> No
         assert f"[{code}]" in output, words
         assert table.dated_name in output, words
         assert " not checked" in output, words
+
+
+@pytest.mark.parametrize("asked", ACK)
+def test_every_verb_says_that_a_value_of_ack_is_unknown(asked: str, stacks: Path) -> None:
+    key, code, old, new = ACK[asked]
+    sound = ack_fleet()
+    assert old in sound
+    for name, text in (("old", sound), ("new", sound.replace(old, new))):
+        (stacks / f"Pulumi.{name}.yaml").write_text(text, encoding="utf-8")
+    for words in (["check", "new"], ["plan", "new"], ["preview", "new"], ["diff", "old", "new"]):
+        output = said(words)
+        assert f"is unknown: it is not in {fact_tables()[key].dated_name}" in output, words
+        assert f"[{code}]" in output, words
+        assert " not checked" in output, words
+    assert "is unknown: it is not in Berth's table" not in said(["check", "old"])
 
 
 def test_a_diff_has_the_unknown_in_its_headline(stacks: Path) -> None:
@@ -276,7 +308,7 @@ def test_a_command_says_what_its_table_does_not_have(asked: str, stacks: Path) -
 
 def test_every_table_is_asked_what_it_cannot_know() -> None:
     """A new table needs a question here, or the reason why nothing is looked up in it."""
-    asked = {row[0] for row in (*ASKED.values(), *JOBS.values(), *COMMANDS.values())}
+    asked = {row[0] for row in (*ASKED.values(), *JOBS.values(), *COMMANDS.values(), *ACK.values())}
     assert asked | NEVER_ASKED.keys() == fact_tables().keys()
     assert not asked & NEVER_ASKED.keys()
 

@@ -38,11 +38,19 @@ def measured() -> list[dict[str, Any]]:
 def measured_table() -> str:
     rows = [
         f"| {each['attack']} | {'yes' if each['refused'] else 'no'} | {each['most']} | {each['total']} | "
-        f"{each['lender']} s |"
+        f"{each['lender']} s | {_without(each)} |"
         for each in measured()
     ]
-    head = "| attack | refused | most L4 above the count | L4-seconds | lender ran after |"
-    return "\n".join([head, "| --- | --- | --- | --- | --- |", *rows, ""])
+    head = "| attack | refused | most L4 above the count | L4-seconds | lender ran after | without the policies |"
+    return "\n".join([head, "| --- | --- | --- | --- | --- | --- |", *rows, ""])
+
+
+def _without(row: dict[str, Any]) -> str:
+    """Return what an attack did without the policies: L4 above the count, L4-seconds, and when the lender ran."""
+    if "without" not in row:
+        return ""
+    lender = "never" if row["without"]["lender"] is None else f"{row['without']['lender']} s"
+    return f"{row['without']['most']}, {row['without']['total']}, {lender}"
 
 
 def test_the_page_has_the_golden_tables_of_policies_and_attacks() -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.support import attacks_of_pods as attacks_of_pods
+from tests.e2e.support import attacks_of_siblings as attacks_of_siblings
 from tests.e2e.support.attacks import (
     ACCOUNT,
     ATTACKS,
@@ -146,14 +147,15 @@ def _grace_again(fleet: World) -> None:
 
 @attack("pods deleted with a grace period of three years, replaced by their job")
 def _grace_of_deletion(fleet: World) -> None:
-    fleet.tries(MEMBER, job("vision", "replaces", 4))
+    # The job controller replaces a pod after 10 s, 20 s and so on, and gives up after backoffLimit.
+    fleet.tries(MEMBER, job("vision", "replaces", 4, spec={"backoffLimit": 1000}))
     for _ in range(3):
         fleet.waits_for_pods("vision", 4, "replaces")
         for each in fleet.running("vision"):
             if "deletionTimestamp" not in each["metadata"]:
                 name = each["metadata"]["name"]
                 fleet.tries_to_delete(MEMBER, "Pod", "vision", name, {"gracePeriodSeconds": _FOREVER})
-        time.sleep(4)
+        time.sleep(12)
 
 
 @attack("a Deployment with that grace period, scaled up and down")

@@ -41,6 +41,14 @@ def admit_command(
     team: Annotated[
         str | None, typer.Option("--team", help="The team that submits them; its namespace is the default.")
     ] = None,
+    history: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            "--history",
+            metavar="TRACE",
+            help="Forecast when waiting jobs start, from jobs that ran: a trace, or finished Workloads of kubectl.",
+        ),
+    ] = None,
     cases: Annotated[
         pathlib.Path | None,
         typer.Option(
@@ -55,16 +63,17 @@ def admit_command(
     result differs.
     """
     from berth.cli.admit import output, simulate
+    from berth.cli.admit.cases import answer_cases
 
-    if bool(cases) == bool(arguments or live):
+    if bool(cases) == bool(arguments or live or history):
         raise typer.BadParameter("write STACK JOBS..., a scenario that names its stack, or --cases FILE")
     with terminal.progress("simulating"):
         if cases is not None:
-            answers, text, problems = simulate.answer_cases(cases)
+            answers, text, problems = answer_cases(cases)
             value: object = answers
             document: list[Block] = [Note(text.splitlines())]
         else:
-            result = simulate.simulate_arguments(arguments or (), live or (), project_root(), team)
+            result = simulate.simulate_arguments(arguments or (), live or (), project_root(), team, history)
             value, document, problems = (
                 output.simulation_as_json(result),
                 list(output.simulation_document(result)),

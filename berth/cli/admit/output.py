@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from berth.cli.admit.forecast_output import forecast_as_json, forecast_document
 from berth.cli.admit.simulate import SimulationResult
 from berth.cli.arguments import problem_as_json
 from berth.document import Block, Note, Table
@@ -28,6 +29,8 @@ def simulation_document(result: SimulationResult) -> Iterator[Block]:
         rows = [row for moment in story.steps for row in step_rows(moment, RunFormatter(story, moment))]
         yield Table("", ("step", "job", "queue", "status", ""), rows)
         yield Note([totals(story)])
+        if result.forecasts is not None:
+            yield from forecast_document(result.forecasts)
         if rows:
             yield Note(limitations(story))
 
@@ -112,4 +115,5 @@ def simulation_as_json(result: SimulationResult) -> dict[str, Any]:
     simulation_json = (
         run_to_json(result.stories[0]) if len(result.stories) == 1 else comparison_to_json(*result.stories)
     )
-    return {"version": VERSION, **simulation_json, "jobs": jobs, "problems": problems}
+    forecast = {} if result.forecasts is None else {"forecast": forecast_as_json(result.forecasts)}
+    return {"version": VERSION, **simulation_json, **forecast, "jobs": jobs, "problems": problems}

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.cli.admit.forecast import ForecastRequest, Forecasts, forecast_run, moment_of
 from berth.cli.admit.manifest_faults import NEVER_ADMITTED, as_differences, lint_submissions
+from berth.cli.admit.stack_argument import is_stack, scenario_stack
 from berth.cli.manifests import read_files
 from berth.diagnostics import Problem, Severity, did_you_mean, join_quoted
 from berth.evaluate import Evaluation, evaluate_stack, require_offer
-from berth.jobs.files import STDIN, ManifestDocument, read_documents, read_kubectl_json
+from berth.jobs.files import ManifestDocument, read_kubectl_json
 from berth.jobs.namespaces import in_namespace
 from berth.lint.findings import Finding
 from berth.lint.fleet import LintContext
 from berth.lint.trial import try_pod_sets
-from berth.loader.locate import display_path, locate
-from berth.manifests.workloads.values import as_mapping
+from berth.loader.locate import display_path
 from berth.placement.beside import Room
 from berth.plan.fleet import FleetPlan
-from berth.simulator.agreement import find_mismatches, format_features, format_late_steps, format_summary
 from berth.simulator.fleet import SimulatedFleet, unmodelled_warnings, with_topology_nodes
 from berth.simulator.live import is_cluster_state, read_cluster_state
 from berth.simulator.occupancy import NodeRoom, NodesOfFleet
-from berth.simulator.recorded_cases import RecordedCase, read_cases, with_simulated_states
-from berth.simulator.scenario import ScenarioReader, is_scenario, scenario_values
+from berth.simulator.scenario import ScenarioReader, is_scenario
 from berth.simulator.scheduler.model import Job
 from berth.simulator.story import SimulationRun, run_steps
 from berth.simulator.text import RunFormatter
@@ -40,6 +38,8 @@ class SimulationResult(Struct, frozen=True):
     problems: tuple[Problem, ...]
     findings: tuple[tuple[str, Finding], ...] = ()
     """What lint says of each object, with the stack that it was checked against."""
+    forecasts: Forecasts | None = None
+    """When the jobs that wait will start, if a history was given."""
 
     @property
     def faults(self) -> tuple[Problem, ...]:
@@ -48,17 +48,22 @@ class SimulationResult(Struct, frozen=True):
 
 
 def simulate_arguments(
-    arguments: Sequence[str], live: Sequence[pathlib.Path], root: pathlib.Path, team: str | None = None
+    arguments: Sequence[str],
+    live: Sequence[pathlib.Path],
+    root: pathlib.Path,
+    team: str | None = None,
+    history: pathlib.Path | None = None,
 ) -> SimulationResult:
     """Simulate jobs. `arguments` are one or two stacks, then manifests, folders of manifests, or scenarios.
 
     No stack is needed if a scenario names one. `live` are files with the output of kubectl, the initial state; such a
-    file is also recognized among the arguments, by its content. Objects without a namespace get that of `team`.
+    file is also recognized among the arguments, by its content. Objects without a namespace get that of `team`. With a
+    `history` of jobs it is forecast when those that wait will start.
     """
     stacks = 0  # the leading ones, at most two
-    while stacks < min(2, len(arguments)) and _is_stack(arguments[stacks], root):
+    while stacks < min(2, len(arguments)) and is_stack(arguments[stacks], root):
         stacks += 1
-    return run_stacks(arguments[:stacks], arguments[stacks:], live, root, team)
+    return run_stacks(arguments[:stacks], arguments[stacks:], live, root, team, history)
 
 
 def run_stacks(
@@ -67,6 +72,7 @@ def run_stacks(
     live: Sequence[pathlib.Path],
     root: pathlib.Path,
     team: str | None = None,
+    history: pathlib.Path | None = None,
 ) -> SimulationResult:
     """Simulate jobs on one stack, on two to compare, or on the stack that a scenario names."""
     manifests = read_files(jobs, root)
@@ -74,11 +80,19 @@ def run_stacks(
     states = [document for document in manifests.documents if is_cluster_state(document)]
     job_documents = [document for document in manifests.documents if not is_cluster_state(document)]
     if not stacks and not _has_faults(problems):
-        stacks, faults = _scenario_stack(job_documents, jobs)
+        stacks, faults = scenario_stack(job_documents, jobs)
         problems += faults
     live_documents, faults = _read_live(live, root)
     problems += faults
-    simulations = [_Simulation(stack, root, job_documents, [*live_documents, *states], team) for stack in stacks]
+    request = None
+    if history is not None and not _has_faults(problems):
+        if len(stacks) != 1:
+            message = "forecasts are for one stack; name one"
+            problems.append(Problem(Severity.FAULT, "bad-value", ("--history",), message))
+        request = ForecastRequest(history, moment_of(live), root)
+    simulations = [
+        _Simulation(stack, root, job_documents, [*live_documents, *states], team, request=request) for stack in stacks
+    ]
     stories = [simulation.simulate() for simulation in simulations] if not _has_faults(problems) else []
     problems += _collect_problems(simulations)
     if not _has_faults(problems):
@@ -92,7 +106,9 @@ def run_stacks(
     unique = tuple(dict.fromkeys(problems))
     is_complete = all(each.code in NEVER_ADMITTED for each in unique if each.severity == Severity.FAULT)
     findings = tuple((simulation.stack, each) for simulation in simulations for each in simulation.findings)
-    return SimulationResult(tuple(story for story in stories if story) if is_complete else (), unique, findings)
+    forecasts = simulations[0].forecasts if simulations and is_complete else None
+    runs = tuple(story for story in stories if story) if is_complete else ()
+    return SimulationResult(runs, unique, findings, forecasts)
 
 
 def simulate_document(evaluation: Evaluation, document: ManifestDocument, root: pathlib.Path) -> SimulationResult:
@@ -125,9 +141,10 @@ class _Simulation:
         live_documents: Sequence[ManifestDocument],
         team: str | None = None,
         known: Mapping[str, Evaluation] | None = None,
+        request: ForecastRequest | None = None,
     ) -> None:
         self.stack, self.known = stack, known or {}
-        self.team = team
+        self.team, self.request = team, request
         self.root = root
         self.job_documents = job_documents
         self.live_documents = live_documents
@@ -135,6 +152,7 @@ class _Simulation:
         self.manifest_faults: tuple[Problem, ...] = ()
         self.files_with_jobs: frozenset[str] = frozenset()
         self.findings: tuple[Finding, ...] = ()
+        self.forecasts: Forecasts | None = None
         self.is_simulated = False
         self._contexts: list[tuple[SimulatedFleet, LintContext]] = []
 
@@ -154,6 +172,10 @@ class _Simulation:
         self.is_simulated = True
         run = run_steps(fleet, steps.steps, live if self.live_documents else None, self._nodes_of)
         self._judge_rooms(run)
+        if self.request is not None:
+            plan = self._context_of(fleet).plan
+            self.forecasts, problems = forecast_run(plan, live, steps.steps, run, self.request)
+            self.problems += problems
         return run
 
     def _nodes_of(self, fleet: SimulatedFleet) -> NodesOfFleet:
@@ -227,33 +249,6 @@ class _Simulation:
 # --- arguments --------------------------------------------------------------------------------------------------------
 
 
-def _is_stack(argument: str, root: pathlib.Path) -> bool:
-    """Return whether the argument is a stack's name, or a file with `config` at its top level."""
-    if argument == str(STDIN):
-        return False
-    located = locate(argument, root)
-    if located.by_name:
-        return os.path.isfile(located.file) or not os.path.exists(argument)
-    if not os.path.isfile(located.file):
-        return False
-    parsed, _ = read_documents(located.file, located.display_path)
-    return any("config" in as_mapping(each.value) for each in parsed)
-
-
-def _scenario_stack(job_documents: Iterable[ManifestDocument], jobs: Sequence[str]) -> tuple[list[str], list[Problem]]:
-    """Return the stack that the scenarios name, or faults if there is none or more than one."""
-    stack_entries = list(scenario_values(job_documents, "stack"))
-    names = [str(at.value) for _, at in stack_entries]
-    if len(set(names)) == 1:
-        return names[:1], []
-    if not names:
-        reason = f"'{jobs[0]}' is not a stack" if jobs else "a stack is missing"
-        return [], [Problem(Severity.FAULT, "no-stack", (), f"{reason}; write berth admit STACK JOBS...")]
-    document, at = stack_entries[1]
-    message = f"'{names[1]}' differs from '{names[0]}' in another scenario; name the stack on the command line"
-    return [], document.locate_problems([Problem(Severity.FAULT, "no-stack", at.path, message)])
-
-
 def namespace_of_team(plan: FleetPlan, name: str) -> tuple[str | None, list[Problem]]:
     """Return the namespace that a team's jobs have if they name none; None, with a fault, for an unknown team."""
     teams = {each.name: each for each in plan.teams}
@@ -282,19 +277,3 @@ def _room_problem(formatter: RunFormatter, room: NodeRoom, place: str = "") -> P
 
 def _has_faults(problems: Iterable[Problem]) -> bool:
     return any(each.severity == Severity.FAULT for each in problems)
-
-
-def answer_cases(path: pathlib.Path) -> tuple[list[RecordedCase], str, tuple[Problem, ...]]:
-    """Replay recorded cases.
-
-    Returns the cases with the simulated `then`, the differences from the recorded ones as text, and the problems.
-    """
-    recorded, problems = read_cases(path)
-    mismatches = list(find_mismatches(recorded))
-    mismatch_lines = [line for each in mismatches for line in each.lines()]
-    late, features = format_late_steps(recorded) if mismatches else "", format_features(recorded, mismatches)
-    return (
-        list(with_simulated_states(recorded)),
-        "\n".join([*mismatch_lines, *filter(None, [late]), *features, format_summary(recorded, mismatches)]),
-        tuple(problems),
-    )

@@ -24,7 +24,7 @@ from berth.simulator.timed.generator import generate_trace
 from berth.simulator.timed.kueue_trace import read_finished
 from berth.simulator.timed.read_trace import MAX_TRACE_BYTES, TraceReader
 from berth.simulator.timed.summary import TraceSummary, simulate_trace
-from berth.simulator.timed.trace import TimedJob, Timing
+from berth.simulator.timed.trace import Timing, Trace
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ def simulate_evaluation(
     plan = evaluation.fleet_plan
     assert plan is not None
     fleet = with_topology_nodes(plan, LintContext(plan).node_classes)
-    jobs, found = read_timed_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
+    trace, found = read_timed_jobs(request.trace, fleet, root, is_kueue=request.is_kueue)
     timing, faults = _timing(plan, request)
     problems += [*found, *faults]
     if _has_faults(problems):
@@ -78,7 +78,7 @@ def simulate_evaluation(
         exact = fleet_cost(plan, request.prices).accelerators
         prices = {flavor: None if price is None else float(price) for flavor, price in exact.items()}
     with gc_paused():
-        return simulate_trace(fleet, jobs, timing, prices)
+        return simulate_trace(fleet, trace.jobs, timing, prices)
 
 
 def generated_trace(stack: str, root: pathlib.Path, seed: int, days: int, load: float) -> str:
@@ -101,24 +101,25 @@ def load_run(stack: str, root: pathlib.Path) -> tuple[Evaluation | None, list[Pr
 
 def read_timed_jobs(
     file: pathlib.Path, fleet: SimulatedFleet, root: pathlib.Path, *, is_kueue: bool = False
-) -> tuple[list[TimedJob], list[Problem]]:
+) -> tuple[Trace, list[Problem]]:
     """Return the jobs of a trace for a fleet, and its problems."""
     shown = display_path(file, root)
     if is_kueue:
         documents, problems = read_kubectl_json(file, shown)
-        jobs, found = read_finished(documents, fleet) if not problems else ([], [])
-        return jobs, [*problems, *(each if each.place else each.with_place(shown) for each in found)]
+        trace, found = read_finished(documents, fleet) if not problems else (Trace(jobs=[]), [])
+        return trace, [*problems, *(each if each.place else each.with_place(shown) for each in found)]
     data = read_bytes(file, shown, "name a trace", "split the trace by time", MAX_TRACE_BYTES)
     if isinstance(data, Problem):
-        return [], [data]
+        return Trace(jobs=[]), [data]
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         message = "is not UTF-8; save the file as UTF-8"
-        return [], [Problem(Severity.FAULT, "bad-text", (), message, f"{shown}:{line}")]
+        return Trace(jobs=[]), [Problem(Severity.FAULT, "bad-text", (), message, f"{shown}:{line}")]
     reader = TraceReader(fleet, shown)
-    return reader.read(text), reader.problems.entries
+    jobs = reader.read(text)
+    return Trace(jobs=jobs, began=reader.began), reader.problems.entries
 
 
 def _timing(plan: FleetPlan, request: Request) -> tuple[Timing, list[Problem]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from berth import catalog
 from berth.diagnostics import join_words
 from berth.jobs.slice_requests import ACCELERATOR, READ_FRAMEWORKS, selects_accelerator
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.local_queues import require_operator
@@ -19,11 +19,16 @@ from berth.plan.dynamic_slices import FormedSlice, SlicingPlan
 from berth.plan.gke import ClusterPlan
 from berth.workloads.node_shapes import NodeShape
 
+_MAX_SLICE_NAME = 49
+"""GKE's reference of the Slice resource: a hyphen and a hash of the cluster make it a name of Compute Engine."""
+_HASH = "xxxxx"
+"""Stands for five characters of Kueue's hash in the name of a workload, or of a generated name (xpk, `SliceName`)."""
+
 
 def check_dynamic_slices(job: SubmittedJob) -> None:
     """Report annotations for dynamic slices that nothing forms, and pods whose slice cannot be formed."""
     for pods in list_job_pods(job):
-        annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
+        annotations = pods.settings.annotations
         shapes = [each for each in job.context.node_shapes(job.queue) if each.is_tpu]
         sliced = [each for each in shapes if each.flavor.slicing is not None]
         uses_tpus = bool(pods.pod_set.requests.get(catalog.extended_resource("tpu")))
@@ -31,7 +36,7 @@ def check_dynamic_slices(job: SubmittedJob) -> None:
             if uses_tpus and sliced and len(sliced) == len(shapes):
                 _report_missing(pods, sliced[0])
             continue
-        source = pods.template.child("metadata", None).child("annotations", None).child(ANNOTATION, None)
+        source = pods.settings.annotation(ANNOTATION)
         topology = str(annotations[ANNOTATION])
         if sliced:
             _check_formed(pods, source, topology, sliced[0])
@@ -66,12 +71,28 @@ def _check_formed(pods: JobPods, source: SourceValue, topology: str, shape: Node
         if not selects_accelerator(pods.pod_set):
             value = shape.flavor.node_labels.get(ACCELERATOR, shape.pool.accelerator)
             message = "Kueue's slice controller passes over pods that do not select the accelerator; write the node "
-            pods.spec_field("nodeSelector").fault("dynamic-slice", f"{message}selector {ACCELERATOR}: {value}")
+            pods.settings.field("nodeSelector").fault("dynamic-slice", f"{message}selector {ACCELERATOR}: {value}")
             return
         require_operator(job.context, job.job, "slice-controller")
+        _warn_of_long_names(pods)
     else:
         _check_level(pods, formed)
     _check_size(pods, formed, shape, slicing)
+
+
+def _warn_of_long_names(pods: JobPods) -> None:
+    """Warn of slices whose names are longer than GKE takes: namespace, Kueue's workload, pod set and number."""
+    job = pods.submitted.job
+    generated = "" if "name" in as_mapping(job.metadata.value) else _HASH
+    around = f"{job.namespace}-{job.kind.lower()}-{generated}-{_HASH}-{pods.pod_set.name}-{pods.pod_set.child_jobs - 1}"
+    length, longest = len(around) + len(job.name), _MAX_SLICE_NAME - len(around)
+    if length <= _MAX_SLICE_NAME:
+        return
+    message = f"'{job.name}' gives its slices names of {length} characters, and GKE takes {_MAX_SLICE_NAME}"
+    gate = "Kueue's slice controller makes them short enough only with its gate ShorterSliceNameLength"
+    remedy = f"write a name of at most {longest}" if longest > 0 else "write a shorter name"
+    source = job.metadata.child("generateName" if generated else "name", job.name)
+    pods.submitted.warn("long-slice-name", source.path, f"{message}; {gate}; {remedy}")
 
 
 def _check_size(pods: JobPods, formed: FormedSlice, shape: NodeShape, slicing: SlicingPlan) -> None:

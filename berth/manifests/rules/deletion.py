@@ -48,6 +48,8 @@ _VARIABLES: Final[tuple[Variable, ...]] = (
     ("isOldPod", "request.resource.resource == 'pods' && request.operation == 'UPDATE'"),
     ("labels", f"variables.isDeletion ? {{}} : {keys('object', 'labels')}"),
     ("oldLabels", f"request.operation == 'UPDATE' ? {keys('oldObject', 'labels')} : {{}}"),
+    ("annotations", f"variables.isDeletion ? {{}} : {keys('object', 'annotations')}"),
+    ("oldAnnotations", f"request.operation == 'UPDATE' ? {keys('oldObject', 'annotations')} : {{}}"),
 )
 
 _RULES: Final[tuple[Rule, ...]] = (
@@ -83,11 +85,17 @@ _RULES: Final[tuple[Rule, ...]] = (
         "count it; keep ownerReferences, and delete the job",
     ),
     (
-        "!variables.isOldPod || variables.isController || !variables.oldOwners.exists(o, has(o.controller) && "
-        "o.controller && o.kind == 'Job') || variables.oldLabels.all(k, k in variables.labels && "
-        "variables.labels[k] == variables.oldLabels[k])",
-        "a job finds its pods by their labels, and lets go of a pod whose labels change; add other labels, and keep "
-        "those that are there",
+        "!variables.isOldPod || variables.isController || variables.oldLabels.all(k, !(k.startsWith('kueue.x-k8s.io/') "
+        "|| variables.oldOwners.exists(o, has(o.controller) && o.controller && o.kind == 'Job')) || (k in "
+        "variables.labels && variables.labels[k] == variables.oldLabels[k]))",
+        "a job finds its pods by their labels, and Kueue those that it counts, and lets go of a pod whose labels "
+        "change; add other labels, and keep those that are there",
+    ),
+    (
+        "!variables.isOldPod || variables.isController || variables.oldAnnotations.all(k, "
+        "!k.startsWith('kueue.x-k8s.io/') || (k in variables.annotations && variables.annotations[k] == "
+        "variables.oldAnnotations[k]))",
+        "Kueue counts this pod by its annotations of kueue.x-k8s.io/; keep those that are there",
     ),
 )
 
@@ -109,7 +117,7 @@ def deletion_policy(job_kinds: Mapping[str, Sequence[str]]) -> AdmissionPolicy:
         refuses=(
             "deletion of jobs and services that keeps their pods (`Orphan`, or a Job without a propagation policy); "
             "finalizers other than `foregroundDeletion`; other owners of the parts of a job, and other labels of its "
-            "pods"
+            "pods; Kueue's labels and annotations of pods that are there"
         ),
         applies_to=PEOPLE,
         breaks="a client that deletes a Job without DeleteOptions: it writes `propagationPolicy: Background`",

@@ -47,7 +47,8 @@ def replicas(holder: str) -> str:
     return f"(has({holder}.replicas) ? {holder}.replicas : 1)"
 
 
-def _hosts(group: str) -> str:
+def hosts(group: str) -> str:
+    """Return an expression for the hosts of each replica of a Ray group."""
     return f"(has({group}.numOfHosts) ? {group}.numOfHosts : 1)"
 
 
@@ -130,7 +131,7 @@ def _rules(*, elastic: bool) -> tuple[Rule, ...]:
         (
             f"request.resource.group != 'ray.io' || {exempt} || {worker_groups('object')}.all(g, "
             f"{worker_groups('oldObject')}.exists(o, o.groupName == g.groupName && {replicas('g')} <= "
-            f"{replicas('o')} && {_hosts('g')} <= {_hosts('o')}))",
+            f"{replicas('o')} && {hosts('g')} <= {hosts('o')}))",
             message,
         ),
         (

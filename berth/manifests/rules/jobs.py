@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from berth.manifests.policy_rules import Rule, Variable, annotation, list_field
+from berth.manifests.policy_rules import ADMISSION_GATE, Rule, Variable, annotation, list_field, texts
 from berth.plan import policies
+from berth.plan.policies import PoliciesPlan
 
 # --- jobs -------------------------------------------------------------------------------------------------------------
 
@@ -78,6 +79,44 @@ def _job_concern() -> str:
 
 POD_CONCERN: Final = f"request.resource.resource != 'jobs' || {_job_concern()}"
 """Whether a rule of pods may refuse a request: of Jobs, only those with one of these fields in their template."""
+
+# --- pods outside the queue -------------------------------------------------------------------------------------------
+
+
+def queue_rules(plan: PoliciesPlan) -> list[Rule]:
+    """Return the rules by which pods in a team's namespace are those that Kueue counts."""
+    groups = texts([f"{group}/" for group in sorted(plan.job_kinds)])
+    is_counted = (
+        f"'{ADMISSION_GATE}' in variables.gates || (variables.isController && variables.owners.exists(o, "
+        f"has(o.controller) && o.controller && {groups}.exists(group, o.apiVersion.startsWith(group))))"
+    )
+    tolerations = list_field("variables.spec", "tolerations")
+    return [
+        (
+            "!variables.isPod || variables.isController || variables.owners.all(o, !has(o.controller) || "
+            "o.controller == false || o in variables.oldOwners)",
+            "ownerReferences with controller: true are reserved for controllers, because they hide a pod from Kueue; "
+            "remove them",
+        ),
+        (
+            "!variables.isPod || variables.isNew || variables.isController || "
+            "variables.oldGates.all(gate, gate in variables.gates)",
+            "only the controllers that set scheduling gates may remove them; keep them",
+        ),
+        (
+            f"!variables.isPod || !variables.isNew || !variables.usesAccelerators || {is_counted}",
+            "only pods of a job in a queue may use accelerators; submit a Job or a JobSet with the label "
+            "kueue.x-k8s.io/queue-name",
+        ),
+        (
+            "!variables.isPod || (!variables.isNew && (variables.isController || "
+            f"{tolerations} == {list_field('dyn(oldObject).spec', 'tolerations')})) || {tolerations}.all(t, "
+            f"!has(t.key) || !(t.key in {texts(plan.accelerators)})) || {is_counted}",
+            "pods that Kueue does not count would take cores and places on accelerator machines; remove this "
+            "toleration, or submit a Job with the label kueue.x-k8s.io/queue-name",
+        ),
+    ]
+
 
 # --- services ---------------------------------------------------------------------------------------------------------
 

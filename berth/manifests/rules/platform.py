@@ -1,8 +1,10 @@
 """Policy `berth-platform`: what limits a team is the platform's, whatever rights an account has in its namespace.
 
-A local queue of one's own leads to a queue of several teams past the rules of its name. Rights on namespaces in one
-namespace are rights on that namespace, whose label and annotations the policies read. The label decides which policies
-apply, and Kubernetes looks at it as it is after an update, so this policy applies in every namespace.
+A local queue of one's own leads to a queue of several teams past the rules of its name. A LimitRange of one's own gives
+later pods of a job that Kueue admitted other requests: defaults of any resource, accelerators among them. Rights on
+namespaces in one namespace are rights on that namespace, whose label and annotations the policies read. The label
+decides which policies apply, and Kubernetes looks at it as it is after an update, so this policy applies in every
+namespace.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from berth.names import TEAM_LABEL
 from berth.plan.policies import POD_SECURITY
 
 _CHANGES: Final = ("UPDATE", "DELETE")
-_LIMITS: Final = ("limitranges", "networkpolicies", "resourcequotas")
+_LIMITS: Final = ("networkpolicies", "resourcequotas")
 _READ: Final = f"(k.startsWith('berth.dev/') || k.startsWith('{POD_SECURITY}/'))"
 """Whether policies read a label or an annotation `k` of a namespace."""
 
@@ -32,13 +34,14 @@ def platform_policy(shared: Sequence[str]) -> AdmissionPolicy:
     return AdmissionPolicy(
         name="platform",
         refuses=(
-            "local queues; changes and deletion of the team's ResourceQuota, LimitRange and NetworkPolicy, of its "
+            "local queues and LimitRanges; changes and deletion of the team's ResourceQuota and NetworkPolicy, of its "
             "namespace, and of the namespace's labels and annotations that policies read"
         ),
         applies_to=PEOPLE,
         breaks="an account with rights in a single namespace that administers it: the platform's stack does",
         requests=(
-            Requests("", ("limitranges", "resourcequotas"), _CHANGES),
+            Requests("", ("limitranges",), ("CREATE", *_CHANGES)),
+            Requests("", ("resourcequotas",), _CHANGES),
             Requests("", ("namespaces", "namespaces/finalize", "namespaces/status"), _CHANGES),
             Requests("kueue.x-k8s.io", ("localqueues", "localqueues/status"), ("CREATE", *_CHANGES)),
             Requests("networking.k8s.io", ("networkpolicies",), _CHANGES),
@@ -62,6 +65,11 @@ def platform_policy(shared: Sequence[str]) -> AdmissionPolicy:
                 f"variables.isController || !(request.resource.resource in {list(_LIMITS)}) || !variables.isOfTeam || "
                 f"oldObject.metadata.name != '{OBJECT_NAME}'",
                 "this object limits the team, and the platform's stack writes it; leave it as it is",
+            ),
+            (
+                "variables.isController || request.resource.resource != 'limitranges' || !variables.isOfTeam",
+                "a LimitRange writes requests into pods after Kueue has counted their job, also of accelerators; write "
+                "the requests into the pods",
             ),
             (
                 "variables.isController || request.resource.resource != 'namespaces' || !variables.isOfTeam || "

@@ -1,7 +1,9 @@
 """Policy `berth-queues`: jobs in a queue that several teams share keep to the priorities and the size that it has.
 
-Kueue's priority label orders a queue and decides who is preempted, so in a shared queue it evicts jobs of other teams.
-In a queue with StrictFIFO a job that can never be admitted holds up all jobs behind it, forever.
+A priority orders a queue and decides who is preempted, so in a shared queue it evicts jobs of other teams. Kueue takes
+it from its label on the job, else from the pod templates, of a job of Kubeflow also from `runPolicy` (Kueue 0.19.2,
+pkg/controller/jobframework, `ExtractPriority`). The templates of other kinds than Job meet the policy of pods only
+after the eviction. In a queue with StrictFIFO a job that can never be admitted holds up all jobs behind it, forever.
 """
 
 from __future__ import annotations
@@ -12,32 +14,72 @@ from typing import Final
 from berth.manifests.policy_rules import annotation, list_field
 from berth.manifests.rules.admission import (
     EVERYONE,
+    IS_CONTROLLER,
     QUEUE_LABEL,
+    REPLICA_SPECS,
     SERVICES,
+    TEMPLATES,
     AdmissionPolicy,
     entry,
     is_in_queue,
     keys,
     requests_of,
+    templates,
 )
+from berth.manifests.rules.growth import hosts, replicas, worker_groups
+from berth.plan.kueue import PODS
 from berth.plan.policies import QUEUE_CEILINGS, QUEUE_PRIORITIES
 
 _PRIORITY: Final = "kueue.x-k8s.io/priority-class"
+_SPEC: Final = "dyn(object).spec"
+_OF_TEMPLATES: Final = f"({TEMPLATES[1]}).exists(t, has(t.spec.priorityClassName))"
+_OF_POLICY: Final = (
+    f"(request.resource.group == 'kubeflow.org' && has({_SPEC}.runPolicy) && "
+    f"has({_SPEC}.runPolicy.schedulingPolicy) && has({_SPEC}.runPolicy.schedulingPolicy.priorityClass))"
+)
+_IS_WRAPPER: Final = "(request.resource.resource == 'appwrappers')"
 
 
-def _too_many(spec: str, replicas: str) -> str:
-    """Return an expression for whether the pods of a Job's spec together request more than a ceiling `c`.
+def _allowed(priority: str) -> str:
+    """Return an expression for whether jobs of the queue may have a priority, which may be empty."""
+    return f"(variables.queue + '=' + {priority}) in variables.priorities"
+
+
+def _template_allowed(template: str) -> str:
+    return f"(!has({template}.spec.priorityClassName) || {_allowed(f'{template}.spec.priorityClassName')})"
+
+
+def _too_many(pod: str, pods: str) -> str:
+    """Return an expression for whether so many pods of a spec together request more than a ceiling `c`.
 
     `c` is `<queue>/<resource>=<most>`; amounts that are no plain numbers are left to the queue.
     """
-    pods = f"(has({spec}.parallelism) ? {spec}.parallelism : 1) * {replicas}"
-    containers = list_field(f"{spec}.template.spec", "containers")
+    containers = list_field(pod, "containers")
     resource = "c.split('=')[0].split(variables.queue + '/')[1]"
     limits = "has(k.resources) && has(k.resources.limits)"
     amount = f"string(k.resources.limits[{resource}])"
+    most = "int(c.split('=')[1])"
     return (
-        f"{containers}.exists(k, {limits} && {resource} in k.resources.limits && "
-        f"{amount}.matches('^[0-9]{{1,9}}$') && int({amount}) * {pods} > int(c.split('=')[1]))"
+        f"(({resource} == '{PODS}' && {pods} > {most}) || {containers}.exists(k, {limits} && {resource} in "
+        f"k.resources.limits && {amount}.matches('^[0-9]{{1,9}}$') && int({amount}) * ({pods}) > {most}))"
+    )
+
+
+def _never_fits() -> str:
+    """Return an expression for whether a role of the job asks for more than a ceiling `c`, where it is known."""
+    of_job = "(has({0}.parallelism) ? {0}.parallelism : 1)"
+    job = _too_many(f"{_SPEC}.template.spec", of_job.format(_SPEC))
+    in_set = _too_many("r.template.spec.template.spec", f"{of_job.format('r.template.spec')} * {replicas('r')}")
+    group = _too_many("g.template.spec", f"{replicas('g')} * {hosts('g')}")
+    roles = " || ".join(
+        f"(has({_SPEC}.{field}) && {_SPEC}.{field}.exists(n, "
+        f"{_too_many(f'{_SPEC}.{field}[n].template.spec', replicas(f'{_SPEC}.{field}[n]'))}))"
+        for field in REPLICA_SPECS
+    )
+    return (
+        f"(request.resource.resource == 'jobs' && {job}) || (request.resource.resource == 'jobsets' && "
+        f"{_SPEC}.replicatedJobs.exists(r, {in_set})) || (request.resource.group == 'ray.io' && "
+        f"{worker_groups('object')}.exists(g, {group})) || (request.resource.group == 'kubeflow.org' && ({roles}))"
     )
 
 
@@ -45,21 +87,23 @@ def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequenc
     """Return the policy for the kinds that Kueue queues; `ordered` are the local queues with ceilings."""
     groups = {*SERVICES, *job_kinds}
     kinds = {group: tuple({*SERVICES.get(group, ()), *job_kinds.get(group, ())}) for group in groups}
-    jobs = "(request.resource.resource == 'jobs' && {})"
-    sets = "(request.resource.resource == 'jobsets' && dyn(object).spec.replicatedJobs.exists(r, {}))"
-    replicas = "(has(r.replicas) ? r.replicas : 1)"
-    of_job = jobs.format(_too_many("dyn(object).spec", "1"))
-    of_set = sets.format(_too_many("r.template.spec", replicas))
+    is_shared = "(variables.queue + '=') in variables.priorities"
+    # Kueue starts jobs that are older than the policy.
+    is_checked = f"{is_shared} && (request.operation == 'CREATE' || !variables.isController)"
+    wrapped = templates("c.template", "c.template")
+    evicts = "in a queue of several teams this priority evicts jobs of others"
+    remedy = f"or write one of the namespace's annotation {QUEUE_PRIORITIES}"
     return AdmissionPolicy(
         name="queues",
         refuses=(
-            "in queues that several teams share: a priority label other than those of the queue, the default and the "
-            "team's `podPriorities`; with StrictFIFO, a job above what the queue can ever admit"
+            "in queues that several teams share: a priority, as label or of pods, other than those of the queue, the "
+            "default and the team's `podPriorities`; with StrictFIFO, a job above what the queue can ever admit"
         ),
         applies_to=EVERYONE,
         breaks="an urgent job in a shared queue: the team's `podPriorities` allows the priority",
         requests=requests_of(kinds),
         variables=(
+            IS_CONTROLLER,
             ("queue", entry(QUEUE_LABEL)),
             ("priority", entry(_PRIORITY)),
             ("priorities", annotation(QUEUE_PRIORITIES)),
@@ -71,20 +115,28 @@ def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequenc
         ),
         rules=(
             (
-                "!((variables.queue + '=') in variables.priorities) || "
-                "(variables.queue + '=' + variables.priority) in variables.priorities",
-                f"in a queue of several teams this {_PRIORITY} evicts jobs of others; remove the label, or write one "
-                f"of the namespace's annotation {QUEUE_PRIORITIES}",
+                f"!({is_shared}) || {_allowed('variables.priority')}",
+                f"{evicts}; remove the label {_PRIORITY}, {remedy}",
             ),
             (
-                f"!variables.ceilings.exists(c, {of_job} || {of_set})",
-                "this job asks for more accelerators than its queue can ever admit, and would hold up all jobs "
+                f"!({is_checked}) || (({TEMPLATES[1]}).all(t, {_template_allowed('t')}) && (!{_IS_WRAPPER} || "
+                f"{_SPEC}.components.all(c, ({wrapped}).all(t, {_template_allowed('t')}))))",
+                f"{evicts}; remove priorityClassName from the pod templates, {remedy}",
+            ),
+            (
+                f"!({is_checked}) || !{_OF_POLICY} || {_allowed(f'{_SPEC}.runPolicy.schedulingPolicy.priorityClass')}",
+                f"{evicts}; remove runPolicy.schedulingPolicy.priorityClass, {remedy}",
+            ),
+            (
+                f"!variables.ceilings.exists(c, {_never_fits()})",
+                "this job asks for more accelerators or pods than its queue can ever admit, and would hold up all jobs "
                 f"behind it; write at most what the namespace's annotation {QUEUE_CEILINGS} has",
             ),
         ),
         in_shared=False,
         concern=(in_ordered := is_in_queue(ordered))
-        and f"'{_PRIORITY}' in {keys('object', 'labels')} || ({in_ordered})",
+        and f"'{_PRIORITY}' in {keys('object', 'labels')} || ({in_ordered}) || ({entry(QUEUE_LABEL)} != '' && "
+        f"({_OF_POLICY} || {_IS_WRAPPER} || {_OF_TEMPLATES}))",
         condition=(
             f"request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec || "
             f"{keys('object', 'labels')} != {keys('oldObject', 'labels')}"

@@ -46,6 +46,11 @@ WITHOUT_PODS: Final = (
 _COMPONENTS: Final = "dyn(object).spec.components"
 
 
+def _scales(cluster: str) -> str:
+    """Return an expression for whether a Ray cluster has an autoscaler."""
+    return f"(has({cluster}.enableInTreeAutoscaling) && {cluster}.enableInTreeAutoscaling == true)"
+
+
 def wrappers_policy(job_kinds: Mapping[str, Sequence[str]], serving: Sequence[str]) -> AdmissionPolicy | None:
     """Return the policy for AppWrappers; None if Kueue does not queue them. Teams have services in `serving`."""
     if GROUP not in job_kinds:
@@ -54,9 +59,8 @@ def wrappers_policy(job_kinds: Mapping[str, Sequence[str]], serving: Sequence[st
         name="wrappers",
         refuses=(
             "AppWrappers with components that they do not count as they run: other kinds of jobs, services that people "
-            "scale, Ray's "
-            "`minReplicas` above `replicas`, its groups of several hosts and templates of submitters; finalizers, "
-            "owners and controllers' keys of components"
+            "scale, Ray's `minReplicas` above `replicas`, its autoscaler, groups of several hosts and templates of "
+            "submitters; finalizers, owners and controllers' keys of components"
         ),
         applies_to=PEOPLE,
         breaks="an AppWrapper around a kind of job that it does not count: submit that job itself",
@@ -76,6 +80,13 @@ def wrappers_policy(job_kinds: Mapping[str, Sequence[str]], serving: Sequence[st
                 f"(!has(g.minReplicas) || g.minReplicas <= {replicas('g')})))",
                 "an AppWrapper counts replicas of Ray's groups, which start minReplicas and numOfHosts; write "
                 "minReplicas of at most replicas, and submit a cluster with groups of several hosts itself",
+            ),
+            (
+                f"variables.isController || {_COMPONENTS}.all(c, !(c.template.kind in ['RayCluster', 'RayJob']) || "
+                f"!({_scales('c.template.spec')} || (has(c.template.spec.rayClusterSpec) && "
+                f"{_scales('c.template.spec.rayClusterSpec')})))",
+                "an AppWrapper counts neither Ray's autoscaler nor the pods that it adds; remove "
+                "enableInTreeAutoscaling",
             ),
             (
                 f"variables.isController || {_COMPONENTS}.all(c, c.template.kind != 'RayJob' || "

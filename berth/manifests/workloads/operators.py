@@ -54,7 +54,10 @@ def mpi_job(plan: MPIJobPlan) -> Manifest:
         for role, (number, pod) in roles.items()
     }
     policy = {"suspend": True, "cleanPodPolicy": "Running", **optional("backoffLimit", plan.backoff_limit)}
-    spec: Manifest = {"slotsPerWorker": plan.slots, "runPolicy": policy, "mpiReplicaSpecs": replicas}
+    spec: Manifest = {"slotsPerWorker": plan.slots, "runPolicy": policy}
+    if plan.implementation:
+        spec |= {"mpiImplementation": plan.implementation, "launcherCreationPolicy": "WaitForWorkersReady"}
+    spec["mpiReplicaSpecs"] = replicas
     return queued_object(MPI_JOB_API, "MPIJob", plan.submission) | {"spec": spec}
 
 

@@ -115,6 +115,8 @@ def _container(plan: PodPlan, name: str, claims_by_name: Iterable[str]) -> Manif
         container["command"] = list(plan.command)
     if plan.ports:
         container["ports"] = [{"containerPort": port} for port in plan.ports]
+    if plan.capabilities:
+        container["securityContext"] = {"capabilities": {"add": list(plan.capabilities)}}
     claims = optional("claims", [{"name": name} for name in claims_by_name] or None)
     return container | {"resources": {"requests": dict(amounts), "limits": dict(amounts), **claims}}
 
@@ -163,6 +165,8 @@ def _fill_container(own: dict[str, Any], derived: Mapping[str, Any], required_na
     if required_name != MAIN or "name" not in own:
         own["name"] = required_name
     own |= {key: derived[key] for key in ("image", "command") if key in derived}
+    if "securityContext" in derived:
+        own["securityContext"] = _fill(as_mapping(own.get("securityContext")), derived["securityContext"])
     for key, identity in (("volumeMounts", "mountPath"), ("ports", "containerPort")):
         written = as_list(own.get(key))
         taken = {as_mapping(each).get(identity) for each in written}

@@ -138,7 +138,7 @@ def _check_places(context: PlanningContext, existing: ExistingClusterSpec) -> No
 def _check_multi_networking(context: PlanningContext, pools: Mapping[str, PlannedPool]) -> None:
     spec = context.spec.cluster
     for name, pool in sorted(pools.items()):
-        if pool.spec.networking != "gpudirect" or spec.multi_networking or pool.made_by != BERTH:
+        if pool.spec.networking not in ("gpudirect", "rdma") or spec.multi_networking or pool.made_by != BERTH:
             continue
         path: FieldPath = ("pools", name, "networking")
         message = (

@@ -34,6 +34,8 @@ _SET_BITS, _SUBNET_BITS = 6, 4
 _MAX_PREFIX = 29
 """Longest prefix of a subnet in Google Cloud."""
 _TCP_SETS = ("tcpx", "tcpxo")
+_FIRST_SUBNETS = {"falcon": 12}
+"""First subnet of a set that shares the range of its zone with another set, which has 9 from the start."""
 
 
 def network_set_key(pool: PlannedPool) -> str | None:
@@ -77,7 +79,7 @@ def _has_room(context: PlanningContext, base: IPv4Network) -> bool:
 def _network_set(context: PlanningContext, key: str, pool: PlannedPool, base: IPv4Network) -> AcceleratorNetworksPlan:
     needs = network_needs(pool.request)
     block = next(islice(base.subnets(prefixlen_diff=_SET_BITS), _set_index(key), None))
-    ranges = map(str, block.subnets(prefixlen_diff=_SUBNET_BITS))
+    ranges = map(str, islice(block.subnets(prefixlen_diff=_SUBNET_BITS), _FIRST_SUBNETS.get(needs.mode, 0), None))
     vpcs = _rdma_vpcs(context, pool, needs, ranges) if needs.rdma_subnetworks else _tcp_vpcs(context, needs, ranges)
     return AcceleratorNetworksPlan(key=key, region=context.region, vpcs=tuple(vpcs))
 
@@ -103,23 +105,25 @@ def _tcp_vpcs(context: PlanningContext, needs: NetworkNeeds, ranges: Iterator[st
 def _rdma_vpcs(
     context: PlanningContext, pool: PlannedPool, needs: NetworkNeeds, ranges: Iterator[str]
 ) -> Iterator[AcceleratorVpcPlan]:
-    """Yield a VPC for the additional gVNIC, and one with the zone's profile that has a subnet for each RDMA NIC."""
+    """Yield a VPC for an additional gVNIC, if any, and one with the zone's profile and a subnet for each RDMA NIC."""
     letter, zone = _zone_letter(pool), pool.zones[0]
-    gvnic_device, rdma_device, gvnic_range = f"gvnic-{letter}", f"{needs.mode}-{letter}", next(ranges)
-    name = f"{cluster_name(context)}-{gvnic_device}"
-    yield AcceleratorVpcPlan(
-        key="gvnic",
-        name=name,
-        mtu=needs.mtu,
-        allowed_ranges=(gvnic_range,),
-        subnets=(AcceleratorSubnetPlan(name=name, ip_range=gvnic_range, device=gvnic_device),),
-    )
+    rdma_device = f"{needs.mode}-{letter}"
+    if needs.own_vpcs:
+        gvnic_device, gvnic_range = f"gvnic-{letter}", next(ranges)
+        name = f"{cluster_name(context)}-{gvnic_device}"
+        yield AcceleratorVpcPlan(
+            key="gvnic",
+            name=name,
+            mtu=needs.mtu,
+            allowed_ranges=(gvnic_range,),
+            subnets=(AcceleratorSubnetPlan(name=name, ip_range=gvnic_range, device=gvnic_device),),
+        )
     name = f"{cluster_name(context)}-{rdma_device}"
     yield AcceleratorVpcPlan(
         key="rdma",
         name=name,
         mtu=needs.mtu,
-        profile=f"projects/{context.project}/global/networkProfiles/{zone}-vpc-roce",
+        profile=f"projects/{context.project}/global/networkProfiles/{zone}-{needs.zone_profile}",
         subnets=tuple(
             AcceleratorSubnetPlan(
                 name=f"{name}-{number}", ip_range=ip_range, device=f"{rdma_device}-{number}", device_mode="RDMA"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from berth.catalog import Machine
-from berth.diagnostics import FieldPath
+from berth.diagnostics import FieldPath, join_words
 from berth.plan.compute_classes import (
     ClassGpuPlan,
     ClassPriorityPlan,
@@ -143,17 +143,34 @@ def _warn_unused_classes(context: PlanningContext) -> None:
 
 
 def warn_smaller_nodes(context: PlanningContext, path: FieldPath, machine: Machine, planned: PlannedClass) -> None:
-    """Warn of priorities whose nodes have no room for pods that use a whole node of the pool's machine."""
-    for number, priority in enumerate(planned.priorities, 1):
-        smaller = priority.request.machine
-        if smaller.accelerator == machine.accelerator and smaller.accelerators < machine.accelerators:
-            number_of = f"{smaller.accelerators} {machine.noun}"
-            message = (
-                f"priority {number} of '{planned.name}' ({smaller.name}) has {number_of} a node, and the pool's "
-                f"{machine.name} {machine.accelerators}: pods with more than {smaller.accelerators} never run on its "
-                f"nodes; write machineType: {smaller.name}, or remove the priority"
-            )
-            context.problems.warning("class-smaller-node", path, message)
+    """Warn of priorities whose nodes have no room for pods that use a whole node of the pool's machine.
+
+    The message says for every size of node which pods fit on which priorities.
+    """
+    machines = [each.request.machine for each in planned.priorities]
+    alike = {number: each for number, each in enumerate(machines, 1) if each.accelerator == machine.accelerator}
+    smaller = {number: each for number, each in alike.items() if each.accelerators < machine.accelerators}
+    if not smaller:
+        return
+    named = join_words([f"{number} ({each.name}) has {each.accelerators}" for number, each in smaller.items()])
+    sizes = sorted({each.accelerators for each in smaller.values()})
+    fits: list[str] = []
+    for size in sizes:
+        roomy = [str(number) for number, each in alike.items() if each.accelerators >= size]
+        fits.append(f"pods of up to {size} fit on {_numbered(roomy) if len(roomy) < len(alike) else 'all'}")
+    whole = [str(number) for number in alike if number not in smaller]
+    fits.append(f"larger ones {f'only on {_numbered(whole)}' if whole else 'on none'}")
+    least = next(each for each in smaller.values() if each.accelerators == sizes[0])
+    removed = f", or remove {_numbered([str(number) for number in smaller])}" if whole else ""
+    message = (
+        f"of '{planned.name}' priority {named} {machine.noun} a node, and the pool's {machine.name} "
+        f"{machine.accelerators}: {'; '.join(fits)}; write machineType: {least.name}{removed}"
+    )
+    context.problems.warning("class-smaller-node", path, message)
+
+
+def _numbered(numbers: list[str]) -> str:
+    return f"priorit{'y' if len(numbers) == 1 else 'ies'} {join_words(numbers)}"
 
 
 def class_plan(context: PlanningContext, planned_class: PlannedClass, service_account: str) -> ComputeClassPlan:

@@ -114,7 +114,7 @@ def warn_unsourced_zones(context: PlanningContext, zones_of_pools: Mapping[str, 
         machine_type = context.spec.pools[name].machine_type
         if missing := cpu_region_violation(machine_type, region):
             context.problems.warning("zone-not-listed", ("pools", name), missing)
-        elif not has_cpu_zones(machine_type, zones, region):
+        elif not has_cpu_zones(machine_type, zones, region) and _are_of_region(zones, region):
             unknown[name] = zones
     if not unknown:
         return
@@ -123,3 +123,8 @@ def warn_unsourced_zones(context: PlanningContext, zones_of_pools: Mapping[str, 
     path: FieldPath = ("pools", *unknown) if len(unknown) == 1 else ("pools",)
     message = zones_without_source([*machine_types], zones, "cpu-zones")
     context.problems.unknown("zone-unknown", path, message)
+
+
+def _are_of_region(zones: tuple[str, ...], region: str) -> bool:
+    """Return whether the region has all zones; another zone has a fault of its own."""
+    return {*zones} <= {*catalog.zone_table().regions.get(region, zones)}

@@ -18,9 +18,9 @@ def pod_security(
 ) -> tuple[str, HostAccessPlan | None]:
     """Return the level as written, else `baseline` with an exemption for what training on its machines needs.
 
-    Multislice jobs use the host network, and jobs with GPUDirect mount libraries of the host (GKE docs: TPU multislice,
-    GPU networking). `baseline` rejects both. `restricted` also rejects images that run as root, as many images for
-    training do. Autopilot adds its own rules.
+    Multislice jobs use the host network, jobs with GPUDirect mount libraries of the host, and jobs with RDMA lock
+    memory (GKE docs: TPU multislice, GPU networking). `baseline` rejects all three. `restricted` also rejects
+    images that run as root, as many images for training do. Autopilot adds its own rules.
     """
     written = context.spec.teams[team].pod_security
     path: FieldPath = ("teams", team, "podSecurity")
@@ -34,7 +34,9 @@ def pod_security(
         )
         context.problems.warning("privileged-pods", path, message)
     if written is not None and written != "privileged" and access is not None:
-        needed = [*(["the host network"] if access.network_for else []), *access.paths, *access.read_only_paths]
+        capabilities = [f"the capability {name}" for name in access.capabilities]
+        network = ["the host network"] if access.network_for else []
+        needed = [*network, *access.paths, *access.read_only_paths] or capabilities
         message = (
             f"'{written}' rejects {join_words(needed)}, which jobs on the team's machines need; remove podSecurity"
         )
@@ -55,7 +57,7 @@ def _host_access(flavors: Iterable[FlavorGroup]) -> HostAccessPlan | None:
             paths |= set(needs.host_paths)
             read_only |= set(needs.read_only_host_paths)
             capabilities |= set(needs.capabilities)
-    if not network and not paths and not read_only:
+    if not network and not paths and not read_only and not capabilities:
         return None
     return HostAccessPlan(
         network_for=tuple(sorted(network)),

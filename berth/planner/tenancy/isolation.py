@@ -9,10 +9,12 @@ from math import ceil
 
 from berth import catalog
 from berth.diagnostics import FieldPath, join_words
+from berth.plan.configuration import JOB_FRAMEWORKS
 from berth.plan.kueue import ClusterQueuePlan
 from berth.plan.teams import EgressPlan, IsolationPlan, ObjectLimitsPlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import FlavorGroup
+from berth.planner.tenancy.access import job_kinds
 from berth.planner.tenancy.host_access import pod_security
 from berth.spec.base import written_keys
 from berth.spec.tenancy import NetworkPolicySpec
@@ -28,17 +30,28 @@ _MAX_PODS_PER_NODE = 256
 """GKE's maximum of pods per node (GKE docs: "Configure maximum Pods per node")."""
 _HELPER_CPU, _HELPER_MEMORY = 32_000, 128 * 2**30
 """Milli-CPU and bytes for pods that run outside flavors' machines: launchers, submitters of Ray jobs."""
+_LARGE_OBJECTS = (
+    "configmaps",
+    "secrets",
+    *(f"{kind}.{group}" for group, kinds in job_kinds(JOB_FRAMEWORKS).items() for kind in kinds),
+    "deployments.apps",
+    "horizontalpodautoscalers.autoscaling",
+    "leaderworkersets.leaderworkerset.x-k8s.io",
+    "poddisruptionbudgets.policy",
+    "secretproviderclasses.secrets-store.csi.x-k8s.io",
+)
+"""What a team's people may create, whether the cluster has the kind or not."""
 _MAX_OBJECTS = {
-    "count/configmaps": 500,
+    **{f"count/{name}": 500 for name in _LARGE_OBJECTS},
     "count/jobs.batch": 10_000,
     "count/jobsets.jobset.x-k8s.io": 5_000,
-    "count/secrets": 500,
     "count/services": 5_000,
+    "count/statefulsets.apps": 5_000,
     "persistentvolumeclaims": 1_000,
 }
 """Limit of objects that keeps one team's faulty script from filling the API server's storage.
 
-ConfigMaps and Secrets can have 1 MiB each, and the storage of a cluster 6 GB (GKE docs: "Quotas and limits").
+Most can have 1 MiB each, and the storage of a cluster 6 GB (GKE docs: "Quotas and limits").
 """
 _SHARE_OF_ADDRESSES = 4
 """A namespace has at most the services of this part of the cluster's addresses; each JobSet makes one, without."""

@@ -8,11 +8,12 @@ from datetime import date
 from msgspec.structs import replace
 
 from berth.clock import as_of
-from berth.plan.kueue import ClusterQueuePlan
+from berth.plan.kueue import PODS, ClusterQueuePlan
 from berth.plan.policies import DEFAULT_MAX_GRACE
 from berth.plan.teams import NamespacePlan, SharedQueuePlan
 from berth.planner.context import PlanningContext
 from berth.planner.queueing.flavors import FlavorGroup
+from berth.planner.queueing.quota_tree import QuotaTree
 
 
 def check_sharing(context: PlanningContext, teams: Mapping[str, set[str]]) -> None:
@@ -64,6 +65,7 @@ def with_shared_queues(
     team: str,
     queues: Iterable[ClusterQueuePlan],
     flavors: Mapping[str, FlavorGroup],
+    tree: QuotaTree,
 ) -> tuple[NamespacePlan, ...]:
     """Return a team's namespaces with the local queues there that lead to a queue of several teams."""
     shared = [
@@ -76,7 +78,7 @@ def with_shared_queues(
                 SharedQueuePlan(
                     name=door.name,
                     priorities=_priorities(context, team, queue),
-                    ceilings=_ceilings(queue, flavors),
+                    ceilings=_ceilings(queue, flavors, tree),
                 )
                 for door, queue in sorted(shared, key=lambda pair: pair[0].name)
                 if door.namespace == each.name
@@ -94,12 +96,17 @@ def _priorities(context: PlanningContext, team: str, queue: ClusterQueuePlan) ->
     return tuple(sorted((own | default | set(context.spec.teams[team].pod_priorities)) & set(known)))
 
 
-def _ceilings(queue: ClusterQueuePlan, flavors: Mapping[str, FlavorGroup]) -> dict[str, int]:
-    """Return resource name → the most accelerators that the machines of one of the queue's flavors ever have."""
+def _ceilings(queue: ClusterQueuePlan, flavors: Mapping[str, FlavorGroup], tree: QuotaTree) -> dict[str, int]:
+    """Return resource name → the most of it that a job can ever have of one of the queue's flavors."""
     if queue.queueing_strategy != "StrictFIFO":
         return {}
     most: dict[str, int] = {}
+    quotas = tree.ceilings([queue])
     for entry in queue.flavors:
         flavor = flavors[entry.flavor]
-        most[flavor.resource] = max(most.get(flavor.resource, 0), flavor.capacity.max)
+        amounts = {flavor.resource: min(flavor.capacity.max, quotas.get(entry.flavor, 0))}
+        if queue.cohort is None:
+            amounts |= {each.resource: each.nominal for each in entry.quotas if each.resource == PODS}
+        for resource, amount in amounts.items():
+            most[resource] = max(most.get(resource, 0), amount)
     return dict(sorted(most.items()))

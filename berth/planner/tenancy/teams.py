@@ -52,7 +52,7 @@ def plan_teams(
     made: list[TeamPlan] = []
     for name in sorted(context.spec.teams):
         own = by_team.get(name, [])
-        team = _team(context, name, own, tree.ceilings(own), flavors, resource_of, limits)
+        team = _team(context, name, own, tree, flavors, resource_of, limits)
         isolation = replace(team.isolation, max_grace=max_grace(context, name, own, sharing))
         made.append(replace(team, isolation=isolation))
     return tuple(made)
@@ -62,14 +62,15 @@ def _team(
     context: PlanningContext,
     name: str,
     queues: list[ClusterQueuePlan],
-    ceiling: dict[str, int],
+    tree: QuotaTree,
     flavors: Mapping[str, FlavorGroup],
     resource_of: Mapping[str, str],
     limits: Mapping[str, int],
 ) -> TeamPlan:
     spec = context.spec.teams[name]
+    ceiling = tree.ceilings(queues)
     namespaces = with_run_limits(team_namespaces(context, name), name, queues, limits)
-    namespaces = with_shared_queues(context, namespaces, name, queues, flavors)
+    namespaces = with_shared_queues(context, namespaces, name, queues, flavors, tree)
     return TeamPlan(
         name=name,
         formerly=spec.formerly,
@@ -132,7 +133,7 @@ def _check_namespaces(context: PlanningContext) -> None:
 
 def _check_homes(context: PlanningContext) -> None:
     """Report two namespaces that the program would know by one name, and `formerly` of one that Berth does not make."""
-    seen: dict[str, str] = {}
+    seen: dict[str, tuple[str, bool]] = {}
     places = [
         (team, index, place)
         for team, spec in sorted(context.spec.teams.items())
@@ -151,8 +152,18 @@ def _check_homes(context: PlanningContext) -> None:
         if place.formerly is not None and place.existing:
             message = "a namespace that exists already is not made here, so nothing keeps it; remove formerly"
             context.problems.fault("contradiction", path, message)
-        elif (first := seen.setdefault(home, name)) != name:
+            continue
+        first, is_written = seen.setdefault(home, (name, place.formerly is not None))
+        if first != name:
             message = f"'{home}' is the place of namespace '{first}'; remove formerly of one of them"
+            if not is_written:
+                # Nobody's namespace moves to another place, and is deleted, by what is written of another one.
+                new = (
+                    ""
+                    if "/" in home
+                    else f", or, if '{first}' is new, write {{name: {first}, formerly: {home}/{first}}}"
+                )
+                message = f"'{home}' is the place of namespace '{first}', which would be deleted; remove formerly{new}"
             context.problems.fault("bad-former-name", path, message)
 
 

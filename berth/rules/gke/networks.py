@@ -1,26 +1,30 @@
-"""Accelerator networks: what GPUDirect and the accelerator network profile (DRANET) require (GKE docs)."""
+"""Additional networks: what GPUDirect, RDMA and the accelerator network profile (DRANET) require (GKE docs)."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from msgspec import Struct
 
 from berth import catalog
+from berth.catalog import Machine
 from berth.rules.gke.pool_request import PoolRequest, Violations, gke_fault, gke_warning
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
 class NetworkNeeds(Struct, frozen=True, kw_only=True):
-    """What a pool's network mode requires. `mode` is none, tcpx, tcpxo, rdma or dranet.
+    """What a pool's network mode requires. `mode` is none, tcpx, tcpxo, rdma, falcon or dranet.
 
     Of the pool: `own_vpcs` additional networks, each in its own VPC,
-    `rdma_subnetworks` of one VPC with the zonal RDMA profile, all with this `mtu` (bytes); or the `profile` instead of
+    `rdma_subnetworks` of one VPC with the `zone_profile`, all with this `mtu` (bytes); or the `profile` instead of
     all these. In the cluster: a Network and a GKENetworkParamSet for each, and NCCL's plugin of the kind `nccl`.
     """
 
     mode: str = "none"
     own_vpcs: int = 0
     rdma_subnetworks: int = 0
+    zone_profile: str = ""
     mtu: int | None = None
     profile: str | None = None
     nccl: str | None = None
@@ -38,14 +42,16 @@ def network_needs(request: PoolRequest) -> NetworkNeeds:
         nccl = machine.gpudirect if machine.dranet and machine.gpudirect != "none" else None
         return NetworkNeeds(mode="dranet", profile=machine.accelerator_network_profile, nccl=nccl)
     kind = catalog.gpudirect().get(machine.gpudirect)
-    if request.settings.networking != "gpudirect" or kind is None or not machine.additional_networks:
+    if kind is None or not machine.additional_networks or request.settings.networking != kind.networking:
         return NetworkNeeds()
+    own_vpcs = int(kind.gvnic) if kind.rdma else machine.additional_networks
     return NetworkNeeds(
         mode=machine.gpudirect,
-        own_vpcs=1 if kind.rdma else machine.additional_networks,
-        rdma_subnetworks=machine.additional_networks - 1 if kind.rdma else 0,
+        own_vpcs=own_vpcs,
+        rdma_subnetworks=machine.additional_networks - own_vpcs,
+        zone_profile=kind.profile,
         mtu=kind.mtu,
-        nccl=machine.gpudirect,
+        nccl=machine.gpudirect if machine.kind == "gpu" else None,
     )
 
 
@@ -64,8 +70,8 @@ def network_violations(request: PoolRequest) -> Violations:
     """What is wrong between a pool's network mode and its machine."""
     if request.settings.networking == "dranet":
         yield from _check_dranet(request)
-    elif request.settings.networking == "gpudirect":
-        yield from _check_gpudirect(request)
+    elif request.settings.networking is not None:
+        yield from _check_additional(request, request.settings.networking)
 
 
 def _check_dranet(request: PoolRequest) -> Violations:
@@ -84,14 +90,14 @@ def _check_dranet(request: PoolRequest) -> Violations:
         )
 
 
-def _check_gpudirect(request: PoolRequest) -> Violations:
+def _check_additional(request: PoolRequest, wanted: Literal["gpudirect", "rdma"]) -> Violations:
+    """Report a machine without the additional networks of this value, and those of one zone in a pool of several."""
     machine = request.machine
-    if not machine.additional_networks:
-        remedy = "write dranet" if machine.dranet else "remove networking"
+    if _additional(machine) != wanted:
         yield gke_fault(
-            "gpudirect-not-offered",
+            "gpudirect-not-offered" if wanted == "gpudirect" else "rdma-not-offered",
             "networking",
-            f"'gpudirect' (additional networks) is not available for {machine.name}; {remedy}",
+            f"'{wanted}' ({_TITLES[wanted]}) is not available for {machine.name}; {_network_remedy(request)}",
         )
         return
     zones = request.zones
@@ -100,9 +106,20 @@ def _check_gpudirect(request: PoolRequest) -> Violations:
         yield gke_fault(
             "network-zone",
             "zones",
-            f"'gpudirect' of {machine.name} needs one zone, but {zones_text}; write a pool for each zone",
+            f"'{wanted}' of {machine.name} needs one zone, but {zones_text}; write a pool for each zone",
         )
 
 
+_TITLES = {"gpudirect": "additional networks", "rdma": "a network with RDMA for machines without GPUs"}
+
+
+def _additional(machine: Machine) -> str | None:
+    """Return the value of `networking` that gives a machine its additional networks; None if it has none."""
+    kind = catalog.gpudirect().get(machine.gpudirect)
+    return kind.networking if kind is not None and machine.additional_networks else None
+
+
 def _network_remedy(request: PoolRequest) -> str:
-    return "write gpudirect" if request.machine.additional_networks else "remove networking"
+    machine, refused = request.machine, request.settings.networking
+    offered = _additional(machine) or ("dranet" if machine.dranet and refused != "dranet" else None)
+    return f"write {offered}" if offered else "remove networking"

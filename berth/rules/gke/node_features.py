@@ -34,6 +34,9 @@ def node_feature_violations(request: PoolRequest) -> Violations:
     """Yield what is wrong with the features of a pool's nodes."""
     if violation := key_location_violation(request.settings.boot_disk_kms_key, request.region, "bootDiskKmsKey"):
         yield violation
+    if request.machine.only_cos and request.settings.image_type == "UBUNTU_CONTAINERD":
+        message = f"'UBUNTU_CONTAINERD' is no image of {request.machine.name}, whose nodes have Container-Optimized OS"
+        yield gke_fault("image-type", "imageType", f"{message}; remove imageType")
     yield from _check_secondary_disks(request)
     if request.settings.sandbox is not None:
         yield from _check_sandbox(request)

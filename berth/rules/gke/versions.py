@@ -132,9 +132,13 @@ def _build_missing(need: FeatureNeed, severity: Severity, message: str, first_wi
 def feature_needs(request: PoolRequest) -> tuple[FeatureNeed, ...]:
     """Return the features with a first version that a pool uses."""
     gpu = request.machine.accelerator if request.machine.kind == "gpu" else ""
+    series = request.machine.name.partition("-")[0] if request.machine.kind == "cpu" else ""
+    scales = request.autoscaled or request.made_by_gke or request.capacity == "flex-start"
     candidates: tuple[tuple[str, SettingKey, bool], ...] = (
         (request.machine.generation or "", "machineType", request.machine.generation in features()),
         (gpu, "machineType", gpu in features()),
+        (series, "machineType", series in features()),
+        (f"{series}-made-for-jobs", "capacity", scales and f"{series}-made-for-jobs" in features()),
         (
             "compute-domain",
             "machineType",

@@ -77,9 +77,7 @@ def cpu_region_violation(machine_type: str, region: str) -> str:
 def has_cpu_zones(machine_type: str, zones: Sequence[str], region: str) -> bool:
     """Return whether listings name all these zones, or without any all zones of the region, for the machine type."""
     places = catalog.cpu_places(machine_type)
-    in_region = catalog.zone_table().regions.get(region, (region,))
-    lettered = [zone for zone in in_region if len(zone.rpartition("-")[2]) == 1]  # not those that a project enables
-    return places is not None and places.zones >= {*(zones or lettered or in_region)}
+    return places is not None and places.zones >= {*(zones or catalog.open_zones(region) or (region,))}
 
 
 def zones_without_source(machine_types: Sequence[str], zones: Sequence[str], table_key: str = "zones") -> str:

@@ -12,10 +12,10 @@ from berth.jobs.values import get_nested, read_time
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.simulator.fleet import SimulatedFleet
 from berth.simulator.live import read_requested_job
-from berth.simulator.timed.trace import TimedJob
+from berth.simulator.timed.trace import TimedJob, Trace
 
 
-def read_finished(documents: Iterable[ManifestDocument], fleet: SimulatedFleet) -> tuple[list[TimedJob], list[Problem]]:
+def read_finished(documents: Iterable[ManifestDocument], fleet: SimulatedFleet) -> tuple[Trace, list[Problem]]:
     """Return the finished Workloads of the fleet's queues as jobs, in the order of their creation.
 
     A job's run time is that from its last admission until its end; what earlier admissions did is not known. Workloads
@@ -44,7 +44,8 @@ def read_finished(documents: Iterable[ManifestDocument], fleet: SimulatedFleet) 
         message = f"has no finished Workload of this stack's queues{f' among {left_out}' * bool(left_out)}"
         message += "; save the output of kubectl get workloads -A -o json"
         all_problems.append(Problem(Severity.FAULT, "no-jobs", (), message))
-    return [replace(each, submitted=each.submitted - first) for each in ordered], all_problems
+    moved = [replace(each, submitted=each.submitted - first) for each in ordered]
+    return Trace(jobs=moved, began=first if moved else None), all_problems
 
 
 def _times(item: object) -> tuple[int, int] | None:

@@ -41,6 +41,11 @@ class TraceReader:
         self._is_dated: bool | None = None
         self._line = 0
 
+    @property
+    def began(self) -> int | None:
+        """The time of the first submission in seconds since 1970, if the trace has dates."""
+        return self._last[0] if self._last and self._is_dated else None
+
     def read(self, text: str) -> list[TimedJob]:
         """Return the jobs; times count from the first submission."""
         if not text.strip():

@@ -6,11 +6,11 @@ At one second, what ends comes before what arrives. An evicted job stops at once
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from berth.simulator.lenders import QuotaUse
 from berth.simulator.pending_reasons import PendingReason, find_pending_reason
@@ -51,6 +51,26 @@ class LiveJob(Struct, eq=False):
     timeouts: int = 0
 
 
+class HeldJob(Struct, frozen=True, kw_only=True):
+    """A job that holds quota when a run begins, for `held` seconds.
+
+    `flavors` are those of each pod set. `order` is negative; jobs that got their quota later have a higher one.
+    """
+
+    timed: TimedJob
+    flavors: tuple[dict[str, str], ...]
+    held: int
+    order: int
+    is_admitted: bool = True
+
+
+class RunStart(Struct, frozen=True, kw_only=True):
+    """What is there in the first second: jobs in the order of arrival, and queues that are stopped (→ stop policy)."""
+
+    jobs: tuple[HeldJob | TimedJob, ...]
+    stop_policies: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 class Stint(Struct, frozen=True):
     """The time in which a job held quota, in seconds: `warming` before its pods worked, `kept` and `lost` work.
 
@@ -88,16 +108,29 @@ class RunEnd(Struct, frozen=True):
     looping: frozenset[str] = frozenset()
 
 
-def run_trace(setup: SchedulerSetup, jobs: Iterable[TimedJob], timing: Timing, observer: Observer) -> RunEnd:
-    """Run a trace, whose jobs come in the order of their submission, until nothing more happens."""
-    return _TimedRun(setup, timing, observer).run(jobs)
+def run_trace(
+    setup: SchedulerSetup,
+    jobs: Iterable[TimedJob],
+    timing: Timing,
+    observer: Observer,
+    start: RunStart | None = None,
+    is_over: Callable[[], bool] | None = None,
+) -> RunEnd:
+    """Run a trace, whose jobs come in the order of their submission, until nothing more happens or `is_over`.
+
+    It begins with empty queues, or in second 0 with what is there at `start`, of which the observer is not told.
+    """
+    return _TimedRun(setup, timing, observer, is_over).run(jobs, start)
 
 
 class _TimedRun:
-    def __init__(self, setup: SchedulerSetup, timing: Timing, observer: Observer) -> None:
+    def __init__(
+        self, setup: SchedulerSetup, timing: Timing, observer: Observer, is_over: Callable[[], bool] | None
+    ) -> None:
         self.simulator = Simulator(setup)
         self.timing = timing
         self.observer = observer
+        self.is_over = is_over
         self.live: dict[str, LiveJob] = {}
         self.coming: list[tuple[int, _Kind, int, str, int]] = []
         self.planned = 0
@@ -105,10 +138,13 @@ class _TimedRun:
         self.deactivated: set[str] = set()
         self.looping: set[str] = set()
 
-    def run(self, jobs: Iterable[TimedJob]) -> RunEnd:
+    def run(self, jobs: Iterable[TimedJob], start: RunStart | None) -> RunEnd:
         """Run the jobs."""
+        if start is not None:
+            self._begin(start)
         for timed in jobs:
-            self._run_until(timed.submitted)
+            if self._run_until(timed.submitted):
+                break
             self.time = timed.submitted
             live = self.live[timed.job.name] = LiveJob(timed, timed.seconds)
             self.observer.submitted(self.time, live)
@@ -122,14 +158,35 @@ class _TimedRun:
             unfinished.append((live, reason))
         return RunEnd(self.time, tuple(unfinished), frozenset(self.deactivated), frozenset(self.looping))
 
-    def _run_until(self, end: int | None) -> None:
-        """Process everything that comes, up to and including the second `end`."""
+    def _begin(self, start: RunStart) -> None:
+        """Fill the queues with what is there, and admit what can start at once."""
+        for each in start.jobs:
+            timed = each if isinstance(each, TimedJob) else each.timed
+            live = self.live[timed.job.name] = LiveJob(timed, timed.seconds)
+            if isinstance(each, TimedJob):
+                self.simulator.add_pending(timed.job)
+                continue
+            self.simulator.add_admitted(timed.job, each.flavors, each.order, each.is_admitted)
+            live.held_since = -each.held
+            if each.is_admitted:
+                self._start(live, -each.held)
+            else:
+                self._plan_checks(live, {flavor for flavors in each.flavors for flavor in flavors.values()})
+        for queue, stop_policy in start.stop_policies.items():
+            self.simulator.queue_states[queue].stop_policy = stop_policy
+        self._follow(self.simulator.settle())
+
+    def _run_until(self, end: int | None) -> bool:
+        """Process everything that comes, up to and including the second `end`; return whether the run is over."""
         while self.coming and (end is None or self.coming[0][0] <= end):
+            if self.is_over is not None and self.is_over():
+                return True
             time, kind, _, name, version = heapq.heappop(self.coming)
             live = self.live.get(name)
             if live is not None and live.version == version:
                 self.time = time
                 self._happen(kind, live)
+        return self.is_over is not None and self.is_over()
 
     def _happen(self, kind: _Kind, live: LiveJob) -> None:
         name = live.timed.job.name
@@ -172,12 +229,11 @@ class _TimedRun:
             match event.kind:
                 case JobEventKind.RESERVED:
                     self._take(live, event)
-                    delays = [self.timing.provisioning.get(use.flavor_resource[0], 0) for use in live.uses]
-                    self._plan(self.time + max(delays, default=0), _Kind.CHECKED, live)
+                    self._plan_checks(live, {use.flavor_resource[0] for use in live.uses})
                 case JobEventKind.ADMITTED:
                     if live.held_since is None:
                         self._take(live, event)
-                    self._start(live)
+                    self._start(live, self.time)
                 case JobEventKind.PREEMPTED | JobEventKind.DRAINED:
                     self._give_back(live, event.reason)
                 case JobEventKind.PREEMPTION_LOOP:
@@ -188,15 +244,19 @@ class _TimedRun:
         live.uses, live.held_since = event.quota_uses, self.time
         self.observer.took_quota(self.time, live)
 
-    def _start(self, live: LiveJob) -> None:
-        """Plan the end of an admitted job, or its eviction if its pods are not ready in time."""
-        live.first_admitted = self.time if live.first_admitted is None else live.first_admitted
+    def _plan_checks(self, live: LiveJob, flavors: Iterable[str]) -> None:
+        delays = (self.timing.provisioning.get(flavor, 0) for flavor in flavors)
+        self._plan(self.time + max(delays, default=0), _Kind.CHECKED, live)
+
+    def _start(self, live: LiveJob, admitted: int) -> None:
+        """Plan the end of a job that is admitted at a time, or its eviction if its pods are not ready in time."""
+        live.first_admitted = admitted if live.first_admitted is None else live.first_admitted
         startup, pods_ready = live.timed.startup, self.timing.pods_ready
         if startup is None:
             startup = max((self.timing.startup.get(use.flavor_resource[0], 0) for use in live.uses), default=0)
-        live.ready_at = self.time + startup
+        live.ready_at = admitted + startup
         if pods_ready is not None and startup > pods_ready.timeout_seconds:
-            self._plan(self.time + pods_ready.timeout_seconds, _Kind.NOT_READY, live)
+            self._plan(admitted + pods_ready.timeout_seconds, _Kind.NOT_READY, live)
         else:
             self._plan(live.ready_at + live.remaining, _Kind.FINISHED, live)
 

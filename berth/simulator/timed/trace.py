@@ -24,6 +24,13 @@ class TimedJob(Struct, frozen=True, kw_only=True):
     startup: int | None = None
 
 
+class Trace(Struct, frozen=True, kw_only=True):
+    """Jobs in the order of their submission; `began` is the time of the first one, in seconds since 1970, if known."""
+
+    jobs: list[TimedJob]
+    began: int | None = None
+
+
 class Timing(Struct, frozen=True, kw_only=True):
     """What takes time besides the work of jobs.
 

@@ -195,7 +195,7 @@ class PoolMachines(Model):
     """GKE creates the nodes according to this compute class; only the machine, its number and `flavor` are allowed with
     it."""
     flavor: DnsName | None = None
-    """Name of the flavor. Pools of one kind form one flavor. By default the pool's name."""
+    """Name of the flavor. Pools of one kind form one; so do reserved ones that name it. By default the pool's name."""
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
     """Additional labels of the nodes; the flavor selects them."""
     node_labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
@@ -213,13 +213,13 @@ class NodeSettings(Model):
 
     driver_version: Literal["default", "latest", "disabled"] = "default"
     """GPU driver that GKE installs: `default` or `latest`. With `disabled` Berth installs a driver DaemonSet."""
-    networking: Literal["gpudirect", "dranet"] | None = None
+    networking: Literal["gpudirect", "rdma", "dranet"] | None = None
     """Networks between accelerators. `gpudirect`: additional networks for the machine's type of GPUDirect (TCPX, TCPXO,
-    RDMA), with the NCCL plugin; pods refer to them by name, such as `rdma-a-0` in zone a. `dranet`: GKE creates the
-    networks, and pods claim them; also for TPUs, whose pods otherwise use the node's network."""
+    RDMA), with the NCCL plugin; pods name them, such as `rdma-a-0` in zone a. `rdma`: the network of H4D, which pods
+    name `falcon-a-0`. `dranet`: GKE creates networks, which pods claim; TPU pods otherwise use the node's network."""
     compact_placement: bool = False
-    """Place GPU nodes close to each other, in one zone. If GKE creates the nodes, those of one job, whose pods select a
-    placement group: `berth workload` writes the selector, `berth lint` warns without it."""
+    """Place nodes without TPUs close to each other, in one zone. If GKE creates the nodes, those of one job, whose pods
+    select a placement group: `berth workload` writes the selector, `berth lint` warns without it."""
     placement_policy: PolicyName | None = None
     """Name of an existing resource policy of Compute Engine, in the project and region of the pool, that places the
     nodes. A change replaces the pool. By default Berth creates the policy of slices and domains that need one."""

@@ -129,3 +129,14 @@ def test_a_kind_that_the_slice_controller_does_not_read_is_not_written(kind: str
     result = CliRunner().invoke(app, ["workload", EXAMPLE, "pretraining", "train", *options])
     assert result.exit_code == 1
     assert f"a {kind} cannot form slices of pretraining/train; write jobset or job or leaderworkerset" in result.stderr
+
+
+@pytest.mark.parametrize(("length", "warned"), [(16, False), (17, True), (40, True)])
+def test_names_of_slices_have_at_most_49_characters(tmp_path: pathlib.Path, length: int, warned: bool) -> None:
+    """pretraining-jobset-<name>-<hash>-slice-0 has 33 characters besides the name."""
+    job = workload("--topology", "4x4x4")
+    job["metadata"]["name"] = "t" * length
+    found = lint(tmp_path, job)
+    assert ("[long-slice-name]" in found) == warned
+    assert ("write a name of at most 16 [" in found) == warned
+    assert "can admit it" in found

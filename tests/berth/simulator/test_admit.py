@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from berth.cli.admit import output, simulate
+from berth.cli.admit.cases import answer_cases
 from berth.document.text import render_text
 from berth.simulator.text import RunFormatter
 from tests.kueue_workloads import workload_object
@@ -353,7 +354,7 @@ def test_an_object_that_is_read_twice_counts_once_and_must_not_differ(folder: pa
 
 
 def test_recorded_cases_are_replayed_in_their_own_format() -> None:
-    result, text, problems = simulate.answer_cases(HERE / "cases.yaml")
+    result, text, problems = answer_cases(HERE / "cases.yaml")
     assert problems == () and len(result) == 358
     assert text.splitlines()[-1] == "agreement: 2806 of 2823 steps, 345 of 358 cases"
     assert json.loads(json.dumps(result))[0]["steps"][0]["then"]["j0"]["state"] == "admitted"

@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 from berth.cli.admit import simulate
+from berth.cli.admit.cases import answer_cases
 from tests.problem_lines import line_without_code
 
 HERE = pathlib.Path(__file__).parent
@@ -174,7 +175,7 @@ def test_a_file_of_cases_that_has_another_form_is_refused(
 ) -> None:
     file = tmp_path / "cases.yaml"
     file.write_text(CASE.replace(old, new), encoding="utf-8")
-    _, _, problems = simulate.answer_cases(file)
+    _, _, problems = answer_cases(file)
     assert line_without_code(problems[0]) == f"{file}: {line}"
     file.write_text(CASE, encoding="utf-8")
-    assert simulate.answer_cases(file)[2] == ()
+    assert answer_cases(file)[2] == ()

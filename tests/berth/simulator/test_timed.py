@@ -303,7 +303,7 @@ def test_the_summary_adds_up() -> None:
 
 # --- the command ------------------------------------------------------------------------------------------------------
 
-LOADS = {"cpu-batch": 0.1}
+LOADS = {"cpu-batch": 0.1, "hpc": 0.05}
 TRACES = sorted((ROOT / "stacks" / "traces").glob("*.csv"))
 
 

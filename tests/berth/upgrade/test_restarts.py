@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from berth.cli import app
 from berth.diff.compare import compare_fleets
 from berth.diff.document import changes_document
 from berth.document.text import render_text
@@ -75,3 +78,29 @@ def test_the_diff_lists_them_in_order() -> None:
     assert "at most 8 of 24 v5e chips are away at a time" in " ".join(text.split())
     assert "speech-train 16 and vision-train 8" in " ".join(text.split())
     assert pool(new, "v5e").accelerators.max == 24
+
+
+def upgraded(stack: str, moved: str) -> tuple[str, list[dict[str, Any]]]:
+    """Text and JSON of `berth upgrade` for a move of GKE: the restarts of both."""
+    text, values = (
+        CliRunner().invoke(app, ["upgrade", stack, "--gke", moved, "--format", kind]).stdout
+        for kind in ("text", "json")
+    )
+    return " ".join(text.split()), json.loads(values)["restarts"]
+
+
+def test_the_verb_lists_what_gke_restarts_with_the_queues_that_lose() -> None:
+    """A domain as a whole, compact nodes without spare ones, and flex-start nodes not at all."""
+    text, found = upgraded("stacks/examples/gb200.yaml", "1.34..1.35")
+    assert [(each["pool"], each["away"], each["total"]) for each in found] == [("gb200-a", 72, 72), ("gb200-b", 72, 72)]
+    assert found[0]["guaranteed"] == {"llm-train": 72, "vision-train": 72}
+    assert "Restarts, in this order 1. gb200-a, by GKE after the control plane" in text
+    _, found = upgraded("stacks/examples/hpc.yaml", "1.34..1.35")
+    assert [(each["pool"], each["away"]) for each in found] == [("c4d", 0), ("h4d", 190), ("h4d-flex", 0)]
+    assert "nodes that run stay" in found[2]["how"]
+
+
+def test_the_verb_names_the_cluster_of_a_worker_and_nothing_for_a_downgrade() -> None:
+    _, found = upgraded("stacks/examples/multikueue.yaml", "1.34..1.35")
+    assert {each["pool"].partition("/")[0] for each in found} == {"central", "east"}
+    assert upgraded("stacks/examples/gb200.yaml", "1.35..1.34")[1] == []

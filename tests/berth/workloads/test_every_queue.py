@@ -181,7 +181,13 @@ def reach(stack: str, queue: ClusterQueuePlan) -> dict[str, int]:
     return most
 
 
-CORES_OF_A_NODE = {"n2-standard-32": 31, "c3-standard-88": 87, "c2d-standard-112": 111}
+CORES_OF_A_NODE = {
+    "n2-standard-32": 31,
+    "c3-standard-88": 87,
+    "c2d-standard-112": 111,
+    "h4d-highmem-192-lssd": 190,
+    "c4d-standard-96": 95,
+}
 """Whole cores that pods can request, worked out by hand from GKE's page."""
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from typer.testing import CliRunner
 
 from berth import catalog
+from berth.cli import app
 from berth.diagnostics import Problems
 from berth.jobs.files import ManifestDocument
 from berth.lint.findings import lint_documents
@@ -179,3 +182,41 @@ def test_a_printed_workload_is_admitted_or_refused_with_a_fault(
     simulator = Simulator(book.setup)
     simulator.submit(jobs[0])
     assert simulator.workloads[jobs[0].name].state in (JobState.ADMITTED, JobState.RESERVED)
+
+
+CLASS = """\
+config:
+  berth:fleet:
+    project: acme-ml-dev
+    region: us-central1
+    cluster:
+      controlPlane: {publicEndpoint: false}
+      nodeAutoProvisioning: {cpu: {max: 5000}, memory: {max: 50000}, accelerators: {nvidia-h100-80gb: 64}}
+    computeClasses:
+      h100:
+        priorities:
+          - {machineType: a3-highgpu-8g, capacity: spot}
+          - {machineType: a3-highgpu-4g, capacity: spot}
+          - {machineType: a3-highgpu-1g, capacity: flex-start}
+    pools:
+      h100: {machineType: a3-highgpu-8g, nodes: {max: 4}, computeClass: h100}
+    teams:
+      a: {queues: {train: {flavors: [{pool: h100, guaranteed: all}]}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("gpus", "note"),
+    [
+        ("8", "Of compute class 'h100' only nodes of priority 1 (a3-highgpu-8g) have room for such a pod."),
+        ("4", "only nodes of priorities 1 (a3-highgpu-8g) and 2 (a3-highgpu-4g) have room for such a pod."),
+        ("1", ""),
+    ],
+)
+def test_pods_of_a_compute_class_are_told_on_which_nodes_they_fit(tmp_path: Path, gpus: str, note: str) -> None:
+    stack = tmp_path / "stack.yaml"
+    stack.write_text(CLASS, encoding="utf-8")
+    result = CliRunner().invoke(app, ["workload", str(stack), "a", "train", "--gpus", gpus, "--pods", "2"])
+    assert result.exit_code == 0, result.stderr
+    assert note in result.stdout
+    assert ("compute class" in result.stdout) == bool(note)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
 from typing import Any
 
 import pytest
@@ -249,3 +251,42 @@ def test_multi_node_jobs_get_a_note_about_network_interfaces() -> None:
     assert many[-1] == f"  gvnic-b, {rails} and rdma-b-7"
     assert not any("interfaces" in note for note in alone)
     assert not any("interfaces" in note for note in answer("flex-start", "research", "gpu", pods=2).notes)
+
+
+# --- RDMA without GPUs ------------------------------------------------------------------------------------------------
+
+
+def test_the_mpi_job_of_the_published_sample_uses_rdma() -> None:
+    """Equal to Google's sample but for the name of the network, the capability and the core of the launcher."""
+    (job,) = answer("hpc", "weather", "forecast", kind="mpijob", pods=8, image="hpl:1", command=("mpirun",)).objects
+    spec: Any = job["spec"]
+    assert (spec["mpiImplementation"], spec["launcherCreationPolicy"]) == ("Intel", "WaitForWorkersReady")
+    roles = {role: each["template"] for role, each in spec["mpiReplicaSpecs"].items()}
+    annotations = roles["Worker"]["metadata"]["annotations"]
+    assert annotations["networking.gke.io/default-interface"] == "eth0"
+    assert json.loads(annotations["networking.gke.io/interfaces"]) == [
+        {"interfaceName": "eth0", "network": "default"},
+        {"interfaceName": "eth1", "network": "falcon-a-0"},
+    ]
+    (worker,), (launcher,) = (roles[role]["spec"]["containers"] for role in ("Worker", "Launcher"))
+    assert worker["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+    assert "annotations" not in roles["Launcher"]["metadata"] and "securityContext" not in launcher
+    assert spec["slotsPerWorker"] == int(worker["resources"]["requests"]["cpu"]) == 189
+
+
+def test_one_pod_and_machines_without_rdma_have_no_interface_of_their_own() -> None:
+    alone = answer("hpc", "weather", "forecast", kind="job", pods=1)
+    plain = answer("hpc", "weather", "prepare", kind="job", pods=2)
+    for each in (alone, plain):
+        template: Any = each.objects[-1]["spec"]
+        assert "annotations" not in template["template"]["metadata"]
+        assert not any("RDMA" in note for note in each.notes)
+
+
+def test_a_template_keeps_its_own_security_context_beside_the_capability(tmp_path: pathlib.Path) -> None:
+    template = tmp_path / "template.yaml"
+    template.write_text("spec: {containers: [{name: a, image: 'a:1', securityContext: {runAsUser: 0}}]}")
+    made = answer("hpc", "cfd", "solve", kind="job", pods=2, template=str(template))
+    spec: Any = made.objects[-1]["spec"]
+    (container,) = spec["template"]["spec"]["containers"]
+    assert container["securityContext"] == {"runAsUser": 0, "capabilities": {"add": ["IPC_LOCK"]}}

@@ -48,9 +48,10 @@ not have. What has no row is as published. A value that the source leaves to the
 OTHERS = """
 ## The other examples
 
-`cpu-batch`, `existing-gke`, `flex-start`, `gb200`, `gpu-rdma`, `inference`, `ironwood`, `multikueue`, `quota-tree`,
-`reservations` and `team-a` follow no published system. They combine documented features of GKE and Kueue. `inference`
-is a use case that the source of `hotswap` names without showing it: inference beside training that may be interrupted.
+`cpu-batch`, `existing-gke`, `flex-start`, `gb200`, `gpu-rdma`, `hpc`, `inference`, `ironwood`, `multikueue`,
+`quota-tree`, `reservations` and `team-a` follow no published system. They combine documented features of GKE and
+Kueue. `inference` is a use case that the source of `hotswap` names without showing it: inference beside training that
+may be interrupted.
 
 `gb200` has the machines of Cluster Toolkit's blueprint `gke-a4x` (104708037, 2026-06-25). Equal: the chart of
 NVIDIA's DRA driver with its values, the namespace and the kind of its quota, the levels of the Topology, the workload
@@ -58,6 +59,16 @@ policy, DRANET. It differs so: the driver is 25.8.0 as in `gke-a4x-max-bm` (ther
 cluster); the quota is for 100 pods and two for each node (there 100); a job requires `gke-nodepool`, which is one
 NVLink domain (there `gce-topology-subblock`); Kueue counts the channels (its 0.17 there counts no claims); pods claim
 four interfaces by `mrdma-4` (there `default-rdma`).
+
+`hpc` has the machines of Cluster Toolkit's blueprint `gke-h4d` (2026-06-25) and the job of Google's sample `hpc/mpi`
+(2b503651, 2026-07-30). Equal: the machine type, compact placement, the reservation by name, multi-networking, the
+zone's profile `vpc-falcon` and one subnet, `type: Device` and `deviceMode: RDMA`; of the job `mpiImplementation`,
+`launcherCreationPolicy`, `cleanPodPolicy`, the annotations, the provider of libfabric. It differs so: the network is
+`falcon-a-0` (there `rdma-0`), as RoCE networks of another zone may have that name; the taint is that of reserved
+machines (there `node-type=h4d`); pods add `IPC_LOCK` (there privileged, with hostPID and hostIPC for the launcher),
+which a team's namespace would refuse; each worker has 189 cores and leaves one for the launcher (there 192 without a
+request, and an anti-affinity between workers, which the network card implies); 16 and flex-start machines (there one
+way of consumption); the release channel is regular (there rapid with 1.32, which is no longer supported).
 
 `ironwood` has the Kueue objects of Cluster Toolkit's `kueue-configuration-dynamic-slicing.yaml.tftpl` (read
 2026-11-28). Equal: the controller of the AdmissionCheck, the accelerator of the flavor and its toleration, the order

@@ -27,6 +27,7 @@ PATHS = {
     "Job": ("apis/batch/v1", "jobs"),
     "JobSet": ("apis/jobset.x-k8s.io/v1alpha2", "jobsets"),
     "LeaderWorkerSet": ("apis/leaderworkerset.x-k8s.io/v1", "leaderworkersets"),
+    "LimitRange": ("api/v1", "limitranges"),
     "LocalQueue": ("apis/kueue.x-k8s.io/v1beta2", "localqueues"),
     "Pod": ("api/v1", "pods"),
     "PodDisruptionBudget": ("apis/policy/v1", "poddisruptionbudgets"),

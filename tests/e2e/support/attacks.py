@@ -18,6 +18,7 @@ import yaml
 from berth.evaluate import evaluate_stack
 from berth.manifests.fleet import all_manifests
 from berth.plan.fleet import FleetPlan
+from berth.plan.kueue import CPU
 from tests.e2e.support import hostile_fleet
 from tests.e2e.support.api import Api, Refused, proxied
 from tests.e2e.support.cluster import Cluster, until
@@ -36,16 +37,23 @@ ACCOUNT = Identity(
     "system:serviceaccount:vision:vision",
     ("system:serviceaccounts:vision", "system:serviceaccounts", _EVERYBODY),
 )
+SERVICE_ACCOUNT = Identity(
+    "system:serviceaccount:language:language",
+    ("system:serviceaccounts:language", "system:serviceaccounts", _EVERYBODY),
+)
 GRACE = 30.0
 """The fleet's longest grace period, in seconds."""
 _REAL_LABELS = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-_RIGHTS: Manifest = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "RoleBinding",
-    "metadata": {"name": "attack-account", "namespace": "vision"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-    "subjects": [{"kind": "ServiceAccount", "name": "vision", "namespace": "vision"}],
-}
+_RIGHTS: list[Manifest] = [
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "attack-account", "namespace": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": name}],
+    }
+    for name in ("vision", "language")
+]
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '(berth-[a-z]+)'")
 _POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _NOTHING: Manifest = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
@@ -287,7 +295,7 @@ def world(cluster: Cluster, *, with_policies: bool = True) -> Generator[World]:
     """Provide the fleet on the cluster, with its policies or without, and take it away."""
     fleet = plan()
     rendered: list[Manifest] = list(all_manifests(fleet))
-    objects = [each for each in rendered if hostile_fleet.is_served(each)] + [_RIGHTS]
+    objects = [each for each in rendered if hostile_fleet.is_served(each)] + _RIGHTS
     objects = [each for each in objects if with_policies or each["kind"] not in _POLICIES]
     if "clustertrainingruntimes" in cluster.kubectl("api-resources", "-o", "name"):
         objects.append(RUNTIME)
@@ -295,7 +303,7 @@ def world(cluster: Cluster, *, with_policies: bool = True) -> Generator[World]:
     for node in nodes:
         node["metadata"]["labels"] |= _REAL_LABELS | {"kubernetes.io/hostname": node["metadata"]["name"]}
     flavors = _flavors(nodes, [each for each in objects if each["kind"] == "ResourceFlavor"])
-    accelerators = frozenset(each.resource for each in fleet.flavors)
+    accelerators = frozenset(each.resource for each in fleet.flavors) - {CPU}
     before = cluster.objects()
     try:
         hostile_fleet.apply(cluster, [*objects, *nodes])

@@ -2,7 +2,8 @@
 
 For every namespace and flavor, accelerators of pods that exist on nodes are at most what Kueue counts for the
 namespace, after a bounded time: a pod that is being deleted is out of the count for the fleet's longest grace period.
-Pods are read from the API server, the count from the status of local queues.
+Pods are read from the API server, the count from the status of local queues, which follows a moment later: of two
+samples the larger count is compared.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class Watch:
 
     def _run(self) -> None:
         before = time.monotonic()
+        last: tuple[Use, Use] | None = None
+        last_count: Use = Counter()
         while not self._stopped.wait(_STEP):
             pods = self.api.list("Pod")
             leaving = [pod for pod in pods if is_leaving(pod, self.grace, datetime.now(UTC))]
@@ -87,8 +90,9 @@ class Watch:
             late = running - used(leaving, self.flavors, self.accelerators)
             count = counted(self.api.list("LocalQueue"), self.accelerators)
             now = time.monotonic()
-            self._note(running, late, count, now, now - before)
-            before = now
+            if last is not None:
+                self._note(*last, last_count | count, now, now - before)
+            last, last_count, before = (running, late), count, now
 
     def _note(self, running: Use, late: Use, count: Use, now: float, step: float) -> None:
         self.samples += 1

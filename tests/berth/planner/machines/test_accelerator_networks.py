@@ -68,8 +68,22 @@ DOMAIN = fleet_of_pools(
     {"gb200": gpus("a4x-highgpu-4g", capacity={"reservation": "r"}, networking="dranet")},
     reservations={"r": {"machineType": "a4x-highgpu-4g", "count": 2, **HELD}},
 )
+FALCON = fleet_of_pools(
+    {
+        "h4d": gpus("h4d-standard-192", networking="rdma", acceptZone=True),
+        "h200": gpus("a3-ultragpu-8g", networking="gpudirect", capacity="spot"),
+    }
+)
 DRIVERS = fleet_of_pools({"l4": gpus("g2-standard-24", driverVersion="disabled")})
-FLEETS = {"tcpx": HIGH, "tcpxo": MEGA, "rdma": RDMA, "dranet": DRANET, "domain": DOMAIN, "drivers": DRIVERS}
+FLEETS = {
+    "tcpx": HIGH,
+    "tcpxo": MEGA,
+    "rdma": RDMA,
+    "falcon": FALCON,
+    "dranet": DRANET,
+    "domain": DOMAIN,
+    "drivers": DRIVERS,
+}
 
 every_fleet = pytest.mark.parametrize("fleet", FLEETS.values(), ids=list(FLEETS))
 
@@ -149,6 +163,27 @@ def test_rdma_is_one_gvnic_network_and_eight_of_the_zone_s_profile() -> None:
         assert {subnet.device_mode for subnet in rdma.subnets} == {"RDMA"}
     zones = {flavor.name: flavor.node_labels["topology.kubernetes.io/zone"] for flavor in fleet_plan.flavors}
     assert zones == {"a": "us-central1-a", "b": "us-central1-b"}
+
+
+@both_modes
+def test_falcon_is_one_network_of_the_zone_s_profile(preview: bool) -> None:
+    """It has no gVNIC of its own and no plugin of NCCL, and its range is none of the zone's GPUs."""
+    done = registered(FALCON, preview)
+    assert node_pool(done, "h4d")["networkConfig"]["additionalNodeNetworkConfigs"] == [
+        {"network": "test-falcon-a", "subnetwork": "test-falcon-a-0"}
+    ]
+    profiles = {
+        one.inputs["name"]: (one.inputs.get("networkProfile"), one.inputs.get("mtu"))
+        for one in done.resources_of("compute/network:Network")
+    }
+    assert profiles["test-falcon-a"] == (f"projects/acme-ml-dev/global/networkProfiles/{ZONE}-vpc-falcon", 8896)
+    networks = {networks.key: networks for networks in plan(FALCON).accelerator_networks}
+    alone = plan(fleet_of_pools({"h4d": gpus("h4d-standard-192", networking="rdma", acceptZone=True)}))
+    assert alone.accelerator_networks == (networks["falcon-a"],)
+    assert alone.installers is None
+    ranges = [ip_network(s.ip_range) for n in networks.values() for v in n.vpcs for s in v.subnets]
+    assert len(ranges) == 1 + 9
+    assert not [pair for pair in combinations(ranges, 2) if pair[0].overlaps(pair[1])]
 
 
 @both_modes

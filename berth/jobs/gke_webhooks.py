@@ -1,0 +1,111 @@
+"""What GKE's webhooks add to the requests of pods, by annotations of their template. Kueue counts templates without it.
+
+Additional networks (GKE docs: multi-network support for Pods): a network of the type Device is one device of its node.
+Cloud Storage FUSE: a sidecar with requests of its own, or those of annotations (GKE docs: configure the sidecar;
+GoogleCloudPlatform/gcs-fuse-csi-driver 01870a9, pkg/webhook/config.go, `populateResource`). Read 2026-11-28.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from berth.jobs.pod_set import FieldSteps
+from berth.jobs.quantities import parse_quantity
+from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.manifests.workloads.values import as_list, as_mapping
+from berth.plan.node_settings import INTERFACES, NETWORK_RESOURCE
+
+FUSE_VOLUMES: Final = "gke-gcsfuse/volumes"
+"""Annotation of pods whose Cloud Storage FUSE volumes need GKE's sidecar."""
+_SIDECAR: Final = {"cpu": 250, "memory": 256 * 2**20, "ephemeral-storage": 5 * 2**30}
+"""Requests of the sidecar by default: milli-cpu and bytes."""
+_ANNOTATIONS = ("metadata", "annotations")
+_OWN_NETWORKS = ("", "default", "pod-network")
+"""Names of the network that every pod has, which is no device of its node."""
+_PREFIX = FUSE_VOLUMES.partition("/")[0]
+
+
+def added_requests(template: SourceValue) -> dict[str, int]:
+    """Return what the webhooks add to the requests of a pod; a fault if an annotation cannot be read."""
+    return network_requests(template) | sidecar_requests(template)
+
+
+def added_paths(template: SourceValue, requests: Mapping[str, int]) -> dict[str, FieldSteps]:
+    """Return the annotation by which a template asks for each of these requests."""
+    annotations = as_mapping(get_nested(template.value, *_ANNOTATIONS))
+    return {name: (*_ANNOTATIONS, _annotation(name, annotations)) for name in requests}
+
+
+def _annotation(resource: str, annotations: Mapping[str, Any]) -> str:
+    if resource.startswith(NETWORK_RESOURCE):
+        return INTERFACES
+    written = (f"{_PREFIX}/{resource}-{part}" for part in ("request", "limit"))
+    return next((key for key in written if key in annotations), FUSE_VOLUMES)
+
+
+# --- networks ---------------------------------------------------------------------------------------------------------
+
+
+def network_requests(template: SourceValue) -> dict[str, int]:
+    """Return a request for each additional network that the pods of a template name; a fault if it cannot be read."""
+    written = get_nested(template.value, *_ANNOTATIONS, INTERFACES)
+    if written is None:
+        return {}
+    interfaces = _read(written)
+    if interfaces is None:
+        example = '[{"interfaceName": "eth0", "network": "default"}]'
+        message = f"{describe_value(written)} is not a list of interfaces in JSON; write one: {example}"
+        _at(template, INTERFACES).fault("bad-value", message)
+        return {}
+    names = [str(each.get("network", "")) for each in interfaces]
+    return {f"{NETWORK_RESOURCE}{name}": 1 for name in names if name not in _OWN_NETWORKS}
+
+
+def _read(text: object) -> Sequence[Mapping[str, object]] | None:
+    try:
+        value: object = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    is_list, interfaces = isinstance(value, list), [as_mapping(each) for each in as_list(value)]
+    return interfaces if is_list and all("interfaceName" in each for each in interfaces) else None
+
+
+def _at(template: SourceValue, annotation: str) -> SourceValue:
+    source = template
+    for step in (*_ANNOTATIONS, annotation):
+        source = source.child(step, as_mapping(source.value)[step])
+    return source
+
+
+# --- Cloud Storage FUSE -----------------------------------------------------------------------------------------------
+
+
+def sidecar_requests(template: SourceValue) -> dict[str, int]:
+    """Return the requests of the sidecar that mounts buckets; none without its annotation, or after a fault."""
+    annotations = as_mapping(get_nested(template.value, *_ANNOTATIONS))
+    if str(annotations.get(FUSE_VOLUMES)).lower() != "true":
+        return {}
+    written = dict[str, int]()
+    for resource, key in _sidecar_keys(annotations):
+        amount = parse_quantity(resource, annotations[key])
+        if amount is None:
+            message = f"{describe_value(annotations[key])} is not a quantity, so GKE refuses the pods; write one: 256Mi"
+            _at(template, key).fault("bad-quantity", message)
+            return {}
+        written[key.removeprefix(f"{_PREFIX}/")] = amount
+    return {resource: _sidecar_request(resource, default, written) for resource, default in _SIDECAR.items()}
+
+
+def _sidecar_request(resource: str, default: int, written: Mapping[str, int]) -> int:
+    """Return the request of an annotation, or else its limit, of which 0 means none and leaves the default."""
+    return written.get(f"{resource}-request", written.get(f"{resource}-limit") or default)
+
+
+def _sidecar_keys(annotations: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the annotations of the sidecar's resources, with their resource."""
+    for resource in _SIDECAR:
+        for part in ("request", "limit"):
+            if (key := f"{_PREFIX}/{resource}-{part}") in annotations:
+                yield resource, key
