@@ -31,14 +31,14 @@ class ForeignKey(Struct, frozen=True):
         if not self.write:
             return f"; remove it: {self.say}"
         name = value.rpartition("/")[2] if isinstance(value, str) else ""
+        range_ = _as_mapping(value)
         if self.takes and re.fullmatch(self.like, name):
             return f"; write {self.write.replace(self.takes, name)}" + (f" ({self.say})" if self.say else "")
         example, written = r"\[[\w-]+\]" if isinstance(value, list) else r"\d+", self.write
         least = re.fullmatch(r"(\w+: \{min: )\d+(, max: )(\d+)\}", written)
-        range_ = _as_mapping(value)
         if least and range_ and range_.keys() <= {"min", "max"}:
             written = f"{least[1]}{range_.get('min', 0)}{least[2]}{range_.get('max', least[3])}}}"
-        elif least and type(value) is int:
+        elif least and isinstance(value, int) and not isinstance(value, bool):
             written = f"{least[1]}{value}{least[2]}{max(value, int(least[3]))}}}"
         elif isinstance(value, list) or type(value) is int:
             found = re.fullmatch(rf"(\w+: (?:\{{\w+: )?){example}(\}}?)", written)
@@ -103,9 +103,9 @@ def with_written(value: object, form: str) -> str:
     named = re.fullmatch(r"(\[?\{\w+: )<name>(, \w+: )\d+(\}\]?)", form)
     if named and isinstance(value, str) and re.fullmatch(r"[a-z][\w.-]*", value):
         return f"{named[1]}{value}{named[2]}all{named[3]}"
-    if named and named[1].startswith("[") and (pairs := _as_mapping(value).items()):
-        if all(isinstance(amount, int | str) for _, amount in pairs):
-            return f"[{', '.join(f'{named[1][1:]}{key}{named[2]}{amount}}}' for key, amount in pairs)}]"
+    pairs = _as_mapping(value).items()
+    if named and named[1].startswith("[") and pairs and all(isinstance(amount, int | str) for _, amount in pairs):
+        return f"[{', '.join(f'{named[1][1:]}{key}{named[2]}{amount}}}' for key, amount in pairs)}]"
     taint = re.fullmatch(r"([\w./-]+)=([\w.-]*):(NoSchedule|NoExecute|PreferNoSchedule)", str(value))
     if taint is None or not form.strip("[").startswith("{key: "):
         return form
