@@ -369,7 +369,7 @@ def test_what_two_stacks_make_in_one_cluster_names_both_places(folder: pathlib.P
 
 
 def test_the_account_of_two_managers_on_one_worker_is_one(folder: pathlib.Path) -> None:
-    """They cannot be told apart there, and what one deletes the other needs; with other kinds of jobs its role flaps."""
+    """What one deletes the other needs; with other kinds of jobs each update changes the role."""
     write(folder, "far", far(8))
     write(folder, "hub", hub(4))
     write(folder, "hubs", hub(4).replace("vision", "speech"))
