@@ -71,7 +71,8 @@ def _check_kubelet(pods: PodSettings) -> None:
     """Report an operating system that no node has, and an overhead that only a RuntimeClass may set."""
     system = pods.field("os", "name")
     if system.value not in (None, "linux"):
-        system.fault("no-nodes", f"the nodes run Linux, and not '{system.value}'; remove os")
+        message = f"the nodes run Linux, so the kubelet refuses pods for '{system.value}' that the scheduler gives it"
+        system.fault("no-shape", f"{message}; remove os")
     if pods.has("overhead") and not pods.has("runtimeClassName"):
         message = "the API server refuses an overhead that no RuntimeClass sets; remove overhead"
         pods.field("overhead").fault("refused", message)
