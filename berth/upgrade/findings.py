@@ -16,7 +16,7 @@ from berth.upgrade.evidence import Evidence
 from berth.upgrade.gate_turns import GateTurn, gate_turns
 from berth.upgrade.holes import HoleChange, hole_changes
 from berth.upgrade.judgement import Applicability
-from berth.upgrade.moves import Key, Move, moves_between, place_of
+from berth.upgrade.moves import Key, Move, moves_between
 from berth.upgrade.restarts import Restart, restarts_by
 from berth.upgrade.untold import untold
 from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
@@ -220,7 +220,7 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             when=change.when,
             breaks=change.breaks and not move.is_downgrade,
             objects=tuple(each.title for each in judgement.objects),
-            clusters=(place_of(move),),
+            clusters=(move.cluster,),
         )
     if move.is_downgrade and before[:2] != after[:2]:
         yield UpgradeAction(
@@ -232,7 +232,7 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             why=f"the stack asks for {move.after} after {move.before}",
             do=f'keep version: "{move.before}", or create another cluster',
             breaks=True,
-            clusters=(place_of(move),),
+            clusters=(move.cluster,),
         )
 
 
