@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import ipaddress
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -18,6 +19,7 @@ MAX_ANSWER_BYTES: Final = 256 << 20
 TIMEOUT: Final = 60.0
 """Seconds in which a server must send the next bytes, and at most ten times as many for the whole answer."""
 _CHUNK: Final = 1 << 16
+_TOO_SLOW: Final = "answers too slowly; ask for a shorter period"
 _PORTS: Final = {"http": 80, "https": 443}
 ALLOW_HTTP: Final = "--allow-http"
 """The option that sends a token without encryption."""
@@ -93,9 +95,28 @@ def read_url(
     # A proxy of the environment is for other machines: one that is asked for localhost would get the token.
     proxies = urllib.request.ProxyHandler({} if origin.is_loopback else None)
     opener = urllib.request.build_opener(proxies, _SameOrigin(origin))
+    found: list[bytes | str] = []
+    # The library has a limit for each wait, and none for a server that sends a header, or `100 Continue`, without end.
+    thread = threading.Thread(
+        target=lambda: found.append(_answer(opener, request, max_bytes, timeout)), name="read_url", daemon=True
+    )
+    thread.start()
+    thread.join(10 * timeout)
+    result = found[0] if found else _TOO_SLOW
+    if isinstance(result, str):
+        raise UnreadableUrl(result)
+    return result
+
+
+def _answer(
+    opener: urllib.request.OpenerDirector, request: urllib.request.Request, max_bytes: int, timeout: float
+) -> bytes | str:
+    """Return the body of an answer, or why there is none."""
     try:
         with opener.open(request, timeout=timeout) as answer:
             return _read(answer, max_bytes, time.monotonic() + 10 * timeout)
+    except UnreadableUrl as error:
+        return str(error)
     except urllib.error.HTTPError as error:
         reason = f"status {error.code}"
         error.close()
@@ -105,7 +126,7 @@ def read_url(
         reason = str(error.reason)
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = str(error) or type(error).__name__
-    raise UnreadableUrl(f"does not answer: {' '.join(reason.split())[:200]}")
+    return f"does not answer: {' '.join(reason.split())[:200]}"
 
 
 def _read(answer: http.client.HTTPResponse, max_bytes: int, deadline: float) -> bytes:
@@ -116,7 +137,7 @@ def _read(answer: http.client.HTTPResponse, max_bytes: int, deadline: float) -> 
         if len(body) > max_bytes:
             raise UnreadableUrl(f"answers with more than {max_bytes:,} bytes; ask for a shorter period")
         if time.monotonic() > deadline:
-            raise UnreadableUrl("answers too slowly; ask for a shorter period")
+            raise UnreadableUrl(_TOO_SLOW)
     return bytes(body)
 
 
@@ -130,6 +151,7 @@ class _SameOrigin(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
     ) -> urllib.request.Request | None:
         """Return the request to the new address. Raises UnreadableUrl for another origin."""
+        fp.close()
         target = origin_of(newurl)
         if target != self._origin:
             raise UnreadableUrl(

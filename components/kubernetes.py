@@ -15,7 +15,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from berth.manifests.immutable import immutable_paths
-from berth.manifests.releases import kubernetes_provider
+from berth.manifests.releases import kubernetes_provider, stays
 from berth.manifests.serving.webhooks import is_patch, without_patch
 
 
@@ -48,6 +48,8 @@ class KubernetesObject(pulumi.CustomResource):
         if fixed_fields := immutable_paths(manifest, kueue):
             own.replace_on_changes = fixed_fields
             own.delete_before_replace = True
+        if stays(manifest):
+            own.retain_on_delete = True
         if is_patch(manifest):
             own.ignore_changes = ["webhooks"]
         inputs = overlay(without_patch(manifest), live or {})

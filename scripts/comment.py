@@ -27,11 +27,13 @@ LONGEST = 60_000
 """Maximum length of a comment, in characters; GitHub accepts 65,536."""
 
 _ACTIVE_MARKUP = re.compile(
-    r"<(?!/?(?:details|summary|pre)>)|@|&(?!(?:amp|lt|gt|quot|#x27);)|#(?=\d)|\bGH-(?=\d)|\](?=[(:])|:(?=//)|www(?=\.)",
+    r"<(?!/?(?:details|summary|pre)>|\u200b)|@(?!\u200b)|&(?!(?:amp|lt|gt|quot|#x27);|\u200b)"
+    r"|#(?=\d)|\bGH-(?=\d)|\](?=[(:])|:(?=//)|www(?=\.)",
     re.IGNORECASE,
 )
 """Characters that begin HTML, a mention, a reference to an issue, an entity that may stand for one of these, the
-address of a link or image, or an address that GitHub links by itself. Berth's own tags and escapes stay."""
+address of a link or image, or an address that GitHub links by itself. Berth's own tags and escapes stay, and so does
+what is disabled already."""
 _CLOSED_TAGS = ("pre", "details")
 """Tags that a truncated comment has to close, the inner one first."""
 _ZERO_WIDTH_SPACE = "\u200b"
@@ -90,12 +92,17 @@ def _result(repository: str, run: int) -> str:
         raise NotAvailable(f"the artifact cannot be read ({type(error).__name__})") from error
 
 
-def neutralize(text: str) -> str:
-    """Return the text, at most `LONGEST` characters, with HTML, links, images, mentions and references disabled."""
+def disabled(text: str) -> str:
+    """Return the text with HTML, links, images, mentions and references disabled, which makes it longer."""
     printable = "".join(
         character for character in text if character.isprintable() or character in f"\n{_ZERO_WIDTH_SPACE}"
     )
-    neutral = _ACTIVE_MARKUP.sub(lambda match: match[0] + _ZERO_WIDTH_SPACE, printable)
+    return _ACTIVE_MARKUP.sub(lambda match: match[0] + _ZERO_WIDTH_SPACE, printable)
+
+
+def neutralize(text: str) -> str:
+    """Return the text, at most `LONGEST` characters, with active markup disabled."""
+    neutral = disabled(text)
     if len(neutral) <= LONGEST:
         return neutral
     truncated = neutral[: neutral.rfind("\n", 0, LONGEST) + 1] or neutral[:LONGEST]

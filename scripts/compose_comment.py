@@ -14,10 +14,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from comment import disabled  # scripts/comment.py, which posts the text
+
 from berth.diff.rights.ranks import RIGHTS_TITLES
 
 LONGEST = 56_000
-"""Maximum length of the comment, in characters. GitHub accepts 65,536; scripts/comment.py adds to it."""
+"""Maximum length of the comment, in characters. GitHub accepts 65,536; scripts/comment.py adds what is around it.
+
+Active markup is disabled before anything is counted, because that makes the text longer."""
 _CELL = 300
 """Maximum length of a headline in the table, in characters."""
 _ROWS = 200
@@ -96,8 +100,8 @@ class Stack:
 
 def read_stack(name: str, status: str, text: str) -> Stack:
     """Return a stack from its Markdown, as `berth diff --format markdown` and scripts/diff-comment write it."""
-    stack = Stack(name, status)
-    for block in _blocks(text):
+    stack = Stack(disabled(name), status)
+    for block in _blocks(disabled(text)):
         if block[0].startswith("### ") and not stack.headline:
             stack.headline = block[0].removeprefix("### ")
         else:

@@ -23,6 +23,7 @@ _SECTIONS = (
     "kueue",
     "jobset",
     "nvidiaDraDriver",
+    "operators",
     "priorities",
     "cohorts",
     "platform",

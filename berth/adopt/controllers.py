@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from berth.adopt.api_objects import ApiObject, NotAdopted, StackEntry, labels_of, name_of, namespace_of
 from berth.adopt.inventory import ClusterInventory
+from berth.plan.configuration import SLICE_CONTROLLER
 
 CONTROLLERS = {
     "kueue": ("kueue-system", ("kueue-controller-manager",)),
@@ -18,6 +19,18 @@ CONTROLLERS = {
 """
 _DRIVER = ("nvidia-dra-driver-gpu", "nvidia-dra-driver-gpu-controller")
 """Namespace and Deployment of NVIDIA's DRA driver, which a cluster may lack."""
+_OPERATORS: Mapping[str, str] = {
+    "appwrapper": "appwrapper-controller-manager",
+    "kuberay": "kuberay-operator",
+    "leaderworkerset": "lws-controller-manager",
+    "mpi-operator": "mpi-operator",
+    "slice-controller": "slice-controller-controller-manager",
+    "spark-operator": "spark-operator-controller",
+    "trainer": "kubeflow-trainer-controller-manager",
+    "training-operator": "training-operator",
+}
+"""Operator of the stack file → name of its Deployment, as its project's manifests or chart have it; for Kueue's slice
+controller those of cluster-toolkit (`modules/management/kubectl-apply`)."""
 
 
 def controller_sections(inventory: ClusterInventory, not_adopted: list[NotAdopted]) -> dict[str, StackEntry]:
@@ -30,6 +43,17 @@ def controller_sections(inventory: ClusterInventory, not_adopted: list[NotAdopte
     if _DRIVER in deployed:
         places["nvidiaDraDriver"] = (_DRIVER[0], _DRIVER[1:])
     return {section: _controller_section(section, place, deployed, not_adopted) for section, place in places.items()}
+
+
+def operators(inventory: ClusterInventory, pools: Mapping[str, StackEntry]) -> list[str]:
+    """Return the operators that run in the cluster, where jobs need one of them to form slices; else none is stated.
+
+    A list says that there is no other operator, which a Deployment of another name would prove wrong.
+    """
+    names = set(map(name_of, inventory.objects_of_kind("Deployment")))
+    found = [operator for operator, name in _OPERATORS.items() if name in names]
+    is_needed = any("dynamicSlicing" in pool for pool in pools.values())
+    return found if is_needed and SLICE_CONTROLLER in found else []
 
 
 def _controller_section(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import cast
+from typing import Final, cast
 
 from msgspec import Struct, field
 
@@ -15,6 +15,9 @@ from berth.adopt.google.iam_policies import Rights, read_rights
 from berth.adopt.google.ownership import foreign_answers
 from berth.adopt.google.placement_policies import is_provision_only, unknown_policies, with_topology
 from berth.plan.admission_checks import MULTIKUEUE
+
+_MAY_BE_EMPTY: Final = ("ClusterQueue", "Cohort")
+"""Kinds of which an object may have no spec."""
 
 
 class ClusterInventory(Struct, dict=True):
@@ -84,7 +87,8 @@ class ClusterInventory(Struct, dict=True):
     def _by_kind(self) -> dict[str, list[ApiObject]]:
         kinds: dict[str, list[ApiObject]] = {}
         for resource in sorted(self.objects, key=lambda o: (namespace_of(o), name_of(o))):
-            kinds.setdefault(str(resource["kind"]), []).append(resource)
+            kind = str(resource["kind"])
+            kinds.setdefault(kind, []).append({"spec": {}, **resource} if kind in _MAY_BE_EMPTY else resource)
         return kinds
 
 

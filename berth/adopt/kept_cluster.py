@@ -18,6 +18,7 @@ _SECTIONS = (
         "kueue",
         "jobset",
         "nvidiaDraDriver",
+        "operators",
         "priorities",
         "cohorts",
         "platform",

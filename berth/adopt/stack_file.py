@@ -15,7 +15,7 @@ from berth.adopt.admission_checks import set_queued_options
 from berth.adopt.api_objects import NotAdopted, StackEntry, mapping_at
 from berth.adopt.cluster_contents import existing_cluster_fleet
 from berth.adopt.clusters import cluster_section, project_settings
-from berth.adopt.controllers import controller_sections
+from berth.adopt.controllers import controller_sections, operators
 from berth.adopt.gke_made_pools import compute_class_section, read_gke_made_pools
 from berth.adopt.google.identities import needs_project_number
 from berth.adopt.google.monitoring import monitoring_section
@@ -59,6 +59,7 @@ def adopt(inventory: ClusterInventory, stack: str, kept: Collection[str] = ()) -
         "flavors": _oversubscribed_flavors(inventory, known),
         "monitoring": monitoring_section(inventory, stack, not_adopted),
         **controller_sections(inventory, not_adopted),
+        "operators": operators(inventory, {pool.key: pool.entry for pool in adopted_pools}),
         "priorities": read_priorities(inventory, not_adopted),
         "cohorts": read_cohorts(inventory, known, not_adopted),
         "platform": platform_section(inventory),

@@ -7,6 +7,7 @@ Pure: standard library, YAML and the plan's word for a taint. The data is `accel
 
 from berth.catalog.allocatable import (
     DEFAULT_MAX_PODS,
+    SYSTEM_PODS_LEAST,
     Allocatable,
     allocatable,
     certain_allocatable,
@@ -70,6 +71,7 @@ __all__ = [
     "DEFAULT_BOOT_DISK",
     "DEFAULT_MAX_PODS",
     "NETWORK_DEVICE_CLASSES",
+    "SYSTEM_PODS_LEAST",
     "AcceleratorQuotas",
     "Allocatable",
     "AttachableGpus",

@@ -92,6 +92,13 @@ SYSTEM_PODS: Final = Allocatable(cpu=500, memory=2**30)
 """What Berth leaves to the system DaemonSets of a node: a choice, because GKE documents no sum of their requests."""
 
 
+SYSTEM_PODS_LEAST: Final = Allocatable(cpu=100, memory=100 * 2**20)
+"""What the system DaemonSets of every node request at least: the metadata server of Workload Identity alone does so.
+
+Source: a real node of GKE 1.29 (cryptnono/cryptnono#34, kubectl describe node), read 2026-11-28.
+"""
+
+
 def certain_allocatable(size: Allocatable, gib: float) -> Allocatable:
     """Return what is certainly left of a node's allocatable resources beside the kernel and the system's pods."""
     kernel = int(Fraction(gib) * _KERNEL_PART * 2**30) + _KERNEL_BYTES

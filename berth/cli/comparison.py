@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from berth.diagnostics import Problem
+from berth.diagnostics.acceptance import ACCEPTED_WARNINGS, without_reason
 from berth.evaluate import Evaluation, evaluate_stack
 from berth.loader import revisions
 from berth.loader.document import parse
@@ -17,7 +18,7 @@ from berth.loader.locate import locate, project_of
 from berth.loader.text_file import read_text
 
 if TYPE_CHECKING:
-    from berth.diff.settings import SettingChange
+    from berth.diff.changes import Changes
 
 PROJECT: Final = "Pulumi.yaml"
 """The file of a Pulumi project, which names its program, its plugins and config of all its stacks."""
@@ -46,30 +47,23 @@ def at_merge_base(stack: str, revision: str, root: pathlib.Path) -> StackRevisio
     return StackRevision(locate(stack, root).display_path, revisions.merge_base(revision, root))
 
 
-def new_warnings(old: Evaluation, new: Evaluation) -> tuple[str, ...]:
-    """Return the warnings of `new`, and the risks that it accepts, which `old` does not have, one line each."""
-    known = {(each.code, each.path, each.message) for each in (*old.warnings, *old.accepted_risks)}
-    added = (each for each in (*new.warnings, *new.accepted_risks) if (each.code, each.path, each.message) not in known)
-    return tuple(each.line().removeprefix(f"{each.severity.word}: ") for each in added)
-
-
 def evaluate_revision(side: StackRevision, root: pathlib.Path, stack_name: str | None = None) -> Evaluation:
     """Evaluate one side with the team files of its revision, under `stack_name` if given.
 
     The Pulumi.yaml of the stack is added to what its file has around the fleet. Raises RevisionNotFound.
     """
     if side.revision is None:
-        return _with_project(evaluate_stack(side.stack, root, stack_name), side.stack, root)
+        return with_project(evaluate_stack(side.stack, root, stack_name), side.stack, root)
     with revisions.yaml_checkout(side.revision, root) as folder:
         by_name = locate(side.stack, folder).by_name
         # A relative path is a file of the revision, never one in the current folder.
         stack = side.stack if by_name else f"{folder / side.stack}"
-        evaluation = _with_project(evaluate_stack(stack, folder, stack_name), stack, folder)
+        evaluation = with_project(evaluate_stack(stack, folder, stack_name), stack, folder)
     problems = (p.with_place(f"{side.revision}:{p.place}") if p.place else p for p in evaluation.problems)
     return replace(evaluation, problems=tuple(problems))
 
 
-def _with_project(evaluation: Evaluation, stack: str, root: pathlib.Path) -> Evaluation:
+def with_project(evaluation: Evaluation, stack: str, root: pathlib.Path) -> Evaluation:
     """Return the evaluation with the project's file around the stack's: it names the program and its plugins."""
     if evaluation.file is None:
         return evaluation
@@ -81,14 +75,29 @@ def _with_project(evaluation: Evaluation, stack: str, root: pathlib.Path) -> Eva
     return replace(evaluation, file=replace(evaluation.file, around={**evaluation.file.around, PROJECT: project}))
 
 
-def differences_of_files(
-    old: Evaluation, new: Evaluation
-) -> tuple[tuple[SettingChange, ...], tuple[SettingChange, ...]]:
-    """Return what two stack files have otherwise beside the fleet, and in the fleet as it is written."""
+def changes_between(old: Evaluation, new: Evaluation) -> Changes:
+    """Return all that differs between two evaluations without faults, also beside the fleet.
+
+    Raises IncomparablePlans.
+    """
+    from berth.backends.interface import compare
     from berth.diff.settings import compare_settings
 
-    assert old.file is not None
-    assert new.file is not None
-    beside = compare_settings(old.file.settings, new.file.settings)
+    assert old.file is not None and old.plan is not None
+    assert new.file is not None and new.plan is not None
+    known = set(map(_identity, (*old.warnings, *old.accepted_risks)))
+    added = [each for each in (*new.warnings, *new.accepted_risks) if _identity(each) not in known]
+    codes = cast("Mapping[str, Mapping[str, object]]", new.file.fleet).get(ACCEPTED_WARNINGS) or {}
     written = (cast("Mapping[str, object]", file.written or {}) for file in (old.file, new.file))
-    return beside, compare_settings(*written)
+    return replace(
+        compare(old.plan, new.plan),
+        warnings=tuple(each.line().removeprefix(f"{each.severity.word}: ") for each in added),
+        newly_accepted=tuple(each.code for each in added if each.accepted and each.code in codes),
+        settings=compare_settings(old.file.settings, new.file.settings),
+        written=compare_settings(*written),
+    )
+
+
+def _identity(problem: Problem) -> tuple[object, ...]:
+    """Return what makes a warning the same one on both sides: another reason to accept it is no new warning."""
+    return problem.code, problem.path, problem.accepted, without_reason(problem.message)

@@ -71,7 +71,8 @@ def upgrade_command(
 
 
 def _print(upgrade: Upgrade, output_format: OutputFormat) -> None:
-    from berth.upgrade.document import upgrade_as_json, upgrade_document
+    from berth.upgrade.as_json import upgrade_as_json
+    from berth.upgrade.document import upgrade_document
 
     if output_format == "json":
         typer.echo(format_json(upgrade_as_json(upgrade)))

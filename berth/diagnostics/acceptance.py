@@ -11,6 +11,7 @@ from berth.diagnostics import Problem, Severity, did_you_mean, format_path, form
 
 ACCEPTED_WARNINGS: Final = "acceptWarnings"
 """The key of the stack file: reasons by codes of warnings."""
+_REASON: Final = "; accepted with the reason: "
 
 
 def accept_warnings(problems: Sequence[Problem], reasons: object) -> tuple[Problem, ...]:
@@ -32,8 +33,13 @@ def _may_be_accepted(problem: Problem) -> bool:
 
 
 def _as_note(problem: Problem, why: str) -> Problem:
-    message = f"{problem.message}; accepted with the reason: '{format_value(why)}'"
+    message = f"{problem.message}{_REASON}'{format_value(why)}'"
     return replace(problem, severity=Severity.NOTE, message=message, accepted=True)
+
+
+def without_reason(message: str) -> str:
+    """Return the message of a warning, without the reason for which it is accepted."""
+    return message.partition(_REASON)[0]
 
 
 def _idle(code: str, known: set[str], problems: Sequence[Problem]) -> Problem:

@@ -58,7 +58,8 @@ class Changes(Struct, frozen=True):
     `rights` are permissions and isolation. `pools` are accelerator pools as the stack file names them, `things` all
     other cloud resources and controllers. `workers` are those of a manager. `losses` are guarded changes: lost
     machines, clusters, reservations, guarantees and protection; `idle` are unused allowances. `workloads` and `files`
-    belong to a team's own stack. `warnings` are those that only the new stack file has.
+    belong to a team's own stack. `warnings` are those that only the new stack file has, `newly_accepted` the codes of
+    those that `acceptWarnings` makes notes.
 
     `loud` are the differences that no other part of the headline names and that are of no harmless kind. `settings` are
     the differences of the stack file beside the fleet, and `written` those of the fleet as it is written. `upgrade` is
@@ -79,6 +80,7 @@ class Changes(Struct, frozen=True):
     losses: tuple[GuardedChange, ...] = ()
     idle: tuple[IdleAllowance, ...] = ()
     warnings: tuple[str, ...] = ()
+    newly_accepted: tuple[str, ...] = ()
     loud: tuple[Difference, ...] = ()
     settings: tuple[SettingChange, ...] = ()
     written: tuple[SettingChange, ...] = ()

@@ -71,7 +71,7 @@ def headline(changes: Changes) -> str:
         for each in quota_changes.flavors
         if each.spare.delta > 0
     ]
-    parts = [*losses, *gains, *_closing_parts(changes), *_unknown_parts(changes.warnings)]
+    parts = [*losses, *gains, *_closing_parts(changes), *_warning_parts(changes)]
     if not parts:
         parts.append("nothing changes" if changes.is_empty else "no team gains or loses, and nothing is replaced")
     return f"{changes.stack}: {'; '.join(parts)}"
@@ -87,10 +87,13 @@ def _team_parts(teams: Sequence[TeamChange], *, gains: bool) -> list[str]:
     return list(_parts_of_kinds(chosen, names_kind=False))
 
 
-def _unknown_parts(warnings: Sequence[str]) -> Iterator[str]:
-    """Yield how many values of the new stack file no table of facts has; each is a new warning."""
-    if count := sum(line.endswith("-unknown]") for line in warnings):
+def _warning_parts(changes: Changes) -> Iterator[str]:
+    """Yield how many values of the new stack file no table of facts has, and how many new warnings it accepts."""
+    if count := sum(line.endswith("-unknown]") for line in changes.warnings):
         yield f"{pluralize(count, 'value')} {'is' if count == 1 else 'are'} unknown to Berth"
+    if count := len(changes.newly_accepted):
+        codes = ", ".join(sorted(set(changes.newly_accepted)))
+        yield f"{pluralize(count, 'warning')} {'is' if count == 1 else 'are'} newly accepted ({codes})"
 
 
 def _settings_parts(settings: Sequence[SettingChange]) -> Iterator[str]:

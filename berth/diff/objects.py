@@ -14,6 +14,7 @@ from berth.diff.fields import FieldChange, compare_fields
 from berth.diff.kinds import ChangeKind
 from berth.manifests import immutable
 from berth.manifests.fleet import all_manifests
+from berth.manifests.releases import stays
 from berth.manifests.worker_access import kubeconfig_secret
 from berth.names import TEAM_LABEL
 from berth.plan.existing import cluster_identifier
@@ -145,7 +146,8 @@ def moved_objects(
     for key in after:
         change = changes.pop(key[:3], None) or ObjectChange(*key[:3], ChangeKind.REPLACED)
         yield replace(change, what=ChangeKind.REPLACED, because=(because,)) if key in before else change
-    yield from changes.values()
+    gone = {ChangeKind.UNMANAGED: ChangeKind.DELETED}  # nothing stays in a cluster that goes
+    yield from (replace(each, what=gone.get(each.what, each.what)) for each in changes.values())
 
 
 def compare_manifests(
@@ -157,8 +159,12 @@ def compare_manifests(
         for key, manifest in after.items()
         if before.get(key) != manifest
     ]
-    deleted = [ObjectChange(*key[:3], ChangeKind.DELETED) for key in before if key not in after]
-    return (*changed, *deleted)
+    left = [
+        ObjectChange(*key[:3], ChangeKind.UNMANAGED if stays(manifest) else ChangeKind.DELETED)
+        for key, manifest in before.items()
+        if key not in after
+    ]
+    return (*changed, *left)
 
 
 def _unchanged_names(

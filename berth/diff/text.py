@@ -26,7 +26,7 @@ from berth.text import format_range, pluralize
 if TYPE_CHECKING:
     from berth.diff.changes import ReferrerChange
 
-_CHANGE_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.UPDATED: "~", ChangeKind.REPLACED: "±", ChangeKind.DELETED: "-"}
+_CHANGE_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.UPDATED: "~", ChangeKind.REPLACED: "±"}
 UNMANAGED_TEXT = "no longer managed here"
 _EFFECT_NOTES = {
     UpdateEffect.KEPT: " (not applied: the provider keeps the value of a removed setting)",
@@ -256,8 +256,9 @@ def describe_object(change: ObjectChange) -> str:
     reason = f"it moves to another {new_place}" if change.is_moved else ""
     reason = reason or f"{join_words(list(change.because))} cannot change"
     why = f" (REPLACED, because {reason})" if change.because else ""
+    why = f" ({UNMANAGED_TEXT}, and stays)" if change.what == ChangeKind.UNMANAGED else why
     worker_suffix = f" on worker {change.worker}" if change.worker else ""
-    return f"{_CHANGE_SIGNS[change.what]} {change.kind} {namespace_prefix}{change.name}{worker_suffix}{why}"
+    return f"{_CHANGE_SIGNS.get(change.what, '-')} {change.kind} {namespace_prefix}{change.name}{worker_suffix}{why}"
 
 
 # --- a team's own stack -----------------------------------------------------------------------------------------------

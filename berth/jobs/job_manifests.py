@@ -15,8 +15,9 @@ from berth.jobs.derived_pods import read_derived
 from berth.jobs.kinds import KindRow, kinds, path_keys
 from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults
 from berth.jobs.pod_set import EACH_CHILD, EACH_JOB, EACH_POD, PodSet
+from berth.jobs.pod_settings import PodSettings
 from berth.jobs.pod_templates import TemplatePods, find, iterate_containers, read_template_pods, read_workload_count
-from berth.jobs.pods import NO_DEFAULTS, build_pod_set, read_pod_spec
+from berth.jobs.pods import NO_DEFAULTS, build_pod_set
 from berth.jobs.slice_requests import READ_FRAMEWORKS, with_slice_request
 from berth.jobs.values import SourceValue, get_nested
 from berth.manifests.workloads.values import as_mapping
@@ -35,10 +36,10 @@ _BUILT_IN_GROUPS = ("", "batch", "apps")
 class JobManifest(Struct, frozen=True):
     """One job of a manifest.
 
-    `source` is the whole object, `metadata` (which carry queue and priority) and `templates` (of pods, in Kueue's
-    order) are places in it. `pod_sets` is None where one of them has a fault. `workloads` is what Kueue admits one by
-    one (each Pod of a Deployment), `group` are the pods of its whole pod group, `group_conflict` what its members
-    disagree on. `unread` is a clause for what of its
+    `source` is the whole object, `metadata` (which carry queue and priority) a place in it, `settings` are the facts of
+    its pod templates in Kueue's order. `pod_sets` is None where one of them has a fault. `workloads` is what Kueue
+    admits one by one (each Pod of a Deployment), `group` are the pods of its whole pod group, `group_conflict` what its
+    members disagree on. `unread` is a clause for what of its
     pods the manifest does not say. `row` is None of a kind that is not in the table. `elsewhere` is the field with
     which the job runs on pods of another object.
     """
@@ -48,7 +49,7 @@ class JobManifest(Struct, frozen=True):
     namespace: str
     source: SourceValue
     metadata: SourceValue
-    templates: tuple[SourceValue, ...]
+    settings: tuple[PodSettings, ...]
     pod_sets: tuple[PodSet, ...] | None
     workloads: int = 1
     unread: str = ""
@@ -90,8 +91,8 @@ class JobManifest(Struct, frozen=True):
         policy = find(self.source, self.row.priority) if self.row and self.row.priority else None
         if policy is not None and policy.value:
             return policy
-        class_names = ((read_pod_spec(template) or {}).get("priorityClassName") for template in self.templates)
-        return next((each for each in class_names if each is not None and each.value), None)
+        class_names = (each.field("priorityClassName") for each in self.settings)
+        return next((each for each in class_names if each.value), None)
 
 
 def read_jobs(manifest: SourceValue, defaults: NamespaceDefaults = NO_NAMESPACE_DEFAULTS) -> Iterator[JobManifest]:
@@ -149,7 +150,7 @@ def _read_job(
         namespace=_namespace(fields, defaults),
         source=manifest,
         metadata=_at(manifest, row.metadata),
-        templates=(),
+        settings=(),
         pod_sets=(),
         row=row,
     )
@@ -168,7 +169,7 @@ def _read_job(
     is_sound = groups is not None and workloads is not None and len(pod_sets) == len(groups)
     yield replace(
         job,
-        templates=tuple(each.template for each in groups or ()),
+        settings=tuple(PodSettings(each.template) for each in groups or ()),
         pod_sets=pod_sets if is_sound else None,
         workloads=workloads or 0,
         unread=unread,
@@ -240,7 +241,7 @@ def _read_other(
         namespace=_namespace(fields, defaults),
         source=manifest,
         metadata=_at(manifest, row.metadata if row is not None else "metadata"),
-        templates=(),
+        settings=(),
         pod_sets=(),
         unread=what,
     )

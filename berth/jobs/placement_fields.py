@@ -257,10 +257,10 @@ FALSE_WORDS = ("0", "f", "F", "false", "FALSE", "False")
 """What Go's strconv.ParseBool reads as true, and as false."""
 
 
-def unread_topology(template: SourceValue) -> Iterator[tuple[SourceValue, str]]:
-    """Yield topology annotations that Kueue's webhook refuses, with why."""
-    annotations = as_mapping(get_nested(template.value, "metadata", "annotations"))
-    place = template.child("metadata", {}).child("annotations", annotations)
+def unread_topology(metadata: SourceValue) -> Iterator[tuple[SourceValue, str]]:
+    """Yield topology annotations of pods that Kueue's webhook refuses, with why."""
+    annotations = as_mapping(get_nested(metadata.value, "annotations"))
+    place = metadata.child("annotations", annotations)
 
     def at(name: str) -> SourceValue | None:
         key = f"{TOPOLOGY_PREFIX}{name}"

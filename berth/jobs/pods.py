@@ -34,7 +34,7 @@ def build_pod_set(
 
     `defaults` are the requests that a LimitRange gives each container, `added_labels` those of a controller.
     """
-    spec, is_pod = read_pod_spec(template), get_nested(template.value, "kind") == "Pod"
+    spec, is_pod = _pod_spec(template), get_nested(template.value, "kind") == "Pod"
     if spec is None and "spec" not in as_mapping(template.value) and isinstance(template.value, dict):
         template.fault("missing-key", "'spec' is missing; write it")
     amounts = _pod_requests(template, spec, defaults) if spec is not None else None
@@ -64,7 +64,7 @@ def build_pod_set(
     )
 
 
-def read_pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
+def _pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
     """Return the spec of a pod template."""
     fields = template.mapping("a pod template")
     if fields is None or "spec" not in fields:
@@ -72,22 +72,12 @@ def read_pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
     return fields["spec"].mapping("a pod's spec")
 
 
-def template_containers(template: SourceValue) -> Iterator[SourceValue]:
+def _containers(template: SourceValue) -> Iterator[SourceValue]:
     """Yield the containers of a template: those that initialize, then the others."""
-    spec = read_pod_spec(template) or {}
+    spec = _pod_spec(template) or {}
     for key in ("initContainers", "containers"):
         for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
             yield spec[key].child(index, container)
-
-
-def requested_resources(template: SourceValue) -> set[str]:
-    """Return what any container of a template requests or limits."""
-    return {
-        str(name)
-        for container in template_containers(template)
-        for section in ("limits", "requests")
-        for name in as_mapping(get_nested(container.value, "resources", section))
-    }
 
 
 def _is_of_pod(spec: Mapping[str, object], resource: str) -> bool:
@@ -137,7 +127,7 @@ def _pod_requests(
     )
     defaulted = pod_level
     if pod_level:
-        written = {name for each in template_containers(template) for name in _requested(each)}
+        written = {name for each in _containers(template) for name in _requested(each)}
         defaulted = _defaulted_pod_level(spec["resources"], of_containers, written)
         _check_pod_level(spec["resources"], defaulted, of_containers)
         # Kueue counts a limit of a template as its request; a Pod has the API server's default when Kueue counts it.

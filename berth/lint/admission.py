@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from berth.jobs.pod_groups import POD_GROUP
-from berth.jobs.pods import read_pod_spec, template_containers
+from berth.jobs.pod_settings import inside
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.queue_policies import (
     refused_in_shared_queue,
     refused_on_plain_machines,
-    requests_any,
     wrapped_objects,
 )
 from berth.lint.ray import uncounted_workers
@@ -78,7 +77,7 @@ def _owners(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
 
 
 def _finalizers(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
-    for holder in (job.job.metadata, *(_metadata(each) for each in job.job.templates)):
+    for holder in (job.job.metadata, *(each.metadata for each in job.job.settings)):
         allowed = FINALIZERS if holder is job.job.metadata else ()
         for name in as_list(get_nested(holder.value, "finalizers")):
             if name not in allowed:
@@ -90,14 +89,8 @@ def _grace(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Itera
     most = team.isolation.max_grace if namespace.owned else DEFAULT_MAX_GRACE
     if most is None:
         return
-    for template in job.job.templates:
-        spec = read_pod_spec(template) or {}
-        found = [spec["terminationGracePeriodSeconds"]] if "terminationGracePeriodSeconds" in spec else []
-        for container in template_containers(template):
-            for probe in ("livenessProbe", "startupProbe"):
-                seconds = get_nested(container.value, probe, "terminationGracePeriodSeconds")
-                found.append(container.child(probe, None).child("terminationGracePeriodSeconds", seconds))
-        for source in found:
+    for pods in job.job.settings:
+        for source in pods.grace_periods:
             if isinstance(source.value, int) and source.value > most:
                 message = f"{source.value} s is more than the longest grace period of team '{team.name}'"
                 yield source, f"{message}; write at most {most}"
@@ -109,7 +102,7 @@ def _endings(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
     clean = get_nested(policy.value, "cleanPodPolicy")
     policies = job.context.plan.policies
     accelerators = policies.accelerators if policies is not None else ()
-    uses = any(requests_any(each, accelerators) for each in job.job.templates)
+    uses = any(each.requests_any(accelerators) for each in job.job.settings)
     is_of_kubeflow = str(get_nested(job.job.source.value, "apiVersion")).startswith(f"{KUBEFLOW}/")
     if is_of_kubeflow and clean not in CLEAN and uses:
         source = spec if policy.value is None else policy if clean is None else policy.child("cleanPodPolicy", clean)
@@ -129,7 +122,7 @@ def _endings(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
 
 
 def _reserved(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
-    for holder in (job.job.metadata, *(_metadata(each) for each in job.job.templates)):
+    for holder in (job.job.metadata, *(each.metadata for each in job.job.settings)):
         yield from _reserved_in(holder, job.job.kind)
     for field in ("labels", "annotations") if job.job.kind == "Pod" else ():
         if POD_GROUP in (written := as_mapping(get_nested(job.job.metadata.value, field))):
@@ -149,34 +142,24 @@ def _reserved_in(metadata: SourceValue, kind: str) -> Iterator[_Refusal]:
 
 def _affinity(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
     own = {each.name for each in team.namespaces}
-    for template in job.job.templates:
-        affinity = (read_pod_spec(template) or {}).get("affinity")
-        if affinity is None:
-            continue
+    for pods in job.job.settings:
         for field in ("podAffinity", "podAntiAffinity"):
-            part = as_mapping(get_nested(affinity.value, field))
-            required = as_list(part.get("requiredDuringSchedulingIgnoredDuringExecution"))
-            preferred = as_list(part.get("preferredDuringSchedulingIgnoredDuringExecution"))
-            for term in (*required, *(get_nested(each, "podAffinityTerm") for each in preferred)):
+            for term in pods.pod_terms(field):
                 if not _is_own(term, own, team.name):
                     message = f"{field} reaches pods of other teams; remove namespaces and namespaceSelector"
-                    yield affinity.child(field, part), message
+                    yield pods.field("affinity", field), message
     yield from _exclusive_topology(job)
 
 
 def _exclusive_topology(job: SubmittedJob) -> Iterator[_Refusal]:
     policies = job.context.plan.policies
     exclusive = policies.exclusive if policies is not None else ()
-    for part in _replicated_jobs(job):
-        inner = part.child("template", get_nested(part.value, "template"))
-        if not as_mapping(get_nested(inner.value, "spec", "template")):
-            continue
-        template = inner.child("spec", None).child("template", as_mapping(get_nested(inner.value, "spec", "template")))
-        for holder in (job.job.metadata, _metadata(inner)):
+    for part, pods in zip(_replicated_jobs(job), job.job.settings, strict=False):
+        for holder in (job.job.metadata, inside(part, "template", "metadata")):
             annotations = as_mapping(get_nested(holder.value, "annotations"))
             if EXCLUSIVE_TOPOLOGY in annotations:
                 key = annotations[EXCLUSIVE_TOPOLOGY]
-                known = sorted({each.key for each in exclusive if requests_any(template, (each.resource,))})
+                known = sorted({each.key for each in exclusive if pods.requests_any((each.resource,))})
                 if key not in known:
                     message = "exclusive topology is for pods with accelerators, in slices, NVLink domains and nodes"
                     remedy = f"write it at replicatedJobs with accelerators, as one of {', '.join(known)}"
@@ -212,14 +195,13 @@ def _counts(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iter
         source = job.job.source.child("spec", None).child("elasticPolicy", elastic).child("metrics", metrics)
         yield source, "its operator makes an autoscaler, by which pods start that Kueue did not admit; remove metrics"
     yield from uncounted_workers(job.job.source, counts_hosts=True)
-    for template in job.job.templates:
-        spec = read_pod_spec(template) or {}
-        of_pod = as_mapping(get_nested(spec["resources"].value, "requests")) if "resources" in spec else {}
-        for container in template_containers(template):
-            for name in as_mapping(get_nested(container.value, "resources", "requests")):
+    for pods in job.job.settings:
+        of_pod = as_mapping(pods.field("resources", "requests").value)
+        for container in pods.containers:
+            for name in as_mapping(container.requests.value):
                 if name in of_pod:
                     message = f"{name} is requested by the pod and by a container, of which Kueue counts the pod's"
-                    yield container.child("resources", None), f"{message}; write it at one of them"
+                    yield inside(container.source, "resources"), f"{message}; write it at one of them"
 
 
 def _wrapped(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:
@@ -228,7 +210,7 @@ def _wrapped(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
         if kind not in (*counted, *WITHOUT_PODS):
             message = f"an AppWrapper does not count the pods of {kind}; submit it itself, or wrap one of "
             yield wrapped.child("kind", get_nested(wrapped.value, "kind")), message + ", ".join(counted)
-        metadata = _metadata(wrapped)
+        metadata = inside(wrapped, "metadata")
         for field in ("finalizers", "ownerReferences"):
             if listed := get_nested(metadata.value, field):
                 yield metadata.child(field, listed), f"{field} keep a deleted component and its pods; remove them"
@@ -250,17 +232,16 @@ def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
     if not namespace.owned or team.isolation.pod_security == "privileged":
         return
     allowed = team.settings.volume_types
-    for template in job.job.templates:
-        spec = read_pod_spec(template) or {}
-        for index, volume in enumerate(as_list(spec["volumes"].value) if "volumes" in spec else ()):
-            driver = get_nested(volume, "csi", "driver")
-            refused = [name for name in MOUNTED_BY_THE_NODE if name in as_mapping(volume) and name not in allowed]
+    for pods in job.job.settings:
+        for volume in pods.volumes:
+            driver = get_nested(volume.value, "csi", "driver")
+            refused = [name for name in MOUNTED_BY_THE_NODE if name in as_mapping(volume.value) and name not in allowed]
             if driver is not None and driver not in (*CSI_DRIVERS, *allowed):
                 refused.append(str(driver))
             for name in refused:
                 message = f"an inline volume of {name} is mounted by the node, beside the network policy"
                 remedy = "write a persistentVolumeClaim, or have the platform's owners write volumeTypes"
-                yield spec["volumes"].child(index, volume), f"{message}; {remedy}"
+                yield volume, f"{message}; {remedy}"
 
 
 def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:
@@ -269,7 +250,3 @@ def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:
     source = job.job.source.child("spec", None).child("replicatedJobs", listed)
     for index, each in enumerate(as_list(listed) if job.job.kind == "JobSet" else ()):
         yield source.child(index, each)
-
-
-def _metadata(template: SourceValue) -> SourceValue:
-    return template.child("metadata", get_nested(template.value, "metadata"))

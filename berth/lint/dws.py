@@ -134,7 +134,7 @@ def _check_same_shape(job: SubmittedJob, queued_pods: list[JobPods]) -> None:
         None not in policies
         and (
             _IDENTICAL_TEMPLATES not in policies
-            or all(each.template.value == queued_pods[0].template.value for each in queued_pods)
+            or all(each.settings.is_like(queued_pods[0].settings) for each in queued_pods)
         )
         and _has_same_requirements(queued_pods)
     ):
@@ -156,15 +156,13 @@ def _has_same_requirements(queued_pods: list[JobPods]) -> bool:
 
 def _check_template(pods: JobPods) -> None:
     """Report settings of a pod template that queued machines do not support."""
-    if get_nested(pods.template.value, "spec", "affinity", "podAntiAffinity"):
-        source = pods.spec_field("affinity", "podAntiAffinity")
-        source.fault(
+    apart = pods.settings.field("affinity", "podAntiAffinity")
+    if apart.value:
+        apart.fault(
             "dws",
             "queued machines do not support podAntiAffinity, and each pod has its own machine; remove podAntiAffinity",
         )
-    metadata = pods.template.child("metadata", get_nested(pods.template.value, "metadata"))
-    annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
-    for key in annotations:
+    for key in pods.settings.annotations:
         if key.endswith(f"/{CONSUME_ANNOTATION}"):
-            source = metadata.child("annotations", annotations).child(key, "")
-            source.fault("dws", "Kueue sets this annotation when it admits the job; remove it from the manifest")
+            message = "Kueue sets this annotation when it admits the job; remove it from the manifest"
+            pods.settings.annotation(key).fault("dws", message)

@@ -9,7 +9,6 @@ from berth.diagnostics import did_you_mean, join_quoted, join_words
 from berth.jobs.job_manifests import PRIORITY_CLASS, QUEUE_NAME, JobManifest
 from berth.jobs.kinds import kinds
 from berth.jobs.pod_templates import iterate_containers
-from berth.jobs.pods import read_pod_spec
 from berth.jobs.values import get_nested
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.likely_queue import likely_queue
@@ -56,10 +55,9 @@ def _report_no_queue(context: LintContext, job: JobManifest) -> None:
         message = f"the queue is named on the {job.kind}, which creates the jobs: {consequence}"
         source.fault("no-queue", f"{message}; write the label in {job.row.metadata}.labels")
         return
-    for template in job.templates:
-        labels = as_mapping(get_nested(template.value, "metadata", "labels"))
-        if QUEUE_NAME in labels:
-            source = template.child("metadata", {}).child("labels", labels).child(QUEUE_NAME, "")
+    for pods in job.settings:
+        if QUEUE_NAME in pods.labels:
+            source = pods.at(("metadata", "labels", QUEUE_NAME))
             source.fault(
                 "no-queue", f"the queue is named on the pods: {consequence}; write the label on the {job.kind}"
             )
@@ -273,12 +271,11 @@ def _has_known_classes(job: SubmittedJob, known: list[str]) -> bool:
     all_known = True
     team = next(each for each in job.context.plan.teams if each.name == job.local_queue.team)
     allowed = team.pod_priorities(job.local_queue.namespace)
-    for template in job.job.templates:
-        class_value = (read_pod_spec(template) or {}).get("priorityClassName")
-        name = "" if class_value is None else str(class_value.value)
-        job_class = job.job.priority_class
-        if class_value is None or not name:
+    for pods in job.job.settings:
+        class_value = pods.field("priorityClassName")
+        if not class_value.value:
             continue
+        name, job_class = str(class_value.value), job.job.priority_class
         if allowed is not None and name not in allowed and (name in known or name.startswith("system-")):
             message = f"pods of the PriorityClass '{name}' are refused in namespace '{job.local_queue.namespace}'"
             given = f"write {join_quoted(list(allowed))}, or " if allowed else ""

@@ -16,7 +16,7 @@ from berth.lint.placement import check_placement_group, check_slice_placement, i
 from berth.lint.ray import check_ray_hosts, is_of_ray
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.placement.kueue import Refusal, flavor_refusal
-from berth.placement.obstacles import AssignedPods
+from berth.placement.reasons import AssignedPods
 from berth.placement.scheduler import unplaceable_reasons
 from berth.simulator.scheduler.flavor_assignment import has_only_topologies
 from berth.workloads.node_shapes import NodeShape
@@ -29,11 +29,11 @@ def check_node_shapes(job: SubmittedJob) -> None:
     for pods in all_pods if counts_cores else ():
         if "cpu" not in pods.pod_set.requests and not _requested_accelerators(pods):
             message = f"its pods request no cpu, so they use no quota of {job.queue_name}, which counts cores"
-            job.warn("no-accelerator", pods.spec_field("containers").path, f"{message}; write requests: {{cpu: …}}")
+            job.warn("no-accelerator", pods.settings.field("containers").path, f"{message}; write requests: {{cpu: …}}")
     if all_pods and not counts_cores and not any(_requested_accelerators(each) for each in all_pods):
         resources = join_words(list(dict.fromkeys(shape.flavor.resource for shape in node_shapes)))
         message = f"its pods request no accelerator, but {job.queue_name} is for {resources}"
-        job.warn("no-accelerator", all_pods[0].spec_field("containers").path, message)
+        job.warn("no-accelerator", all_pods[0].settings.field("containers").path, message)
     for pods in all_pods:
         candidates = [shape for shape in node_shapes if _is_for(pods, shape)]
         if candidates:
@@ -220,9 +220,9 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
 
 def _pod_count_source(pods: JobPods) -> SourceValue:
     """Locate the field with the number of pods."""
-    source = pods.template
-    path, value = source.path[:-1], pods.submitted.job.source.value
-    for step in path[len(pods.submitted.job.source.path) :]:
+    source = pods.submitted.job.source
+    path, value = pods.settings.path[:-1], source.value
+    for step in path[len(source.path) :]:
         value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
     for key in ("completions", "parallelism", "replicas", "instances", "numNodes", "size"):
         if key in as_mapping(value):

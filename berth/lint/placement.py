@@ -43,12 +43,12 @@ def check_slice_placement(pods: JobPods, shape: NodeShape) -> None:
         if all(each.message != message for each in pods.submitted.job.source.problems.entries):
             pods.submitted.warn("split-slice", pods.submitted.job.metadata.path, message)
     networked = shape.has_pod_network or pods.submitted.context.plan.cluster.mode == "autopilot"
-    on_host = pods.spec_field("hostNetwork").value is True
+    on_host = pods.settings.field("hostNetwork").value is True
     if shape.is_tpu and pods.pod_set.child_jobs > 1 and not networked and not on_host:
         message = "slices communicate over the network of their nodes; write hostNetwork: true in the pods"
-        pods.submitted.warn("no-host-network", pods.template.path, message)
+        pods.submitted.warn("no-host-network", pods.settings.path, message)
     if on_host and pods.submitted.context.plan.cluster.mode == "autopilot":
-        pods.spec_field("hostNetwork").fault(
+        pods.settings.field("hostNetwork").fault(
             "host-network",
             "Autopilot refuses pods with hostNetwork; remove it: slices there communicate over the pod network",
         )
@@ -61,7 +61,7 @@ def check_placement_group(pods: JobPods, shape: NodeShape) -> None:
     selector = catalog.labels().placement_group
     if shape.pool.grouped and pods.pod_set.count > 1 and selector not in pods.pod_set.node_selector:
         message = f"nothing keeps its {pods.pod_set.count} pods close to each other; write the node selector {selector}"
-        pods.submitted.warn("no-placement-group", pods.template.path, f"{message} with a value of its own")
+        pods.submitted.warn("no-placement-group", pods.settings.path, f"{message} with a value of its own")
 
 
 def _check_node_identity(pods: JobPods, shape: NodeShape) -> None:
@@ -72,10 +72,13 @@ def _check_node_identity(pods: JobPods, shape: NodeShape) -> None:
     """
     submitted = pods.submitted
     team = next((each for each in submitted.context.plan.teams if each.name == submitted.local_queue.team), None)
-    if team is None or not has_grants(team, pods.template.value) or node_account(shape.pool) is not None:
+    volumes = [each.value for each in pods.settings.volumes]
+    if team is None or node_account(shape.pool) is not None:
+        return
+    if not has_grants(team, pods.settings.field("serviceAccountName").value, volumes):
         return
     message = (
         f"pods on the host network act as the nodes' service account, so the rights of team '{team.name}' "
         f"do not apply; {keep_identity_remedy(shape.pool)}"
     )
-    submitted.warn("node-identity", pods.spec_field("hostNetwork").path, message)
+    submitted.warn("node-identity", pods.settings.field("hostNetwork").path, message)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from berth.jobs.placement_fields import unread_topology
-from berth.jobs.pods import read_pod_spec, template_containers
-from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.jobs.pod_settings import PodSettings
+from berth.jobs.values import SourceValue, describe_value
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_mapping
 
 _TOPOLOGY_PREFIX = "kueue.x-k8s.io/podset-"
 _LEVEL_KEYS = tuple(f"{_TOPOLOGY_PREFIX}{each}-topology" for each in ("required", "preferred", "slice-required"))
@@ -26,19 +26,19 @@ _AUTOPILOT_LOGS = "/var/log"
 
 def check_limits(job: SubmittedJob) -> None:
     """Report extended resources whose limit is missing or differs from the request."""
-    for template in job.job.templates:
-        _check_limits(template)
+    for pods in job.job.settings:
+        _check_limits(pods)
 
 
 def check_pod_rules(job: SubmittedJob) -> None:
     """Report violations in the pod templates of a job."""
     _check_topology_groups(job)
-    for template in job.job.templates:
-        _check_limits(template)
-        _check_kubelet(template)
-        _check_topology(job, template)
+    for pods in job.job.settings:
+        _check_limits(pods)
+        _check_kubelet(pods)
+        _check_topology(job, pods)
         if job.context.plan.cluster.mode == "autopilot":
-            for source, violation in _autopilot_violations(template):
+            for source, violation in _autopilot_violations(pods):
                 source.fault(
                     "autopilot-refuses",
                     f"Autopilot refuses pods with {violation}; remove it, or run the job on a Standard cluster",
@@ -48,15 +48,14 @@ def check_pod_rules(job: SubmittedJob) -> None:
 # --- extended resources -----------------------------------------------------------------------------------------------
 
 
-def _check_limits(template: SourceValue) -> None:
+def _check_limits(pods: PodSettings) -> None:
     """Report extended resources whose limit is missing or differs from the request."""
-    for container in template_containers(template):
-        resources = container.child("resources", get_nested(container.value, "resources"))
-        requests, limits = (as_mapping(get_nested(resources.value, key)) for key in ("requests", "limits"))
-        for resource, amount in requests.items():
+    for container in pods.containers:
+        limits = as_mapping(container.limits.value)
+        for resource, amount in as_mapping(container.requests.value).items():
             if "/" not in resource or resource.startswith(_NATIVE_PREFIX):
                 continue
-            source = resources.child("requests", requests).child(resource, amount)
+            source = container.requests.child(resource, amount)
             if resource not in limits:
                 message = f"{resource} has a request but no limit, so the API server refuses its pods"
                 source.fault("no-limit", f"{message}; write limits: {{{resource}: {amount}}}")
@@ -68,34 +67,33 @@ def _check_limits(template: SourceValue) -> None:
                 source.fault("no-limit", message)
 
 
-def _check_kubelet(template: SourceValue) -> None:
+def _check_kubelet(pods: PodSettings) -> None:
     """Report an operating system that no node has, and an overhead that only a RuntimeClass may set."""
-    spec = read_pod_spec(template) or {}
-    system = get_nested(spec["os"].value, "name") if "os" in spec else None
-    if system not in (None, "linux"):
-        spec["os"].child("name", system).fault("no-nodes", f"the nodes run Linux, and not '{system}'; remove os")
-    if "overhead" in spec and "runtimeClassName" not in spec:
+    system = pods.field("os", "name")
+    if system.value not in (None, "linux"):
+        message = f"the nodes run Linux, so the kubelet refuses pods for '{system.value}' that the scheduler gives it"
+        system.fault("no-shape", f"{message}; remove os")
+    if pods.has("overhead") and not pods.has("runtimeClassName"):
         message = "the API server refuses an overhead that no RuntimeClass sets; remove overhead"
-        spec["overhead"].fault("refused", message)
+        pods.field("overhead").fault("refused", message)
 
 
 # --- topology ---------------------------------------------------------------------------------------------------------
 
 
-def _check_topology(job: SubmittedJob, template: SourceValue) -> None:
+def _check_topology(job: SubmittedJob, pods: PodSettings) -> None:
     """Report topology requests in a queue whose flavors have no topology, or no such level."""
-    for source, message in unread_topology(template):
+    for source, message in unread_topology(pods.metadata):
         source.fault("refused", f"Kueue refuses {source.path[-1]}: {message}")
-    annotations = as_mapping(get_nested(template.value, "metadata", "annotations"))
+    annotations = pods.annotations
     requested = [key for key in (*_LEVEL_KEYS, _UNCONSTRAINED) if key in annotations]
     if not requested:
         return
     by_name = {each.name: each.levels for each in job.context.plan.topologies}
     topologies = [shape.flavor.topology for shape in job.context.node_shapes(job.queue)]
     levels = [level for name in topologies if name is not None for level in by_name.get(name, ())]
-    place = template.child("metadata", {}).child("annotations", annotations)
     for key in requested:
-        source = place.child(key, annotations[key])
+        source = pods.annotation(key)
         if not levels:
             message = f"no flavor of {job.queue_name} has a topology, so Kueue never admits the job; remove {key}"
             source.fault("no-topology", message)
@@ -129,15 +127,13 @@ def _check_topology_groups(job: SubmittedJob) -> None:
 # --- Autopilot --------------------------------------------------------------------------------------------------------
 
 
-def _autopilot_violations(template: SourceValue) -> Iterator[tuple[SourceValue, str]]:
-    spec = read_pod_spec(template) or {}
+def _autopilot_violations(pods: PodSettings) -> Iterator[tuple[SourceValue, str]]:
     for key in _AUTOPILOT_HOST_FIELDS:
-        if key in spec and spec[key].value is True:
-            yield spec[key], key
-    for index, volume in enumerate(as_list(spec["volumes"].value) if "volumes" in spec else ()):
-        path = get_nested(volume, "hostPath", "path")
+        if pods.is_true(key):
+            yield pods.field(key), key
+    for volume, path, _ in pods.host_paths:
         if path is not None and not str(path).startswith(_AUTOPILOT_LOGS):
-            yield spec["volumes"].child(index, volume), f"a hostPath volume of {describe_value(path)}"
-    for container in template_containers(template):
-        if get_nested(container.value, "securityContext", "privileged") is True:
-            yield container.child("securityContext", {}).child("privileged", True), "privileged containers"
+            yield volume, f"a hostPath volume of {describe_value(path)}"
+    for container in pods.containers:
+        if container.privileged is not None:
+            yield container.privileged, "privileged containers"

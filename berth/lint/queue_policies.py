@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from berth.jobs.job_manifests import PRIORITY_CLASS
-from berth.jobs.pods import read_pod_spec, requested_resources
+from berth.jobs.pod_set import PodSet
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.manifests.rules.machines import INITIALIZERS, SUBMITTED_BY_A_JOB, TRAINER
@@ -33,10 +33,9 @@ def refused_on_plain_machines(
             remedy = "write accelerators in trainer.resourcesPerNode, or in runtimePatches"
             yield source, f"{message}; {remedy} for each job without accelerators a nodeSelector of {labels}"
         return
-    for template in job.job.templates:
-        spec = read_pod_spec(template) or {}
-        if not requests_any(template, policies.accelerators) and not _selects(spec, plain):
-            yield template.child("spec", None), f"{message}; write a nodeSelector of {labels}"
+    for settings, pods in zip(job.job.settings, job.job.pod_sets or (), strict=False):
+        if not settings.requests_any(policies.accelerators) and not _selects(pods, plain):
+            yield settings.spec, f"{message}; write a nodeSelector of {labels}"
     for each in (job.job.source, *(wrapped for wrapped, _ in wrapped_objects(job))):
         spec = each.child("spec", get_nested(each.value, "spec"))
         mode = get_nested(spec.value, "submissionMode")
@@ -48,20 +47,13 @@ def refused_on_plain_machines(
             yield spec, f"the pod that submits the entrypoint may get accelerator machines; {remedy}"
 
 
-def _selects(spec: Mapping[str, SourceValue], labels: tuple[tuple[str, str], ...]) -> bool:
+def _selects(pods: PodSet, labels: tuple[tuple[str, str], ...]) -> bool:
     """Whether pods select one of the labels, by nodeSelector or in every term of required node affinity."""
-    selector = as_mapping(spec["nodeSelector"].value) if "nodeSelector" in spec else {}
-    affinity = spec["affinity"].value if "affinity" in spec else None
-    terms = get_nested(affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     of_terms = [
-        any(
-            get_nested(each, "operator") == "In"
-            and all((get_nested(each, "key"), value) in labels for value in as_list(get_nested(each, "values")))
-            for each in as_list(get_nested(term, "matchExpressions"))
-        )
-        for term in as_list(terms)
+        any(each.operator == "In" and all((each.key, value) in labels for value in each.values) for each in term)
+        for term in pods.affinity_terms
     ]
-    return not set(labels).isdisjoint(selector.items()) or (bool(of_terms) and all(of_terms))
+    return not set(labels).isdisjoint(pods.node_selector.items()) or (bool(of_terms) and all(of_terms))
 
 
 def wrapped_objects(job: SubmittedJob) -> Iterator[tuple[SourceValue, str]]:
@@ -71,12 +63,6 @@ def wrapped_objects(job: SubmittedJob) -> Iterator[tuple[SourceValue, str]]:
     for index, each in enumerate(as_list(listed) if job.job.kind == "AppWrapper" else ()):
         wrapped = source.child(index, each).child("template", get_nested(each, "template"))
         yield wrapped, f"{get_nested(wrapped.value, 'apiVersion')}/{get_nested(wrapped.value, 'kind')}"
-
-
-def requests_any(template: SourceValue, resources: tuple[str, ...]) -> bool:
-    """Whether a container of a template requests one of the resources, or the pod has claims."""
-    has_claims = "resourceClaims" in (read_pod_spec(template) or {})
-    return has_claims or not requested_resources(template).isdisjoint(resources)
 
 
 # --- TrainJob ---------------------------------------------------------------------------------------------------------
@@ -133,7 +119,6 @@ def _priorities(job: SubmittedJob) -> Iterator[tuple[SourceValue, str]]:
     policy = job.job.source.child("spec", None).child("runPolicy", None)
     written = get_nested(job.job.source.value, "spec", "runPolicy", "schedulingPolicy", "priorityClass")
     yield policy.child("schedulingPolicy", None).child("priorityClass", written), "it"
-    for template in job.job.templates:
-        spec = read_pod_spec(template) or {}
-        if "priorityClassName" in spec:
-            yield spec["priorityClassName"], "it"
+    for pods in job.job.settings:
+        if pods.has("priorityClassName"):
+            yield pods.field("priorityClassName"), "it"

@@ -11,13 +11,12 @@ from berth.diagnostics import Severity, join_words
 from berth.jobs.job_manifests import MIN_PARALLELISM, JobManifest
 from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.jobs.quantities import format_quantity
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.machines import find_obstacle, flavor_refusals, report_without_flavor
 from berth.lint.trial import admit_pod_sets, reasons_on_first_flavor, try_pod_sets
-from berth.manifests.workloads.values import as_mapping
-from berth.placement.obstacles import Reason
+from berth.placement.reasons import Reason
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 from berth.plan.kueue import CPU, PODS
 from berth.simulator.fleet import is_excluded
@@ -97,7 +96,7 @@ def _report_placement(job: SubmittedJob, reasons: Iterable[Reason], flavors: Seq
 
 def _other_nodes(job: SubmittedJob, index: int, assigned: str) -> str:
     """Return a remedy if another flavor's nodes take the pods: the label by which the pods select those."""
-    pods = next((each for each in list_job_pods(job) if each.template is job.job.templates[index]), None)
+    pods = next((each for each in list_job_pods(job) if each.settings is job.job.settings[index]), None)
     if job.job.group or pods is None:
         return ""
     flavors = job.context.simulated.setup.resource_flavors
@@ -113,9 +112,8 @@ def _other_nodes(job: SubmittedJob, index: int, assigned: str) -> str:
 
 def _template_field(job: SubmittedJob, index: int, path: FieldSteps) -> SourceValue:
     """Locate a field of the template of a pod set; of a pod group, in the Pod at hand."""
-    templates = job.job.templates
-    template = templates[index if not job.job.group and index < len(templates) else 0]
-    return SourceValue(None, (*template.path, *path), template.problems)
+    settings = job.job.settings
+    return settings[index if not job.job.group and index < len(settings) else 0].at(path)
 
 
 def _report_uncovered(job: SubmittedJob, pods: list[JobPods]) -> None:
@@ -261,7 +259,7 @@ def _slice_of(pods: JobPods, shape: NodeShape) -> tuple[str | None, int]:
     """Return the topology and the hosts of one slice of the pods, which may form it themselves."""
     if shape.flavor.slicing is None:
         return shape.pool.topology, shape.hosts
-    annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
+    annotations = pods.settings.annotations
     formed = shape.flavor.slicing.formed(str(annotations.get(SLICE_TOPOLOGY_ANNOTATION)))
     return (shape.pool.topology, shape.hosts) if formed is None else (formed.topology, formed.nodes)
 

@@ -49,8 +49,8 @@ def warn_of_webhook(pods: JobPods, shape: NodeShape) -> None:
 
 
 def _worker_group(pods: JobPods) -> SourceValue:
-    """Locate the worker group of a template."""
-    job, path = pods.submitted.job.source, pods.template.path[:-1]
+    """Locate the worker group of pods."""
+    job, path = pods.submitted.job.source, pods.settings.path[:-1]
     value = job.value
     for step in path[len(job.path) :]:
         value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)

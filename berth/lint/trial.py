@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from berth.jobs.pod_set import PodSet
 from berth.lint.fleet import LintContext
 from berth.placement.kueue import ResourceFlavor, flavor_refusal
-from berth.placement.obstacles import AssignedPods, Reason
+from berth.placement.reasons import AssignedPods, Reason
 from berth.placement.scheduler import unplaceable_reasons
 from berth.placement.topology import Leaf, assign_topology, topology_leaves
 from berth.plan.kueue import ClusterQueuePlan

@@ -6,16 +6,13 @@ Workload Scheduler for Jobs without Kueue"); such machines count against no quot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
 from berth.jobs.job_manifests import QUEUE_NAME, JobManifest
 from berth.jobs.pod_set import PodSet
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.pod_settings import PodSettings
 from berth.lint.fleet import LintContext
-from berth.manifests.workloads.values import as_mapping
-from berth.placement.obstacles import AssignedPods
+from berth.placement.reasons import AssignedPods
 from berth.placement.scheduler import unplaceable_reasons
 from berth.plan.admission_checks import AUTOSCALING_PREFIX, CLASS_ANNOTATION, CONSUME_ANNOTATION, QUEUED_CLASS
 from berth.plan.nodes import Toleration
@@ -27,16 +24,15 @@ _PREFIXES = (AUTOSCALING_PREFIX, "cluster-autoscaler.kubernetes.io")
 
 def check_unqueued(context: LintContext, job: JobManifest) -> bool:
     """Check a job without a queue that may start; return whether it is one. Faults go to its problems."""
-    annotations = [as_mapping(get_nested(each.value, "metadata", "annotations")) for each in job.templates]
-    consumed = [name for each in annotations if (name := _annotation(each, CONSUME_ANNOTATION)) is not None]
+    consumed = [name for each in job.settings if (name := _annotation(each, CONSUME_ANNOTATION)) is not None]
     if not _may_start(context, job, has_machines=bool(consumed)):
         return False
     reason = f"as its pods use the request '{consumed[0]}'" if consumed else "as kueue.manageJobsWithoutQueueName says"
     job.source.problems.warning(
         "unqueued", job.metadata.path, f"names no queue: it starts at once, outside all quota, {reason}"
     )
-    for template, written in zip(job.templates, annotations, strict=True):
-        _check_request(context, job.namespace, template, written)
+    for pods in job.settings:
+        _check_request(context, job.namespace, pods)
     _check_nodes(context, job)
     return True
 
@@ -44,7 +40,7 @@ def check_unqueued(context: LintContext, job: JobManifest) -> bool:
 def _may_start(context: LintContext, job: JobManifest, *, has_machines: bool) -> bool:
     """Whether Kueue lets the job start on purpose: no label of it names a queue, and the stack file lets it."""
     kueue = context.plan.kueue
-    named = [job.labels, job.annotations, *(_labels(each) for each in job.templates)]
+    named = [job.labels, job.annotations, *(each.labels for each in job.settings)]
     if any(QUEUE_NAME in each for each in named) or (job.namespace, DEFAULT_QUEUE) in context.local_queues:
         return False
     if kueue is None or job.row is None or context.holds_unqueued(job.namespace):
@@ -52,22 +48,17 @@ def _may_start(context: LintContext, job: JobManifest, *, has_machines: bool) ->
     return kueue.lets_unqueued_start or has_machines
 
 
-def _labels(template: SourceValue) -> Mapping[str, object]:
-    return as_mapping(get_nested(template.value, "metadata", "labels"))
-
-
-def _annotation(annotations: Mapping[str, object], key: str) -> str | None:
+def _annotation(pods: PodSettings, key: str) -> str | None:
+    annotations = pods.annotations
     return next((str(annotations[f"{each}/{key}"]) for each in _PREFIXES if f"{each}/{key}" in annotations), None)
 
 
-def _check_request(
-    context: LintContext, namespace: str, template: SourceValue, annotations: Mapping[str, object]
-) -> None:
+def _check_request(context: LintContext, namespace: str, pods: PodSettings) -> None:
     """Report pods that name a request without its class, or a request that no file has."""
-    name, written = _annotation(annotations, CONSUME_ANNOTATION), _annotation(annotations, CLASS_ANNOTATION)
+    name, written = _annotation(pods, CONSUME_ANNOTATION), _annotation(pods, CLASS_ANNOTATION)
     if name is None:
         return
-    source = template.child("metadata", get_nested(template.value, "metadata")).child("annotations", annotations)
+    source = pods.at(("metadata", "annotations"))
     if written != QUEUED_CLASS:
         wrong = "names a request without its class" if written is None else f"'{written}' is not the request's class"
         source.fault("dws", f"{wrong}; write the annotation {AUTOSCALING_PREFIX}/{CLASS_ANNOTATION}: {QUEUED_CLASS}")
@@ -81,8 +72,7 @@ def _check_nodes(context: LintContext, job: JobManifest) -> None:
     resources = {flavor.resource for flavor in context.plan.flavors}
     assigned = [AssignedPods(_as_gke_does(each, resources), None, None) for each in job.pod_sets or ()]
     for reason in unplaceable_reasons(assigned, context.node_classes):
-        template = job.templates[reason.pod_set if reason.pod_set < len(job.templates) else 0]
-        path = (*template.path, *reason.path)
+        path = (*job.settings[reason.pod_set if reason.pod_set < len(job.settings) else 0].path, *reason.path)
         if reason.is_unknown:
             job.source.problems.unknown(reason.code, path, reason.message)
         else:

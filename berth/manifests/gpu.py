@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from berth.manifests.releases import STAYS
 from berth.names import berth_labels
 from berth.plan.installers import (
     DRIVER_IMAGE,
@@ -173,9 +174,13 @@ def device_injector(plan: DeviceInjectorPlan) -> Manifest:
 
 
 def driver_namespace(plan: DraDriverPlan) -> Iterator[tuple[str, Manifest]]:
-    """Yield the namespace of NVIDIA's DRA driver, and the quota that lets GKE admit its system-critical pods there."""
+    """Yield the namespace of NVIDIA's DRA driver, and the quota that lets GKE admit its system-critical pods there.
+
+    Both stay with the release, which is never uninstalled.
+    """
     name = plan.chart.namespace
-    yield "namespace", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": berth_labels()}}
+    common = {"labels": berth_labels(), "annotations": {STAYS: "true"}}
+    yield "namespace", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **common}}
     critical = ["system-node-critical", "system-cluster-critical"]
     scope = {"matchExpressions": [{"operator": "In", "scopeName": "PriorityClass", "values": critical}]}
     yield (
@@ -183,7 +188,7 @@ def driver_namespace(plan: DraDriverPlan) -> Iterator[tuple[str, Manifest]]:
         {
             "apiVersion": "v1",
             "kind": "ResourceQuota",
-            "metadata": {"name": f"{name}-quota", "namespace": name, "labels": berth_labels()},
+            "metadata": {"name": f"{name}-quota", "namespace": name, **common},
             "spec": {"hard": {"pods": str(plan.pods)}, "scopeSelector": scope},
         },
     )

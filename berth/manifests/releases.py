@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from berth.plan.kueue import ChartPlan
 from berth.registration import Registration, without_none
 
 _TIMEOUT_SECONDS: Final = 900
 """How long Helm waits until a controller is ready, in seconds, including a first node for it."""
+
+
+STAYS: Final = "berth.dev/stays"
+"""Annotation of an object that is not deleted when it leaves the program."""
 
 
 def release(plan: ChartPlan) -> Registration:
@@ -32,6 +37,11 @@ def release(plan: ChartPlan) -> Registration:
         },
         retain_on_delete=True,
     )
+
+
+def stays(manifest: Mapping[str, Any]) -> bool:
+    """Return whether an object stays in the cluster when it leaves the program, because a release runs in it."""
+    return STAYS in (manifest["metadata"].get("annotations") or {})
 
 
 def kubernetes_provider(

@@ -94,6 +94,7 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             taints=_taints(source),
             allocatable=resources.known,
             least=resources.least,
+            taken=resources.taken,
             unknown_resources=resources.unknown,
             device_classes=device_classes_of(plan, source),
             networks=tuple(_networks(plan, source)),

@@ -33,6 +33,7 @@ class LabelRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     when: str | None = None
     unknown: str | None = None
     uncertain: str | None = None
+    begins: tuple[str, ...] = ()
     everywhere: bool = False
 
 
@@ -99,6 +100,12 @@ def _value(template: str, facts: Mapping[str, Fact]) -> Fact:
     """Return the value of a label: plain text, or the fact in braces."""
     fact = _FACT.fullmatch(template)
     return facts[fact[1]] if fact else template
+
+
+@cache
+def beginnings(key: str) -> tuple[str, ...]:
+    """Return how all values of an unknown label begin on nodes that GKE makes; empty if that is not known."""
+    return next((row.begins for row in label_table().rows if row.key == key), ())
 
 
 @lru_cache(maxsize=4096)

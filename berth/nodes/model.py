@@ -12,7 +12,7 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from berth.nodes.labels import why_foreign
+from berth.nodes.labels import beginnings, why_foreign
 from berth.plan.kueue import PODS as PODS
 from berth.plan.node_settings import NETWORK_RESOURCE
 from berth.plan.nodes import Bounds, Taint
@@ -33,12 +33,14 @@ class Label(Struct, frozen=True, kw_only=True):
 
     `present` None: unknown whether the nodes have it. `values` are those that nodes of the group have: one, or several
     where nodes differ (the node pools of slices); empty if the value is unknown or the label absent. `why` is the
-    reason why presence or value is unknown, else "".
+    reason why presence or value is unknown, else "". `begins` are the beginnings that an unknown value may have; empty
+    if any may be.
     """
 
     present: bool | None
     values: tuple[str, ...] = ()
     why: str = ""
+    begins: tuple[str, ...] = ()
 
     @property
     def is_unknown(self) -> bool:
@@ -64,6 +66,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     `allocatable` maps resources to the amount for pods of one node: cpu in milli, memory, storage and huge pages in
     bytes, others as counts; it is the most that Google's published formulas leave. `least` has what of that is certain
     beside the kernel and the system's pods, for resources of which they take a part that no source tells.
+    `taken` is the part of `allocatable` that GKE's own pods certainly request: no other pod gets it.
     `unknown_resources` maps a resource to why its amount is unknown; nodes have no others, unless `open_reason` is set:
     then the nodes may have labels, taints and resources that no source tells, for that reason.
 
@@ -96,6 +99,7 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
     allocatable: Mapping[str, int] = field(default_factory=dict[str, int])
     least: Mapping[str, int] = field(default_factory=dict[str, int])
+    taken: Mapping[str, int] = field(default_factory=dict[str, int])
     unknown_resources: Mapping[str, str] = field(default_factory=dict[str, str])
     device_classes: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     networks: tuple[str, ...] = ()
@@ -117,13 +121,18 @@ class NodeGroup(Struct, frozen=True, kw_only=True):
         if key == NODE_POOL and self.node_pools:
             return Label(present=True, values=self.node_pools)
         if key in self.unknown_labels:
-            return Label(present=True, why=self.unknown_labels[key])
+            return Label(present=True, why=self.unknown_labels[key], begins=self._beginnings(key))
         if key in self.uncertain_labels:
             return Label(present=None, why=self.uncertain_labels[key])
         if self.open_reason is not None:
             return Label(present=None, why=self.open_reason)
         foreign = why_foreign(key) or (self.kept_reason if "." not in key.partition("/")[0] else None)
         return Label(present=None, why=foreign) if foreign else ABSENT
+
+    def _beginnings(self, key: str) -> tuple[str, ...]:
+        """Return how an unknown value may begin: as GKE's do, or those that `render --nodes` simulates."""
+        of_gke = () if self.maker == "described" else beginnings(key)
+        return (*of_gke, f"{self.pool.rpartition('/')[2]}-") if of_gke else ()
 
     def amount(self, resource: str) -> int | None:
         """Return the allocatable amount of a resource; 0 if the nodes are known to lack it, None if it is unknown."""

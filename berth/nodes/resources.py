@@ -24,11 +24,15 @@ _HUGEPAGE_BYTES = {"hugepages-2Mi": 2 * 2**20, "hugepages-1Gi": _GIB}
 
 
 class NodeResources(Struct, frozen=True):
-    """Allocatable amounts of one node, why others are unknown, and the lower bounds of those that are not certain."""
+    """Allocatable amounts of one node, why others are unknown, and the lower bounds of those that are not certain.
+
+    `taken` is what GKE's own pods certainly request of the known amounts.
+    """
 
     known: dict[str, int]
     unknown: dict[str, str]
     least: dict[str, int]
+    taken: dict[str, int]
 
 
 def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResources:
@@ -70,7 +74,10 @@ def node_resources(source: NodeSource, *, image_streaming: bool) -> NodeResource
             least[PODS] = catalog.pods_of_jobs(pool.max_pods)
         if storage is not None:
             least["ephemeral-storage"] = int(storage * (1 - _SYSTEM_STORAGE))
-    return NodeResources(known, unknown, least)
+    # The nodes of an existing cluster need not run Workload Identity.
+    own = catalog.SYSTEM_PODS_LEAST
+    runs_own = size is not None and source.maker not in ("autopilot", "described") and not source.is_adopted
+    return NodeResources(known, unknown, least, {"cpu": own.cpu, "memory": own.memory} if runs_own else {})
 
 
 def _hugepages(source: NodeSource) -> dict[str, int]:

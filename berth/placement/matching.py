@@ -42,6 +42,8 @@ def matches_label(requirement: NodeSelectorRequirement, label: Label) -> bool | 
         return requirement.operator in _ABSENT_MATCHES
     if requirement.operator in ("Exists", "DoesNotExist"):
         return None if label.present is None else requirement.operator == "Exists"
+    if label.begins and not any(each.startswith(label.begins) for each in requirement.values):
+        return requirement.operator == "NotIn"
     found = {matches_value(requirement, each) for each in label.values}
     return found.pop() if len(found) == 1 else None
 

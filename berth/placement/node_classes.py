@@ -25,7 +25,8 @@ class NodeClass(Struct, frozen=True, eq=False):
     """Up to `count` nodes of a group that differ in their names only; `node_pool` is their GKE node pool if known.
 
     `amounts` are what pods may use of one node: allocatable, without the pods that the fleet itself puts on every node.
-    `least` are the same nodes with what is certain of that; None if all of it is.
+    `least` are the same nodes with what is certain of that; None if all of it is. `taken` is the part of the amounts
+    that GKE's own pods request at least.
     """
 
     group: NodeGroup
@@ -33,6 +34,7 @@ class NodeClass(Struct, frozen=True, eq=False):
     count: int
     amounts: Mapping[str, int]
     least: NodeClass | None = None
+    taken: Mapping[str, int] = MappingProxyType({})
 
     @property
     def certain(self) -> NodeClass:
@@ -43,6 +45,11 @@ class NodeClass(Struct, frozen=True, eq=False):
         """Return how much of a resource the pods of one node may use; 0 without any, None if that is unknown."""
         found = self.amounts.get(resource)
         return self.group.amount(resource) if found is None else found
+
+    def most(self, resource: str) -> int | None:
+        """Return how much of a resource one pod can get beside GKE's own pods at most; None if that is unknown."""
+        found = self.amount(resource)
+        return None if found is None else found - self.taken.get(resource, 0)
 
     def label(self, key: str) -> Label:
         """Return what is known of a label of these nodes."""
@@ -162,4 +169,4 @@ def _classes(group: NodeGroup, amounts: Mapping[str, int]) -> Iterator[NodeClass
     }
     for name in names:
         certain = NodeClass(group, name, group.nodes.max, {**amounts, **least}) if least else None
-        yield NodeClass(group, name, group.nodes.max, amounts, certain)
+        yield NodeClass(group, name, group.nodes.max, amounts, certain, group.taken)

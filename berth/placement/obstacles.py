@@ -7,49 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct
-
 from berth import catalog
-from berth.diagnostics import join_quoted, join_words
-from berth.jobs.pod_set import FieldSteps, NodeSelectorRequirement, PodSet
-from berth.nodes.model import HOSTNAME
-from berth.placement.kueue import ResourceFlavor
+from berth.diagnostics import join_words
+from berth.jobs.pod_set import FieldSteps, PodSet
 from berth.placement.matching import tolerates
 from berth.placement.node_classes import NodeClass
 from berth.placement.own_pods import OwnPods, own_scope
+from berth.placement.reasons import AssignedPods, Obstacle, Reason, obstacle_words, place_of, unknown_words
 from berth.placement.room import Demand
-from berth.placement.too_large import too_large
-from berth.placement.topology import Leaf
 
 DEFAULT_SCHEDULER = "default-scheduler"
 """The scheduler of pods that name none."""
 _NODE_AFFINITY: FieldSteps = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-
-
-_Terms = tuple[tuple[NodeSelectorRequirement, ...], ...]
-"""Terms of a node affinity: one must match."""
-
-
-class Reason(Struct, frozen=True, kw_only=True):
-    """Why pods of a pod set never run, or what is not known about it (`is_unknown`), with the field of its template."""
-
-    pod_set: int
-    path: FieldSteps
-    code: str
-    message: str
-    is_unknown: bool = False
-
-
-class AssignedPods(Struct, frozen=True):
-    """A pod set with the flavor that Kueue assigns (None: it requests nothing that the queue counts).
-
-    `flavor_name` is the flavor's name in messages. `nodes` are those that Kueue names, with a topology.
-    """
-
-    pod_set: PodSet
-    flavor_name: str | None
-    flavor: ResourceFlavor | None
-    nodes: Sequence[tuple[Leaf, int]] | None = None
 
 
 def unknowable_reasons(index: int, pod_set: PodSet) -> Iterator[Reason]:
@@ -86,32 +55,23 @@ def unknowable_reasons(index: int, pod_set: PodSet) -> Iterator[Reason]:
                 )
 
 
-class _Obstacle(Struct, frozen=True):
-    """What keeps a pod off nodes: the field, its kind with a key, and whether that is only possible."""
-
-    path: FieldSteps
-    kind: str
-    key: str
-    is_unknown: bool = False
-
-
-def _choices(pod_set: PodSet, node: NodeClass) -> Iterator[_Obstacle]:
+def _choices(pod_set: PodSet, node: NodeClass) -> Iterator[Obstacle]:
     """Yield what pods choose that nodes are not, or may not be."""
     for key, value in pod_set.node_selector.items():
         answer = node.matches({key: value})
         if answer is not True:
-            yield _Obstacle(("spec", "nodeSelector", key), "selector", key, answer is None)
+            yield Obstacle(("spec", "nodeSelector", key), "selector", key, answer is None)
     if pod_set.affinity_terms:
         answer = node.matches_terms(pod_set.affinity_terms)
         if answer is not True:
-            yield _Obstacle(_NODE_AFFINITY, "affinity", "", answer is None)
+            yield Obstacle(_NODE_AFFINITY, "affinity", "", answer is None)
     for volume in pod_set.volume_nodes:
         answer = node.matches_terms(volume.terms)
         if answer is not True:
-            yield _Obstacle(volume.path, "volume", volume.name, answer is None)
+            yield Obstacle(volume.path, "volume", volume.name, answer is None)
 
 
-def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[_Obstacle]:
+def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[Obstacle]:
     pod_set = each.pod_set
     yield from _choices(pod_set, node)
     added = each.flavor.tolerations if each.flavor is not None else ()
@@ -119,16 +79,16 @@ def _obstacles(each: AssignedPods, node: NodeClass) -> Iterator[_Obstacle]:
     if pod_set.runtime_class == sandbox.value:  # as the RuntimeClass of GKE adds it to pods
         added = (*added, sandbox.tolerated)
         if (answer := node.matches({sandbox.key: sandbox.value})) is not True:
-            yield _Obstacle(("spec", "runtimeClassName"), "selector", sandbox.key, answer is None)
+            yield Obstacle(("spec", "runtimeClassName"), "selector", sandbox.key, answer is None)
     for taint in node.group.taints:
         if not tolerates(pod_set.tolerations, taint, added):
-            yield _Obstacle(("spec", "tolerations"), "taint", f"{taint.key}={taint.value}:{taint.effect}")
+            yield Obstacle(("spec", "tolerations"), "taint", f"{taint.key}={taint.value}:{taint.effect}")
     for resource, amount in pod_set.node_requests.items():
-        allocatable = node.amount(resource)
-        if allocatable is not None and amount > allocatable:
-            yield _Obstacle(pod_set.request_path(resource), "resource", resource)
-        elif allocatable is None and amount and resource in pod_set.request_paths:
-            yield _Obstacle(pod_set.request_path(resource), "resource", resource, is_unknown=True)
+        most = node.most(resource)
+        if most is not None and amount > most:
+            yield Obstacle(pod_set.request_path(resource), "resource", resource)
+        elif most is None and amount and resource in pod_set.request_paths:
+            yield Obstacle(pod_set.request_path(resource), "resource", resource, is_unknown=True)
 
 
 def eligible_nodes(index: int, each: AssignedPods, classes: Sequence[NodeClass]) -> tuple[Demand, list[Reason]]:
@@ -138,7 +98,7 @@ def eligible_nodes(index: int, each: AssignedPods, classes: Sequence[NodeClass])
     own = [node for node in classes if node.matches(labels) is not False]
     certain: list[NodeClass] = []
     allowed: list[NodeClass] = []
-    by_node: dict[NodeClass, list[_Obstacle]] = {}
+    by_node: dict[NodeClass, list[Obstacle]] = {}
     for node in own:
         found = by_node[node] = list(_obstacles(each, node))
         allowed += [node] if all(other.kind in ("resource", "taint") for other in found) else []
@@ -157,7 +117,7 @@ def eligible_nodes(index: int, each: AssignedPods, classes: Sequence[NodeClass])
 
 
 def _maybe(
-    index: int, each: AssignedPods, demand: Demand, possible: dict[NodeClass, list[_Obstacle]]
+    index: int, each: AssignedPods, demand: Demand, possible: dict[NodeClass, list[Obstacle]]
 ) -> tuple[Demand, list[Reason]]:
     """Return the nodes that may take a pod, with what is not known of them."""
     demand.classes = demand.spread_classes = list(possible)
@@ -167,7 +127,7 @@ def _maybe(
     reasons: dict[tuple[FieldSteps, str], Reason] = {}
     for node, found in possible.items():
         for other in found:
-            what, why = _unknown_words(each.pod_set, node, other)
+            what, why = unknown_words(each.pod_set, node, other)
             message = f"whether nodes of {place_of(each)} {what} is not known: {why}"
             reasons.setdefault(
                 (other.path, other.key),
@@ -182,36 +142,26 @@ def _maybe(
     return demand, list(reasons.values())
 
 
-def _unknown_words(pod_set: PodSet, node: NodeClass, obstacle: _Obstacle) -> tuple[str, str]:
-    """Return what is not known of nodes, and why."""
-    if obstacle.kind == "resource":
-        return f"have enough {obstacle.key}", node.group.why_unknown(obstacle.key)
-    if obstacle.kind == "selector":
-        wanted = pod_set.node_selector.get(obstacle.key) or pod_set.runtime_class
-        return f"have {obstacle.key}: '{wanted}'", node.label(obstacle.key).why
-    is_volume = obstacle.kind == "volume"
-    terms = _terms_of(pod_set, obstacle.key) if is_volume else pod_set.affinity_terms
-    keys = [each.key for term in terms for each in term if node.matches_requirement(each) is None]
-    label = node.group.label(HOSTNAME) if keys[0] == "metadata.name" else node.label(keys[0])
-    what = f"can mount its volume '{obstacle.key}'" if is_volume else "match its node affinity"
-    return what, f"{join_words(list(dict.fromkeys(keys)))}: {label.why}"
-
-
-def _impossible(index: int, each: AssignedPods, by_node: dict[NodeClass, list[_Obstacle]]) -> Iterator[Reason]:
+def _impossible(index: int, each: AssignedPods, by_node: dict[NodeClass, list[Obstacle]]) -> Iterator[Reason]:
     """Yield what keeps a pod off every node; what does so only together is one reason."""
-    nodes = list(by_node)
-    definite = [[other for other in found if not other.is_unknown] for found in by_node.values()]
+    definite_by_node = {node: [other for other in found if not other.is_unknown] for node, found in by_node.items()}
+    # Nodes that are only too small say most; without such, all nodes do.
+    small = {
+        node: found for node, found in definite_by_node.items() if all(other.kind == "resource" for other in found)
+    }
+    nodes, definite = list(small or definite_by_node), list((small or definite_by_node).values())
     common = set(definite[0]).intersection(*definite[1:])
     shared = [other for other in definite[0] if other in common]
     for other in shared:
-        code, text = _words(each, nodes, other)
+        code, text = obstacle_words(each, nodes, other)
         yield Reason(pod_set=index, path=other.path, code=code, message=text)
     if shared:
         return
     # Each part is satisfied somewhere, but no node satisfies all: name the parts, and what the nodes lack.
     parts = list(dict.fromkeys(other for found in definite for other in found))
     texts = [
-        _words(each, [node for node in nodes if other in by_node[node]], other)[1].partition("; ")[0] for other in parts
+        obstacle_words(each, [node for node in nodes if other in by_node[node]], other)[1].partition("; ")[0]
+        for other in parts
     ]
     yield Reason(
         pod_set=index,
@@ -219,67 +169,3 @@ def _impossible(index: int, each: AssignedPods, by_node: dict[NodeClass, list[_O
         code="no-nodes",
         message=f"no node of {place_of(each)} satisfies all its constraints: {join_words(texts)}; remove one of them",
     )
-
-
-def place_of(each: AssignedPods) -> str:
-    """Return the words for the nodes that the pods may get: those of the flavor."""
-    return f"flavor '{each.flavor_name}'" if each.flavor_name is not None else "the fleet"
-
-
-def _words(each: AssignedPods, nodes: Sequence[NodeClass], obstacle: _Obstacle) -> tuple[str, str]:
-    """Return the code and the message for an obstacle that all `nodes` have."""
-    pod_set, where = each.pod_set, place_of(each)
-    match obstacle.kind:
-        case "selector":
-            wanted = pod_set.node_selector.get(obstacle.key) or pod_set.runtime_class
-            return "no-nodes", f"no node of {where} has {obstacle.key}: '{wanted}'; {_have(nodes, obstacle.key)}"
-        case "affinity":
-            text = _affinity(pod_set.affinity_terms, nodes)
-            return (
-                "no-nodes",
-                f"no node of {where} matches its required node affinity: {text}; correct it, or remove it",
-            )
-        case "volume":
-            text = _affinity(_terms_of(pod_set, obstacle.key), nodes)
-            message = f"no node of {where} can mount its volume '{obstacle.key}', which is on nodes with {text}"
-            return "no-nodes", f"{message}; write a volume of their zone"
-        case "taint" if obstacle.key.startswith(catalog.labels().sandbox):
-            return "no-nodes", f"the nodes of {where} take only pods of GKE Sandbox; write runtimeClassName: gvisor"
-        case "taint":
-            message = f"the nodes of {where} have the taint {obstacle.key}, which its pods do not tolerate"
-            return "no-nodes", f"{message}; write the toleration"
-        case _:
-            return "no-shape", too_large(pod_set, nodes, obstacle.key)
-
-
-def _have(nodes: Sequence[NodeClass], key: str) -> str:
-    """Return what nodes have instead of a label's value, with what to do."""
-    values = sorted({value for node in nodes for value in node.label(key).values})
-    if not values:
-        return "they do not have this label; remove it"
-    if len(values) == 1:
-        return f"they have '{values[0]}'; write that, or remove it"
-    listed = values if len(values) <= 6 else [*values[:6], "…"]
-    return f"they have {join_quoted(listed)}; write one of them, or remove it"
-
-
-def _terms_of(pod_set: PodSet, volume: str) -> _Terms:
-    return next(each.terms for each in pod_set.volume_nodes if each.name == volume)
-
-
-def _affinity(terms: _Terms, nodes: Sequence[NodeClass]) -> str:
-    """Return the expressions of a node affinity that no node matches, with what the nodes have."""
-    parts: list[str] = []
-    for term in terms:
-        if not term:
-            parts.append("an empty term matches nothing")
-            continue
-        failing = [each for each in term if not any(node.matches_requirement(each) for node in nodes)]
-        parts += [_expression(each, nodes) for each in failing or term]
-    return join_words(list(dict.fromkeys(parts)))
-
-
-def _expression(each: NodeSelectorRequirement, nodes: Sequence[NodeClass]) -> str:
-    written = f"{each.key} {each.operator} {', '.join(each.values)}".rstrip()
-    values = sorted({value for node in nodes for value in node.label(each.key).values})[:6]
-    return f"{written} (they have {join_quoted(values)})" if values else f"{written} (they do not have it)"

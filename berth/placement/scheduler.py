@@ -6,6 +6,7 @@ node. Source: Kubernetes 1.36 `pkg/scheduler/framework/plugins`, read 2026-11-25
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -15,14 +16,9 @@ from berth.jobs.pod_set import FieldSteps
 from berth.nodes.model import HOSTNAME
 from berth.placement.arrangement import arrange
 from berth.placement.node_classes import NodeClass
-from berth.placement.obstacles import (
-    AssignedPods,
-    Reason,
-    eligible_nodes,
-    place_of,
-    unknowable_reasons,
-)
+from berth.placement.obstacles import eligible_nodes, unknowable_reasons
 from berth.placement.own_pods import OwnPods, own_scope
+from berth.placement.reasons import AssignedPods, Reason, place_of
 from berth.placement.room import ALL_RULES, Demand, PodRule, pods_per_node, rules_of
 from berth.placement.topology import Leaf
 from berth.plan.node_settings import NETWORK_RESOURCE
@@ -56,6 +52,8 @@ def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[Node
         found = [
             reason for index, each in enumerate(assigned) if each.nodes is not None for reason in _on_named(index, each)
         ]
+        if not found:  # what no nodes at all allow
+            found = [each for each in unplaceable_reasons(_on_any(assigned), classes) if not each.is_unknown]
     else:
         found = list(_crowded(assigned, demands))
     return found or reasons or _near_the_limit(assigned, classes)
@@ -83,11 +81,18 @@ def _near_the_limit(assigned: Sequence[AssignedPods], classes: Sequence[NodeClas
     """Return what is unknown of pods that fit only if the kernel and the system's own pods take little of the nodes."""
     if all(each.least is None for each in classes):
         return []
-    on_any = [replace(each, nodes=None) for each in assigned]
-    found = unplaceable_reasons(on_any, [each.certain for each in classes])
+    found = unplaceable_reasons(_on_any(assigned), [each.certain for each in classes])
     return [
         replace(each, code="placement-unknown", message=f"{_BESIDE_SYSTEM}: {each.message}", is_unknown=True)
         for each in found
+    ]
+
+
+def _on_any(assigned: Sequence[AssignedPods]) -> list[AssignedPods]:
+    """Return the pods as if the scheduler chose their nodes; of nodes that Kueue names, spreading compares only one."""
+    return [
+        each if each.nodes is None else replace(each, nodes=None, pod_set=replace(each.pod_set, spread=()))
+        for each in assigned
     ]
 
 
@@ -189,18 +194,16 @@ def _on_named(index: int, each: AssignedPods) -> Iterator[Reason]:
     if pod_set.host_ports and any(count > 1 for _, count in each.nodes or ()):
         yield _pinned(index, each, PodRule.PORTS, "several of its pods on one node")
     for term in pod_set.pod_anti_affinity:
-        found = _spread_over(each, term.topology_key)
-        if own_scope(term.selector, term, pod_set) is OwnPods.ALL and any(
-            count > 1 for key, count in found.items() if key is not None
-        ):
+        found = _spread_over(each, term.topology_key, own_scope(term.selector, term, pod_set))
+        if any(count > 1 for domains in found for key, count in domains.items() if key is not None):
             yield _pinned(index, each, PodRule.ANTI_AFFINITY, f"several of its pods in one {term.topology_key}")
             break
     for term in pod_set.pod_affinity:
-        found = _spread_over(each, term.topology_key)
-        if own_scope(term.selector, term, pod_set) is OwnPods.ALL and (len(found) > 1 or None in found):
+        found = _spread_over(each, term.topology_key, own_scope(term.selector, term, pod_set))
+        if any(len(domains) > 1 or None in domains for domains in found):
             yield _pinned(index, each, PodRule.AFFINITY, f"its pods outside one {term.topology_key}")
             break
-    if any(None in _spread_over(each, constraint.topology_key) for constraint in pod_set.spread):
+    if any(None in domains for other in pod_set.spread for domains in _spread_over(each, other.topology_key)):
         yield _pinned(index, each, PodRule.SPREAD, "its pods on nodes without the label")
     if pod_set.exclusive_topology is not None and not _is_exclusive(each, pod_set.exclusive_topology):
         yield _pinned(
@@ -208,21 +211,21 @@ def _on_named(index: int, each: AssignedPods) -> Iterator[Reason]:
         )
 
 
-def _spread_over(each: AssignedPods, key: str) -> dict[object, int]:
-    """Return the number of pods in each domain of a topology key."""
-    counts: dict[object, int] = {}
-    for leaf, count in each.nodes or ():
-        domain = _domain(leaf, key)
-        counts[domain] = counts.get(domain, 0) + count
-    return counts
+def _spread_over(each: AssignedPods, key: str, scope: OwnPods = OwnPods.ALL) -> list[Counter[object]]:
+    """Return the number of pods in each domain of a topology key, for each group of pods that a selector selects.
+
+    Kueue fills the nodes that it names in the order of the pods.
+    """
+    flat = [_domain(leaf, key) for leaf, count in each.nodes or () for _ in range(count)]
+    if scope not in (OwnPods.ALL, OwnPods.CHILD):
+        return []
+    pods = each.pod_set.count if scope is OwnPods.ALL else each.pod_set.count // max(1, each.pod_set.child_jobs)
+    return [Counter(flat[start : start + max(1, pods)]) for start in range(0, len(flat), max(1, pods))]
 
 
 def _is_exclusive(each: AssignedPods, key: str) -> bool:
-    """Return whether the nodes that Kueue names keep child jobs apart; it fills them in the order of the pods."""
-    pod_set = each.pod_set
-    flat = [_domain(leaf, key) for leaf, count in each.nodes or () for _ in range(count)]
-    together = max(1, pod_set.count // max(1, pod_set.child_jobs))
-    groups = [set(flat[start : start + together]) for start in range(0, len(flat), together)]
+    """Return whether the nodes that Kueue names keep child jobs apart."""
+    groups = _spread_over(each, key, OwnPods.CHILD)
     alone = all(len(group) == 1 and None not in group for group in groups)
     return alone and len({next(iter(group)) for group in groups}) == len(groups)
 

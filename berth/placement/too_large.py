@@ -12,8 +12,9 @@ from berth.plan.node_settings import NETWORK_RESOURCE
 
 
 def too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> str:
-    """Return how much of a resource a pod requests, and how much a node has at most."""
-    most, machine = max((node.amount(resource) or 0, node.group.machine_type) for node in nodes)
+    """Return how much of a resource a pod requests, how much it can get at most, and how much is certain."""
+    most, machine = max((node.most(resource) or 0, node.group.machine_type) for node in nodes)
+    certain = max(node.certain.most(resource) or 0 for node in nodes)
     if resource.startswith(NETWORK_RESOURCE):
         networks = sorted({name for node in nodes for name in node.group.networks})
         remedy = f"they have {join_quoted(networks)}; write those" if networks else "remove the annotation"
@@ -24,7 +25,7 @@ def too_large(pod_set: PodSet, nodes: Sequence[NodeClass], resource: str) -> str
         added = pod_set.added.get(resource, 0)
         limit, left = (
             format_quantity(resource, amount) if resource == "cpu" else f"{amount // 2**20}Mi"
-            for amount in (most, max(0, most - added))
+            for amount in (most, max(0, certain - added))
         )
         amount = format_quantity(resource, requested - added)
         sidecar = f" and the sidecar of its buckets {format_quantity(resource, added)}" if added else ""

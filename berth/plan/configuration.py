@@ -45,6 +45,9 @@ OPERATORS: Final[Mapping[str, str]] = {
 }
 """Operators that Berth does not install, by their names in the stack file: of kinds of jobs, and of dynamic slices."""
 
+SLICE_CONTROLLER: Final = "slice-controller"
+"""The operator that forms dynamic slices."""
+
 PODS_READY_SECONDS: Final = 3600
 """Default of 60 minutes from admission until all pods are ready: a large slice or queued capacity needs 45 to 60
 minutes, and after Kueue's 30 a workload would be evicted while it still pulls images (Kueue docs: Configuration)."""
@@ -95,12 +98,22 @@ class ExpressionPlan(Struct, frozen=True, kw_only=True):
     operator: str
     values: tuple[str, ...] = ()
 
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Return whether it holds for an object with these labels."""
+        value = labels.get(self.key)
+        holds = value is not None if self.operator in ("Exists", "DoesNotExist") else value in self.values
+        return holds == (self.operator in ("In", "Exists"))
+
 
 class SelectorPlan(Struct, frozen=True, kw_only=True):
     """A Kubernetes label selector: all labels and all expressions must match; without any, it selects everything."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     expressions: tuple[ExpressionPlan, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Return whether it selects an object with these labels."""
+        return self.labels.items() <= labels.items() and all(each.matches(labels) for each in self.expressions)
 
 
 class TransformationPlan(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,8 @@ from berth.jobs.pod_set import PodSet
 from berth.placement.beside import Room, room_beside
 from berth.placement.kueue import ResourceFlavor
 from berth.placement.node_classes import NodeClass
-from berth.placement.obstacles import AssignedPods, eligible_nodes
+from berth.placement.obstacles import eligible_nodes
+from berth.placement.reasons import AssignedPods
 from berth.placement.room import Demand
 from berth.placement.topology import Leaf, assign_topology, take, topology_leaves
 from berth.simulator.scheduler.events import required_checks

@@ -1,11 +1,10 @@
-"""An upgrade as a document and as JSON values."""
+"""An upgrade as a document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from berth.diagnostics import Problem, format_path, join_words
+from berth.diagnostics import join_words
 from berth.document import Block, Heading, Line, Lines, Note, ProblemList
 from berth.text import pluralize
 from berth.upgrade.companions import CompanionMove
@@ -13,27 +12,26 @@ from berth.upgrade.findings import NO_DOWNGRADE, Upgrade, UpgradeAction
 from berth.upgrade.gate_turns import GateTurn
 from berth.upgrade.judgement import Applicability
 from berth.upgrade.moves import phrases
-from berth.upgrade.restarts import Restart, describe_restarts
+from berth.upgrade.restarts import describe_restarts
 from berth.upgrade.steps import steps_of
 from berth.versions.fields import ABSENT, CrdChange
 from berth.versions.standing import Standing, describe_standing, standing
-
-VERSION = 1
-"""Version of the JSON; increased when a key changes its meaning or is removed."""
 
 
 def upgrade_headline(upgrade: Upgrade) -> str:
     """Return the answer in one line, without the stack's name."""
     parts = phrases(upgrade.moves, upgrade.workers)
     required = [finding for finding in upgrade.findings if finding.is_required]
-    if required and any(move.is_downgrade for move in upgrade.moves):
+    if required and required[0].is_back:
         parts.append(
             f"{pluralize(len(required), 'change')} of newer releases {'is' if len(required) == 1 else 'are'} taken back"
         )
     elif required:
         parts.append(f"of {pluralize(len(required), 'required action')} {_counts(required)}")
-    changes = [finding for finding in upgrade.findings if finding.key == "gke" and finding.name != NO_DOWNGRADE]
-    if changes and not any(move.is_downgrade for move in upgrade.moves if move.key == "gke"):
+    changes = [
+        each for each in upgrade.findings if each.key == "gke" and each.name != NO_DOWNGRADE and not each.is_back
+    ]
+    if changes:
         parts.append(f"of {pluralize(len(changes), 'change')} of Kubernetes {_counts(changes)}")
     for becomes, words in (("opened", "OPENED"), ("closed", "closed")):
         usable = sum(each.becomes == becomes and each.usable != Applicability.NOT for each in upgrade.holes)
@@ -62,6 +60,15 @@ _COUNTED = {
 }
 
 
+_PARTS = (
+    ("Applies", Applicability.APPLIES, False),
+    ("May apply: look", Applicability.UNKNOWN, False),
+    ("Taken back", Applicability.APPLIES, True),
+    ("Taken back, and used perhaps: look", Applicability.UNKNOWN, True),
+)
+"""Parts of the document: title, verdict, and whether a downgrade takes the changes back."""
+
+
 def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     """Yield the headline, what breaks, what applies or may apply, jobs, what turns, holes, steps, and the rest."""
     yield Heading(f"{upgrade.stack}: {upgrade_headline(upgrade)}")
@@ -75,10 +82,8 @@ def upgrade_document(upgrade: Upgrade) -> Iterator[Block]:
     yield ProblemList("Faults of the stack file with the old versions", upgrade.earlier, everything=True)
     yield Lines("Breaks what runs", [_line(each) for each in upgrade.breaking], whole=True)
     yield ProblemList("Faults of the stack with the new versions", upgrade.faults, everything=True)
-    back = any(move.is_downgrade for move in upgrade.moves)
-    titles = ("Taken back", "Taken back, and used perhaps: look") if back else ("Applies", "May apply: look")
-    for title, verdict in zip(titles, (Applicability.APPLIES, Applicability.UNKNOWN), strict=True):
-        found = [each for each in upgrade.of(verdict) if not (each.breaks and verdict == Applicability.APPLIES)]
+    for title, verdict, is_back in _PARTS:
+        found = [each for each in upgrade.of(verdict) if each.is_back == is_back and each not in upgrade.breaking]
         yield Lines(title, [_line(each) for each in found], whole=True)
     yield Lines("Jobs that must change", _job_lines(upgrade), whole=True)
     yield Lines("Defaults that turn", _turn_lines(upgrade.turns))
@@ -190,111 +195,3 @@ _USABLE = {
     Applicability.UNKNOWN: "may be able to use it",
     Applicability.NOT: "cannot use it",
 }
-
-
-def upgrade_as_json(upgrade: Upgrade) -> dict[str, Any]:
-    """Return the upgrade as JSON values (docs/upgrade.md)."""
-    return {
-        "version": VERSION,
-        "stack": upgrade.stack,
-        "headline": upgrade_headline(upgrade),
-        "breaks": upgrade.breaks,
-        "moves": [
-            {
-                "component": move.key,
-                "worker": move.worker or None,
-                "before": move.before,
-                "after": move.after,
-                "downgrade": move.is_downgrade,
-                "unknown": list(move.unknown),
-                "standing": None if move.key == "gke" else standing(move.key, move.after),
-            }
-            for move in upgrade.moves
-        ],
-        "actions": [_finding_as_json(each) for each in upgrade.findings],
-        "gates": [_turn_as_json(each) for each in upgrade.turns],
-        "fields": [_field_as_json(each) for each in upgrade.fields],
-        "holes": [
-            {
-                "name": each.name,
-                "says": each.says,
-                "becomes": each.becomes,
-                "usable": each.usable,
-                "why": each.why,
-                "fixedIn": each.fixed_in or None,
-            }
-            for each in upgrade.holes
-        ],
-        "builtWith": [
-            {
-                "component": each.key,
-                "before": each.before,
-                "after": each.after,
-                "gates": [_turn_as_json(turn) for turn in each.turns],
-                "fields": [_field_as_json(change) for change in each.fields],
-            }
-            for each in upgrade.companions
-        ],
-        "restarts": [_restart_as_json(each) for each in upgrade.restarts],
-        "faults": [_problem_as_json(each) for each in upgrade.faults],
-        "earlierFaults": [_problem_as_json(each) for each in upgrade.earlier],
-        "warnings": [_problem_as_json(each) for each in upgrade.warnings],
-        "unknown": list(upgrade.unlisted),
-        "steps": [{"says": step.says, "commands": list(step.commands)} for step in steps_of(upgrade)],
-        "read": {"source": upgrade.source, "objects": upgrade.objects, "others": upgrade.others}
-        if upgrade.source
-        else None,
-    }
-
-
-def _restart_as_json(restart: Restart) -> dict[str, Any]:
-    return {
-        "pool": restart.pool,
-        "when": restart.when,
-        "how": restart.how,
-        "nodes": restart.nodes,
-        "away": restart.away,
-        "total": restart.total,
-        "guaranteed": restart.guaranteed,
-    }
-
-
-def _turn_as_json(turn: GateTurn) -> dict[str, Any]:
-    return {"gate": turn.gate, "before": turn.before, "after": turn.after}
-
-
-def _field_as_json(change: CrdChange) -> dict[str, Any]:
-    return {
-        "kind": change.kind,
-        "fact": change.fact,
-        "path": change.path,
-        "before": change.before,
-        "after": change.after,
-    }
-
-
-def _finding_as_json(finding: UpgradeAction) -> dict[str, Any]:
-    return {
-        "component": finding.key,
-        "name": finding.name,
-        "source": finding.source,
-        "says": finding.says,
-        "required": finding.is_required,
-        "verdict": finding.verdict,
-        "why": finding.why,
-        "do": finding.do or None,
-        "when": finding.when,
-        "breaks": finding.breaks,
-        "objects": list(finding.objects),
-        "clusters": list(finding.clusters),
-    }
-
-
-def _problem_as_json(problem: Problem) -> dict[str, str]:
-    return {
-        "severity": problem.severity,
-        "code": problem.code,
-        "place": problem.place,
-        "path": format_path(problem.path),
-        "message": problem.message,
-    }

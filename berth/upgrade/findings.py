@@ -16,7 +16,7 @@ from berth.upgrade.evidence import Evidence
 from berth.upgrade.gate_turns import GateTurn, gate_turns
 from berth.upgrade.holes import HoleChange, hole_changes
 from berth.upgrade.judgement import Applicability
-from berth.upgrade.moves import Key, Move, moves_between, place_of
+from berth.upgrade.moves import Key, Move, moves_between
 from berth.upgrade.restarts import Restart, restarts_by
 from berth.upgrade.untold import untold
 from berth.versions.changes import gke_changes, jobset_changes, other_changes, required_actions
@@ -33,7 +33,7 @@ class UpgradeAction(Struct, frozen=True, kw_only=True):
 
     `source` is the release and the pull request, or what else says so. `is_required`: the changelog lists it under
     actions required. `objects` are the objects of manifests that must change, with their places. `clusters` are those
-    that a change of GKE concerns, in a fleet with workers.
+    that a change of GKE concerns, in a fleet with workers. `is_back`: a downgrade takes the change back.
     """
 
     key: Key
@@ -48,6 +48,7 @@ class UpgradeAction(Struct, frozen=True, kw_only=True):
     is_required: bool = False
     objects: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()
+    is_back: bool = False
 
 
 class Upgrade(Struct, frozen=True, kw_only=True):
@@ -156,6 +157,7 @@ def _kueue_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             companions = [f"{key} {version}" for key, version in change.companion.items()]
             yield UpgradeAction(
                 key="kueue",
+                is_back=move.is_downgrade,
                 name=name,
                 source=f"{release}, #{number}",
                 says=change.says,
@@ -188,6 +190,7 @@ def _jobset_findings(move: Move) -> Iterator[UpgradeAction]:
             continue
         yield UpgradeAction(
             key="jobset",
+            is_back=move.is_downgrade,
             name=name,
             source=f"{crossed[0]}, #{change.releases[crossed[0]]}" if crossed else "chart of JobSet",
             says=change.says,
@@ -207,6 +210,7 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
         judgement = judge(change.asks, evidence)
         yield UpgradeAction(
             key="gke",
+            is_back=move.is_downgrade,
             name=name,
             source=f"{change.since}; {change.source}",
             says=change.says,
@@ -216,7 +220,7 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             when=change.when,
             breaks=change.breaks and not move.is_downgrade,
             objects=tuple(each.title for each in judgement.objects),
-            clusters=(place_of(move),),
+            clusters=(move.cluster,),
         )
     if move.is_downgrade and before[:2] != after[:2]:
         yield UpgradeAction(
@@ -228,7 +232,7 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             why=f"the stack asks for {move.after} after {move.before}",
             do=f'keep version: "{move.before}", or create another cluster',
             breaks=True,
-            clusters=(place_of(move),),
+            clusters=(move.cluster,),
         )
 
 

@@ -72,6 +72,11 @@ class Move(Struct, frozen=True):
             return tuple(each for each in self._versions if not releases().is_known(each))
         return tuple(each for each in self._versions if standing(self.key, each) == Standing.UNKNOWN)
 
+    @property
+    def cluster(self) -> str:
+        """The cluster in a fleet with workers."""
+        return f"worker {self.worker}" if self.worker else "the manager"
+
 
 def phrases(moves: Sequence[Move], workers: Sequence[str]) -> list[str]:
     """Return the moves in words, loud for a downgrade: `Kueue is upgraded from …` or `Kueue is DOWNGRADED from …`.
@@ -85,14 +90,9 @@ def phrases(moves: Sequence[Move], workers: Sequence[str]) -> list[str]:
     for (key, before, after), alike in clusters.items():
         name = NAMES[key]
         if key == "gke" and workers:
-            name += f" of {join_words([place_of(move) for move in alike])}"
+            name += f" of {join_words([move.cluster for move in alike])}"
         found.append(f"{name} is {'DOWNGRADED' if alike[0].is_downgrade else 'upgraded'} from {before} to {after}")
     return found
-
-
-def place_of(move: Move) -> str:
-    """Return the cluster of a move in a fleet with workers."""
-    return f"worker {move.worker}" if move.worker else "the manager"
 
 
 def moves_between(old: FleetPlan, new: FleetPlan) -> tuple[Move, ...]:

@@ -93,7 +93,7 @@ def _unplaceable(
 ) -> str | None:
     """Return why one pod with one accelerator of a flavor is never placed on empty nodes; None if it may be."""
     from berth.placement.forms import smallest_pods
-    from berth.placement.obstacles import AssignedPods
+    from berth.placement.reasons import AssignedPods
     from berth.placement.scheduler import unplaceable_reasons
     from berth.placement.topology import assign_topology, topology_leaves
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from berth import catalog
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_mapping
 from berth.names import COMPUTE_ENGINE_ACCOUNT
 from berth.plan.fleet import PoolPlan
 from berth.plan.teams import TeamPlan
@@ -11,16 +13,14 @@ from berth.plan.teams import TeamPlan
 _FUSE = "gcsfuse.csi.storage.gke.io"
 
 
-def has_grants(team: TeamPlan, template: object = None) -> bool:
-    """Whether the team's pods have rights in Google Cloud that they could miss; `template` is their pod template.
+def has_grants(team: TeamPlan, account: object = None, volumes: Iterable[object] = ()) -> bool:
+    """Whether a team's pods with this service account have rights in Google Cloud that they could miss.
 
-    Cloud Storage FUSE mounts buckets as the pod's own account where the volume says so (GKE docs on its driver).
+    Cloud Storage FUSE mounts buckets as the pod's own account where one of `volumes` says so (GKE docs on its driver).
     """
     identity = team.identity
-    spec = as_mapping(as_mapping(template).get("spec"))
-    if identity is None or spec.get("serviceAccountName") not in (None, identity.service_account):
+    if identity is None or account not in (None, identity.service_account):
         return False  # pods with another account do not have the team's rights on any network
-    volumes = as_list(spec.get("volumes"))
     drivers = [as_mapping(as_mapping(each).get("csi")) for each in volumes]
     attributes = [as_mapping(each.get("volumeAttributes")) for each in drivers if each.get("driver") == _FUSE]
     by_driver = bool(attributes) and all(each.get("hostNetworkPodKSA") == "true" for each in attributes)

@@ -9,6 +9,7 @@ from berth import catalog
 from berth.diagnostics import join_words
 from berth.manifests.quantities import quantity
 from berth.manifests.workloads.pods import list_additions, pod_template
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.configuration import OPERATORS
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 from berth.plan.fleet import FleetPlan
@@ -161,9 +162,10 @@ def _slice_notes(target: WorkloadTarget, plan: JobSetPlan) -> Iterator[str]:
     if plan.pod.host_network:
         yield "Host network: slices communicate over the network of their nodes."
         account, pool = node_account(target.shape.pool), target.shape.pool
+        spec = as_mapping(as_mapping(plan.pod.template).get("spec"))
         if account is not None:
             yield f"Its pods act as the nodes' service account {account}, not as the team's."
-        elif has_grants(target.team, plan.pod.template):
+        elif has_grants(target.team, spec.get("serviceAccountName"), as_list(spec.get("volumes"))):
             remedy = keep_identity_remedy(pool)
             yield f"Its pods act as the nodes' service account, without the team's rights: {remedy}."
 

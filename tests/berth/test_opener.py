@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import pathlib
 import threading
@@ -73,6 +74,59 @@ def trickle(handler: http.server.BaseHTTPRequestHandler) -> None:
             time.sleep(0.05)
     except OSError:
         pass
+
+
+def slow_header(handler: http.server.BaseHTTPRequestHandler) -> None:
+    """One byte at a time: none comes late enough for the timeout of a wait."""
+    with contextlib.suppress(OSError):
+        for byte in b"HTTP/1.1 200 OK\r\nX-A: " + b"a" * 500:
+            handler.wfile.write(bytes([byte]))
+            time.sleep(0.02)
+
+
+def continues(handler: http.server.BaseHTTPRequestHandler) -> None:
+    with contextlib.suppress(OSError):
+        for _ in range(100):
+            handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            time.sleep(0.05)
+
+
+def many_headers(handler: http.server.BaseHTTPRequestHandler) -> None:
+    with contextlib.suppress(OSError):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: a\r\n" % n for n in range(1_000)))
+
+
+def long_line(handler: http.server.BaseHTTPRequestHandler) -> None:
+    with contextlib.suppress(OSError):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-A: " + b"a" * 1_000_000 + b"\r\n\r\n")
+
+
+def no_http(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"+OK redis\r\n")
+
+
+def bad_chunk(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\naaa")
+
+
+def short_body(handler: http.server.BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\naaa")
+
+
+@pytest.mark.parametrize("answer", [slow_header, continues])
+def test_a_server_that_never_comes_to_its_answer_ends_at_the_deadline(answer: Answer) -> None:
+    started = time.monotonic()
+    with server(answer) as (url, _), pytest.raises(UnreadableUrl, match="too slowly"):
+        read_url(url, SECRET, timeout=0.1)
+    assert time.monotonic() - started < 4
+
+
+@pytest.mark.parametrize("answer", [many_headers, long_line, no_http, bad_chunk])
+def test_an_answer_that_is_none_is_one_line_without_the_token(answer: Answer) -> None:
+    with server(answer) as (url, _), pytest.raises(UnreadableUrl) as found:
+        read_url(url, SECRET, timeout=1)
+    assert "\n" not in str(found.value)
+    assert SECRET not in str(found.value)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -17,12 +17,14 @@ from tests.comment_picture import GOLDEN, PICTURE, drawn
 from tests.small_fleets import fleet_with, plan
 from tests.stack_files import ROOT, assert_golden
 
+sys.path.insert(0, str(ROOT / "scripts"))  # as Python does for a script
 _SPEC = importlib.util.spec_from_file_location("compose_comment", ROOT / "scripts" / "compose_comment.py")
 assert _SPEC is not None
 assert _SPEC.loader is not None
 composer = importlib.util.module_from_spec(_SPEC)
 sys.modules["compose_comment"] = composer
 _SPEC.loader.exec_module(composer)
+poster = importlib.import_module("comment")
 
 OWNER = "- team vision is granted roles/owner in project acme-ml (everything in it)"
 BUCKETS = [f"- team vision is granted roles/storage.objectViewer on bucket acme-data-{n:04}" for n in range(600)]
@@ -111,6 +113,19 @@ def test_many_stacks_and_long_headlines_leave_the_table_whole(tmp_path: pathlib.
     assert len(rows) == 30
     assert text.splitlines().count(OWNER) == 30
     assert len(text) <= composer.LONGEST
+
+
+@pytest.mark.parametrize("active", ["@", "<", "://", "#1", "](", "www."])
+@pytest.mark.parametrize("count", [200, 450, 900])
+def test_what_the_poster_disables_counts_too(active: str, count: int, tmp_path: pathlib.Path) -> None:
+    """Free text of many mentions became longer when it was posted, and pushed the rights of all stacks out, unsaid."""
+    settings = [f"- `config.a{n}` – → {active * 40}" for n in range(count)]
+    beside = f"### dev: beside\n\n**Beside the fleet** ({count})\n\n" + "\n".join(settings)
+    text, code = composed(tmp_path, ("dev", "changes", f"{beside}\n\n**Rights: data**\n\n{OWNER}\n"), PROD)
+    posted = poster.neutralize(text)
+    assert "Truncated" not in posted
+    assert posted == text
+    assert (OWNER in posted.splitlines() and VIEWER in posted.splitlines()) or code == 3
 
 
 def test_rights_that_give_less_go_before_those_that_give_more_in_any_stack(tmp_path: pathlib.Path) -> None:

@@ -74,7 +74,8 @@ def _refusal(value: object) -> str | None:
     document = cast("ApiObject", first if isinstance(first, dict) else {})
     error = document.get("error")
     if isinstance(error, dict) or (document.get("kind") == "Status" and document.get("status") == "Failure"):
-        why = value_at(document, "error.status") or value_at(document, "error.code") or document.get("reason")
+        words = ("error.status", "error.code", "reason", "message", "code")
+        why = next((value for each in words if (value := value_at(document, each))), "without a reason")
         return f"it is an error of the API ({_shorten_text(str(why))}); export it again with the permission to read it"
     if document.get("nextPageToken") or value_at(document, "metadata.continue"):
         return "it is one page of several; export it with gcloud --format json or kubectl -o json, without --limit"
@@ -131,16 +132,40 @@ def _incomplete(kind: str, answer: ApiObject) -> str | None:
             and "name" in answer["metadata"]
             and isinstance(answer.get("kind"), str)
         )
-        return None if is_named else "an object without kind and metadata.name; give the answer of kubectl as it is"
+        if not is_named:
+            return "an object without kind and metadata.name; give the answer of kubectl as it is"
+        metadata = cast("ApiObject", answer["metadata"])
+        title = f"{_shorten_text(answer['kind'])} '{_shorten_text(str(metadata['name']))}'"
+        if not isinstance(answer.get("spec", {}), dict):
+            return f"{title}: spec is not an object; give the answer of kubectl as it is"
+        if answer["kind"] == "LocalQueue" and not isinstance(value_at(answer, "spec.clusterQueue"), str):
+            return f"{title}: spec.clusterQueue is not a text; give the answer of kubectl as it is"
+        return f"{title} is being deleted; {_WHEN_GONE}" if metadata.get("deletionTimestamp") else None
     name = _NAME_FIELD.get(kind, "name")
     if not isinstance(answer.get(name), str):
         return f"{_article(kind)} {kind} without {_article(name)} {name}; {_AS_IT_IS}"
     problem = _PARTS[kind](answer) if kind in _PARTS else None
+    parts = [(kind, answer)]
     if problem is None and kind == CLUSTER:
         pools = cast("list[ApiObject]", answer.get("nodePools") or [])
         problems = (shape_problem(each, NODE_POOL_SHAPES, NODE_POOL_REQUIRED) for each in pools)
         problem = next((f"nodePools: {each}" for each in problems if each is not None), None)
+        parts += [(NODE_POOL, each) for each in pools]
+    for part, each in parts if problem is None else ():
+        if isinstance(status := each.get("status"), str) and status in _PASSING:
+            name = _shorten_text(str(each.get("name")))
+            return f"{part} '{name}' {_PASSING[status]} (status {status}); {_WHEN_GONE}"
     return None if problem is None else f"{kind} '{_shorten_text(str(answer[name]))}': {problem}; {_AS_IT_IS}"
+
+
+_WHEN_GONE: Final = "export the answers again when that is done"
+_PASSING: Final = {
+    "STOPPING": "is being deleted",
+    "DELETING": "is being deleted",
+    "PROVISIONING": "is being created",
+    "CREATING": "is being created",
+}
+"""Status of clusters, node pools and reservations that are not there for long, or not yet."""
 
 
 def _article(noun: str) -> str:

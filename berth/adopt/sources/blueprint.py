@@ -245,7 +245,7 @@ class _Reader:
         unresolved = dict.fromkeys(each.text for value in needed for each in unresolved_in(value))
         for text in unresolved:
             name = text.removeprefix("vars.").removeprefix("var.")
-            if text.endswith("refers to itself"):
+            if ", which " in text:
                 self._faults.append(f"{self._file}: error: vars: {text}; write a value")
             elif name != text and re.fullmatch(r"[\w-]+", name):
                 self._faults.append(

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
 
 from msgspec import Struct
 
 _MAX_DEPTH = 60
 """Maximum number of values that need each other."""
+_MAX_SIZE: Final = 100_000
+_TOO_LARGE: Final = f"which is larger than {_MAX_SIZE:,} characters"
+
+
+def _fits(value: object, room: int) -> bool:
+    """Return whether a value has at most so many characters and entries: 40 that each double the next are too many."""
+    return _room_left(value, room) >= 0
+
+
+def _room_left(value: object, room: int) -> int:
+    if isinstance(value, str):
+        return room - len(value)
+    if isinstance(value, Mapping):
+        value = [*cast("Mapping[str, object]", value).items()]
+    if isinstance(value, (list, tuple)):
+        for each in cast("Sequence[object]", value):
+            room = _room_left(each, room - 1)
+            if room < 0:
+                break
+    return room
 
 
 class Unresolved(Struct, frozen=True):
@@ -39,7 +59,9 @@ class Names:
             return Unresolved(f"{self._what}.{name}, which refers to itself")
         self._open.append(name)
         try:
-            self._known[name] = self._values[name]()
+            value = self._values[name]()
+            is_large = not _fits(value, _MAX_SIZE)
+            self._known[name] = Unresolved(f"{self._what}.{name}, {_TOO_LARGE}") if is_large else value
         finally:
             self._open.pop()
         return self._known[name]

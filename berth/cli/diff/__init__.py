@@ -23,9 +23,8 @@ from berth.cli.arguments import (
 from berth.cli.comparison import (
     StackRevision,
     at_merge_base,
-    differences_of_files,
+    changes_between,
     evaluate_revision,
-    new_warnings,
     parse_revision,
 )
 from berth.cli.prices import PricesFile, load_prices, require_priceable
@@ -101,7 +100,7 @@ def _print_changes(
     live: pathlib.Path | None,
     since: str | None,
 ) -> None:
-    from berth.backends.interface import IncomparablePlans, backend_of, compare
+    from berth.backends.interface import IncomparablePlans, backend_of
     from berth.cli.diff.promotion import base_block, promotion_blocks, promotion_of, stacks_with_base
     from berth.cost.fleet import fleet_cost
     from berth.diff.document import changes_document
@@ -111,12 +110,8 @@ def _print_changes(
     same_base = stacks_with_base(*evaluations, project_root()) if after.revision is None else ()
     promotion, evaluations = promotion_of(sides, evaluations, project_root()) or (None, evaluations)
     require_priceable(evaluations[1], prices)
-    old, new = (each.plan for each in evaluations)
-    assert old is not None
-    assert new is not None
     try:
-        settings, written = differences_of_files(*evaluations)
-        changes = replace(compare(old, new), warnings=new_warnings(*evaluations), settings=settings, written=written)
+        changes = changes_between(*evaluations)
     except IncomparablePlans as error:
         exit_with_error(f"{before.label} and {after.label} cannot be compared: {error}")
     fleet_plans = [each.fleet_plan for each in evaluations if each.fleet_plan is not None]

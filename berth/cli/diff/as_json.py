@@ -14,7 +14,7 @@ from berth.cost.fleet import FleetCost
 from berth.diff.changes import Changes
 from berth.diff.headline import headline
 from berth.names import to_camel
-from berth.upgrade.document import upgrade_as_json
+from berth.upgrade.as_json import upgrade_as_json
 
 VERSION = 1
 """Version of the JSON output; increased when a key changes its meaning or is removed."""

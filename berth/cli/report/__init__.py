@@ -145,7 +145,7 @@ def _usage(evaluation: Evaluation, metrics: list[pathlib.Path]) -> UsageView:
 
 def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | None) -> ChangeSummary:
     """Return what changed since a revision, or why it cannot be shown; exit 1 if git has no such revision."""
-    from berth.backends.interface import IncomparablePlans, compare
+    from berth.backends.interface import IncomparablePlans
     from berth.cost.fleet import fleet_cost
     from berth.cost.text import cost_change_blocks
     from berth.diff.document import changes_document
@@ -161,10 +161,10 @@ def _changes_since(stack: str, new: Evaluation, revision: str, prices: Prices | 
         message = "The changes cannot be shown, because the stack had faults at that revision."
         return ChangeSummary(revision, [Heading(message), ProblemList("Faults", old.faults)])
     try:
-        changes = compare(old.plan, new.plan)
+        changes = comparison.changes_between(old, comparison.with_project(new, stack, project_root()))
     except IncomparablePlans as error:
         return ChangeSummary(revision, [Heading(f"The changes cannot be shown: {error}.")])
-    document = list(changes_document(replace(changes, warnings=comparison.new_warnings(old, new))))
+    document = list(changes_document(changes))
     if prices and old.fleet_plan and new.fleet_plan:
         document += cost_change_blocks(fleet_cost(old.fleet_plan, prices), fleet_cost(new.fleet_plan, prices))
     return ChangeSummary(revision, document)

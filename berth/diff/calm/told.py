@@ -280,7 +280,7 @@ class Told:
         is_ended = difference.path.startswith(
             ("spec.matchConstraints", "spec.matchResources", "spec.validationActions")
         )
-        return (is_ended or not difference.path) and f"policy {difference.key}" in self._owners
+        return (is_ended or not difference.path) and f"admission policy {difference.key}" in self._owners
 
     def _is_in_deleted_namespace(self, difference: Difference) -> bool:
         """Return whether an object goes with its namespace, or comes with it."""

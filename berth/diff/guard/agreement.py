@@ -9,7 +9,6 @@ what stays as it is.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -17,6 +16,9 @@ from msgspec import Struct
 
 from berth.diff.guard.preview_rules import STACK_REFERENCE, Expected, PreviewRules
 from berth.diff.guard.preview_steps import HIDDEN, EnginePreview, PreviewStep, is_hidden
+from berth.diff.provider_inputs.changes import value_at
+from berth.diff.provider_inputs.defaults import default_inputs
+from berth.diff.provider_inputs.effects import without_indexes
 from berth.registration import Reference, Registration, provider_inputs
 from berth.resource import IN_WORKER
 
@@ -24,7 +26,7 @@ _OF_PULUMI: Final = ("pulumi.com/", "app.kubernetes.io/managed-by")
 """How the labels and annotations begin that only Pulumi reads or adds."""
 _PROVIDER: Final = "pulumi:providers:"
 _DEFAULTED: Final = "__defaults"
-"""The input in which a bridged provider lists those that it added itself."""
+"""The input in which a bridged provider lists those that it added itself. A preview can claim it of any input."""
 _OF_ENGINE: Final = ("__internal", "version", "pluginDownloadURL")
 """Inputs of a provider that the engine adds: they say which plugin it is."""
 _OF_HELM: Final = ("resourceNames", "compat", "checksum")
@@ -62,9 +64,7 @@ class _Agreement:
         named = [each.arguments for each in expected.registrations.values()]
         self._names = frozenset(str(each[key]) for each in named for key in ("name", "account_id") if key in each)
         # What a refresh finds is a step, too, and the last step of a resource says how it ends.
-        last = {
-            step.urn: step for step in preview.steps if step.op not in _PARTS and not (step.old or {}).get("delete")
-        }
+        last = {step.urn: step for step in preview.steps if step.op not in _PARTS and not step.is_leftover}
         self._steps = list(last.values())
         self._lists_all = preview.lists_all and any(step.op != "refresh" for step in preview.steps)
         self._seen: set[object] = set()
@@ -94,14 +94,16 @@ class _Agreement:
             if inputs:
                 yield f"it makes {self._title(step)} with inputs, and a component of Berth has none; {_AGAIN}"
             return
+        is_made = step.op == "create"  # the engine then passes on also what a later update leaves as it is
         if self._is_object(step):
             name = self._found(step, inputs)
             one = self._objects.get(name)
-            is_same = one is not None and _is_as_written(one, inputs)
+            is_same = one is not None and _is_as_written(one, inputs, is_made=is_made)
         else:
             name = (step.type, step.name)
             made = self._expected.registrations.get(name)
-            one, is_same = made, made is not None and _is_registered(made, inputs, self._names)
+            one, is_same = made, made is not None and _is_registered(made, inputs, self._names, is_made=is_made)
+            is_same = is_same and made is not None and _keeps_what_is_ignored(made, *step.inputs)
         self._seen.add(name)
         if one is None or not is_same:
             yield _told(step, self._title(step), is_known=one is not None)
@@ -175,30 +177,35 @@ def _object_title(name: ObjectName) -> str:
 class _Comparison(Struct, frozen=True):
     """Whether values in a state are those that the program registers, where the engine shows them.
 
-    `ignored` are paths that the program leaves as they are. `is_loose` is whether a provider may have added defaults
-    and turned values into the types of its schema: "8" into 8, true into "true". `names` are those of the resources
-    that the program makes: an ID of one of them ends with its name.
+    `ignored` are paths that the program leaves as they are, `defaults` the values that the provider sets where neither
+    side has one. `is_loose` is whether a provider may have added these and empty values, and turned values into the
+    types of its schema: "8" into 8, true into "true". `names` are those of the resources that the program makes: an ID
+    of one of them ends with its name.
     """
 
     is_loose: bool = False
     ignored: frozenset[str] = frozenset()
+    defaults: Mapping[str, object] = {}
     names: frozenset[str] = frozenset()
 
     def agrees(self, ours: object, theirs: object, path: str = "") -> bool:
         """Return whether a value at `path` is the registered one; only outputs and secrets may be hidden."""
         if path in self.ignored or (ours is None and any(each.startswith(f"{path}.") for each in self.ignored)):
             return True
+        if ours is None or theirs is None:
+            default = self.defaults.get(path)
+            ours, theirs = (default if ours is None else ours), (default if theirs is None else theirs)
         if is_hidden(theirs):
             return ours == HIDDEN or isinstance(ours, Reference)
         if isinstance(ours, Reference):
             return self._is_of(ours, theirs)
+        if self.is_loose and ours is None and isinstance(theirs, Mapping):
+            ours = cast("Mapping[str, object]", {})  # a block that has nothing but defaults is as good as none
         if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
             one, two = cast("Mapping[str, object]", ours), cast("Mapping[str, object]", theirs)
-            added = {_DEFAULTED, *cast("Collection[str]", two.get(_DEFAULTED) or ())} if self.is_loose else set[str]()
+            keys = one.keys() | two.keys() - ({_DEFAULTED} if self.is_loose else set[str]())
             below = f"{path}." if path else ""
-            return all(
-                self.agrees(one.get(key), two.get(key), f"{below}{key}") for key in one.keys() | two.keys() - added
-            )
+            return all(self.agrees(one.get(key), two.get(key), f"{below}{key}") for key in keys)
         if isinstance(ours, (list, tuple)) and isinstance(theirs, list):
             items, others = cast("Sequence[object]", ours), cast("list[object]", theirs)
             return len(items) == len(others) and all(
@@ -226,9 +233,9 @@ _OBJECT: Final = _Comparison(ignored=frozenset(("spec.suspend", "spec.runPolicy.
 """Kueue changes these fields of jobs, and the program leaves them as they are."""
 
 
-def _is_as_written(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+def _is_as_written(ours: Mapping[str, Any], theirs: Mapping[str, Any], *, is_made: bool = False) -> bool:
     """Return whether an object in a state is the one of the stack file, but for its name and namespace."""
-    return _OBJECT.agrees(_compared(ours), _compared(theirs))
+    return (_Comparison() if is_made else _OBJECT).agrees(_compared(ours), _compared(theirs))
 
 
 def _compared(values: Mapping[str, Any]) -> Mapping[str, object]:
@@ -241,7 +248,9 @@ def _compared(values: Mapping[str, Any]) -> Mapping[str, object]:
     return {**content, "metadata": {**metadata, "name": None, "namespace": None}}
 
 
-def _is_registered(one: Registration, inputs: Mapping[str, Any], names: frozenset[str]) -> bool:
+def _is_registered(
+    one: Registration, inputs: Mapping[str, Any], names: frozenset[str], *, is_made: bool = False
+) -> bool:
     """Return whether inputs in a state are those of a registration, but for what the provider or the engine added."""
     ours = provider_inputs(one.arguments)
     if one.type == STACK_REFERENCE:  # a team's stack file names the platform without organization and project
@@ -252,8 +261,16 @@ def _is_registered(one: Registration, inputs: Mapping[str, Any], names: frozense
         values = {"values": ours.pop("values", None)}, {"values": inputs.get("values")}
         rest = _without(inputs, (*_OF_HELM, "values"))
         return _Comparison().agrees(*values) and _Comparison(is_loose=True).agrees(ours, rest)
-    ignored = frozenset(re.sub(r"\[[^]]*\]", "", path) for path in one.ignore_changes)
-    return _Comparison(is_loose=True, ignored=ignored, names=names).agrees(ours, inputs)
+    ignored = frozenset(map(without_indexes, () if is_made else one.ignore_changes))
+    defaults = default_inputs(one.type)
+    return _Comparison(is_loose=True, ignored=ignored, defaults=defaults, names=names).agrees(ours, inputs)
+
+
+def _keeps_what_is_ignored(one: Registration, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return whether an update leaves as they are the inputs that the engine ignores: it takes them from the state."""
+    comparison = _Comparison(is_loose=True, defaults=default_inputs(one.type))
+    paths = () if not before or not after else map(without_indexes, one.ignore_changes)
+    return all(comparison.agrees(value_at(before, path), value_at(after, path), path) for path in paths)
 
 
 def _without(inputs: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:

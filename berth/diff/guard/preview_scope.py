@@ -145,8 +145,7 @@ def _doubts_of_steps(steps: tuple[PreviewStep, ...]) -> Iterator[str]:
     seen: Counter[tuple[str, str]] = Counter()
     by_urn: dict[str, set[str]] = {}
     for step in steps:
-        is_leftover = bool((step.old or {}).get("delete"))
-        if not is_leftover:
+        if not step.is_leftover:
             seen[step.urn, step.op] += 1
             by_urn.setdefault(step.urn, set()).add(step.op)
         yield from _missing_states(step)

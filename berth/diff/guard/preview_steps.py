@@ -111,6 +111,14 @@ class PreviewStep(Struct, frozen=True):
         return self.type.startswith(("berth:", "pulumi:pulumi:"))
 
     @property
+    def is_leftover(self) -> bool:
+        """Whether it ends what an earlier update replaced and did not delete yet; its URN is that of the new resource.
+
+        A replacement marks the old state in the same way, once the new resource is made.
+        """
+        return bool((self.old or {}).get("delete")) and self.op not in REPLACING_OPS
+
+    @property
     def inputs(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """The inputs before and after; empty where the resource does not exist or the engine does not print them."""
         return (self.old or {}).get("inputs") or {}, (self.new or {}).get("inputs") or {}

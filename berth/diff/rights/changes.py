@@ -27,6 +27,7 @@ HANDED_OVER = "namespace of another team"
 EXEMPTIONS, API_TOKEN, FLEET_PROJECT = "exemption", "token for the Kubernetes API", "fleet project"
 """Rights that are found in what is rendered (`rendered`)."""
 NO_QUEUE: Final = "start of jobs without a queue, outside all quota"
+UNMANAGED_JOBS: Final = "start of jobs outside all quota in namespace"
 ANY_ADDRESS: Final = "any address"
 
 

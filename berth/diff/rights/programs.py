@@ -13,11 +13,15 @@ from berth.diff.objects import ClusterObjects, Manifest
 from berth.diff.rights.changes import (
     CHART,
     PROGRAM,
+    UNMANAGED_JOBS,
     VERSION,
     RightChange,
 )
 from berth.google.fleet import google_resources
+from berth.manifests.kueue import NAMESPACE_LABEL
+from berth.manifests.tenancy import namespace
 from berth.plan.fleet import FleetPlan
+from berth.plan.teams import NamespacePlan, TeamPlan
 from berth.resource import IN_WORKER, ResourceKind
 
 _PATCH: Final = re.compile(r"(\d+\.\d+)\.\d+")
@@ -45,6 +49,33 @@ def programs_of_charts(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
             if not is_configuration or _has_command(change.before) or _has_command(change.after):
                 path = change.path.rpartition("controllerManagerConfigYaml.")[2]
                 yield _program(owner, path, change.before, change.after)
+
+
+def unmanaged_namespaces(old: FleetPlan, new: FleetPlan) -> Iterator[RightChange]:
+    """Yield the namespaces of teams that come into, or go out of, those whose jobs Kueue leaves alone."""
+    before, after = (_unmanaged(plan) for plan in (old, new))
+    for key in [each for each in (*before, *after) if (each in before) != (each in after)]:
+        team, name = key
+        what, sides = (ChangeKind.ADDED, (None, name)) if key in after else (ChangeKind.REMOVED, (name, None))
+        yield RightChange(f"team {team}", UNMANAGED_JOBS, what, *sides)
+
+
+def _unmanaged(plan: FleetPlan) -> dict[tuple[str, str], None]:
+    """Return the team and name of each namespace that Kueue's selector leaves out.
+
+    Of one that exists already only the name is known.
+    """
+    if plan.kueue is None or (selector := plan.kueue.managed_namespaces) is None:
+        return {}
+    places = [(team, place) for team in plan.teams for place in team.namespaces]
+    return {
+        (team.name, place.name): None for team, place in places if not selector.matches(_namespace_labels(team, place))
+    }
+
+
+def _namespace_labels(team: TeamPlan, place: NamespacePlan) -> dict[str, str]:
+    metadata = cast("Mapping[str, Any]", namespace(team, place)["metadata"])
+    return {**(metadata["labels"] if place.owned else {}), NAMESPACE_LABEL: place.name}
 
 
 def _charts(plan: FleetPlan) -> dict[tuple[str, str], Mapping[str, Any]]:

@@ -25,7 +25,7 @@ from berth.diff.rights.changes import (
     RightChange,
 )
 from berth.diff.rights.nodes import opened_nodes
-from berth.diff.rights.programs import programs_of_charts, programs_of_objects
+from berth.diff.rights.programs import programs_of_charts, programs_of_objects, unmanaged_namespaces
 from berth.names import TEAM_LABEL
 from berth.plan.fleet import FleetPlan
 from berth.plan.policies import CAPABILITIES, HOST_NETWORK, HOST_PATHS, POD_PRIORITIES, READ_ONLY_HOST_PATHS
@@ -74,6 +74,7 @@ def rendered_rights(
     yield from programs_of_charts(old, new)
     yield from opened_nodes(old, new)
     yield from _handed_over(old, new)
+    yield from unmanaged_namespaces(old, new)
     workers = {worker.name: worker.plan for worker in new.workers}
     old_workers = {worker.name: worker.plan for worker in old.workers}
     of_fleet: set[RightChange] = set()
@@ -110,7 +111,7 @@ def _policies(cluster: ClusterObjects, prefix: str) -> Iterator[RightChange]:
     for key, manifest in cluster.before.items():
         if key[0] not in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"):
             continue
-        owner = f"{prefix}policy {key[2]}"
+        owner = f"{prefix}admission policy {key[2]}"
         new = cluster.after.get(key)
         if new is None:
             if key[0] == "ValidatingAdmissionPolicy":

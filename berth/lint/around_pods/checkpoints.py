@@ -12,7 +12,6 @@ from berth import catalog
 from berth.jobs.values import SourceValue, get_nested
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
-from berth.manifests.workloads.values import as_list
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.text import format_duration
 from berth.workloads.run_duration import RUN_DURATION
@@ -60,11 +59,10 @@ def _stated_seconds(job: SubmittedJob) -> tuple[SourceValue, int] | None:
 
 def _keeps(pods: JobPods) -> bool:
     """Whether pods mount a volume that outlives them and that they may write to."""
-    volumes = {str(get_nested(each, "name")): each for each in as_list(pods.spec_field("volumes").value)}
     return any(
         each.kind in _LASTING
         and each.target not in _ONLY_READ
-        and get_nested(volumes.get(each.name), each.kind, "readOnly") is not True
+        and pods.settings.volume_fields(each).get("readOnly") is not True
         for each in pods.pod_set.volumes
     )
 

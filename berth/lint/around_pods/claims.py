@@ -5,8 +5,8 @@ from __future__ import annotations
 from berth.diagnostics import did_you_mean, join_quoted
 from berth.jobs.claims import TEMPLATE_KIND
 from berth.jobs.pod_set import ObjectReference
-from berth.jobs.pods import read_pod_spec, template_containers
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.pod_settings import PodSettings
+from berth.jobs.values import get_nested
 from berth.lint.around_pods.compute_domains import check_domain, domain_shapes
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
@@ -18,8 +18,8 @@ _API_REFUSES = "so the API server refuses its pods"
 
 def check_claims(job: SubmittedJob) -> None:
     """Report claims that Kueue refuses or cannot count, and pods that leave the network of their nodes unused."""
-    for template in job.job.templates:
-        _check_references(template)
+    for each in job.job.settings:
+        _check_references(each)
     for pods in list_job_pods(job):
         for claim in pods.pod_set.claims:
             _check_claim(pods, claim)
@@ -27,19 +27,16 @@ def check_claims(job: SubmittedJob) -> None:
         check_domain(pods)
 
 
-def _check_references(template: SourceValue) -> None:
+def _check_references(pods: PodSettings) -> None:
     """Report containers that use a claim which the pod does not have."""
-    spec = read_pod_spec(template) or {}
-    listed = spec.get("resourceClaims")
-    names = [str(get_nested(each, "name")) for each in as_list(listed.value if listed is not None else None)]
-    for container in template_containers(template):
-        for position, used in enumerate(as_list(get_nested(container.value, "resources", "claims"))):
-            name = str(get_nested(used, "name"))
+    names = [str(get_nested(each, "name")) for each in as_list(pods.field("resourceClaims").value)]
+    for container in pods.containers:
+        for used in container.claims:
+            name = str(get_nested(used.value, "name"))
             if name not in names:
-                source = container.child("resources", None).child("claims", None)
                 hint = did_you_mean(name, names) or "; write the claim there"
                 message = f"a container uses claim '{name}', which resourceClaims does not list, {_API_REFUSES}"
-                source.child(position, used).fault("bad-claim", message + hint)
+                used.fault("bad-claim", message + hint)
 
 
 def _check_claim(pods: JobPods, claim: ObjectReference) -> None:
@@ -99,7 +96,7 @@ def _check_network(pods: JobPods) -> None:
     if devices and len(devices) == len(_flavors(pods)) and has_none and _needs_network(pods):
         remedy = _remedy(pods, devices[0])
         message = "its pods claim no network device, so they reach each other only over the node's first network"
-        job.warn("no-claim", pods.spec_field("containers").path, f"{message}; {remedy}")
+        job.warn("no-claim", pods.settings.field("containers").path, f"{message}; {remedy}")
 
 
 def _flavors(pods: JobPods) -> list[FlavorPlan]:

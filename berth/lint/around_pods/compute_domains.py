@@ -66,7 +66,7 @@ def _warn_spread(pods: JobPods, shapes: list[NodeShape]) -> None:
     if request is None or request.required not in within:
         message = "nothing keeps its pods in one NVLink domain, and those in another have no NVLink to them"
         remedy = f"write the annotation {_REQUIRED}: {level}"
-        pods.submitted.warn("no-claim", pods.spec_field("containers").path, f"{message}; {remedy}")
+        pods.submitted.warn("no-claim", pods.settings.field("containers").path, f"{message}; {remedy}")
 
 
 def _warn_without(pods: JobPods, shapes: list[NodeShape]) -> None:
@@ -76,4 +76,4 @@ def _warn_without(pods: JobPods, shapes: list[NodeShape]) -> None:
         return
     message = "its pods claim no channel of a ComputeDomain, so they reach each other only over the network, not NVLink"
     remedy = "write a ComputeDomain and a claim of its template, as berth workload does"
-    pods.submitted.warn("no-claim", pods.spec_field("containers").path, f"{message}; {remedy}")
+    pods.submitted.warn("no-claim", pods.settings.field("containers").path, f"{message}; {remedy}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from berth import catalog
 from berth.diagnostics import join_words
 from berth.jobs.slice_requests import ACCELERATOR, READ_FRAMEWORKS, selects_accelerator
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import SourceValue
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.local_queues import require_operator
@@ -28,7 +28,7 @@ _HASH = "xxxxx"
 def check_dynamic_slices(job: SubmittedJob) -> None:
     """Report annotations for dynamic slices that nothing forms, and pods whose slice cannot be formed."""
     for pods in list_job_pods(job):
-        annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
+        annotations = pods.settings.annotations
         shapes = [each for each in job.context.node_shapes(job.queue) if each.is_tpu]
         sliced = [each for each in shapes if each.flavor.slicing is not None]
         uses_tpus = bool(pods.pod_set.requests.get(catalog.extended_resource("tpu")))
@@ -36,7 +36,7 @@ def check_dynamic_slices(job: SubmittedJob) -> None:
             if uses_tpus and sliced and len(sliced) == len(shapes):
                 _report_missing(pods, sliced[0])
             continue
-        source = pods.template.child("metadata", None).child("annotations", None).child(ANNOTATION, None)
+        source = pods.settings.annotation(ANNOTATION)
         topology = str(annotations[ANNOTATION])
         if sliced:
             _check_formed(pods, source, topology, sliced[0])
@@ -71,7 +71,7 @@ def _check_formed(pods: JobPods, source: SourceValue, topology: str, shape: Node
         if not selects_accelerator(pods.pod_set):
             value = shape.flavor.node_labels.get(ACCELERATOR, shape.pool.accelerator)
             message = "Kueue's slice controller passes over pods that do not select the accelerator; write the node "
-            pods.spec_field("nodeSelector").fault("dynamic-slice", f"{message}selector {ACCELERATOR}: {value}")
+            pods.settings.field("nodeSelector").fault("dynamic-slice", f"{message}selector {ACCELERATOR}: {value}")
             return
         require_operator(job.context, job.job, "slice-controller")
         _warn_of_long_names(pods)

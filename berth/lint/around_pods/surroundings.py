@@ -7,7 +7,7 @@ storage driver (`surroundings.yaml`); Kubernetes docs on images, volumes and ser
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from berth.catalog import fact_tables
 from berth.diagnostics import did_you_mean, join_quoted
@@ -24,7 +24,7 @@ from berth.lint.around_pods.storage import (
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.manifests.policy_rules import RUNTIME_CLASSES
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_list
 from berth.plan.teams import SECRETS, IdentityPlan, TeamPlan
 
 FUSE = "gcsfuse.csi.storage.gke.io"
@@ -63,7 +63,7 @@ def _check_account(pods: JobPods, team: TeamPlan) -> Findings:
         or pods.submitted.context.objects.has("ServiceAccount", namespace, name)
     ):
         return
-    source = pods.spec_field("serviceAccountName")
+    source = pods.settings.field("serviceAccountName")
     if hint := did_you_mean(name, own):
         yield "no-account", source, f"no service account '{name}' in namespace '{namespace}'{hint}"
         return
@@ -81,7 +81,7 @@ def _check_runtime_class(pods: JobPods, team: TeamPlan) -> Findings:
     name, nodes = pods.pod_set.runtime_class, pods.submitted.context.nodes
     if not name or name in nodes.runtime_classes:
         return
-    source = pods.spec_field("runtimeClassName")
+    source = pods.settings.field("runtimeClassName")
     is_owned = any(each.owned for each in team.namespaces if each.name == pods.submitted.local_queue.namespace)
     if is_owned and name not in RUNTIME_CLASSES:
         return  # the policies of the namespace refuse it
@@ -135,13 +135,13 @@ def _check_volumes(pods: JobPods, team: TeamPlan) -> Findings:
 
 def _check_bucket(pods: JobPods, team: TeamPlan, volume: PodVolume) -> Findings:
     """Check the annotation of Cloud Storage FUSE, and the rights on the bucket."""
-    annotations = as_mapping(get_nested(pods.template.value, "metadata", "annotations"))
+    annotations = pods.settings.annotations
     source = pods.at(volume.path)
     if annotations.get(FUSE_VOLUMES) != "true":
         written = f"is {str(annotations[FUSE_VOLUMES]).lower()}" if FUSE_VOLUMES in annotations else "is missing"
         message = f"the annotation {FUSE_VOLUMES} of its pods {written}, so the volume is never mounted"
         yield "no-fuse", source, f"{message}; write {FUSE_VOLUMES}: 'true' in the metadata of the pod template"
-    attributes = _csi(pods, volume)
+    attributes = pods.settings.volume_fields(volume)
     bucket = str(get_nested(attributes, "volumeAttributes", "bucketName") or "")
     where = source.child("volumeAttributes", None).child("bucketName", bucket)
     if not _BUCKET.fullmatch(bucket):
@@ -172,16 +172,9 @@ def _check_bucket(pods: JobPods, team: TeamPlan, volume: PodVolume) -> Findings:
         yield "bucket-unknown", where, f"{message}; write readOnly: true, or roles/storage.objectUser for the team"
 
 
-def _csi(pods: JobPods, volume: PodVolume) -> Mapping[str, object]:
-    value = pods.template.value
-    for step in volume.path:
-        value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
-    return as_mapping(value)
-
-
 def _check_provider_class(pods: JobPods, team: TeamPlan, volume: PodVolume) -> Findings:
     """Check the SecretProviderClass of a volume: the platform has one for teams with secrets."""
-    name = str(get_nested(_csi(pods, volume), "volumeAttributes", "secretProviderClass") or "")
+    name = str(get_nested(pods.settings.volume_fields(volume), "volumeAttributes", "secretProviderClass") or "")
     namespace = pods.submitted.local_queue.namespace
     source = pods.at(volume.path).child("volumeAttributes", None).child("secretProviderClass", name)
     own = [SECRETS] if team.identity is not None and team.identity.secrets else []
@@ -202,23 +195,19 @@ def _check_provider_class(pods: JobPods, team: TeamPlan, volume: PodVolume) -> F
 def _check_mounts(pods: JobPods, team: TeamPlan) -> Findings:
     """Check that the pod has the volumes that its containers mount: otherwise the API server refuses it."""
     volumes = [*(each.name for each in pods.pod_set.volumes), *claimed_volumes(pods)]
-    for key in ("initContainers", "containers"):
-        for index, container in enumerate(as_list(get_nested(pods.template.value, "spec", key))):
-            for position, mount in enumerate(as_list(get_nested(container, "volumeMounts"))):
-                name = str(get_nested(mount, "name"))
-                if name not in volumes:
-                    message = (
-                        f"a container mounts '{name}', but its pods have no such volume: the API server refuses them"
-                    )
-                    remedy = did_you_mean(name, volumes) or "; write it under volumes"
-                    place = pods.at(("spec", key, index, "volumeMounts", position, "name"))
-                    yield "no-volume", place, message + remedy
+    for container in pods.settings.containers:
+        for mounted, _ in container.mounts:
+            name = str(mounted.value)
+            if name not in volumes:
+                message = f"a container mounts '{name}', but its pods have no such volume: the API server refuses them"
+                remedy = did_you_mean(name, volumes) or "; write it under volumes"
+                yield "no-volume", mounted, message + remedy
 
 
 def _check_images(pods: JobPods, team: TeamPlan) -> Findings:
     """Check the names of images, and whether nodes may pull those of other projects."""
     plan = pods.submitted.context.plan
-    pulls = bool(as_list(get_nested(pods.template.value, "spec", "imagePullSecrets")))
+    pulls = bool(as_list(pods.settings.field("imagePullSecrets").value))
     for image in pods.pod_set.images:
         source = _image_source(pods, image)
         if not _IMAGE.fullmatch(image):
@@ -238,11 +227,8 @@ def _check_images(pods: JobPods, team: TeamPlan) -> Findings:
 
 
 def _image_source(pods: JobPods, image: str) -> SourceValue:
-    for key in ("containers", "initContainers"):
-        for index, container in enumerate(as_list(get_nested(pods.template.value, "spec", key))):
-            if get_nested(container, "image") == image:
-                return pods.at(("spec", key, index, "image"))
-    return pods.spec_field("containers")
+    found = [each.image for each in pods.settings.containers if each.image.value == image]
+    return found[-1] if found else pods.settings.field("containers")
 
 
 _CHECKS = (_check_account, _check_runtime_class, _check_secrets, _check_volumes, _check_mounts, _check_images)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from berth.diagnostics import Severity
+from berth.diagnostics import FieldPath, Severity
 from berth.jobs.job_manifests import JobManifest
 from berth.jobs.kinds import path_keys
 from berth.jobs.values import SourceValue, describe_value, get_nested
@@ -54,11 +54,11 @@ def _field_refusals(job: JobManifest) -> Iterator[Refusal]:
     if job.row is None or job.row.reader is not None:
         return
     volumes = frozenset(_claimed_volumes(job.source.value))
-    for template in job.templates:
-        written = _as_written(job.source, template)
+    for pods in job.settings:
+        written = _as_written(job.source, pods.path)
         if not is_described:
-            yield from find_refusals(written, "PodTemplateSpec", template.path)
-        yield from pod_refusals(get_nested(written, "spec"), (*template.path, "spec"), volumes)
+            yield from find_refusals(written, "PodTemplateSpec", pods.path)
+        yield from pod_refusals(get_nested(written, "spec"), (*pods.path, "spec"), volumes)
 
 
 def _claimed_volumes(value: object) -> Iterator[str]:
@@ -69,10 +69,10 @@ def _claimed_volumes(value: object) -> Iterator[str]:
         yield from (str(get_nested(claim, "metadata", "name")) for claim in as_list(each))
 
 
-def _as_written(source: SourceValue, template: SourceValue) -> object:
-    """Return a template without the containers that the operator of its kind adds."""
+def _as_written(source: SourceValue, path: FieldPath) -> object:
+    """Return the template at a path, without the containers that the operator of its kind adds."""
     value = source.value
-    for step in template.path[len(source.path) :]:
+    for step in path[len(source.path) :]:
         value = _step(value, step)
     return value
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from berth.diagnostics import join_quoted
+from berth.plan.configuration import SLICE_CONTROLLER
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import EXTERNAL, PlannedPool
 from berth.rules.gke.dynamic_slicing import connects_slices
-
-SLICE_CONTROLLER = "slice-controller"
 
 
 def check_dynamic_slicing(context: PlanningContext, pools: Mapping[str, PlannedPool]) -> None:

@@ -30,9 +30,11 @@ from berth.planner.queueing.node_labels import (
     hardware_labels,
     node_taints,
     selecting_labels,
+    shared_labels,
     topology_levels,
 )
 from berth.rules.gke.dynamic_slicing import slicing_plan
+from berth.rules.gke.reservations import reservation_labels
 
 MAX_FLAVOR_ITEMS = 8
 """Maximum node labels, and maximum tolerations, of a ResourceFlavor (Kueue 0.19, v1beta2)."""
@@ -133,11 +135,11 @@ def _placement_key(pool: PlannedPool) -> tuple[object, ...]:
     return topology_levels([pool]), pool.made_by_gke and pool.spec.compact_placement
 
 
-def _capacity_key(pool: PlannedPool) -> tuple[object, ...]:
-    """Return the capacity that pools of one flavor must share; a compute class is a capacity too."""
-    shape = pool.hardware.shape
-    topology = shape.topology if shape else None
-    return pool.hardware.machine.accelerator, topology, pool.spec.capacity, pool.spec.compute_class
+def _capacity_key(pool: PlannedPool, *, is_written: bool = False) -> tuple[object, ...]:
+    """Return the capacity that pools of one flavor share; reserved machines are alike if the flavor is written."""
+    topology = pool.hardware.shape.topology if pool.hardware.shape else None
+    capacity = "reserved" if is_written and reservation_labels(pool.request) else pool.spec.capacity
+    return pool.hardware.machine.accelerator, topology, capacity, pool.spec.compute_class
 
 
 def _sharing_key(pool: PlannedPool) -> tuple[object, ...]:
@@ -148,7 +150,7 @@ def _sharing_key(pool: PlannedPool) -> tuple[object, ...]:
 def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> bool:
     first = group[0]
     for pool in group[1:]:
-        if _capacity_key(pool) != _capacity_key(first):
+        if _capacity_key(pool, is_written=True) != _capacity_key(first, is_written=True):
             shared_property = "accelerator, one topology and one capacity"
         elif _sharing_key(pool) != _sharing_key(first):
             shared_property = "way of sharing and partitioning GPUs, and one network (in one zone, if it is zonal)"
@@ -173,10 +175,8 @@ def _can_form_flavor(context: PlanningContext, name: str, group: list[PlannedPoo
 
 def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> FlavorGroup:
     first = group[0]
-    labels = selecting_labels(first)
-    shared_labels = [
-        label for label in sorted(first.spec.labels.items()) if all(label in p.spec.labels.items() for p in group)
-    ]
+    labels = shared_labels([selecting_labels(pool) for pool in group])
+    own_labels = shared_labels([dict(sorted(pool.spec.labels.items())) for pool in group])
     # Nodes without accelerators are selected by the machine type that they share.
     machine_types = {pool.spec.machine_type for pool in group if not pool.spec.node_labels}
     is_selected = first.hardware.is_cpu and len(machine_types) == 1
@@ -187,7 +187,7 @@ def _flavor(context: PlanningContext, name: str, group: list[PlannedPool]) -> Fl
     return FlavorGroup(
         name=name,
         pools=tuple(group),
-        node_labels={**labels, **shared_machine_type, **dict(shared_labels)},
+        node_labels={**labels, **shared_machine_type, **own_labels},
         tolerations=flavor_tolerations(group),
         capacity=Bounds(min=sum(c.min for c in counts), max=sum(c.max for c in counts)),
         unit=slicing.unit if slicing else max(p.hardware.unit for p in group),

@@ -25,13 +25,13 @@ def team_namespaces(context: PlanningContext, team: str) -> tuple[NamespacePlan,
     """Return the namespaces of a team: as written, else one with the team's (former) name, as none can be renamed."""
     spec = context.spec.teams[team]
     own = spec.formerly or team
-    taken = {each.formerly for other in context.spec.teams.values() for each in _written_namespaces(other)}
+    taken = {each.formerly for each in _written_namespaces(spec)}
     return tuple(
         NamespacePlan(
             name=n.name or own,
             owned=not n.existing,
             serving=n.serving,
-            # The first one has the team's own home, unless that went to another namespace.
+            # The first one has the team's own home, unless another one of the team has it.
             formerly=n.formerly or (f"{own}/{n.name or own}" if at == 0 and own in taken else None),
         )
         for at, n in enumerate(_written_namespaces(spec))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from berth import catalog
 from berth.plan.dynamic_slices import PROVISION_ONLY
@@ -27,6 +27,11 @@ def selecting_labels(pool: PlannedPool) -> dict[str, str]:
         return dict(pool.spec.node_labels)
     sandbox = {catalog.labels().sandbox: pool.spec.sandbox} if pool.spec.sandbox else {}
     return hardware_labels(pool) | pool.own_labels | capacity_labels(pool.request) | _class_labels(pool) | sandbox
+
+
+def shared_labels(labels: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the labels that all have, in the order of the first."""
+    return {key: value for key, value in labels[0].items() if all(each.get(key) == value for each in labels)}
 
 
 def hardware_labels(pool: PlannedPool) -> dict[str, str]:

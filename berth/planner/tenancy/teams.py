@@ -133,7 +133,7 @@ def _check_namespaces(context: PlanningContext) -> None:
 
 def _check_homes(context: PlanningContext) -> None:
     """Report two namespaces that the program would know by one name, and `formerly` of one that Berth does not make."""
-    seen: dict[str, str] = {}
+    seen: dict[str, tuple[str, bool]] = {}
     places = [
         (team, index, place)
         for team, spec in sorted(context.spec.teams.items())
@@ -152,8 +152,18 @@ def _check_homes(context: PlanningContext) -> None:
         if place.formerly is not None and place.existing:
             message = "a namespace that exists already is not made here, so nothing keeps it; remove formerly"
             context.problems.fault("contradiction", path, message)
-        elif (first := seen.setdefault(home, name)) != name:
+            continue
+        first, is_written = seen.setdefault(home, (name, place.formerly is not None))
+        if first != name:
             message = f"'{home}' is the place of namespace '{first}'; remove formerly of one of them"
+            if not is_written:
+                # Nobody's namespace moves to another place, and is deleted, by what is written of another one.
+                new = (
+                    ""
+                    if "/" in home
+                    else f", or, if '{first}' is new, write {{name: {first}, formerly: {home}/{first}}}"
+                )
+                message = f"'{home}' is the place of namespace '{first}', which would be deleted; remove formerly{new}"
             context.problems.fault("bad-former-name", path, message)
 
 

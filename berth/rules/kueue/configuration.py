@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from berth.diagnostics import FieldPath, did_you_mean, format_value, join_or
 from berth.names import is_label_key, is_label_value
-from berth.plan.configuration import ConfigurationPlan, CustomLabelPlan, DeviceMappingPlan, ExpressionPlan, SelectorPlan
+from berth.plan.configuration import ConfigurationPlan, CustomLabelPlan, DeviceMappingPlan, SelectorPlan
 from berth.plan.kueue import KUEUE_NAMESPACE
 from berth.rules.kueue import bounds
 from berth.rules.kueue.rule import (
@@ -169,25 +169,12 @@ def _exempt_namespaces(plan: ConfigurationPlan) -> Iterator[FieldError]:
     """Namespaces of Kubernetes and of Kueue must not be queued, because Kueue itself runs there."""
     if (selector := plan.managed_namespaces) is not None:
         for namespace in ("kube-system", KUEUE_NAMESPACE):
-            if selector_matches(selector, {_NAMESPACE_NAME_LABEL: namespace}):
+            if selector.matches({_NAMESPACE_NAME_LABEL: namespace}):
                 message = (
                     f"'{namespace}' is selected, but its pods must never wait for "
                     f"Kueue; add a NotIn expression on {_NAMESPACE_NAME_LABEL}"
                 )
                 yield ("managedJobsNamespaceSelector",), message
-
-
-def selector_matches(selector: SelectorPlan, labels: dict[str, str]) -> bool:
-    """Return whether a label selector matches an object with these labels."""
-    return selector.labels.items() <= labels.items() and all(
-        _matches_expression(e, labels) for e in selector.expressions
-    )
-
-
-def _matches_expression(expression: ExpressionPlan, labels: dict[str, str]) -> bool:
-    value = labels.get(expression.key)
-    holds = value is not None if expression.operator in ("Exists", "DoesNotExist") else value in expression.values
-    return holds == (expression.operator in ("In", "Exists"))
 
 
 def check_selector(path: FieldPath, selector: SelectorPlan) -> Iterator[FieldError]:

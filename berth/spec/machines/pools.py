@@ -195,7 +195,7 @@ class PoolMachines(Model):
     """GKE creates the nodes according to this compute class; only the machine, its number and `flavor` are allowed with
     it."""
     flavor: DnsName | None = None
-    """Name of the flavor. Pools of one kind form one flavor. By default the pool's name."""
+    """Name of the flavor. Pools of one kind form one; so do reserved ones that name it. By default the pool's name."""
     labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)
     """Additional labels of the nodes; the flavor selects them."""
     node_labels: Section[LabelKey, LabelValue] = Field(default_factory=dict)

@@ -300,6 +300,13 @@ DENIED = {"error": {"code": 403, "message": "Required permission", "status": "PE
 FORBIDDEN = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Forbidden"}
 NO_PERMISSION = "; export it again with the permission to read it"
 AS_IT_IS = "give gcloud's answer as it is"
+WHEN_GONE = "export the answers again when that is done"
+
+
+def _object(answers: dict[str, Any], kind: str) -> dict[str, Any]:
+    return next(each for each in answers["objects.json"]["items"] if each["kind"] == kind)
+
+
 BROKEN: dict[str, tuple[Edit, str]] = {
     "a denied answer of Google": (
         _with("x.json", DENIED),
@@ -344,6 +351,38 @@ BROKEN: dict[str, tuple[Edit, str]] = {
         _reservation_with("aggregateReservation", {"reservedResources": [{"accelerator": {"acceleratorCount": "x"}}]}),
         "reservations.json: reservation 'dev-l4': aggregateReservation.reservedResources is not a list of "
         f"accelerators with their number; {AS_IT_IS}",
+    ),
+    "a cluster that is being deleted": (
+        lambda answers: answers["cluster.json"].update(status="STOPPING"),
+        f"cluster.json: cluster 'dev' is being deleted (status STOPPING); {WHEN_GONE}",
+    ),
+    "a cluster that is not there yet": (
+        lambda answers: answers["cluster.json"].update(status="PROVISIONING"),
+        f"cluster.json: cluster 'dev' is being created (status PROVISIONING); {WHEN_GONE}",
+    ),
+    "a node pool that is being deleted": (
+        lambda answers: answers["node-pools.json"][0].update(status="STOPPING"),
+        f"node-pools.json: node pool 'l4-on-demand' is being deleted (status STOPPING); {WHEN_GONE}",
+    ),
+    "a reservation that is being deleted": (
+        lambda answers: answers["reservations.json"][0].update(status="DELETING"),
+        f"reservations.json: reservation 'dev-l4' is being deleted (status DELETING); {WHEN_GONE}",
+    ),
+    "a queue that is being deleted": (
+        lambda answers: _object(answers, "ClusterQueue")["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"),
+        f"objects.json: ClusterQueue 'language-batch' is being deleted; {WHEN_GONE}",
+    ),
+    "a queue whose spec is a text": (
+        lambda answers: _object(answers, "ClusterQueue").update(spec="abc"),
+        "objects.json: ClusterQueue 'language-batch': spec is not an object; give the answer of kubectl as it is",
+    ),
+    "a local queue of no queue": (
+        lambda answers: _object(answers, "LocalQueue").update(spec={}),
+        "objects.json: LocalQueue 'batch': spec.clusterQueue is not a text; give the answer of kubectl as it is",
+    ),
+    "what kubectl was not allowed to read": (
+        _with("objects.json", {"kind": "Status", "status": "Failure", "message": "queues is forbidden", "code": 403}),
+        "objects.json: it is an error of the API (queues is forbidden); export it again with the permission to read it",
     ),
     "a reservation without a zone": (
         _reservation_with("zone", 7),

@@ -54,8 +54,7 @@ def test_an_incomplete_answer_is_reported(folder: Path) -> None:
     result = CliRunner().invoke(app, ["adopt", "moved", FILES[0], "cut.json"])
     assert result.exit_code == 1
     assert result.stderr == (
-        "cannot read the files (KeyError: 'clusterQueue'); save the output of gcloud --format json and kubectl "
-        "-o json unchanged\n"
+        "cut.json: LocalQueue 'default': spec.clusterQueue is not a text; give the answer of kubectl as it is\n"
     )
 
 

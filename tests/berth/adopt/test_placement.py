@@ -201,6 +201,27 @@ def test_a_provision_only_policy_of_another_tool_is_kept_by_name() -> None:
     assert _modes(answers) == {"cubes": ("super-slicing", "theirs")}
 
 
+@pytest.mark.parametrize(
+    ("deployments", "stated"),
+    [
+        (["slice-controller-controller-manager"], ["slice-controller"]),
+        (["kuberay-operator", "slice-controller-controller-manager"], ["kuberay", "slice-controller"]),
+        (["kuberay-operator"], None),
+        ([], None),
+    ],
+)
+def test_the_controller_that_forms_the_slices_is_stated_if_it_runs(deployments: list[str], stated: object) -> None:
+    answers = _answers_of({"cubes": {**DYNAMIC, "dynamicSlicing": "super-slicing"}})
+    answers["objects.json"]["items"] += [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "its-own"}}
+        for name in deployments
+    ]
+    inventory = read_inventory({name: json.dumps(each) for name, each in answers.items()})
+    _, adopted, evaluation = adopt_inventory(inventory, "test")
+    assert adopted.fleet.get("operators") == stated
+    assert ("no-slice-controller" in {each.code for each in evaluation.warnings}) == (stated is None)
+
+
 def test_where_the_cluster_connects_chips_the_mode_of_a_policy_that_no_answer_has_is_asked_for() -> None:
     answers = _answers_of({"cubes": {**DYNAMIC, "slices": 1, "dynamicSlicing": "super-slicing"}})
     del answers["placement-policies.json"]

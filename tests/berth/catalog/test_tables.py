@@ -28,6 +28,7 @@ NO_FACTS = {
     "berth/diff/guard/protected_objects.yaml",
     "berth/diff/guard/safeguards.yaml",
     "berth/diff/kinds.yaml",
+    "berth/diff/provider_inputs/defaults.yaml",
     "berth/diff/provider_inputs/effects.yaml",
     "berth/diff/provider_inputs/keeps.yaml",
     "berth/diff/provider_inputs/replaces.yaml",

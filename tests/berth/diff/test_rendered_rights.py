@@ -69,7 +69,12 @@ def changed(stack: str, edits: dict[str, Any], given: dict[str, Any] | None = No
             Rank.ISOLATION,
             "fleet: start of jobs without a queue",
         ),
-        ("dev", {"kueue.integrations": {"frameworks": ["batch/job"]}}, Rank.ISOLATION, "policy berth-jobs: check"),
+        (
+            "dev",
+            {"kueue.integrations": {"frameworks": ["batch/job"]}},
+            Rank.ISOLATION,
+            "admission policy berth-jobs: check",
+        ),
         ("local", {"cluster.existing.serviceCidrBlock": "10.0.0.0/8"}, Rank.ISOLATION, "team vision: network policy"),
     ],
 )

@@ -121,7 +121,9 @@ def test_a_removed_permission_mirrors_the_added_one() -> None:
 def test_services_that_lose_their_queue_are_in_the_headline() -> None:
     old = fleet_with({"teams.vision.namespace": {"serving": True}})
     lost = "team vision: serving in namespace vision is removed (Kueue starts no more pods of the services there)"
-    gone = [f"policy {name}: check of all that it refuses is removed" for name in ("berth-scale", "berth-serving")]
+    gone = [
+        f"admission policy {name}: check of all that it refuses is removed" for name in ("berth-scale", "berth-serving")
+    ]
     more = "controller kueue: integrations.frameworks changes"
     # The team can no longer scale Deployments there, so its AppWrappers may hold them.
     wrapped = "admission policy berth-wrappers: validations.expression changes"

@@ -13,7 +13,7 @@ from tests.problem_lines import without_codes, without_total
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 STACK = "stacks/examples/cpu-batch.yaml"
-NO_SHAPE = "a pod requests {} cpu, but pods can use 31850m of each n2-standard-32"
+NO_SHAPE = "a pod requests {} cpu, but pods can use 31750m of each n2-standard-32"
 
 VERDICTS: dict[str, tuple[int, str, str, str, str]] = {
     "small": (12, "10", "30Gi", "frames", "frames can admit it, 120 cores of n2-reserved"),
@@ -34,7 +34,7 @@ VERDICTS: dict[str, tuple[int, str, str, str, str]] = {
         "60Gi",
         "frames",
         "Kueue assigns 'n2-reserved' to its pods, where they stay pending: a pod requests 32 cpu, but pods can use "
-        "31850m of each n2-standard-32; write at most 31850m, or the node selector berth.dev/capacity: 'spot' for the "
+        "31750m of each n2-standard-32; write at most 31350m, or the node selector berth.dev/capacity: 'spot' for the "
         "nodes of 'c3-spot'",
     ),
     "a pod larger than every node": (1, "90", "60Gi", "frames", NO_SHAPE.format("90")),

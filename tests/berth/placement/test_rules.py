@@ -20,15 +20,15 @@ from berth.jobs.pod_set import (
     SpreadConstraint,
     TopologyRequest,
 )
-from berth.nodes.model import NodeGroup
+from berth.nodes.model import FleetNodes, NodeGroup
 from berth.placement.arrangement import arrange
 from berth.placement.kueue import Refusal, ResourceFlavor, flavor_refusal
-from berth.placement.node_classes import NodeClass
-from berth.placement.obstacles import AssignedPods
+from berth.placement.node_classes import NodeClass, node_classes
 from berth.placement.own_pods import OwnPods, own_scope
+from berth.placement.reasons import AssignedPods
 from berth.placement.room import ALL_RULES, Demand, most_pods
 from berth.placement.scheduler import unplaceable_reasons
-from berth.placement.topology import assign_topology, topology_leaves
+from berth.placement.topology import Leaf, assign_topology, topology_leaves
 from berth.plan.nodes import Bounds, Taint, Toleration
 
 BLOCK, HOST = "cloud.google.com/gce-topology-block", "kubernetes.io/hostname"
@@ -145,11 +145,54 @@ def test_constraints_that_no_node_satisfies_together_are_one_reason() -> None:
 
 
 def test_what_the_nodes_do_not_tell_is_unknown_and_what_they_lack_is_never() -> None:
-    assert reasons(pods(node_selector={HOST: "n"}), classes=(nodes(),)) == [("placement-unknown", True)]
+    assert reasons(pods(node_selector={HOST: "gke-a-l4-1f2e-x5kz"}), classes=(nodes(),)) == [
+        ("placement-unknown", True)
+    ]
+    assert reasons(pods(node_selector={HOST: "n"}), classes=(nodes(),)) == [("no-nodes", False)]
     assert reasons(pods(node_selector={"cloud.google.com/mistyped": "x"}), classes=(nodes(),)) == [("no-nodes", False)]
     described = nodes(open_reason="the nodes are described")
     assert reasons(pods(node_selector={"disk": "x"}), classes=(described,)) == [("placement-unknown", True)]
     assert reasons(pods(node_selector={ZONE: "b"}), classes=(described,)) == [("no-nodes", False)]
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "expected"),
+    [
+        ("In", ("n", "m"), [("no-nodes", False)]),
+        ("In", ("n", "gk3-a"), [("placement-unknown", True)]),
+        ("NotIn", ("n",), []),
+        ("NotIn", ("gke-a",), [("placement-unknown", True)]),
+        ("Gt", ("3",), [("no-nodes", False)]),
+        ("Exists", (), []),
+    ],
+)
+def test_names_of_nodes_begin_as_gke_writes_them(
+    operator: str, values: tuple[str, ...], expected: list[tuple[str, bool]]
+) -> None:
+    wanted = ((NodeSelectorRequirement(HOST, operator, values),),)
+    assert reasons(pods(affinity_terms=wanted), classes=(nodes(),)) == expected
+    of_others = reasons(pods(affinity_terms=wanted), classes=(nodes(maker="described"),))
+    assert of_others == ([] if operator == "Exists" else [("placement-unknown", True)])
+
+
+def test_a_pod_leaves_room_for_what_gke_runs_on_every_node() -> None:
+    """Between what is certain and what GKE's own pods leave at most, it is unknown."""
+    group = nodes().group
+    sized = replace(group, allocatable={"cpu": 8000, "pods": 10}, least={"cpu": 7500}, taken={"cpu": 100})
+    (node,) = node_classes(FleetNodes(groups=(sized,)))
+    for cpu, expected in ((7500, []), (7600, [("placement-unknown", True)]), (7901, [("no-shape", False)])):
+        assert reasons(pods(count=1, requests={"cpu": cpu}), classes=(node,)) == expected
+
+
+@pytest.mark.parametrize(("children", "expected"), [(4, []), (2, [("no-place", False)])])
+def test_rules_between_pods_of_a_child_job_hold_on_the_nodes_that_kueue_names(
+    children: int, expected: list[tuple[str, bool]]
+) -> None:
+    apart = PodAffinityTerm(topology_key=ZONE, selector=(NodeSelectorRequirement("child", SAME),))
+    pod_set = pods(count=4, child_jobs=children, pod_anti_affinity=(apart,), added_labels={"child": EACH_CHILD})
+    node = nodes()
+    found = unplaceable_reasons([AssignedPods(pod_set, "f", PLAIN, [(Leaf(node, 0, {}), 4)])], (node,))
+    assert [(each.code, each.is_unknown) for each in found] == expected
 
 
 @pytest.mark.parametrize(

@@ -461,6 +461,16 @@ def test_a_page_without_a_change_says_so(history: Path) -> None:
     assert "nothing changes" in Read(berth("report", "dev", "--since", "HEAD").stdout).words
 
 
+def test_a_page_shows_what_changed_beside_the_fleet(history: Path) -> None:
+    """As `berth diff` does: the account, the project's file, and what the fleet has without an effect."""
+    git(history, "commit", "-qam", "second")
+    file = history / "Pulumi.dev.yaml"
+    config = "config:\n  gcp:impersonateServiceAccount: admin@acme-ml-dev.iam.gserviceaccount.com\n"
+    file.write_text(file.read_text(encoding="utf-8").replace("config:\n", config, 1), encoding="utf-8")
+    words = Read(berth("report", "dev", "--since", "HEAD").stdout).words
+    assert "beside the fleet config.gcp:impersonateServiceAccount changes" in words
+
+
 def test_an_unknown_revision_is_reported_and_nothing_is_written(history: Path) -> None:
     done = berth("report", "dev", "--since", "none", "-o", "page.html")
     message = "no commit 'none' in this git repository; name a branch, a tag or a commit of it\n"

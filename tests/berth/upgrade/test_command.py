@@ -90,6 +90,20 @@ def test_every_cluster_of_a_fleet_with_workers_is_upgraded() -> None:
     assert result.stdout.count("in the manager, worker central and worker east: ") == 4
 
 
+def test_each_component_has_its_own_direction() -> None:
+    """GKE goes back while Kueue goes on: what Kueue changes is not taken back."""
+    text = run("dev", "--gke", "1.36..1.35", "--kueue", "0.20.0").stdout
+    assert (
+        "GKE is DOWNGRADED from 1.36 to 1.35; Kueue is upgraded from 0.19.2 to 0.20.0; of 10 required actions" in text
+    )
+    assert "#15206" in text.split("\nApplies\n")[1].split("\n\n")[0]
+    assert "#136399" not in text.split("\nApplies\n")[1].split("\n\n")[0]
+    back = run("dev", "--gke", "1.35..1.36", "--kueue", "0.19.2..0.18.8").stdout
+    assert "Kueue is DOWNGRADED from 0.19.2 to 0.18.8" in back
+    assert "changes of newer releases are taken back" in back
+    assert "of 3 changes of Kubernetes" in back
+
+
 def test_operators_that_kueue_is_built_with_are_told_with_what_turns() -> None:
     """Of those whose kinds the stack queues: KubeRay 1.7 has RayServiceIncrementalUpgrade on."""
     text = run("dev", "--kueue", "0.19.2..0.20.0").stdout

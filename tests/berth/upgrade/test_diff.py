@@ -13,7 +13,8 @@ from berth.diff.document import changes_document
 from berth.diff.headline import headline
 from berth.diff.kinds import ChangeKind
 from berth.document.text import render_text
-from berth.upgrade.document import upgrade_as_json, upgrade_headline
+from berth.upgrade.as_json import upgrade_as_json
+from berth.upgrade.document import upgrade_headline
 from tests import small_fleets as small
 
 L4: dict[str, Any] = {"machineType": "g2-standard-24", "nodes": 2, "zone": small.ZONE}

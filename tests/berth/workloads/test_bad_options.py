@@ -189,7 +189,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str], dict[str, Any], list[str]]] = {
     "more cpu than a node has": (
         ("batch-platform", "team-a", "compact"),
         {"cpu": "12"},
-        ["a pod requests 12 cpu, but pods can use 11900m of each a2-highgpu-1g; write at most 11900m"],
+        ["a pod requests 12 cpu, but pods can use 11800m of each a2-highgpu-1g; write at most 11400m"],
     ),
 }
 """Stack, team and queue; options; the lines."""

@@ -44,7 +44,8 @@ def _delete_pods(fleet: World, namespace: str, prefix: str) -> None:
 
 @attack("an account writes accelerators as the default of later pods of a job without")
 def _defaults(fleet: World) -> None:
-    spec = {"completions": None, "completionMode": "NonIndexed"}
+    # The job controller replaces a pod after 10 s, and gives up after backoffLimit.
+    spec = {"completions": None, "completionMode": "NonIndexed", "backoffLimit": 1000}
     fleet.tries(MEMBER, job("vision", "plain", 8, 0, spec=spec, pod={"nodeSelector": _L4}))
     fleet.waits_for_pods("vision", 8)
     limits = {"limits": [{"type": "Container", "default": {GPU: "2"}, "defaultRequest": {GPU: "2"}}]}
@@ -78,8 +79,28 @@ def _urgent_set(fleet: World) -> None:
         fleet.tries(MEMBER, job_set("vision", f"urgent-{number}", 1, 2, 4, queue="slices", resource=TPU, pod=urgent))
         time.sleep(4)
     gone = _replaced(fleet, running)
+    print(f"{len(gone)} pods of the lender were removed")
     assert not (gone and fleet.with_policies), f"pods of the lender were removed: {gone}"
     fleet.tries_to_delete(LENDER, "JobSet", "speech", "first", _BACKGROUND)
+
+
+@attack("jobs of a higher priority, deleted and submitted again with the longest grace period")
+def _urgent_cycle(fleet: World) -> None:
+    fleet.tries(LENDER, job("speech", "first", 8))
+    fleet.tries(MEMBER, job("vision", "second", 4))
+    fleet.waits_for_pods("speech", 8)
+    running = fleet.running("speech")
+    for number in range(4):
+        urgent = {**_LONGEST, "priorityClassName": "high"}
+        fleet.tries(SERVER, job("language", f"urgent-{number}", 4, pod=urgent))
+        fleet.waits_for_pods("language", 4, f"urgent-{number}", 5)
+        fleet.tries_to_delete(SERVER, "Job", "language", f"urgent-{number}", _BACKGROUND)
+    gone = _replaced(fleet, running)
+    began = time.monotonic()
+    returned = fleet.waits_for_pods("speech", 8, "first", 60)
+    print(f"{len(gone)} pods of the lender were removed, and ran again after {time.monotonic() - began:.0f} s")
+    assert returned or not fleet.with_policies, "the lender's job does not run again"
+    fleet.tries_to_delete(LENDER, "Job", "speech", "first", _BACKGROUND)
 
 
 # --- pods that are deleted one by one ---------------------------------------------------------------------------------

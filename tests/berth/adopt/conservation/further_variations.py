@@ -69,11 +69,10 @@ def disks_and_tags(rng: random.Random, answers: Answers) -> None:
 
 
 def blocks(rng: random.Random, answers: Answers) -> None:
-    """Use a block of a reservation that somebody else made, for all of its machines."""
-    in_blocks: dict[str, bool] = {}
+    """Use a block of a reservation that somebody else made, for all of its machines or for some slices of a flavor."""
     for node_pool in machines(answers):
         values = node_pool["config"]["reservationAffinity"].get("values", [])
-        if values and str(values[0]).startswith("held-") and in_blocks.setdefault(values[0], rng.random() < 0.7):
+        if values and str(values[0]).startswith("held-") and rng.random() < 0.7:
             values[0] = f"{values[0]}/reservationBlocks/{values[0]}-block-1"
 
 

@@ -126,6 +126,13 @@ def test_older_expressions_and_arithmetic_are_read() -> None:
             "slices: $(vars.a), a: $(vars.slices)",
             "vars: vars.slices, which refers to itself; write a value",
         ),
+        (
+            "slices: 2",
+            "slices: $(vars.v0), "
+            + ", ".join(f"v{n}: '$(vars.v{n + 1})$(vars.v{n + 1})'" for n in range(40))
+            + ", v40: xx",
+            "vars: vars.v24, which is larger than 100,000 characters; write a value",
+        ),
         ("slices: 2", "slices: MANY", "num_slices of module pool is 'MANY'; write a whole number"),
         ("machine_type:", "machine_typ:", "module pool has no input 'machine_typ'; did you mean 'machine_type'?"),
         ("[cluster]", "[clutser]", "module pool uses 'clutser', which is no module above it; write its id"),

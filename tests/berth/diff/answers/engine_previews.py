@@ -29,7 +29,8 @@ def state(one: RecordedResource) -> Step:
         "parent": one.parent,
         "provider": one.provider and f"{one.provider}::id",
     }
-    return {**{key: value for key, value in values.items() if value}, **({"protect": True} if one.protect else {})}
+    options = {"protect": one.protect, "retainOnDelete": one.retain_on_delete}
+    return {key: value for key, value in {**values, **options}.items() if value}
 
 
 def steps(

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from msgspec.structs import replace
 
-from berth.backends.interface import compare
-from berth.cli.comparison import StackRevision, differences_of_files, evaluate_revision, new_warnings
+from berth.cli.comparison import StackRevision, changes_between, evaluate_revision
 from berth.evaluate import Evaluation
 from tests.berth.diff.edits.sound_edits import class_of
 
@@ -89,10 +87,7 @@ def word_of(change: str, folder: Path) -> str:
     shutil.rmtree(folder / "new")
     if new.faults:
         return "fault"
-    assert old.plan is not None
-    assert new.plan is not None
-    beside, inside = differences_of_files(old, new)
-    changes = replace(compare(old.plan, new.plan), settings=beside, written=inside, warnings=new_warnings(old, new))
+    changes = changes_between(old, new)
     is_right = any(each.is_loud for each in changes.rights) and not changes.blocked
     return "right" if is_right else {"nothing": "calm", "told": "calm"}.get(word := class_of(changes), word)
 

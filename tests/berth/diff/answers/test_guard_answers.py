@@ -74,12 +74,13 @@ def one(run: list[Step], ending: str) -> Step:
 
 
 def deleted(run: list[Step], *endings: str) -> list[Step]:
-    """The run, in which resources are deleted as the engine lists it."""
+    """The run, in which resources are deleted as the engine lists it, and from the cloud."""
     for ending in endings:
         step = one(run, ending)
         step["op"] = "delete"
         del step["newState"]
-        step["oldState"].pop("protect", None)
+        for option in ("protect", "retainOnDelete"):
+            step["oldState"].pop(option, None)
     return run
 
 
@@ -122,7 +123,7 @@ def without_guarantee(run: list[Step], queue: str, to: str | None = None) -> lis
     return run
 
 
-L4 = "::l4-reserved-pool"
+L4, CLUSTER = "::l4-reserved-pool", "::cluster-cluster"
 NAMESPACE = "::vision-namespace"
 BLOCKED: dict[str, Callable[[], list[Step]]] = {
     "a namespace deleted": lambda: deleted(again(), NAMESPACE),
@@ -222,6 +223,18 @@ def test_the_days_work_is_named_and_not_blocked(case: str, form: str) -> None:
     report = answer_to(FORMS[form](LOUD[case](), CONFIG))
     assert report.blocked == (), list(guard_lines(report, "dev"))
     assert all(each.startswith(("it makes ", "it deletes ")) for each in report.doubts), report.doubts
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_replacement_that_is_made_first_is_one(form: str) -> None:
+    """`--replace` of a flavor, as recorded: when its step is printed, the old state is marked as one to delete."""
+    run = again()
+    step = one(run, "::flavors-l4-spot")
+    step["op"] = "replace"
+    step["oldState"]["delete"] = True
+    report = answer_to(FORMS[form](run, CONFIG))
+    assert (report.answer, report.doubts) == (Answer.SAFE, ())
+    assert [each.name for each in report.others] == ["l4-spot"]
 
 
 def test_a_deletion_without_protection_is_named() -> None:
@@ -568,15 +581,48 @@ def test_a_run_with_targets_says_what_it_leaves_out(
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["initialNodeCount", "nodeConfig.labels", "nodeConfig.__defaults", "__defaults", "nodeConfig.loggingVariant"],
+    ("ending", "path", "value"),
+    [
+        (L4, "initialNodeCount", 9),
+        (L4, "nodeConfig.loggingConfig", {}),
+        (L4, "nodeConfig.preemptible", False),
+        (CLUSTER, "enableShieldedNodes", True),
+        (CLUSTER, "ipAllocationPolicy.stackType", "IPV4"),
+        ("::network-nat", "udpIdleTimeoutSec", 30),
+        ("::views-tpu-quota-nearly-used-alert", "enabled", True),
+    ],
 )
-def test_what_the_provider_added_or_the_program_ignores_is_not_left_out(path: str) -> None:
+def test_what_the_provider_added_or_the_program_ignores_is_not_left_out(ending: str, path: str, value: object) -> None:
     """A state has defaults of the provider, and fields that GKE changes and the program leaves as they are."""
-    added = {"initialNodeCount": 9, "nodeConfig.labels": one(again(), L4)["oldState"]["inputs"]["nodeConfig"]["labels"]}
-    run = as_before(again(), L4, "nodeConfig.__defaults", ["loggingVariant"])
-    run = as_before(as_before(run, L4, "__defaults", ["project"]), L4, path, added.get(path, ["loggingVariant"]))
+    run = as_before(as_before(again(), ending, path, value), ending, "__defaults", [path])
     assert answer_to(digest(run, CONFIG)).answer == Answer.SAFE
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("ending", "path", "value"),
+    [
+        (CLUSTER, "enableShieldedNodes", False),
+        (CLUSTER, "enableLegacyAbac", True),
+        (CLUSTER, "masterAuthorizedNetworksConfig", {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]}),
+        (L4, "nodeConfig.loggingVariant", "MAX_THROUGHPUT"),
+        (L4, "nodeConfig.tags", ["allow-ssh"]),
+        (L4, "nodeConfig.metadata", {"disable-legacy-endpoints": "false"}),
+        (L4, "project", "another-project"),
+        ("::network-nat", "type", "PRIVATE"),
+        ("::network-subnet", "logConfig", {"flowSampling": 1}),
+        ("::views-tpu-quota-nearly-used-alert", "enabled", False),
+    ],
+)
+@pytest.mark.parametrize("change", [updated, as_before])
+def test_only_a_default_of_the_provider_is_one(
+    change: Callable[..., list[Step]], ending: str, path: str, value: object, form: str
+) -> None:
+    """A preview that was changed by hand can list any input among those that the provider added."""
+    above, _, last = path.rpartition(".")
+    listed = f"{above}.__defaults" if above else "__defaults"
+    run = change(as_before(again(), ending, listed, [last]), ending, path, value)
+    assert answer_to(FORMS[form](run, CONFIG)).answer != Answer.SAFE
 
 
 def test_an_object_that_only_counts_what_stays_is_judged_by_what_it_lists_and_says_so() -> None:
@@ -595,7 +641,7 @@ def test_an_object_that_only_counts_what_stays_is_judged_by_what_it_lists_and_sa
 # --- what the stack file does not say ---------------------------------------------------------------------------------
 
 RBAC = "kubernetes:rbac.authorization.k8s.io/v1:{}"
-KUEUE, CLUSTER = "::controllers-kueue", "::cluster-cluster"
+KUEUE = "::controllers-kueue"
 OPEN = {"cidrBlocks": [{"cidrBlock": "0.0.0.0/0"}]}
 
 
@@ -612,17 +658,19 @@ def made(kind: str, name: str, **inputs: Any) -> Step:
     return {"op": "create", "urn": step["urn"], "newState": step["oldState"]}
 
 
-def with_defaults(run: list[Step], ending: str) -> list[Step]:
-    """The run, in which the provider says of a resource that it added no input."""
-    one(run, ending)["oldState"]["inputs"]["__defaults"] = []
-    return run
-
-
 def ended(run: list[Step], ending: str, op: str, **state: Any) -> list[Step]:
     """The run, in which a resource leaves the state, or the cloud."""
     step = one(deleted(run, ending), ending)
     step["op"] = op
     step["oldState"].update(state)
+    return run
+
+
+def run_with(run: list[Step], ending: str, inputs: dict[str, Any], *, op: str) -> list[Step]:
+    """The run, in which a resource is made with other inputs."""
+    step = one(run, ending)
+    assert step["op"] == op
+    step["newState"]["inputs"].update(inputs)
     return run
 
 
@@ -653,10 +701,18 @@ OTHERWISE: dict[str, Callable[[], list[Step]]] = {
     "no values of a chart": lambda: updated(again(), KUEUE, "values", {}),
     "nodes with another account": lambda: updated(again(), L4, "nodeConfig.serviceAccount", "admin"),
     "a control plane that is open": lambda: updated(
-        with_defaults(again(), CLUSTER), CLUSTER, "controlPlaneEndpointsConfig", {"ipEndpointsConfig": OPEN}
+        again(), CLUSTER, "controlPlaneEndpointsConfig", {"ipEndpointsConfig": OPEN}
     ),
-    "a setting that Berth does not know": lambda: updated(
-        with_defaults(again(), CLUSTER), CLUSTER, "enableLegacyAbac", True
+    "a setting that Berth does not know": lambda: updated(again(), CLUSTER, "enableLegacyAbac", True),
+    "another count of nodes at creation": lambda: run_with(
+        run_of("dev", "first"), L4, {"initialNodeCount": 9}, op="create"
+    ),
+    "a cluster made with the project's own account": lambda: run_with(
+        run_of("dev", "first"), CLUSTER, {"nodeConfig": {"serviceAccount": "default"}}, op="create"
+    ),
+    "an update of what is ignored": lambda: updated(again(), L4, "initialNodeCount", 9),
+    "another account of the initial nodes": lambda: updated(
+        again(), CLUSTER, "nodeConfig", {"serviceAccount": "default"}
     ),
     "one more administrator of the cluster": lambda: [
         *again(), made(RBAC.format("ClusterRoleBinding"), "a", roleRef={"name": "cluster-admin"})

@@ -15,7 +15,7 @@ from berth.engine import RecordedResource
 from tests.berth.diff.answers.engine_previews import digest, steps
 from tests.berth.diff.edits.batches import plans
 from tests.berth.diff.edits.enumerated import enumerated
-from tests.berth.diff.edits.one_key import registered
+from tests.berth.diff.edits.one_key import base_values, registered
 from tests.berth.diff.edits.sound_edits import before
 from tests.small_fleets import fleet_with
 
@@ -103,3 +103,17 @@ def test_the_guard_prints_the_entry_too() -> None:
 def test_the_judges_agree_on_another_order() -> None:
     old, new = plans("dev", BASE, fleet_with({VISION: ["models", "vision"]}, base=BASE))
     assert homes(enumerated(old)).keys() != homes(enumerated(new)).keys()  # type: ignore[arg-type]
+
+
+def test_a_driver_that_is_handed_over_keeps_its_namespace() -> None:
+    """Its release is never uninstalled, and it would end with the namespace that it runs in."""
+    base = base_values("gb200")
+    other = fleet_with({"nvidiaDraDriver": {"existing": True}}, base=base)
+    found = compare(*plans("gb200", base, other))
+    assert {each.what for each in found.objects} == {"left"}
+    assert found.blocked == ()
+    made, kept = (registered("gb200", each) for each in (base, other))
+    (plan,) = plans("gb200", other)
+    report = check_preview(parse_preview(json.dumps(digest(steps(made.values(), kept.values()), {}))), plan)
+    assert len(made.keys() - kept.keys()) == 3
+    assert (report.blocked, report.others) == ((), ())

@@ -116,6 +116,35 @@ def test_a_flavor_has_one_accelerator_one_topology_and_one_capacity(other: dict[
     assert message(fleet, "mixed-flavor").startswith("pools 'a' and 'b' cannot share flavor 'f': a flavor has one ")
 
 
+RESERVED: dict[str, Any] = {"machineType": "g2-standard-24", "zone": "us-central1-a", "count": 4}
+
+
+@pytest.mark.parametrize(
+    ("other", "apart", "selected"),
+    [
+        ({"name": "b", "existing": True}, [], {}),
+        (
+            {"name": "a", "existing": True, "block": "a-1"},
+            ["ambiguous-flavor pools.first"],
+            {"cloud.google.com/reservation-name": "a"},
+        ),
+    ],
+)
+def test_reserved_machines_are_one_flavor_if_the_stack_file_says_so(
+    other: dict[str, Any], apart: list[str], selected: dict[str, str]
+) -> None:
+    """Slices of one flavor may come from several reservations or blocks; the remedy of the fault is to say so."""
+    reservations = {"first": {**RESERVED, "name": "a", "existing": True}, "second": {**RESERVED, **other}}
+    pools = {
+        name: {"machineType": "g2-standard-24", "nodes": 2, "capacity": {"reservation": name}} for name in reservations
+    }
+    assert faults({**fleet_of_pools(pools), "reservations": reservations}) == apart
+    together = fleet_of_pools({name: {**entry, "flavor": "l4"} for name, entry in pools.items()})
+    (flavor,) = plan({**together, "reservations": reservations}).flavors
+    assert (flavor.name, flavor.capacity.max) == ("l4", 8)
+    assert {key: value for key, value in flavor.node_labels.items() if "reservation" in key} == selected
+
+
 def test_flavors_that_select_the_same_nodes_are_a_fault() -> None:
     """Two names for the same nodes: Kueue would count one thing, and the scheduler would do another."""
     fleet = fleet_of_pools({"a": {**L4, "flavor": "x"}, "b": {**L4, "flavor": "y"}})
