@@ -159,7 +159,9 @@ def _move(machine: Machine, listed: ListedZones, region: str, others: Sequence[M
     rows[display_name(machine)] = listed
     if len(rows) == 1:
         return ""
-    regions = set.intersection(*({catalog.region_of_zone(zone) for zone in row.proposed} for row in rows.values()))
+    regions = {catalog.region_of_zone(zone) for zone in listed.proposed}
+    for row in rows.values():
+        regions &= {catalog.region_of_zone(zone) for zone in row.proposed}
     where = f"Google lists it in {_joined(listed.proposed)}"
     accept = "acceptZone: true if Google gave your project access"
     if not regions:

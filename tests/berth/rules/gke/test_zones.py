@@ -111,7 +111,7 @@ def test_another_region_has_every_machine_of_the_cluster() -> None:
     change = violation.message.partition("write region: ")[2]
     region = change.partition(" ")[0]
     assert region.startswith("us-"), "of the same continent"
-    zones = dict(reversed(pair.split(" for ")) for pair in re.findall(r"zone (\S+ for [\w-]+)", change))
+    zones: dict[str, str] = {name: zone for zone, name in re.findall(r"zone (\S+) for ([\w-]+)", change)}
     assert zones.keys() == set(names)
     assert all(zone_violation(machines()[name], (zone,), region) is None for name, zone in zones.items())
 
