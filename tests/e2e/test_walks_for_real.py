@@ -86,7 +86,10 @@ def test_hotswap_alone_takes_the_slices_of_a_patient_jobset(cluster: Cluster, tm
         submit(cluster, "hotswap/low")
         expect(cluster, low_jax_trillium="admitted")
         slices = run_on_nodes(cluster, "low-jax-trillium", 8)
-        submit(cluster, "hotswap/alone")
+        urgent = yaml.safe_load((ROOT / "stacks" / "jobs" / "hotswap" / "alone.yaml").read_text(encoding="utf-8"))
+        pod = urgent["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+        pod["tolerations"] = [{"key": "google.com/tpu", "operator": "Exists"}]  # GKE's API server adds it to such pods
+        cluster.kubectl("create", "-f", "-", given=yaml.safe_dump(urgent))
         assert run_on_nodes(cluster, "high-jax-trillium", 8) == slices
         expect(cluster, low_jax_trillium="admitted")  # Kueue's admission does not change
 

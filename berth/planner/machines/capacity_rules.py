@@ -9,7 +9,7 @@ from berth.catalog import Machine, SliceShape
 from berth.diagnostics import FieldPath, Severity
 from berth.plan.nodes import Bounds
 from berth.planner.context import PlanningContext
-from berth.planner.machines.hardware import find_machine
+from berth.planner.machines.hardware import find_machine, known_machine
 from berth.planner.machines.reservations import declared_reservation, is_existing, reservation_name
 from berth.rules.gke.capacity import capacity_notes, pool_violations
 from berth.rules.gke.pool_request import (
@@ -144,11 +144,18 @@ def check_zones_list_machine(
     known_zones = catalog.zone_table().regions.get(context.region, ())
     if not known_zones or not set(known_zones).issuperset((*request.zones, *provisioning_zones)):
         return  # reported already
-    violation = pool_zone_violation(request, context.region, provisioning_zones)
+    violation = pool_zone_violation(request, context.region, provisioning_zones, machines_of_cluster(context))
     exist = context.only_connects or context.machines_exist  # the zones of existing nodes are not Berth's choice
     if violation and not exist:
         key = "zone" if part[0] == "pools" and context.spec.pools[part[1]].zone else "zones"
         context.problems.add(violation.severity, violation.code, (*path, key), violation.message)
+
+
+def machines_of_cluster(context: PlanningContext) -> tuple[Machine, ...]:
+    """Return the machines of the pools whose zones are not accepted: another region has to have them all."""
+    specs = (spec for spec in context.spec.pools.values() if not spec.accept_zone)
+    found = (known_machine(spec) for spec in specs)
+    return tuple({machine.name: machine for machine in found if machine is not None}.values())
 
 
 def report(

@@ -157,8 +157,8 @@ def reservation_machine(context: PlanningContext, name: str, spec: ReservationSp
     return machine
 
 
-def known_machine(spec: ReservationSpec) -> Machine | None:
-    """The machine that a reservation holds; None where that is a fault of the reservation, which is reported there."""
+def known_machine(spec: ReservationSpec | PoolSpec) -> Machine | None:
+    """The machine of a reservation or pool; None where that is a fault of the entry, which is reported there."""
     try:
         return find_machine(spec.machine_type, spec.accelerator)
     except HardwareError:

@@ -10,6 +10,7 @@ from berth.catalog import Machine
 from berth.diagnostics import FieldPath, format_value
 from berth.names import is_compute_name
 from berth.planner.context import PlanningContext
+from berth.planner.machines.capacity_rules import machines_of_cluster
 from berth.planner.machines.reservations import (
     DemandsByReservation,
     ReservationDemand,
@@ -71,7 +72,8 @@ def _check_existing(context: PlanningContext, path: FieldPath, spec: Reservation
 def _check_zone(context: PlanningContext, path: FieldPath, spec: ReservationSpec, machine: Machine) -> None:
     """Report an unknown zone, and one that does not list the machine."""
     context.check_zone(path, spec.zone, accepted=spec.accept_zone, machine=machine)
-    violation = zone_violation(machine, (spec.zone,), catalog.region_of_zone(spec.zone))
+    region, others = catalog.region_of_zone(spec.zone), machines_of_cluster(context)
+    violation = zone_violation(machine, (spec.zone,), region, others=others)
     if violation and not spec.accept_zone and spec.zone in catalog.zone_table().regions.get(context.region, ()):
         context.problems.add(violation.severity, violation.code, path, violation.message)
 

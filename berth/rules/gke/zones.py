@@ -17,26 +17,39 @@ _MAX_ZONES = 8
 """Maximum number of zones that a message lists."""
 
 
-def pool_zone_violation(request: PoolRequest, region: str, cluster_zones: Sequence[str] = ()) -> GkeViolation | None:
+def pool_zone_violation(
+    request: PoolRequest, region: str, cluster_zones: Sequence[str] = (), others: Sequence[Machine] = ()
+) -> GkeViolation | None:
     """Return what is wrong with the zones of a pool, or of one priority of a compute class.
 
     For nodes that GKE creates, one zone that lists the machine is enough, because GKE chooses among them; a pool
-    without zones uses `cluster_zones`. None for a named reservation, which is checked itself.
+    without zones uses `cluster_zones`. None for a named reservation, which is checked itself. `others`: see
+    `zone_violation`.
     """
     if request.reservation and request.is_specific:
         return None
     zones = request.zones or (tuple(cluster_zones) if request.made_by_gke else ())
-    return zone_violation(request.machine, zones, region, dws=request.uses_dws, one_is_enough=request.made_by_gke)
+    one_is_enough = request.made_by_gke
+    return zone_violation(
+        request.machine, zones, region, dws=request.uses_dws, one_is_enough=one_is_enough, others=others
+    )
 
 
 def zone_violation(
-    machine: Machine, zones: Sequence[str], region: str, *, dws: bool = False, one_is_enough: bool = False
+    machine: Machine,
+    zones: Sequence[str],
+    region: str,
+    *,
+    dws: bool = False,
+    one_is_enough: bool = False,
+    others: Sequence[Machine] = (),
 ) -> GkeViolation | None:
     """Return what is wrong with the zones of a machine (or, without zones, the region); None if nothing is.
 
     A fault if the page that lists the machine's zones lacks one, a warning if no page says, or if only Google's API
-    lists it. `dws`: TPUs need a zone with flex-start. `one_is_enough`: one listed zone suffices. Machines without
-    accelerators have no rows; `zones_without_source` is their warning.
+    lists it. `dws`: TPUs need a zone with flex-start. `one_is_enough`: one listed zone suffices. `others`: the
+    machines of the cluster, which another region needs to list too. Machines without accelerators have no rows;
+    `zones_without_source` is their warning.
     """
     listed = catalog.listed_zones(machine)
     if listed is None:
@@ -44,7 +57,7 @@ def zone_violation(
         return None if machine.kind == catalog.CPU else gke_warning("zone-unknown", "zones", message)
     if missing := _missing(listed, zones, region, one_is_enough=one_is_enough):
         uncertain = [place for place in missing if _region_of(place) in listed.unlettered]
-        return _unlettered(machine, listed, uncertain) if uncertain else _not_listed(machine, listed, missing)
+        return _unlettered(machine, listed, uncertain) if uncertain else _not_listed(machine, listed, missing, others)
     flex_start = catalog.listed_zones(machine, dws=dws)
     if flex_start is not None and flex_start is not listed:
         if missing := _missing(flex_start, zones, region, one_is_enough=one_is_enough):
@@ -97,10 +110,14 @@ def _missing(listed: ListedZones, zones: Sequence[str], region: str, *, one_is_e
     return [] if one_is_enough and len(missing) < len(zones) else missing
 
 
-def _not_listed(machine: Machine, listed: ListedZones, missing: Sequence[str]) -> GkeViolation:
+def _not_listed(
+    machine: Machine, listed: ListedZones, missing: Sequence[str], others: Sequence[Machine]
+) -> GkeViolation:
     page = f" ({listed.source.dated})" if listed.source else ""
     message = f"Google does not list {display_name(machine)} in {_quoted(missing)}{page}"
-    message = f"{message}; {_alternatives(listed, _region_of(missing[0]))}"
+    region = _region_of(missing[0])
+    move = "" if catalog.zones_in(region, listed.proposed) else _move(machine, listed, region, others)
+    message = f"{message}; {move or _alternatives(listed, region)}"
     severity = Severity.FAULT if listed.source else Severity.WARNING
     return GkeViolation(code="zone-not-listed", key="zones", message=message, severity=severity)
 
@@ -131,6 +148,31 @@ def _alternatives(listed: ListedZones, region: str) -> str:
     remedy = f"write region: {catalog.region_of_zone(first)} and zone {first}"
     others = ", or another zone of this list with its region" if len(listed.proposed) > 1 else ""
     return f"Google lists it in {_joined(listed.proposed)}; {remedy}{others}, or {accept}"
+
+
+def _move(machine: Machine, listed: ListedZones, region: str, others: Sequence[Machine]) -> str:
+    """Return the whole change to a region that lists every machine of the cluster, the same in each pool's message.
+
+    Empty if the cluster has no other machine with a row. Regions of the same continent are proposed first.
+    """
+    rows = {display_name(each): row for each in others if (row := catalog.listed_zones(each)) is not None}
+    rows[display_name(machine)] = listed
+    if len(rows) == 1:
+        return ""
+    regions = {catalog.region_of_zone(zone) for zone in listed.proposed}
+    for row in rows.values():
+        regions &= {catalog.region_of_zone(zone) for zone in row.proposed}
+    where = f"Google lists it in {_joined(listed.proposed)}"
+    accept = "acceptZone: true if Google gave your project access"
+    if not regions:
+        return f"{where}; no region lists {' and '.join(sorted(rows))}: write it in another cluster, or {accept}"
+    continent = region.partition("-")[0]
+    chosen = min(regions, key=lambda each: (each.partition("-")[0] != continent, each))
+    zones = {name: catalog.zones_in(chosen, row.proposed)[0] for name, row in sorted(rows.items())}
+    change = " and ".join(f"zone {zone} for {name}" for name, zone in zones.items())
+    also = sorted(regions - {chosen})
+    more = f" ({_joined(also)} list{'s' if len(also) == 1 else ''} all of them too)" if also else ""
+    return f"{where}; write region: {chosen} with {change}{more}, or {accept}"
 
 
 def display_name(machine: Machine) -> str:

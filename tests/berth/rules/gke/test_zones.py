@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -99,3 +100,24 @@ def test_every_listed_zone_is_accepted_and_every_other_is_answered() -> None:
 
 def test_variants_without_local_ssd_are_where_their_machine_is() -> None:
     assert code("a3-ultragpu-8g-nolssd", zones=(ZONE,)) == "zone-not-listed"
+
+
+def test_another_region_has_every_machine_of_the_cluster() -> None:
+    """The whole change at once: made as written, no machine of the cluster has anything to be said about its zone."""
+    names = ("a3-highgpu-8g", "a2-ultragpu-8g", "ct5lp-hightpu-4t")
+    several = [machines()[name] for name in names]
+    violation = zone_violation(machines()["a2-ultragpu-8g"], ("us-west4-a",), "us-west4", others=several)
+    assert violation is not None
+    change = violation.message.partition("write region: ")[2]
+    region = change.partition(" ")[0]
+    assert region.startswith("us-"), "of the same continent"
+    zones: dict[str, str] = {name: zone for zone, name in re.findall(r"zone (\S+) for ([\w-]+)", change)}
+    assert zones.keys() == set(names)
+    assert all(zone_violation(machines()[name], (zone,), region) is None for name, zone in zones.items())
+
+
+def test_without_a_region_for_all_machines_the_message_says_so() -> None:
+    others = [machines()["ct4p-hightpu-4t"]]
+    violation = zone_violation(machines()["a3-highgpu-8g"], ("us-central2-b",), "us-central2", others=others)
+    assert violation is not None
+    assert "no region lists a3-highgpu-8g and ct4p-hightpu-4t: write it in another cluster" in violation.message
