@@ -118,7 +118,7 @@ def test_a_server_that_never_comes_to_its_answer_ends_at_the_deadline(answer: An
     started = time.monotonic()
     with server(answer) as (url, _), pytest.raises(UnreadableUrl, match="too slowly"):
         read_url(url, SECRET, timeout=0.1)
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 8
 
 
 @pytest.mark.parametrize("answer", [many_headers, long_line, no_http, bad_chunk])
