@@ -25,6 +25,8 @@ def objects_made_twice(worker: WorkerPlan, other: FleetPlan, owner: str) -> Iter
     """
     ours, theirs = _by_name(worker.plan), _by_name(other)
     twice = [name for name in ours if name in theirs]
+    yield from _account_of_both(worker, ours, theirs, owner)
+    twice = [name for name in twice if name not in _access(worker.plan)]
     different: dict[tuple[FieldPath, str], list[ObjectName]] = {}
     for name in twice:
         if ours[name] != theirs[name] or name[0] == _QUEUE:
@@ -50,6 +52,38 @@ def objects_made_twice(worker: WorkerPlan, other: FleetPlan, owner: str) -> Iter
             "what one of both deletes is gone until the other is updated with --refresh"
         )
         yield Problem(Severity.NOTE, "worker-stack", ("workers", worker.name), message)
+
+
+def _account_of_both(
+    worker: WorkerPlan, ours: Mapping[ObjectName, object], theirs: Mapping[ObjectName, object], owner: str
+) -> Iterator[Problem]:
+    """Yield what becomes of the account on the worker that two managers have: they cannot be told apart there."""
+    shared = [name for name in _access(worker.plan) if name in ours and name in theirs]
+    if not shared:
+        return
+    path = ("workers", worker.name)
+    if any(ours[name] != theirs[name] for name in shared):
+        message = (
+            f"gives {_listed(shared[:1])} on worker {worker.name} other rights than {owner}, so that each update "
+            "undoes the other's; write the same kueue.integrations.frameworks in both"
+        )
+        yield Problem(Severity.FAULT, "worker-stack", path, message)
+        return
+    message = (
+        f"{_listed(shared[:1])} with its token on worker {worker.name} is that of {owner} too: when one of both leaves "
+        "the worker, the other cannot reach it until it is updated with --refresh; have one manager of the worker"
+    )
+    yield Problem(Severity.WARNING, "worker-stack", path, message)
+
+
+def _access(plan: FleetPlan) -> tuple[ObjectName, ...]:
+    """Return the objects by which a manager reaches a worker, the account first."""
+    if (access := plan.manager_access) is None:
+        return ()
+    from berth.manifests.worker_access import access_manifests, token_secret
+
+    manifests = [*(manifest for _, manifest in access_manifests(access)), token_secret(access)]
+    return tuple(_name_of(each) for each in manifests)
 
 
 def _by_name(plan: FleetPlan) -> dict[ObjectName, Mapping[str, object]]:

@@ -28,8 +28,10 @@ from berth.loader.text_file import MAX_BYTES, decode_text
 
 FOLDERS = {PurePosixPath("stacks/teams"): "teams", PurePosixPath("stacks/bases"): "fleet"}
 """The folders that are taken, with the one key of each of their files, so that none is a kubeconfig."""
-MAX_TOTAL = 32 << 20
-"""Largest size of all files that are taken, in bytes."""
+MAX_TOTAL = 8 << 20
+"""Largest size of all files that are taken, in bytes: about 4,000 teams."""
+MAX_FILES = 4_000
+"""Largest number of files that are taken."""
 _SHOWN = 20
 
 
@@ -126,7 +128,11 @@ def _wanted(files: dict[str, GitFile], name: str) -> dict[str, GitFile]:
             raise Refused(f"{path} is larger than 1 MiB; split it")
         wanted[path] = file
     if sum(file.size for file in wanted.values()) > MAX_TOTAL:
-        raise Refused(f"the files in {' and '.join(map(str, FOLDERS))} are larger than 32 MiB; remove some")
+        raise Refused(f"the files in {' and '.join(map(str, FOLDERS))} are larger than 8 MiB; remove some")
+    if len(wanted) > MAX_FILES:
+        raise Refused(
+            f"{' and '.join(map(str, FOLDERS))} have more than {MAX_FILES:,} files; write several teams in one"
+        )
     return wanted
 
 

@@ -31,11 +31,14 @@ class ForeignKey(Struct, frozen=True):
         if not self.write:
             return f"; remove it: {self.say}"
         name = value.rpartition("/")[2] if isinstance(value, str) else ""
+        range_ = _as_mapping(value)
         if self.takes and re.fullmatch(self.like, name):
             return f"; write {self.write.replace(self.takes, name)}" + (f" ({self.say})" if self.say else "")
         example, written = r"\[[\w-]+\]" if isinstance(value, list) else r"\d+", self.write
         least = re.fullmatch(r"(\w+: \{min: )\d+(, max: )(\d+)\}", written)
-        if least and isinstance(value, int) and not isinstance(value, bool):
+        if least and range_ and range_.keys() <= {"min", "max"}:
+            written = f"{least[1]}{range_.get('min', 0)}{least[2]}{range_.get('max', least[3])}}}"
+        elif least and isinstance(value, int) and not isinstance(value, bool):
             written = f"{least[1]}{value}{least[2]}{max(value, int(least[3]))}}}"
         elif isinstance(value, list) or type(value) is int:
             found = re.fullmatch(rf"(\w+: (?:\{{\w+: )?){example}(\}}?)", written)
@@ -47,7 +50,7 @@ _REPAIRS: tuple[Callable[[str], str], ...] = (
     lambda value: re.sub("[ _]+", "-", value.strip().lower()),
     lambda value: re.sub(r"(?<=\w)[ _.]+(?=\w)", "-", value.strip().lower()),
     lambda value: value.strip("“”\"'"),
-    lambda value: re.sub("[*×]", "x", value),
+    lambda value: re.sub(r"(?<=\d)\s*[*×xX]\s*(?=\d)", "x", value),
     lambda value: value.removeprefix("v"),
     lambda value: re.sub("^(?:projects/|gs://)([^/]+)/?$", r"\1", value),  # a longer path may name another project
     lambda value: f"roles/{value}",
@@ -85,10 +88,24 @@ def foreign_key_hint(key: str, known: Collection[str], value: object = None) -> 
     return next((row.remedy(value) for row in rows if row.own in known), "")
 
 
+def _as_mapping(value: object) -> dict[object, object]:
+    return cast("dict[object, object]", value) if isinstance(value, dict) else {}
+
+
 def with_written(value: object, form: str) -> str:
     """Return a form with what the person wrote: a number as its one value, `a=x:NoSchedule` as a taint."""
     if isinstance(value, int) and not isinstance(value, bool):
         return re.sub(r"^\{(\w+): \d+\}$", rf"{{\g<1>: {value}}}", form)
+    if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d{1,2}", value):
+        return form.replace("203.0.113.0/24", value)
+    if isinstance(value, str) and form.startswith("{existing: <name>,"):
+        return form.replace("<name>", value.rpartition("/")[2])
+    named = re.fullmatch(r"(\[?\{\w+: )<name>(, \w+: )\d+(\}\]?)", form)
+    if named and isinstance(value, str) and re.fullmatch(r"[a-z][\w.-]*", value):
+        return f"{named[1]}{value}{named[2]}all{named[3]}"
+    pairs = _as_mapping(value).items()
+    if named and named[1].startswith("[") and pairs and all(isinstance(amount, int | str) for _, amount in pairs):
+        return f"[{', '.join(f'{named[1][1:]}{key}{named[2]}{amount}}}' for key, amount in pairs)}]"
     taint = re.fullmatch(r"([\w./-]+)=([\w.-]*):(NoSchedule|NoExecute|PreferNoSchedule)", str(value))
     if taint is None or not form.strip("[").startswith("{key: "):
         return form

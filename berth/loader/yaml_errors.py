@@ -131,10 +131,10 @@ def _missing_colon(error: _ParserError) -> _Explanation:
     key, colon, value = words.partition(":")
     if not colon:
         return error.start_line, error.start_column, _no_colon(words)
-    message = (
-        f"'{format_value(words)}' has no space after its colon; write '{format_value(f'{key}: {value}'.rstrip())}'"
-    )
-    return error.start_line, error.start_column, message
+    message = f"has no space after its colon; write '{format_value(f'{key}: {value}'.rstrip())}'"
+    if value.startswith(" "):  # the text of the key began on an earlier line
+        message = "continues the text of the line above; indent it as the key there"
+    return error.start_line, error.start_column, f"'{format_value(words)}' {message}"
 
 
 def _no_colon(words: str) -> str:

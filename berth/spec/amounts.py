@@ -64,7 +64,9 @@ def _parse_amount(value: Any, forms: str = _AMOUNT_FORMS) -> Amount:
             raise validation_fault("bad-amount", f"'{value}' is negative; {forms}")
         return _accelerator_amount(value)
     if not isinstance(value, str):
-        raise validation_fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(value)}; {forms}")
+        written = cast("object", value)
+        remedy = _count_of_resource(written) or _share_of_one(str(written)) or forms
+        raise validation_fault("bad-amount", f"{'is empty' if value is None else _not_an_amount(written)}; {remedy}")
     return _parse_text_amount(value, forms)
 
 
@@ -98,10 +100,29 @@ def _repaired_amount(value: str) -> str:
     """Return what to write for an amount with a typing error such as `2slices`, `8 Chips` or `50 %`; "" if unclear."""
     match = _MISTYPED.fullmatch(value)
     if not match:
-        return ""
+        return _share_of_one(value)
     number, unit = match[1], match[2].lower().removesuffix("s").replace("gpu", "GPU").replace("subblock", "sub-block")
     plural = "" if int(number) == 1 else "s"
     return f"write {number}%" if unit == "%" else f"write {number} {unit}{plural}"
+
+
+_SHARES_IN_WORDS = {"half": "1/2", "quarter": "1/4", **dict.fromkeys(("everything", "max", "maximum", "full"), "1")}
+
+
+def _count_of_resource(value: object) -> str:
+    """Return what to write for `{nvidia.com/gpu: 4}`; "" for anything else."""
+    written = cast("dict[object, object]", value) if isinstance(value, dict) else {}
+    counts = [count for key, count in written.items() if "/" in str(key) and isinstance(count, int)]
+    return f"write {counts[0]}" if len(counts) == len(written) == 1 else ""
+
+
+def _share_of_one(value: str) -> str:
+    """Return what to write for a share in other words (0.5, 1/2, half, everything); "" for anything else."""
+    text = _SHARES_IN_WORDS.get(value.lower(), value)
+    if not re.fullmatch(r"0?\.[0-9]{1,2}|[1-9][0-9]?/[1-9][0-9]?|1", text) or text == value == "1":
+        return ""
+    share = Fraction(text)
+    return "write all" if share == 1 else f"write {float(share * 100):g}%" if share < 1 else ""
 
 
 def _parse_limit(value: Any) -> Amount:
@@ -162,11 +183,12 @@ def parse_count(value: Any) -> Any:
 
 
 def _count_remedy(value: object) -> str:
-    text = value if isinstance(value, str) else ""
+    ends = cast("list[object]", value) if isinstance(value, list) else []
+    text = value if isinstance(value, str) else "..".join(map(str, ends))
     if bounds := re.fullmatch(r"([0-9]{1,7}) *(?:-|\.\.|to) *([0-9]{1,7})", text):
         return f"write {{min: {bounds[1]}, max: {bounds[2]}}}"
-    if re.fullmatch("[0-9]{1,7}", text):
-        return f"write {text} without quotes"
+    if counted := re.fullmatch("([0-9]{1,7})(?: *[a-z]+)?", text):
+        return f"write {counted[1]}{' without quotes' if counted[1] == text else ''}"
     return "write a whole number, or {min: 1, max: 24}"
 
 

@@ -368,6 +368,26 @@ def test_what_two_stacks_make_in_one_cluster_names_both_places(folder: pathlib.P
     assert all("alike: what one of both deletes is gone" in line for line in notes)
 
 
+def test_the_account_of_two_managers_on_one_worker_is_one(folder: pathlib.Path) -> None:
+    """What one deletes the other needs; with other kinds of jobs each update changes the role."""
+    write(folder, "far", far(8))
+    write(folder, "hub", hub(4))
+    write(folder, "hubs", hub(4).replace("vision", "speech"))
+    account = "ServiceAccount kueue-system/multikueue"
+    (warning,) = [line for line in run("check", "hub").splitlines() if account in line]
+    assert "warning: workers.far: " in warning
+    assert f"{account} with its token on worker far is that of manager 'hubs' too" in warning
+    kinds = "    kueue: {integrations: {frameworks: [batch/job]}}\n"
+    write(folder, "hubs", hub(4).replace("vision", "speech") + kinds)
+    (fault,) = errors("hub")
+    assert fault == (
+        f"workers.far: gives {account} on worker far other rights than manager 'hubs', so that each update undoes the "
+        "other's; write the same kueue.integrations.frameworks in both [worker-stack]"
+    )
+    write(folder, "hub", hub(4) + kinds)
+    assert errors("hub") == []
+
+
 def test_another_organization_is_another_cluster_until_the_file_says_that_it_is_the_same(folder: pathlib.Path) -> None:
     write(folder, "far", far(16))
     write(folder, "hub", hub(8))

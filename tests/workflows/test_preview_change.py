@@ -180,6 +180,21 @@ def as_large(change: pathlib.Path) -> None:
     write_team(change, "teams: {}\n" + "#" * (1 << 20))
 
 
+def as_many(change: pathlib.Path) -> None:
+    for number in range(4_001):
+        (change / "stacks" / "teams" / f"t{number}.yaml").write_text("teams: {}\n", encoding="utf-8")
+
+
+def as_total(change: pathlib.Path) -> None:
+    for number in range(9):
+        (change / "stacks" / "teams" / f"t{number}.yaml").write_text("teams: {}\n" + "#" * 1_000_000, encoding="utf-8")
+
+
+def as_pointer(change: pathlib.Path) -> None:
+    """A file that is kept elsewhere (Git LFS): what git has of it is its address."""
+    write_team(change, f"version: https://git-lfs.github.com/spec/v1\noid: sha256:{'0' * 64}\nsize: 12\n")
+
+
 def as_text(change: pathlib.Path) -> None:
     write_team(change, "teams: {")
 
@@ -199,6 +214,9 @@ def without_stack(change: pathlib.Path) -> None:
         (as_linked_stack, "Pulumi.dev.yaml is missing, or is no regular file; commit it as a file"),
         (as_other_repository, "stacks/teams/bad.yaml is missing, or is no regular file; commit it as a file"),
         (as_large, "stacks/teams/bad.yaml is larger than 1 MiB; split it"),
+        (as_many, "stacks/teams and stacks/bases have more than 4,000 files; write several teams in one"),
+        (as_total, "the files in stacks/teams and stacks/bases are larger than 8 MiB; remove some"),
+        (as_pointer, "stacks/teams/bad.yaml has other keys than teams; remove them"),
         (as_text, "stacks/teams/bad.yaml:1:8: error: '{' opens here and is not closed; write '}' at its end"),
         (as_merge_bomb, "stacks/teams/bad.yaml:2: error: a1: Pulumi drops the merge key"),
         (as_alias_bomb, "stacks/teams/bad.yaml:5: error: x4[3]: YAML aliases add more than 10,000 values"),

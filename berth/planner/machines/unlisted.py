@@ -27,6 +27,10 @@ _SIMILAR: Final = 0.8
 """Similarity of two forms of a series (standrd-#, standard-#) from which a machine type counts as misspelt."""
 
 
+_COUNTED: Final = re.compile(r"(?:([0-9]{1,2}) ?x ?)?([A-Za-z][\w-]*?)(?: ?x ?([0-9]{1,2}))?")
+"""A number of accelerators with their name: 2xL4, h100 x 8."""
+
+
 def unlisted_machine(machine_type: str, *, is_pool: bool) -> HardwareFault:
     """Return the fault of a machine type that no table has, and of which the stack file states no accelerators.
 
@@ -56,11 +60,17 @@ def with_machine_types(problem: Problem, fleet: object) -> Problem:
     That is an accelerator (H100, v5e), or a series (a3). The machines without accelerators of a cluster are left alone.
     """
     *entry, key = problem.path or ("",)
-    if problem.code != "bad-value" or key != "machineType" or "cluster" in entry:
+    if key != "machineType" or "cluster" in entry:
         return problem
-    value: object = fleet
-    for step in problem.path:
-        value = cast("Mapping[object, object]", value).get(step) if isinstance(value, Mapping) else None
+    if problem.code == "missing-key":
+        kind = _value_at(fleet, (*entry, "accelerator", "type"))
+        count = _value_at(fleet, (*entry, "accelerator", "count"))
+        remedy = _remedy_of_accelerator(f"{count or 1}x{kind}") if isinstance(kind, str) else ""
+        named = re.sub(r"^write (?!one of |machineType)", "write machineType: ", remedy)
+        return replace(problem, message=f"is missing; {named}") if remedy else problem
+    if problem.code != "bad-value":
+        return problem
+    value = _value_at(fleet, problem.path)
     written = value if isinstance(value, str) else ""
     kind, remedy = "an accelerator", _remedy_of_accelerator(written)
     if not remedy:
@@ -73,11 +83,21 @@ def with_machine_types(problem: Problem, fleet: object) -> Problem:
     return replace(problem, message=f"'{format_value(written)}' is {kind}, not a machine type; {remedy}")
 
 
+def _value_at(fleet: object, path: Iterable[str | int]) -> object:
+    value = fleet
+    for step in path:
+        value = cast("Mapping[object, object]", value).get(step) if isinstance(value, Mapping) else None
+    return value
+
+
 def _remedy_of_accelerator(written: str) -> str:
-    """Return what to write for an accelerator that a text names (v5litepod-8, nvidia-l4, H100, T4); "" if none."""
-    name = plain_key(re.sub(r"-[0-9]+$", "", written))
-    machines = catalog.machines()
-    if remedy := _one_of(each for each, machine in machines.items() if name in _accelerator_names(machine)):
+    """Return what to write for an accelerator that a text names (v5litepod-8, nvidia-l4, 2xL4, T4); "" if none."""
+    counted = _COUNTED.fullmatch(written)
+    count, text = (counted[1] or counted[3], counted[2]) if counted else (None, written)
+    name = plain_key(re.sub(r"-[0-9]+$", "", text))
+    found = _machines_with(name) or _machines_without_memory(text)
+    of_count = [each for each, machine in found.items() if str(machine.accelerators) == count]
+    if remedy := _one_of(of_count or found):
         return remedy
     table = catalog.attachable_gpus()
     gpu = next((each for each in table.gpus if name in map(plain_key, _names_of_label(each))), None)
@@ -98,6 +118,17 @@ def _names_of_label(label: str) -> list[str]:
     """Return how people name the accelerator of a label: nvidia-tesla-t4, t4; nvidia-h100-mega-80gb, h100-mega."""
     short = re.sub("^nvidia-(tesla-)?", "", label)
     return [label, short, re.sub("-[0-9]+gb$", "", short)]
+
+
+def _machines_with(name: str) -> dict[str, catalog.Machine]:
+    return {each: machine for each, machine in catalog.machines().items() if name in _accelerator_names(machine)}
+
+
+def _machines_without_memory(text: str) -> dict[str, catalog.Machine]:
+    """Return the machines of a100-40gb: those of A100 whose label has no memory."""
+    short = plain_key(re.sub("(?i)[-_ ]?[0-9]+gb$", "", text))
+    found = _machines_with(short) if short != plain_key(text) else {}
+    return {each: machine for each, machine in found.items() if not machine.accelerator.endswith("gb")}
 
 
 def _accelerator_names(machine: catalog.Machine) -> set[str]:

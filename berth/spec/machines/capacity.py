@@ -96,7 +96,15 @@ _CAPACITY_BY_WORD: dict[str, dict[str, Any]] = {
     "flex-start": {"kind": "flex-start"},
     "queued": {"kind": "queued", "queued": {}},
 }
-_FORMER_WORDS = {"preemptible": "spot", "PREEMPTIBLE": "spot"}
+_FOREIGN_WORDS = {
+    **dict.fromkeys(("preemptible", "preempt"), "spot"),
+    **dict.fromkeys(("standard", "ondemand", "regular"), "on-demand"),
+    **dict.fromkeys(("dws", "queuedprovisioning", "queued-provisioning"), "queued"),
+    **dict.fromkeys(("dws-flex", "flex", "flexstart"), "flex-start"),
+    **dict.fromkeys(("reserved", "reservation", "specific"), "{reservation: <name>}"),
+    **dict.fromkeys(("any", "any-reserved"), "any-reservation"),
+}
+"""Words of other tools, in lower case → what to write."""
 _KIND_BY_KEY = {"reservation": "reservation", "flexStart": "flex-start", "queued": "queued"}
 """The key of the mapping → the kind of capacity."""
 _CAPACITY_FORMS = "write on-demand, spot, {reservation: <name>}, any-reservation, flex-start or queued"
@@ -114,8 +122,12 @@ def _parse_capacity(value: Any) -> Any:
             raise validation_fault("bad-capacity", f"'{format_value(subject)}' is not a capacity; write {key}")
         hint = "" if key in _KIND_BY_KEY else did_you_mean(str(key), _KIND_BY_KEY)
         raise validation_fault("bad-capacity", f"'{format_value(subject)}' is not a capacity; {_CAPACITY_FORMS}{hint}")
-    hint = did_you_mean(_FORMER_WORDS.get(value, value), _CAPACITY_BY_WORD) if isinstance(value, str) else ""
+    word = value.lower().replace("_", "-") if isinstance(value, str) else ""
     subject = "is empty" if value is None else f"'{format_value(value)}' is not a capacity"
+    own = word if word in _CAPACITY_BY_WORD else _FOREIGN_WORDS.get(word)
+    if own is not None:
+        raise validation_fault("bad-capacity", f"{subject}; write {own}")
+    hint = did_you_mean(word, _CAPACITY_BY_WORD) if word else ""
     raise validation_fault("bad-capacity", f"{subject}; {_CAPACITY_FORMS}{hint}")
 
 

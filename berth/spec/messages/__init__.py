@@ -120,8 +120,22 @@ def _not_a_string(error: Mapping[str, Any], path: FieldPath, root: type[Model]) 
     model = model_of(annotation_at(path[:-1], root))
     fields = model.model_fields.values() if model else ()
     annotation = next((field.full_annotation for field in fields if field.alias == path[-1]), None)
-    expected, remedy = _expected_text(error["input"], path, text_rule(annotation))
-    return _wrong_type(expected)(error, path) + remedy
+    rule = text_rule(annotation)
+    expected, remedy = _expected_text(error["input"], path, rule)
+    return _wrong_type(expected)(error, path) + (remedy or _several(error["input"], path, rule, root))
+
+
+def _several(value: object, path: FieldPath, rule: Text | None, root: type[Model]) -> str:
+    """Return what to write for a list where one text is expected: the key of several, or the parts as one text."""
+    items = [str(item) for item in cast("list[object]", value)] if isinstance(value, list) else []
+    plural, known = f"{path[-1]}s", allowed_keys(path[:-1], root)
+    if not items or rule is None:
+        return ""
+    if rule.matches("x".join(items)):
+        return f"; write {'x'.join(items)}"
+    if not all(map(rule.matches, items)):
+        return ""
+    return f"; write {plural}: [{', '.join(items)}]" if plural in known else foreign_key_hint(plural, known)
 
 
 def _expected_text(value: Any, path: FieldPath, rule: Text | None) -> tuple[str, str]:
@@ -144,7 +158,7 @@ def _expected_text(value: Any, path: FieldPath, rule: Text | None) -> tuple[str,
 
 def _whole_number(error: Mapping[str, Any], path: FieldPath) -> str:
     value: object = error["input"]
-    number = re.match(r"\d+(?!\S)", value) if isinstance(value, str) else None
+    number = re.match(r"\d+(?= ?(?:[A-Za-z]{3,}|Gi?B?)?$|\s)", value) if isinstance(value, str) else None
     quotes = ", without quotes" if number and number[0] == value else ""
     remedy = f"; write {number[0]}{quotes}" if number else ""
     if not remedy and example(path).isdigit():

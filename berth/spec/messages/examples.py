@@ -28,6 +28,7 @@ EXAMPLES: Final[dict[str, str]] = {
     "buckets.*": "roles/storage.objectUser",
     "chart": "oci://registry.example/charts/kueue",
     "cidrBlock": "203.0.113.0/24",
+    "cluster.network": "{existing: <name>, subnetwork: <subnetwork>, podRangeName: <range>, serviceRangeName: <range>}",
     "command": "gke-gcloud-auth-plugin",
     "computeClasses.priorities": "[{machineType: g2-standard-24, capacity: spot}]",
     "context": "<name>, one of those that kubectl config get-contexts lists",

@@ -25,6 +25,9 @@ COLLECTION_NOUNS: Final = {
 MAX_KEYS: Final = 8
 """Maximum number of keys that a message lists."""
 
+_MAX_NAMED: Final = 3
+"""Maximum number of entries that a message names."""
+
 REASONS: Final = ("allowReplacement", "allowDeletion", "allowChange", "acceptWarnings")
 """Sections whose values are reasons."""
 
@@ -141,11 +144,14 @@ def collection_remedy(error: Mapping[str, Any], path: FieldPath, root: type[Mode
 def _named_entries(value: object, annotation: Any, path: FieldPath) -> str:
     """Return a list of names, or of `key=value`, as the mapping that is required; "" for anything else."""
     items = cast("list[object]", value) if isinstance(value, list) else []
+    if items and all(isinstance(item, dict) and "name" in item for item in items):
+        names = [f"{cast('dict[object, object]', item)['name']}: {{…}}" for item in items[:_MAX_NAMED]]
+        return f"{{{', '.join(names)}{', …' if len(items) > _MAX_NAMED else ''}}}, each with its other keys"
     if not items or not all(isinstance(item, str) for item in items):
         return ""
     pairs = [str(item).partition("=") for item in items]
     entry = _minimal_form(annotation, path).removeprefix("{<name>: ").removesuffix("}") or "<value>"
-    return "{" + ", ".join(f"{key}: {written or entry}" for key, _, written in pairs) + "}"
+    return "{" + ", ".join(f"{key.removeprefix('gs://')}: {written or entry}" for key, _, written in pairs) + "}"
 
 
 def _minimal_form(annotation: Any, path: FieldPath) -> str:
