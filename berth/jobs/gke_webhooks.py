@@ -33,9 +33,10 @@ def added_requests(template: SourceValue) -> dict[str, int]:
 
 
 def added_paths(template: SourceValue, requests: Mapping[str, int]) -> dict[str, FieldSteps]:
-    """Return the annotation by which a template asks for each of these requests."""
+    """Return the annotation by which a template asks for each of these requests; a default nobody asks for."""
     annotations = as_mapping(get_nested(template.value, *_ANNOTATIONS))
-    return {name: (*_ANNOTATIONS, _annotation(name, annotations)) for name in requests}
+    keys = {name: _annotation(name, annotations) for name in requests}
+    return {name: (*_ANNOTATIONS, key) for name, key in keys.items() if key != FUSE_VOLUMES}
 
 
 def _annotation(resource: str, annotations: Mapping[str, Any]) -> str:
