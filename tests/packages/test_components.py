@@ -68,7 +68,7 @@ def at_root(resource: RecordedResource, name: str) -> Mapping[str, Any]:
     text = json.dumps({**asdict(resource), "place": ""}, default=repr)
     text = text.replace("berth:index:Fleet$", "").replace(f"::{name}-", "::")
     # The component of accelerator networks leaves its own name out of a device's, if that starts with it.
-    values = json.loads(text.replace("rdma-b-rdma-b-", "rdma-b-"))
+    values = json.loads(re.sub("(rdma-b-|falcon-a-){2}", r"\1", text))
     by_property = {key: sorted(urns) for key, urns in values["property_dependencies"].items()}
     order = {"dependencies": sorted(values["dependencies"]), "property_dependencies": by_property}
     return {**values, **order, "name": values["name"].removeprefix(f"{name}-")}

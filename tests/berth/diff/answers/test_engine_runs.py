@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,8 +45,8 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-_LATER: Final = 0.1
-"""How many of the resources later versions of the program may register otherwise than on the day of the runs."""
+_CHANGED: Final = re.compile("(ValidatingAdmissionPolicy|ValidatingAdmissionPolicyBinding|ResourceQuota) ")
+"""Objects that later versions of the program register otherwise than on the day of the runs."""
 
 
 def rules_of(folder: Path) -> tuple[PreviewRules, Mapping[str, object]]:
@@ -74,7 +75,8 @@ def test_what_the_engine_says_of_a_run_without_changes_is_what_the_program_regis
     folder = unpacked / "nothing"
     preview = parse_preview((folder / f"{form}.json").read_text(encoding="utf-8"))
     found = list(disagreements(preview, rules_of(folder)[0]))
-    assert len(found) <= _LATER * len(preview.steps), found
+    assert [each for each in found if not _CHANGED.search(each)] == []
+    assert len(found) < len(preview.steps) / 2
 
 
 def test_at_least_thirty_recordings_of_harmless_runs_are_safe() -> None:
