@@ -67,7 +67,7 @@ def test_the_slices_of_a_pool_are_node_pools_below_one_component() -> None:
     result = registered(lambda opts: NodePool("v5e", NodePoolArgs(**SLICES, cluster="theirs"), opts=opts))
     (component,) = [each for each in result.resources if each.type == "berth:gke:NodePool"]
     children = [each for each in result.resources if each.parent == component.urn]
-    assert [each.name for each in children] == ["v5e-1-pool", "v5e-2-pool", "v5e-3-pool"]
+    assert sorted(each.name for each in children) == ["v5e-1-pool", "v5e-2-pool", "v5e-3-pool"]
     assert {(each.inputs["cluster"], each.inputs["location"]) for each in children} == {("theirs", "us-central1")}
     assert all(each.protect for each in children)
 

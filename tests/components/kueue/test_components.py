@@ -341,7 +341,10 @@ def test_a_helm_release_is_pinned_awaited_and_rolled_back_on_failure(made: dict[
 
 def test_no_controller_is_ever_uninstalled(made: dict[str, RecordedResource]) -> None:
     """Kueue's CRDs are part of its release: with it would go every queue and workload of the cluster."""
-    assert [each.name for each in made.values() if each.retain_on_delete] == ["controllers-jobset", "controllers-kueue"]
+    assert sorted(each.name for each in made.values() if each.retain_on_delete) == [
+        "controllers-jobset",
+        "controllers-kueue",
+    ]
 
 
 def test_live_values_override_the_manifest_without_changing_it() -> None:
