@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from berth.diff.guard.preview_rules import STACK_REFERENCE, Expected, PreviewRules
 from berth.diff.guard.preview_steps import HIDDEN, EnginePreview, PreviewStep, is_hidden
-from berth.diff.provider_inputs.changes import value_at
+from berth.diff.provider_inputs.changes import input_at
 from berth.diff.provider_inputs.defaults import default_inputs
 from berth.diff.provider_inputs.effects import without_indexes
 from berth.registration import Reference, Registration, provider_inputs
@@ -270,7 +270,7 @@ def _keeps_what_is_ignored(one: Registration, before: Mapping[str, Any], after: 
     """Return whether an update leaves as they are the inputs that the engine ignores: it takes them from the state."""
     comparison = _Comparison(is_loose=True, defaults=default_inputs(one.type))
     paths = () if not before or not after else map(without_indexes, one.ignore_changes)
-    return all(comparison.agrees(value_at(before, path), value_at(after, path), path) for path in paths)
+    return all(comparison.agrees(input_at(before, path), input_at(after, path), path) for path in paths)
 
 
 def _without(inputs: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:

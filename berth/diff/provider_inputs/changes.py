@@ -82,7 +82,7 @@ def _told_by_one_input(
     for effect in effects:
         block = next((path for path, rule in rules.items() if rule.shown and is_within(effect.input, [path])), None)
         path = f"{block}.{rules[block].shown}" if block is not None else ""
-        values = value_at(before, path), value_at(after, path)
+        values = input_at(before, path), input_at(after, path)
         if block is None or values[0] == values[1]:
             yield effect
         elif block not in told:
@@ -91,7 +91,7 @@ def _told_by_one_input(
             yield FieldEffect(word_for_input(rules, path), path, *values, strongest)
 
 
-def value_at(inputs: Inputs, path: str) -> object:
+def input_at(inputs: Inputs, path: str) -> object:
     """Return the input at `nodeConfig.imageType`; None if there is none, or a list is on the way."""
     value: Any = inputs
     for step in path.split("."):
@@ -112,12 +112,12 @@ def _option_effects(
         [
             path
             for path in each[0].ignore_changes
-            if path not in other[0].ignore_changes and all(value_at(side[1], path) is not None for side in (old, new))
+            if path not in other[0].ignore_changes and all(input_at(side[1], path) is not None for side in (old, new))
         ]
         for each, other in ((old, new), (new, old))
     )
     if before or after:
         strongest = strongest_effect(
-            comparison.does(FieldChange(path, None, value_at(new[1], path))) for path in before
+            comparison.does(FieldChange(path, None, input_at(new[1], path))) for path in before
         )
         yield FieldEffect("ignoreChanges", "ignoreChanges", before or None, after or None, strongest)
