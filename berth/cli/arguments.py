@@ -13,7 +13,7 @@ import typer
 import yaml
 
 from berth.cli import terminal
-from berth.diagnostics import Problem, format_path, printable
+from berth.diagnostics import Problem, printable
 from berth.diagnostics.listing import count_problems
 from berth.document import Document
 from berth.document.text import problem_lines, render_text
@@ -127,17 +127,6 @@ def print_answer(document: Document, value: object = None) -> None:
     """Print the answer of a verb on stdout: `value` as JSON, or without one the document, in colours on a terminal."""
     coloured = terminal.is_coloured(sys.stdout)
     typer.echo(render_text(document, coloured=coloured) if value is None else format_json(value))
-
-
-def problem_as_json(problem: Problem) -> dict[str, str]:
-    """Return a problem as JSON values; `path` is dotted, `place` is FILE:LINE or empty."""
-    return {
-        "severity": problem.severity,
-        "code": problem.code,
-        "place": problem.place,
-        "path": format_path(problem.path),
-        "message": problem.message,
-    }
 
 
 def format_json(value: object) -> str:

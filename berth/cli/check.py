@@ -19,7 +19,6 @@ from berth.cli.arguments import (
     complete_stack,
     format_json,
     or_examples,
-    problem_as_json,
     project_root,
 )
 from berth.diagnostics import Severity, printable
@@ -129,7 +128,7 @@ def _policy_document(evaluation: Evaluation, rules: Sequence[PolicyRun]) -> Docu
 def checks_as_json(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
     """Return each stack with its problems, in the format of `berth plan --json`; `sound` is true without faults."""
     stacks = [
-        {"stack": v.stack, "sound": not v.faults, "problems": [problem_as_json(each) for each in v.problems]}
+        {"stack": v.stack, "sound": not v.faults, "problems": [each.as_json() for each in v.problems]}
         for v in evaluations
     ]
     return {"version": VERSION, "stacks": stacks}

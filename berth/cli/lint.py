@@ -19,7 +19,6 @@ from berth.cli.arguments import (
     JsonOption,
     evaluate_or_exit,
     format_json,
-    problem_as_json,
     project_root,
 )
 from berth.cli.manifests import read_files
@@ -122,9 +121,9 @@ def lint_as_json(result: LintResult) -> dict[str, Any]:
                 "verdict": each.verdict,
                 "reasons": [reason.message for reason in each.reasons],
                 "sound": not each.faults,
-                "problems": [problem_as_json(object_problem) for object_problem in each.problems],
+                "problems": [object_problem.as_json() for object_problem in each.problems],
             }
             for each in result.findings
         ],
-        "problems": [problem_as_json(each) for each in result.problems],
+        "problems": [each.as_json() for each in result.problems],
     }

@@ -58,6 +58,16 @@ class Problem(Struct, frozen=True):
         """Whether it says that a table of facts has no row for a value: neither a pass nor a refusal."""
         return self.severity == Severity.WARNING and self.code.endswith("-unknown")
 
+    def as_json(self) -> dict[str, str]:
+        """Return the JSON values; `path` is dotted."""
+        return {
+            "severity": self.severity,
+            "code": self.code,
+            "place": self.place,
+            "path": format_path(self.path),
+            "message": self.message,
+        }
+
     def with_place(self, place: str) -> Problem:
         """Return a copy of the problem with this place."""
         return replace(self, place=place)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from berth.diagnostics import Problem, format_path
 from berth.upgrade.document import upgrade_headline
 from berth.upgrade.findings import Upgrade, UpgradeAction
 from berth.upgrade.gate_turns import GateTurn
@@ -61,9 +60,9 @@ def upgrade_as_json(upgrade: Upgrade) -> dict[str, Any]:
             for each in upgrade.companions
         ],
         "restarts": [_restart_as_json(each) for each in upgrade.restarts],
-        "faults": [_problem_as_json(each) for each in upgrade.faults],
-        "earlierFaults": [_problem_as_json(each) for each in upgrade.earlier],
-        "warnings": [_problem_as_json(each) for each in upgrade.warnings],
+        "faults": [each.as_json() for each in upgrade.faults],
+        "earlierFaults": [each.as_json() for each in upgrade.earlier],
+        "warnings": [each.as_json() for each in upgrade.warnings],
         "unknown": list(upgrade.unlisted),
         "steps": [{"says": step.says, "commands": list(step.commands)} for step in steps_of(upgrade)],
         "read": {"source": upgrade.source, "objects": upgrade.objects, "others": upgrade.others}
@@ -112,14 +111,4 @@ def _finding_as_json(finding: UpgradeAction) -> dict[str, Any]:
         "breaks": finding.breaks,
         "objects": list(finding.objects),
         "clusters": list(finding.clusters),
-    }
-
-
-def _problem_as_json(problem: Problem) -> dict[str, str]:
-    return {
-        "severity": problem.severity,
-        "code": problem.code,
-        "place": problem.place,
-        "path": format_path(problem.path),
-        "message": problem.message,
     }

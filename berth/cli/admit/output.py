@@ -8,7 +8,6 @@ from typing import Any
 
 from berth.cli.admit.forecast_output import forecast_as_json, forecast_document
 from berth.cli.admit.simulate import SimulationResult
-from berth.cli.arguments import problem_as_json
 from berth.document import Block, Note, Table
 from berth.simulator.as_json import comparison_to_json, run_to_json
 from berth.simulator.compare import compare_runs
@@ -96,7 +95,7 @@ def _outcome_text(row: JobOutcome | None, texts: RunFormatter) -> str:
 
 def simulation_as_json(result: SimulationResult) -> dict[str, Any]:
     """Return a run, or the differences between two runs, as JSON values (docs/admission.md)."""
-    problems = [problem_as_json(each) for each in result.problems]
+    problems = [each.as_json() for each in result.problems]
     jobs = [
         {
             "job": each.object_name,

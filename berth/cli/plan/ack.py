@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from berth.cli.arguments import problem_as_json
 from berth.cli.plan.fleet import bounds_as_json
 from berth.evaluate import Evaluation
 from berth.plan.ack import AckFleetPlan, AckNodePoolPlan, MemberPlan, PropagationPlan, QuotaNodePlan
@@ -28,7 +27,7 @@ def ack_plan_as_json(evaluation: Evaluation) -> dict[str, Any]:
         "propagations": [_propagation(each) for each in plan.propagations],
         "teams": [_team(each) for each in plan.teams],
         "leftOut": list(evaluation.left_out),
-        "problems": [problem_as_json(each) for each in evaluation.problems],
+        "problems": [each.as_json() for each in evaluation.problems],
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from berth.cli import prices as costs
-from berth.cli.arguments import problem_as_json
 from berth.cost.fleet import FleetCost
 from berth.evaluate import Evaluation
 from berth.overview.fleet import priority_machine, provisioning_model
@@ -40,7 +39,7 @@ def fleet_plan_as_json(evaluation: Evaluation, cost: FleetCost | None = None) ->
         "workers": [_worker(each) for each in plan.workers] if plan else [],
         **priced,
         "leftOut": list(evaluation.left_out),
-        "problems": [problem_as_json(p) for p in evaluation.problems],
+        "problems": [p.as_json() for p in evaluation.problems],
     }
 
 

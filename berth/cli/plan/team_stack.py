@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from berth.cli.arguments import problem_as_json
 from berth.evaluate import Evaluation
 from berth.overview.team_stack import workload_object
 from berth.plan.team_stack import PermissionPlan, TeamStackPlan
@@ -28,7 +27,7 @@ def team_plan_as_json(evaluation: Evaluation) -> dict[str, Any]:
         "secrets": [each.name for each in plan.secrets] if plan else [],
         "workloads": [_workload(key, each, plan.verdicts[key]) for key, each in plan.workloads.items()] if plan else [],
         "permissions": [_permission(each) for each in plan.permissions] if plan else [],
-        "problems": [problem_as_json(each) for each in evaluation.problems],
+        "problems": [each.as_json() for each in evaluation.problems],
     }
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from berth.cli.arguments import problem_as_json
 from berth.cli.simulate.answer import TraceResult
 from berth.document import Block, Cell, Change, Heading, Note, Table
 from berth.simulator.timed.summary import TraceSummary
@@ -29,7 +28,7 @@ def trace_as_json(result: TraceResult) -> dict[str, Any]:
         "version": VERSION,
         "currency": result.currency,
         "stacks": [each.as_json() for each in result.summaries],
-        "problems": [problem_as_json(each) for each in result.problems],
+        "problems": [each.as_json() for each in result.problems],
     }
 
 

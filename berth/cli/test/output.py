@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from berth.cli.arguments import problem_as_json
 from berth.cli.test.checks import TestResult
 from berth.document import Block, Note, Table
 from berth.text import pluralize
@@ -40,5 +39,5 @@ def outcomes_as_json(result: TestResult) -> dict[str, Any]:
             }
             for each in result.outcomes
         ],
-        "problems": [problem_as_json(each) for each in result.problems],
+        "problems": [each.as_json() for each in result.problems],
     }

@@ -14,7 +14,6 @@ from berth.cli.arguments import (
     evaluate_or_exit,
     format_json,
     print_problems,
-    problem_as_json,
 )
 from berth.cli.workload import options
 
@@ -92,7 +91,7 @@ def _print_acceptance(stack: str, team: str | None, queue: str | None, *, as_jso
             format_json(
                 {
                     "jobs": [{"pool": pool, **verb.workload_as_json(result)} for pool, result in jobs.results],
-                    "problems": [problem_as_json(each) for each in jobs.problems],
+                    "problems": [each.as_json() for each in jobs.problems],
                 }
             )
         )

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from berth.backends.interface import fleet_backend_of
-from berth.cli.arguments import problem_as_json
 from berth.cli.render.documents import yaml_document
 from berth.diagnostics import Problems, did_you_mean
 from berth.evaluate import Evaluation
@@ -87,5 +86,5 @@ def workload_as_json(result: WorkloadResult) -> dict[str, Any]:
         "objects": list(result.objects),
         "notes": list(result.notes),
         "verdict": result.verdict,
-        "problems": [problem_as_json(each) for each in result.problems],
+        "problems": [each.as_json() for each in result.problems],
     }
