@@ -24,9 +24,10 @@ def objects_made_twice(worker: WorkerPlan, other: FleetPlan, owner: str) -> Iter
     `other` is what the owner has in the same cluster: the plan of its stack, or of another manager's worker.
     """
     ours, theirs = _by_name(worker.plan), _by_name(other)
-    twice = [name for name in ours if name in theirs]
-    yield from _account_of_both(worker, ours, theirs, owner)
-    twice = [name for name in twice if name not in _access(worker.plan)]
+    access = [name for name in _access(worker.plan) if name in ours and name in theirs]
+    if access:
+        yield _account_of_both(worker, access[0], owner, is_alike=all(ours[name] == theirs[name] for name in access))
+    twice = [name for name in ours if name in theirs and name not in access]
     different: dict[tuple[FieldPath, str], list[ObjectName]] = {}
     for name in twice:
         if ours[name] != theirs[name] or name[0] == _QUEUE:
@@ -54,26 +55,20 @@ def objects_made_twice(worker: WorkerPlan, other: FleetPlan, owner: str) -> Iter
         yield Problem(Severity.NOTE, "worker-stack", ("workers", worker.name), message)
 
 
-def _account_of_both(
-    worker: WorkerPlan, ours: Mapping[ObjectName, object], theirs: Mapping[ObjectName, object], owner: str
-) -> Iterator[Problem]:
-    """Yield what becomes of the account on the worker that two managers have: they cannot be told apart there."""
-    shared = [name for name in _access(worker.plan) if name in ours and name in theirs]
-    if not shared:
-        return
-    path = ("workers", worker.name)
-    if any(ours[name] != theirs[name] for name in shared):
+def _account_of_both(worker: WorkerPlan, account: ObjectName, owner: str, *, is_alike: bool) -> Problem:
+    """Return what becomes of the account on the worker that two managers have: they cannot be told apart there."""
+    path, name = ("workers", worker.name), _listed([account])
+    if not is_alike:
         message = (
-            f"gives {_listed(shared[:1])} on worker {worker.name} other rights than {owner}, so that each update "
-            "undoes the other's; write the same kueue.integrations.frameworks in both"
+            f"gives {name} on worker {worker.name} other rights than {owner}, so that each update undoes the other's; "
+            "write the same kueue.integrations.frameworks in both"
         )
-        yield Problem(Severity.FAULT, "worker-stack", path, message)
-        return
+        return Problem(Severity.FAULT, "worker-stack", path, message)
     message = (
-        f"{_listed(shared[:1])} with its token on worker {worker.name} is that of {owner} too: when one of both leaves "
-        "the worker, the other cannot reach it until it is updated with --refresh; have one manager of the worker"
+        f"{name} with its token on worker {worker.name} is that of {owner} too: when one of both leaves the worker, "
+        "the other cannot reach it until it is updated with --refresh; have one manager of the worker"
     )
-    yield Problem(Severity.WARNING, "worker-stack", path, message)
+    return Problem(Severity.WARNING, "worker-stack", path, message)
 
 
 def _access(plan: FleetPlan) -> tuple[ObjectName, ...]:

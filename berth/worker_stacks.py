@@ -89,26 +89,19 @@ def worker_stack_problems(plan: FleetPlan, written: Mapping[str, WorkerSpec], ro
                 )
                 yield Problem(Severity.FAULT, "worker-stack", (*path, "stack"), message)
             continue
-        managers = dict(_managers_of(name, {plan.stack, name}, root))
+        managers = _managers_of(name, {plan.stack, name}, root)
         machines = [
             *_contradictions(worker, name, other),
-            *_too_many(worker, name, other, managers, root),
+            *_too_many(worker, name, other, managers),
             *_other_zones(worker, written.get(worker.name), name, other),
             *_unproved(worker, name, other),
         ]
         yield from machines
         told = {each.path[:4] for each in machines}
-        owners = [(f"stack '{name}'", other), *_workers_of(managers, name, root)]
+        owners = [(f"stack '{name}'", other)]
+        owners += [(f"manager '{manager}'", each.plan) for manager, workers in managers.items() for each in workers]
         for owner, owned in owners:  # a pool that is reported has its flavor reported with it
             yield from (each for each in objects_made_twice(worker, owned, owner) if each.path not in told)
-
-
-def _workers_of(managers: Mapping[str, FleetPlan], name: str, root: pathlib.Path) -> Iterator[tuple[str, FleetPlan]]:
-    """Yield what each manager has in a stack that is its worker, with words for the manager."""
-    for manager, plan in managers.items():
-        yield from (
-            (f"manager '{manager}'", each.plan) for each in plan.workers if stack_here(each.stack, root) == name
-        )
 
 
 def _contradictions(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator[Problem]:
@@ -143,7 +136,7 @@ def _unproved(worker: WorkerPlan, name: str, other: FleetPlan) -> Iterator[Probl
 
 
 def _too_many(
-    worker: WorkerPlan, name: str, other: FleetPlan, managers: Mapping[str, FleetPlan], root: pathlib.Path
+    worker: WorkerPlan, name: str, other: FleetPlan, managers: Mapping[str, Sequence[WorkerPlan]]
 ) -> Iterator[Problem]:
     """Yield each pool that the stack does not have, or has less of than described, here and by other `managers`."""
     machines = DescribedPools(worker, other)
@@ -151,7 +144,7 @@ def _too_many(
         if not machines.meant[pool.name]:
             path = ("workers", worker.name, "pools", pool.name)
             yield from _differences_from_stack(path, pool, _noun(worker.plan, pool), name, other)
-    others = _described_by_managers(managers, name, other, root)
+    others = _described_by_managers(managers, other)
     for pools in machines.sets(names for parts in others.values() for part in parts for names in part.meant.values()):
         room = _room(other, pools, others)
         count = machines.accelerators(pools)
@@ -198,21 +191,21 @@ def _room(plan: FleetPlan, pools: PoolNames, others: Mapping[str, Sequence[Descr
 
 
 def _described_by_managers(
-    managers: Mapping[str, FleetPlan], stack: str, plan: FleetPlan, root: pathlib.Path
+    managers: Mapping[str, Sequence[WorkerPlan]], plan: FleetPlan
 ) -> dict[str, list[DescribedPools]]:
     """Return what each manager describes of a stack, whose plan is `plan`."""
-    return {
-        name: [DescribedPools(each, plan) for each in manager.workers if stack_here(each.stack, root) == stack]
-        for name, manager in managers.items()
-    }
+    return {name: [DescribedPools(each, plan) for each in workers] for name, workers in managers.items()}
 
 
-def _managers_of(stack: str, others: set[str], root: pathlib.Path) -> Iterator[tuple[str, FleetPlan]]:
+def _managers_of(stack: str, others: set[str], root: pathlib.Path) -> dict[str, list[WorkerPlan]]:
+    """Return the managers of the repository except `others`, with their workers that are the cluster of a stack."""
+    found: dict[str, list[WorkerPlan]] = {}
     for name in stack_names(root):
         file = locate(name, root).file
         text = "" if name in others else read_text(file, str(file), "")
         if isinstance(text, str) and f"/{stack}" in text and (plan := read_fleet_plan(name, root)) is not None:
-            yield name, plan
+            found[name] = [each for each in plan.workers if stack_here(each.stack, root) == stack]
+    return found
 
 
 def referrer_changes(old: FleetPlan, new: FleetPlan, root: pathlib.Path) -> Iterator[ReferrerChange]:
@@ -221,13 +214,11 @@ def referrer_changes(old: FleetPlan, new: FleetPlan, root: pathlib.Path) -> Iter
     from berth.diff.entitlements import CountChange
 
     is_other = cluster_identifier(old.cluster) != cluster_identifier(new.cluster)
-    managers = dict(_managers_of(new.stack, {new.stack}, root))
-    for name, manager in managers.items():
-        others = {other: plan for other, plan in managers.items() if other != name}
-        used = [_described_by_managers(others, new.stack, plan, root) for plan in (old, new)]
-        for worker in manager.workers:
-            if stack_here(worker.stack, root) != new.stack:
-                continue
+    managers = _managers_of(new.stack, {new.stack}, root)
+    for name, workers in managers.items():
+        others = {other: theirs for other, theirs in managers.items() if other != name}
+        used = [_described_by_managers(others, plan) for plan in (old, new)]
+        for worker in workers:
             sides = [DescribedPools(worker, plan) for plan in (old, new)]
             kinds: dict[tuple[PoolNames, PoolNames], list[PoolPlan]] = {}
             for pool in worker.plan.own_pools:

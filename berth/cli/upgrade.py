@@ -153,7 +153,7 @@ def _upgrade(evaluation: Evaluation, moves: tuple[Move, ...], evidence: tuple[Ev
     if not changed:
         versions = dict.fromkeys(f"{each.name} {each.after}" for each in moves)
         exit_with_error(f"{evaluation.stack} has {', '.join(versions)} already")
-    mine = [move for move in changed if move.origin != "others" or move.key == "gke"]
+    mine = [move for move in changed if move.is_written]
     old = evaluate_changed(evaluation, {move.path: move.before for move in mine}, project_root())
     new = evaluate_changed(evaluation, {move.path: move.after for move in mine}, project_root())
     result = upgrade_by(changed, new.fleet_plan or evaluation.fleet_plan, evidence[0])

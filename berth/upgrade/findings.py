@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -107,11 +107,17 @@ def upgrade_by(moves: tuple[Move, ...], plan: FleetPlan, evidence: Evidence | No
     """Return what moves of components mean for a plan."""
     kueue = next((move for move in moves if move.key == "kueue"), None)
     judged = replace(evidence or Evidence(plan), plan=plan, gates=kueue_gates(kueue.after) if kueue else None)
-    found = [finding for move in moves for finding in _findings(move, judged)]
+    found: dict[UpgradeAction, list[str]] = {}  # those of several clusters that are alike are one with all of them
+    for move in moves:
+        for finding in _findings(move, judged):
+            found.setdefault(finding, []).append(move.cluster)
     result = Upgrade(
         stack=plan.stack,
         moves=moves,
-        findings=tuple(_by_cluster(found, has_workers=bool(plan.workers))),
+        findings=tuple(
+            replace(each, clusters=tuple(clusters)) if plan.workers and each.key == "gke" else each
+            for each, clusters in found.items()
+        ),
         turns=tuple(turn for move in reversed(moves) for turn in gate_turns(move, plan)),
         fields=tuple(change for move in moves for change in _fields(move)),
         unlisted=tuple(dict.fromkeys(phrase for move in moves for phrase in untold(move))),
@@ -134,15 +140,6 @@ def _findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
         case "gke":
             worker = next((each for each in evidence.plan.workers if each.name == move.worker), None)
             yield from _gke_findings(move, evidence if worker is None else replace(evidence, plan=worker.plan))
-
-
-def _by_cluster(findings: Iterable[UpgradeAction], *, has_workers: bool) -> Iterator[UpgradeAction]:
-    """Yield the findings; those of several clusters that are alike become one with all of them."""
-    merged: dict[UpgradeAction, list[str]] = {}
-    for finding in findings:
-        merged.setdefault(replace(finding, clusters=()), []).extend(finding.clusters)
-    for finding, clusters in merged.items():
-        yield replace(finding, clusters=tuple(clusters) if has_workers else ())
 
 
 def _kueue_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
@@ -220,7 +217,6 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             when=change.when,
             breaks=change.breaks and not move.is_downgrade,
             objects=tuple(each.title for each in judgement.objects),
-            clusters=(move.cluster,),
         )
     if move.is_downgrade and before[:2] != after[:2]:
         yield UpgradeAction(
@@ -232,7 +228,6 @@ def _gke_findings(move: Move, evidence: Evidence) -> Iterator[UpgradeAction]:
             why=f"the stack asks for {move.after} after {move.before}",
             do=f'keep version: "{move.before}", or create another cluster',
             breaks=True,
-            clusters=(move.cluster,),
         )
 
 

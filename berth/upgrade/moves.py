@@ -49,6 +49,11 @@ class Move(Struct, frozen=True):
         return ("workers", self.worker, *section) if self.worker else section
 
     @property
+    def is_written(self) -> bool:
+        """Whether the stack file can have the version: of GKE also that of a cluster that others made."""
+        return self.origin != "others" or self.key == "gke"
+
+    @property
     def is_downgrade(self) -> bool:
         """Whether the new version is the older one."""
         before, after = self.numbers
@@ -101,14 +106,22 @@ def moves_between(old: FleetPlan, new: FleetPlan) -> tuple[Move, ...]:
     Charts of workers have the manager's releases; the clusters that the stack makes for workers have versions of
     their own.
     """
-    found = list(_moves(versions_of(old), versions_of(new), ""))
-    earlier = {worker.key: worker for worker in old.workers}
-    for worker in new.workers:
-        known = earlier.get(worker.key)
-        if known is not None and known.made_here and worker.made_here:
-            before, after = versions_of(known.plan), versions_of(worker.plan)
-            found += (move for move in _moves(before, after, worker.name) if move.key == "gke")
+    found = [
+        move
+        for worker, before, after in clusters_of_both(old, new)
+        for move in _moves(versions_of(before), versions_of(after), worker)
+        if not worker or move.key == "gke"
+    ]
     return tuple(sorted(found, key=lambda move: list(NAMES).index(move.key)))
+
+
+def clusters_of_both(old: FleetPlan, new: FleetPlan) -> Iterator[tuple[str, FleetPlan, FleetPlan]]:
+    """Yield the clusters that two plans of a stack make: its own, with an empty name, and those of its workers."""
+    yield "", old, new
+    earlier = {worker.key: worker.plan for worker in old.workers if worker.made_here}
+    for worker in new.workers:
+        if worker.made_here and worker.key in earlier:
+            yield worker.name, earlier[worker.key], worker.plan
 
 
 def _moves(before: Mapping[Key, str], after: Mapping[Key, str], worker: str) -> Iterator[Move]:

@@ -14,7 +14,7 @@ from berth.diagnostics import join_words
 from berth.plan.fleet import FleetPlan, PoolPlan
 from berth.plan.gke import ClusterPlan, MaintenancePlan
 from berth.text import pluralize
-from berth.upgrade.moves import Move, versions_of
+from berth.upgrade.moves import Move, clusters_of_both, versions_of
 
 _NODES_KEPT = ("NO_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES")
 """Scopes of exclusions during which GKE upgrades no nodes."""
@@ -43,11 +43,11 @@ def restarts_of(old: FleetPlan, new: FleetPlan) -> tuple[Restart, ...]:
 
     Pools of a worker's cluster are called `worker/pool`.
     """
-    found = list(_of_cluster(old, new, ""))
-    earlier = {worker.key: worker for worker in old.workers}
-    for worker in new.workers:
-        if worker.made_here and (known := earlier.get(worker.key)) is not None:
-            found += _of_cluster(known.plan, worker.plan, f"{worker.name}/")
+    found = [
+        each
+        for worker, before, after in clusters_of_both(old, new)
+        for each in _of_cluster(before, after, _prefix(worker))
+    ]
     return tuple(sorted(found, key=lambda each: (not each.now, each.pool)))
 
 
@@ -55,13 +55,17 @@ def restarts_by(moves: Iterable[Move], plan: FleetPlan) -> tuple[Restart, ...]:
     """Return what GKE restarts after an upgrade of control planes, in order; `plan` has the new versions."""
     clusters = {"": plan} | {worker.name: worker.plan for worker in plan.workers if worker.made_here}
     found = [
-        _restart(clusters[move.worker], pool, f"{move.worker}/" if move.worker else "", now=False)
+        _restart(clusters[move.worker], pool, _prefix(move.worker), now=False)
         for move in moves
-        if move.key == "gke" and move.before != move.after and not move.is_downgrade and move.worker in clusters
+        if move.key == "gke" and not move.is_downgrade and move.worker in clusters
         for pool in clusters[move.worker].own_pools
         if pool.node_pools and not pool.node_pools[0].adopted and pool.node_pools[0].settings.version is None
     ]
     return tuple(sorted(found, key=lambda each: each.pool))
+
+
+def _prefix(worker: str) -> str:
+    return f"{worker}/" if worker else ""
 
 
 def _of_cluster(old: FleetPlan, new: FleetPlan, prefix: str) -> Iterator[Restart]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -39,15 +39,7 @@ def _steps(upgrade: Upgrade) -> Iterator[Step]:
         yield from _better_release(upgrade, move)
     yield from _preparations(upgrade)
     yield from _update(upgrade)
-    told: set[Step] = set()
-    for move in upgrade.moves:
-        yield from (step for step in _of_move(move) if step not in told)
-        told.update(_of_move(move))
-        if move.key == "kueue" and upgrade.workers:
-            yield Step(
-                f"The update upgrades the manager and {join_words(list(upgrade.workers))} together; a worker whose "
-                "cluster another stack creates must have the same release before jobs are sent to it"
-            )
+    yield from dict.fromkeys(step for move in upgrade.moves for step in _of_move(move, upgrade.workers))
     for finding in upgrade.of(Applicability.APPLIES):
         if finding.do and finding.when == "after":
             yield Step(f"Afterwards, {finding.do}")
@@ -57,7 +49,7 @@ def _update(upgrade: Upgrade) -> Iterator[Step]:
     """Yield the edits of the stack file, and how to apply them."""
     if by_others := dict.fromkeys(move.name for move in upgrade.moves if move.origin == "others"):
         yield Step(f"Upgrade {join_words(list(by_others))} with what manages it: this stack does not")
-    written = [move for move in upgrade.moves if move.origin != "others" or move.key == "gke"]
+    written = [move for move in upgrade.moves if move.is_written]
     if written:
         yield Step("Write the versions in the stack file, in a pull request of its own", tuple(map(_written, written)))
     if any(move.origin == "channel" for move in written):
@@ -92,7 +84,7 @@ def _better_release(upgrade: Upgrade, move: Move) -> Iterator[Step]:
         yield Step(f"Take {best} or later in place of {move.after}: it does not have the holes that open")
 
 
-def _of_move(move: Move) -> Iterator[Step]:
+def _of_move(move: Move, workers: Sequence[str]) -> Iterator[Step]:
     match move.key:
         case "gke":
             (major, before), (_, after) = (numbers[:2] for numbers in move.numbers)
@@ -111,6 +103,11 @@ def _of_move(move: Move) -> Iterator[Step]:
                 "jobs continue. Afterwards every queue is Active again",
                 (_QUEUES,),
             )
+            if workers:
+                yield Step(
+                    f"The update upgrades the manager and {join_words(list(workers))} together; a worker whose cluster "
+                    "another stack creates must have the same release before jobs are sent to it"
+                )
         case "jobset":
             pass  # a finding of its own has the CRDs
 

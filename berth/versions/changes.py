@@ -10,8 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct, convert, field
 
 from berth.versions.numbers import Version, has_change, parse_release
-from berth.versions.standing import FOLDER
-from berth.yaml_loader import load_table
+from berth.versions.standing import version_table
 
 
 class ReleaseChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,7 +36,7 @@ class ReleaseChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 def changelogs_read() -> Mapping[str, str]:
     """Return minor → its newest patch whose changelog was read to its end."""
-    read: Mapping[str, str] = load_table(FOLDER / "kueue.yaml")["read"]
+    read: Mapping[str, str] = version_table("kueue")["read"]
     return read
 
 
@@ -81,13 +80,13 @@ def other_changes() -> Mapping[str, ReleaseChange]:
 
 
 def _changes(section: str) -> Mapping[str, ReleaseChange]:
-    return MappingProxyType(convert(load_table(FOLDER / "kueue.yaml")[section], dict[str, ReleaseChange]))
+    return MappingProxyType(convert(version_table("kueue")[section], dict[str, ReleaseChange]))
 
 
 @cache
 def known_holes() -> Mapping[str, Hole]:
     """Return the known holes of Kueue by name."""
-    return MappingProxyType(convert(load_table(FOLDER / "holes.yaml"), dict[str, Hole]))
+    return MappingProxyType(convert(version_table("holes"), dict[str, Hole]))
 
 
 class GkeChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,12 +104,12 @@ class GkeChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 @cache
 def gke_changes() -> Mapping[str, GkeChange]:
     """Return what GKE's minor versions change, by name."""
-    return MappingProxyType(convert(load_table(FOLDER / "gke.yaml")["changes"], dict[str, GkeChange]))
+    return MappingProxyType(convert(version_table("gke")["changes"], dict[str, GkeChange]))
 
 
 def gke_changes_read() -> str:
     """Return the first minor of GKE of which more than the API versions that it no longer serves was read."""
-    read: str = load_table(FOLDER / "gke.yaml")["read"]
+    read: str = version_table("gke")["read"]
     return read
 
 
@@ -126,10 +125,10 @@ class JobSetChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 @cache
 def jobset_changes() -> Mapping[str, JobSetChange]:
     """Return what releases of JobSet change, by name."""
-    return MappingProxyType(convert(load_table(FOLDER / "components.yaml")["jobset_changes"], dict[str, JobSetChange]))
+    return MappingProxyType(convert(version_table("components")["jobset_changes"], dict[str, JobSetChange]))
 
 
 @cache
 def companions(minor: str) -> Mapping[str, str]:
     """Return what a minor of Kueue is built with: component → release; empty for a minor that no table has."""
-    return load_table(FOLDER / "components.yaml")["companions"].get(minor, {})
+    return version_table("components")["companions"].get(minor, {})

@@ -9,8 +9,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from berth.versions.numbers import Version, minor_of, parse_release
-from berth.versions.standing import FOLDER
-from berth.yaml_loader import load_table
+from berth.versions.standing import version_table
 
 Fact = Literal["served", "immutable", "maxItems"]
 ABSENT = "-"
@@ -91,9 +90,9 @@ def _served(component: str, value: str, version: Version) -> str:
 
 @cache
 def _by_changelog() -> Mapping[str, Any]:
-    return load_table(FOLDER / "kueue.yaml")["crds"]["served"]
+    return version_table("kueue")["crds"]["served"]
 
 
 @cache
 def _table() -> Mapping[str, Any]:
-    return load_table(FOLDER / "crds.yaml")
+    return version_table("crds")

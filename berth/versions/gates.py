@@ -15,8 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from berth.versions.numbers import has_change, minor_of, parse_release
-from berth.versions.standing import FOLDER
-from berth.yaml_loader import load_table
+from berth.versions.standing import version_table
 
 UNSTATED = "?"
 """The state of a gate whose stage and default no source says."""
@@ -116,14 +115,14 @@ def _lists(row: Mapping[str, Any], gate: str) -> bool:
 
 @cache
 def _tagged() -> Mapping[str, dict[str, Any]]:
-    return MappingProxyType(load_table(FOLDER / "kueue_gates.yaml"))
+    return MappingProxyType(version_table("kueue_gates"))
 
 
 @cache
 def _companions() -> Mapping[str, dict[str, Any]]:
-    return MappingProxyType(load_table(FOLDER / "companion_gates.yaml"))
+    return MappingProxyType(version_table("companion_gates"))
 
 
 @cache
 def _named() -> Mapping[str, dict[str, Any]]:
-    return MappingProxyType(load_table(FOLDER / "kueue.yaml")["gates"])
+    return MappingProxyType(version_table("kueue")["gates"])

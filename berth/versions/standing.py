@@ -19,6 +19,12 @@ from berth.yaml_loader import load_table
 FOLDER: Final = Path(__file__).parent
 
 
+@cache
+def version_table(name: str) -> Mapping[str, Any]:
+    """Return a table of this folder, loaded once."""
+    return load_table(FOLDER / f"{name}.yaml")
+
+
 class Standing(StrEnum):
     """What Berth knows of a release."""
 
@@ -56,8 +62,7 @@ class Component(Struct, frozen=True, kw_only=True):
 @cache
 def components() -> Mapping[str, Component]:
     """Return every component by its key (`kueue`, `jobset`, …), loaded once."""
-    rows: dict[str, Any] = load_table(FOLDER / "components.yaml")
-    named = {key: row for key, row in rows.items() if "name" in row}
+    named = {key: row for key, row in version_table("components").items() if "name" in row}
     return MappingProxyType(convert(named, dict[str, Component]))
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from berth.manifests.policy_rules import CHANGED, Rule, Variable, list_field
+from berth.manifests.policy_rules import CHANGED, Rule, Variable, list_field, texts
 
 WRITES: Final = ("CREATE", "UPDATE")
 
@@ -194,7 +194,7 @@ def is_in_queue(queues: Sequence[str]) -> str | None:
 
 def requests_accelerators(template: str, accelerators: Sequence[str]) -> str:
     """Return an expression for whether a pod template requests accelerators, or devices by claims."""
-    names = "[" + ", ".join(f"'{each}'" for each in accelerators) + "]"
+    names = texts(accelerators)
     containers = f"({template}.spec.containers + {list_field(f'{template}.spec', 'initContainers')})"
     return (
         f"(has({template}.spec.resourceClaims) || {containers}.exists(c, has(c.resources) && "

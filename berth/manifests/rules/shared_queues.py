@@ -17,14 +17,13 @@ from berth.manifests.rules.admission import (
     IS_CONTROLLER,
     QUEUE_LABEL,
     REPLICA_SPECS,
-    SERVICES,
     TEMPLATES,
     AdmissionPolicy,
     entry,
     is_in_queue,
     keys,
-    requests_of,
     templates,
+    with_templates,
 )
 from berth.manifests.rules.growth import hosts, replicas, worker_groups
 from berth.plan.kueue import PODS
@@ -85,8 +84,6 @@ def _never_fits() -> str:
 
 def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequence[str]) -> AdmissionPolicy:
     """Return the policy for the kinds that Kueue queues; `ordered` are the local queues with ceilings."""
-    groups = {*SERVICES, *job_kinds}
-    kinds = {group: tuple({*SERVICES.get(group, ()), *job_kinds.get(group, ())}) for group in groups}
     is_shared = "(variables.queue + '=') in variables.priorities"
     # Kueue starts jobs that are older than the policy.
     is_checked = f"{is_shared} && (request.operation == 'CREATE' || !variables.isController)"
@@ -101,7 +98,7 @@ def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequenc
         ),
         applies_to=EVERYONE,
         breaks="an urgent job in a shared queue: the team's `podPriorities` allows the priority",
-        requests=requests_of(kinds),
+        requests=with_templates(job_kinds),
         variables=(
             IS_CONTROLLER,
             ("queue", entry(QUEUE_LABEL)),

@@ -22,9 +22,8 @@ KINDS: Final = {"apps": ("deployments", "statefulsets"), "leaderworkerset.x-k8s.
 
 def variables(namespaces: Sequence[str], accelerators: Sequence[str]) -> list[Variable]:
     """Return the variables of the policy; Kueue queues services in `namespaces`."""
-    names = ", ".join(f"'{each}'" for each in sorted(namespaces))
     return [
-        ("isQueuedHere", f"namespaceObject.metadata.name in [{names}]"),
+        ("isQueuedHere", f"namespaceObject.metadata.name in {policy_rules.texts(sorted(namespaces))}"),
         (
             "isOwned",
             f"has(namespaceObject.metadata.labels) && '{TEAM_LABEL}' in namespaceObject.metadata.labels",

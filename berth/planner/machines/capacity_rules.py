@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from berth import catalog
 from berth.catalog import Machine, SliceShape
@@ -151,11 +151,10 @@ def check_zones_list_machine(
         context.problems.add(violation.severity, violation.code, (*path, key), violation.message)
 
 
-def machines_of_cluster(context: PlanningContext) -> tuple[Machine, ...]:
-    """Return the machines of the pools whose zones are not accepted: another region has to have them all."""
+def machines_of_cluster(context: PlanningContext) -> Iterator[Machine]:
+    """Yield the machines of the pools whose zones are not accepted: another region has to have them all."""
     specs = (spec for spec in context.spec.pools.values() if not spec.accept_zone)
-    found = (known_machine(spec) for spec in specs)
-    return tuple({machine.name: machine for machine in found if machine is not None}.values())
+    return filter(None, map(known_machine, specs))
 
 
 def report(

@@ -148,7 +148,7 @@ def warn_smaller_nodes(context: PlanningContext, path: FieldPath, machine: Machi
     The message says for every size of node which pods fit on which priorities.
     """
     machines = [each.request.machine for each in planned.priorities]
-    alike = {number: each for number, each in enumerate(machines, 1) if each.accelerator == machine.accelerator}
+    alike = {str(number): each for number, each in enumerate(machines, 1) if each.accelerator == machine.accelerator}
     smaller = {number: each for number, each in alike.items() if each.accelerators < machine.accelerators}
     if not smaller:
         return
@@ -156,12 +156,12 @@ def warn_smaller_nodes(context: PlanningContext, path: FieldPath, machine: Machi
     sizes = sorted({each.accelerators for each in smaller.values()})
     fits: list[str] = []
     for size in sizes:
-        roomy = [str(number) for number, each in alike.items() if each.accelerators >= size]
+        roomy = [number for number, each in alike.items() if each.accelerators >= size]
         fits.append(f"pods of up to {size} fit on {_numbered(roomy) if len(roomy) < len(alike) else 'all'}")
-    whole = [str(number) for number in alike if number not in smaller]
+    whole = [number for number in alike if number not in smaller]
     fits.append(f"larger ones {f'only on {_numbered(whole)}' if whole else 'on none'}")
-    least = next(each for each in smaller.values() if each.accelerators == sizes[0])
-    removed = f", or remove {_numbered([str(number) for number in smaller])}" if whole else ""
+    least = min(smaller.values(), key=lambda each: each.accelerators)
+    removed = f", or remove {_numbered([*smaller])}" if whole else ""
     message = (
         f"of '{planned.name}' priority {named} {machine.noun} a node, and the pool's {machine.name} "
         f"{machine.accelerators}: {'; '.join(fits)}; write machineType: {least.name}{removed}"

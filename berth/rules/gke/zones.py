@@ -6,7 +6,7 @@ another zone is a fault, which `acceptZone` in the stack file accepts; where no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from berth import catalog
 from berth.catalog import ListedZones, Machine
@@ -18,7 +18,7 @@ _MAX_ZONES = 8
 
 
 def pool_zone_violation(
-    request: PoolRequest, region: str, cluster_zones: Sequence[str] = (), others: Sequence[Machine] = ()
+    request: PoolRequest, region: str, cluster_zones: Sequence[str] = (), others: Iterable[Machine] = ()
 ) -> GkeViolation | None:
     """Return what is wrong with the zones of a pool, or of one priority of a compute class.
 
@@ -42,7 +42,7 @@ def zone_violation(
     *,
     dws: bool = False,
     one_is_enough: bool = False,
-    others: Sequence[Machine] = (),
+    others: Iterable[Machine] = (),
 ) -> GkeViolation | None:
     """Return what is wrong with the zones of a machine (or, without zones, the region); None if nothing is.
 
@@ -111,7 +111,7 @@ def _missing(listed: ListedZones, zones: Sequence[str], region: str, *, one_is_e
 
 
 def _not_listed(
-    machine: Machine, listed: ListedZones, missing: Sequence[str], others: Sequence[Machine]
+    machine: Machine, listed: ListedZones, missing: Sequence[str], others: Iterable[Machine]
 ) -> GkeViolation:
     page = f" ({listed.source.dated})" if listed.source else ""
     message = f"Google does not list {display_name(machine)} in {_quoted(missing)}{page}"
@@ -150,7 +150,7 @@ def _alternatives(listed: ListedZones, region: str) -> str:
     return f"Google lists it in {_joined(listed.proposed)}; {remedy}{others}, or {accept}"
 
 
-def _move(machine: Machine, listed: ListedZones, region: str, others: Sequence[Machine]) -> str:
+def _move(machine: Machine, listed: ListedZones, region: str, others: Iterable[Machine]) -> str:
     """Return the whole change to a region that lists every machine of the cluster, the same in each pool's message.
 
     Empty if the cluster has no other machine with a row. Regions of the same continent are proposed first.
@@ -159,9 +159,7 @@ def _move(machine: Machine, listed: ListedZones, region: str, others: Sequence[M
     rows[display_name(machine)] = listed
     if len(rows) == 1:
         return ""
-    regions = {catalog.region_of_zone(zone) for zone in listed.proposed}
-    for row in rows.values():
-        regions &= {catalog.region_of_zone(zone) for zone in row.proposed}
+    regions = set[str].intersection(*({*map(catalog.region_of_zone, row.proposed)} for row in rows.values()))
     where = f"Google lists it in {_joined(listed.proposed)}"
     accept = "acceptZone: true if Google gave your project access"
     if not regions:
