@@ -15,12 +15,13 @@ from berth.diagnostics import Problem, Severity
 from berth.jobs.values import read_time
 from berth.loader.locate import display_path
 from berth.plan.fleet import FleetPlan
-from berth.simulator.live import ClusterState
+from berth.simulator.live import ClusterState, RunningWorkload
 from berth.simulator.scenario import ScenarioStep, StepKind
 from berth.simulator.scheduler.model import Job
 from berth.simulator.story import JobStatus, SimulationRun, gc_paused
 from berth.simulator.timed.calibration import FEWEST, Calibration, calibrate
-from berth.simulator.timed.futures import History, Moment, RunningNow, StartForecast, forecast_starts
+from berth.simulator.timed.futures import History, Moment, StartForecast, forecast_starts
+from berth.simulator.timed.timed_run import Hold
 from berth.simulator.timed.trace import Timing, Trace
 
 FUTURES = 40
@@ -43,7 +44,6 @@ class Sooner(Struct, frozen=True):
 class JobForecast(Struct, frozen=True):
     """The forecast of one job that waits; `sooner` are changes of it that help, the best first."""
 
-    job: str
     name: str
     queue: str
     forecast: StartForecast
@@ -117,11 +117,10 @@ class _Forecaster:
         within, checked = calibration.count_within(HORIZON)
         raw = self._forecast(self.moment, watched)
         found = {name: calibration.correct(each, HORIZON) for name, each in raw.items()}
-        jobs = {each.name: each for each in self.moment.jobs if isinstance(each, Job)}
+        jobs = {each.name: each for each, hold in self.moment.jobs if hold is None}
         queues = self.run.fleet.queue_display_names
         rows = [
             JobForecast(
-                job=name,
                 name=self.run.display_names.get(name, name),
                 queue=queues.get(jobs[name].queue, jobs[name].queue),
                 forecast=forecast,
@@ -158,7 +157,7 @@ class _Forecaster:
         limit = latest - max(60, latest // 10)
         found: list[Sooner] = []
         for change, other in self._changes(job):
-            jobs = tuple(other if each is job else each for each in self.moment.jobs)
+            jobs = tuple((other if each is job else each, hold) for each, hold in self.moment.jobs)
             moment = replace(self.moment, jobs=jobs)
             changed = calibration.correct(self._forecast(moment, [job.name])[job.name], HORIZON)
             if changed.median is not None and changed.median <= limit:
@@ -208,27 +207,20 @@ def _moment(live: ClusterState, submitted: Sequence[Job], now: float) -> Moment:
     ordered = sorted(live.workloads, key=lambda each: each.created_at)
     return Moment(
         jobs=(
-            *(
-                each.job
-                if each.reserved_at is None
-                else RunningNow(
-                    job=each.job,
-                    flavors=each.flavors,
-                    held=_seconds_until(each.reserved_at, now),
-                    is_admitted=each.is_admitted,
-                )
-                for each in ordered
-            ),
-            *submitted,
+            *((each.job, _hold(each, now)) for each in ordered),
+            *((job, None) for job in submitted),
         ),
         stop_policies=live.stop_policies,
         now=int(now),
     )
 
 
-def _seconds_until(text: str, now: float) -> int:
-    since = read_time(text)
-    return 0 if since is None else max(0, int(now - since.timestamp()))
+def _hold(each: RunningWorkload, now: float) -> Hold | None:
+    if each.reserved_at is None:
+        return None
+    since = read_time(each.reserved_at)
+    seconds = 0 if since is None else max(0, int(now - since.timestamp()))
+    return Hold(flavors=each.flavors, seconds=seconds, is_admitted=each.is_admitted)
 
 
 def _is_kueue(file: pathlib.Path) -> bool:

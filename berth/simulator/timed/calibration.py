@@ -14,8 +14,8 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from berth.simulator.scheduler.model import Job, SchedulerSetup
-from berth.simulator.timed.futures import History, Moment, RunningNow, StartForecast, forecast_starts
-from berth.simulator.timed.timed_run import LiveJob, Stint, run_trace
+from berth.simulator.timed.futures import History, Moment, StartForecast, forecast_starts
+from berth.simulator.timed.timed_run import Hold, LiveJob, Observer, Stint, run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 
 SHORT = 600
@@ -106,9 +106,10 @@ def calibrate(
     late = [each.job.name for each in jobs if each.submitted >= begin and each.job.name in waited]
     step = max(1, len(late) / MOST)
     chosen = {late[int(index * step)] for index in range(min(MOST, len(late)))}
+    if len(chosen) < FEWEST:
+        return Calibration((), len(waited))
     states = _States(chosen)
-    if chosen:
-        run_trace(setup, jobs, timing, states)
+    run_trace(setup, jobs, timing, states)
     trials: list[PastForecast] = []
     for time, name, moment_jobs, ended in states.found:
         known = sorted(states.ended[:ended], key=lambda each: each.submitted)
@@ -121,58 +122,35 @@ def calibrate(
     return Calibration(tuple(trials), len(waited))
 
 
-class _Waits:
+class _Waits(Observer):
     """Observes how long each job waits until its first admission."""
 
     def __init__(self) -> None:
         self.waits: dict[str, int] = {}
 
-    def submitted(self, time: int, live: LiveJob) -> None:
-        """Nothing to note."""
-
     def took_quota(self, time: int, live: LiveJob) -> None:
         """Note the first time."""
         self.waits.setdefault(live.timed.job.name, time - live.timed.submitted)
 
-    def gave_quota_back(self, time: int, live: LiveJob, stint: Stint) -> None:
-        """Nothing to note."""
 
-
-class _States:
+class _States(Observer):
     """Observes what is there when the chosen jobs are submitted, and how many jobs have ended by then."""
 
     def __init__(self, chosen: Collection[str]) -> None:
         self.chosen = chosen
         self.live: dict[str, LiveJob] = {}
         self.ended: list[TimedJob] = []
-        self.found: list[tuple[int, str, tuple[Job | RunningNow, ...], int]] = []
+        self.found: list[tuple[int, str, tuple[tuple[Job, Hold | None], ...], int]] = []
 
     def submitted(self, time: int, live: LiveJob) -> None:
         """Keep the state, if the job is one of the chosen."""
         self.live[live.timed.job.name] = live
         if live.timed.job.name in self.chosen:
-            state = tuple(_as_seen(each, time) for each in self.live.values())
+            state = tuple((each.timed.job, each.hold(time)) for each in self.live.values())
             self.found.append((time, live.timed.job.name, state, len(self.ended)))
-
-    def took_quota(self, time: int, live: LiveJob) -> None:
-        """Nothing to note."""
 
     def gave_quota_back(self, time: int, live: LiveJob, stint: Stint) -> None:
         """Note that a job ended."""
         if not stint.reason:
             del self.live[live.timed.job.name]
             self.ended.append(live.timed)
-
-
-def _as_seen(live: LiveJob, time: int) -> Job | RunningNow:
-    """Return a job as it is at a time, without what only the future tells."""
-    job = live.timed.job
-    if live.held_since is None:
-        return job
-    flavors: dict[str, str] = {use.flavor_resource[1]: use.flavor_resource[0] for use in live.uses}
-    return RunningNow(
-        job=job,
-        flavors=tuple({name: flavors[name] for name in each.requests if name in flavors} for each in job.pod_sets),
-        held=time - live.held_since,
-        is_admitted=live.ready_at is not None,
-    )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.timed.figures import job_size, percentile, size_class
-from berth.simulator.timed.timed_run import HeldJob, LiveJob, RunStart, Stint, run_trace
+from berth.simulator.timed.timed_run import Hold, LiveJob, Observer, RunStart, run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 
 _DAY = 86_400
@@ -29,31 +29,19 @@ _LONGEST = 20
 """A job that ran longer than every job of the history goes on for at most so many times its time until now."""
 
 
-class RunningNow(Struct, frozen=True, kw_only=True):
-    """A job that holds quota at the moment of the forecast, for `held` seconds.
-
-    `flavors` are those of each pod set; `is_admitted` is false while admission checks are open.
-    """
-
-    job: Job
-    flavors: tuple[dict[str, str], ...]
-    held: int
-    is_admitted: bool = True
-
-
 class Moment(Struct, frozen=True, kw_only=True):
     """What is there at the moment of the forecast: jobs in the order of arrival, and queues that are stopped.
 
     `now` is its time, None if nobody knows it: whole seconds on the clock of the history's `began`.
     """
 
-    jobs: tuple[Job | RunningNow, ...]
+    jobs: tuple[tuple[Job, Hold | None], ...]
     stop_policies: Mapping[str, str] = field(default_factory=dict[str, str])
     now: int | None = None
 
     def unfinished(self) -> list[tuple[Job, int]]:
         """Return the jobs that work, each with the seconds until now."""
-        return [(each.job, each.held) for each in self.jobs if isinstance(each, RunningNow) and each.is_admitted]
+        return [(job, hold.seconds) for job, hold in self.jobs if hold is not None and hold.is_admitted]
 
 
 class StartForecast(Struct, frozen=True, kw_only=True):
@@ -119,9 +107,8 @@ class History:
         self.arrivals = [(each.submitted - begin, each) for each in recent]
         self.runs: dict[object, list[_Run]] = {}
         runs = [_Run(each.seconds, each, (each.job.queue, each.submitted // _DAY)) for each in recent]
-        days = jobs[-1].submitted // _DAY if jobs else 0
         of_jobs = [*zip((each.job for each in recent), runs, strict=True)]
-        of_jobs += [(job, _Run(held, None, (job.queue, days))) for job, held in unfinished]
+        of_jobs += [(job, _Run(held, None, (job.queue, newest // _DAY))) for job, held in unfinished]
         for job, run in sorted(of_jobs, key=lambda each: each[1].seconds):
             for key in self.kinds(job):
                 self.runs.setdefault(key, []).append(run)
@@ -211,7 +198,7 @@ class RunTimes:
         return self.weights[group]
 
 
-class _Future:
+class _Future(Observer):
     """One future; an observer of its run, which ends when all jobs that are watched have started."""
 
     def __init__(
@@ -220,26 +207,14 @@ class _Future:
         self.setup, self.moment, self.history, self.timing, self.rng = setup, moment, history, timing, rng
         self.starts: dict[str, int] = {}
         self.missing: set[str] = set()
-        self.horizon = self.time = 0
 
     def run(self, watched: Collection[str], horizon: int) -> dict[str, int]:
         """Return when the jobs start that do before the horizon."""
-        self.missing, self.horizon = set(watched), horizon
-        holding = [each for each in self.moment.jobs if isinstance(each, RunningNow)]
-        moments = sorted({each.held for each in holding}, reverse=True)
-        orders = {held: index - len(moments) for index, held in enumerate(moments)}
+        self.missing = set(watched)
         times = RunTimes(self.history, self.rng)
         jobs = tuple(
-            HeldJob(
-                timed=times.draw(each.job, each.held if each.is_admitted else 0),
-                flavors=each.flavors,
-                held=each.held,
-                order=orders[each.held],
-                is_admitted=each.is_admitted,
-            )
-            if isinstance(each, RunningNow)
-            else times.draw(each, 0)
-            for each in self.moment.jobs
+            (times.draw(job, hold.seconds if hold is not None and hold.is_admitted else 0), hold)
+            for job, hold in self.moment.jobs
         )
         run_trace(
             self.setup,
@@ -247,26 +222,13 @@ class _Future:
             self.timing,
             self,
             RunStart(jobs=jobs, stop_policies=self.moment.stop_policies),
-            self.is_over,
+            lambda time: not self.missing or time > horizon,
         )
         return {name: start for name, start in self.starts.items() if start <= horizon}
 
-    def is_over(self) -> bool:
-        """Whether nothing is left to learn."""
-        return not self.missing or self.time > self.horizon
-
-    def submitted(self, time: int, live: LiveJob) -> None:
-        """Note the time."""
-        self.time = time
-
     def took_quota(self, time: int, live: LiveJob) -> None:
         """Note the first start of a job that is watched."""
-        self.time = time
         name = live.timed.job.name
         if name in self.missing:
             self.missing.remove(name)
             self.starts[name] = time
-
-    def gave_quota_back(self, time: int, live: LiveJob, stint: Stint) -> None:
-        """Note the time."""
-        self.time = time

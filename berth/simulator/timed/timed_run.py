@@ -33,6 +33,14 @@ class _Kind(IntEnum):
     RETURNS = 3
 
 
+class Hold(Struct, frozen=True, kw_only=True):
+    """The quota that a job has had for some seconds: the flavors of each pod set, and whether its checks are done."""
+
+    flavors: tuple[dict[str, str], ...]
+    seconds: int
+    is_admitted: bool = True
+
+
 class LiveJob(Struct, eq=False):
     """An unfinished job.
 
@@ -50,24 +58,20 @@ class LiveJob(Struct, eq=False):
     first_admitted: int | None = None
     timeouts: int = 0
 
-
-class HeldJob(Struct, frozen=True, kw_only=True):
-    """A job that holds quota when a run begins, for `held` seconds.
-
-    `flavors` are those of each pod set. `order` is negative; jobs that got their quota later have a higher one.
-    """
-
-    timed: TimedJob
-    flavors: tuple[dict[str, str], ...]
-    held: int
-    order: int
-    is_admitted: bool = True
+    def hold(self, time: int) -> Hold | None:
+        """Return the quota that it has at a time."""
+        if self.held_since is None:
+            return None
+        of = {use.flavor_resource[1]: use.flavor_resource[0] for use in self.uses}
+        pod_sets = self.timed.job.pod_sets
+        flavors = tuple({name: of[name] for name in each.requests if name in of} for each in pod_sets)
+        return Hold(flavors=flavors, seconds=time - self.held_since, is_admitted=self.ready_at is not None)
 
 
 class RunStart(Struct, frozen=True, kw_only=True):
     """What is there in the first second: jobs in the order of arrival, and queues that are stopped (→ stop policy)."""
 
-    jobs: tuple[HeldJob | TimedJob, ...]
+    jobs: tuple[tuple[TimedJob, Hold | None], ...]
     stop_policies: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -114,7 +118,7 @@ def run_trace(
     timing: Timing,
     observer: Observer,
     start: RunStart | None = None,
-    is_over: Callable[[], bool] | None = None,
+    is_over: Callable[[int], bool] = lambda time: False,
 ) -> RunEnd:
     """Run a trace, whose jobs come in the order of their submission, until nothing more happens or `is_over`.
 
@@ -125,7 +129,7 @@ def run_trace(
 
 class _TimedRun:
     def __init__(
-        self, setup: SchedulerSetup, timing: Timing, observer: Observer, is_over: Callable[[], bool] | None
+        self, setup: SchedulerSetup, timing: Timing, observer: Observer, is_over: Callable[[int], bool]
     ) -> None:
         self.simulator = Simulator(setup)
         self.timing = timing
@@ -144,12 +148,13 @@ class _TimedRun:
             self._begin(start)
         for timed in jobs:
             if self._run_until(timed.submitted):
-                break
+                return RunEnd(self.time)
             self.time = timed.submitted
             live = self.live[timed.job.name] = LiveJob(timed, timed.seconds)
             self.observer.submitted(self.time, live)
             self._follow(self.simulator.submit(timed.job))
-        self._run_until(None)
+        if self._run_until(None):
+            return RunEnd(self.time)
         simulator, unfinished = self.simulator, list[tuple[LiveJob, PendingReason]]()
         for name, live in self.live.items():
             workload = simulator.workloads[name]
@@ -160,18 +165,17 @@ class _TimedRun:
 
     def _begin(self, start: RunStart) -> None:
         """Fill the queues with what is there, and admit what can start at once."""
-        for each in start.jobs:
-            timed = each if isinstance(each, TimedJob) else each.timed
+        for timed, hold in start.jobs:
             live = self.live[timed.job.name] = LiveJob(timed, timed.seconds)
-            if isinstance(each, TimedJob):
+            if hold is None:
                 self.simulator.add_pending(timed.job)
                 continue
-            self.simulator.add_admitted(timed.job, each.flavors, each.order, each.is_admitted)
-            live.held_since = -each.held
-            if each.is_admitted:
-                self._start(live, -each.held)
+            self.simulator.add_admitted(timed.job, hold.flavors, -1 - hold.seconds, hold.is_admitted)
+            live.held_since = -hold.seconds
+            if hold.is_admitted:
+                self._start(live, -hold.seconds)
             else:
-                self._plan_checks(live, {flavor for flavors in each.flavors for flavor in flavors.values()})
+                self._plan_checks(live, {flavor for flavors in hold.flavors for flavor in flavors.values()})
         for queue, stop_policy in start.stop_policies.items():
             self.simulator.queue_states[queue].stop_policy = stop_policy
         self._follow(self.simulator.settle())
@@ -179,14 +183,14 @@ class _TimedRun:
     def _run_until(self, end: int | None) -> bool:
         """Process everything that comes, up to and including the second `end`; return whether the run is over."""
         while self.coming and (end is None or self.coming[0][0] <= end):
-            if self.is_over is not None and self.is_over():
+            if self.is_over(self.time):
                 return True
             time, kind, _, name, version = heapq.heappop(self.coming)
             live = self.live.get(name)
             if live is not None and live.version == version:
                 self.time = time
                 self._happen(kind, live)
-        return self.is_over is not None and self.is_over()
+        return self.is_over(self.time)
 
     def _happen(self, kind: _Kind, live: LiveJob) -> None:
         name = live.timed.job.name

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from berth.cli import app
 from berth.simulator.scheduler.model import Job, SchedulerSetup
 from berth.simulator.timed.calibration import FEWEST, Calibration, PastForecast, calibrate
-from berth.simulator.timed.futures import History, Moment, RunningNow, RunTimes, StartForecast, forecast_starts
-from berth.simulator.timed.timed_run import HeldJob, LiveJob, RunStart, Stint, run_trace
+from berth.simulator.timed.futures import History, Moment, RunTimes, StartForecast, forecast_starts
+from berth.simulator.timed.timed_run import Hold, LiveJob, RunStart, Stint, run_trace
 from berth.simulator.timed.trace import TimedJob, Timing
 from tests.berth.simulator.setups import GPU, queue
 from tests.berth.simulator.test_admit import printed, workload
@@ -39,12 +39,16 @@ def _history(seconds: Iterable[int], unfinished: Iterable[tuple[Job, int]] = ())
     return History([timed(f"h{n}", "z", 3600 * n, each, 1) for n, each in enumerate(seconds)], {GPU}, None, unfinished)
 
 
-def _running(name: str, held: int) -> RunningNow:
-    return RunningNow(job=_job(name), flavors=({GPU: "f"},), held=held)
+def _running(name: str, held: int) -> tuple[Job, Hold]:
+    return _job(name), Hold(flavors=({GPU: "f"},), seconds=held)
+
+
+def _waiting(name: str) -> tuple[Job, None]:
+    return _job(name), None
 
 
 def _forecasts(
-    jobs: tuple[Job | RunningNow, ...], history: History, *names: str, futures: int = 40
+    jobs: tuple[tuple[Job, Hold | None], ...], history: History, *names: str, futures: int = 40
 ) -> dict[str, StartForecast]:
     moment = Moment(jobs=jobs)
     return forecast_starts(TWO, moment, history, Timing(), futures=futures, horizon=HORIZON, watched=names)
@@ -52,7 +56,7 @@ def _forecasts(
 
 def test_with_one_run_time_the_start_is_certain() -> None:
     """A job that has run for 400 of 1,000 s, and two before the last one."""
-    jobs = (_running("runs", 400), _job("first"), _job("second"), _job("last"))
+    jobs = (_running("runs", 400), _waiting("first"), _waiting("second"), _waiting("last"))
     found = _forecasts(jobs, _history([1000] * 40), "first", "last")
     assert found["first"] == StartForecast(median=600, low=600, high=600, started=1.0)
     assert found["last"] == StartForecast(median=2600, low=2600, high=2600, started=1.0)
@@ -60,23 +64,23 @@ def test_with_one_run_time_the_start_is_certain() -> None:
 
 def test_how_long_a_job_ran_tells_how_long_it_will() -> None:
     """Of runs of 100 and of 1,000 s, one that has run for 200 s is of the second kind."""
-    found = _forecasts((_running("runs", 200), _job("next")), _history([100, 1000] * 30), "next")
+    found = _forecasts((_running("runs", 200), _waiting("next")), _history([100, 1000] * 30), "next")
     assert found["next"] == StartForecast(median=800, low=800, high=800, started=1.0)
 
 
 def test_of_two_kinds_of_runs_the_interval_has_both() -> None:
-    found = _forecasts((_running("runs", 0), _job("next")), _history([100, 1000] * 30), "next", futures=100)["next"]
+    found = _forecasts((_running("runs", 0), _waiting("next")), _history([100, 1000] * 30), "next", futures=100)["next"]
     assert (found.low, found.high) == (100, 1000)
 
 
 def test_jobs_that_do_not_start_before_the_horizon_have_no_time() -> None:
-    found = _forecasts((_running("runs", 0), _job("next")), _history([HORIZON + 1] * 40), "next")["next"]
+    found = _forecasts((_running("runs", 0), _waiting("next")), _history([HORIZON + 1] * 40), "next")["next"]
     assert found == StartForecast(median=None, low=None, high=None, started=0.0)
 
 
 def test_a_job_that_outlasts_the_history_still_ends() -> None:
     """Its time doubles with a chance of one half, and never grows by more than the limit."""
-    found = _forecasts((_running("runs", 1000), _job("next")), _history([10] * 40), "next", futures=200)["next"]
+    found = _forecasts((_running("runs", 1000), _waiting("next")), _history([10] * 40), "next", futures=200)["next"]
     assert found.median is not None and 700 < found.median < 1400
     assert found.high is not None and found.high <= 19_001
 
@@ -87,7 +91,7 @@ def test_arrivals_that_may_overtake_are_in_the_futures() -> None:
     If the first of them comes φ s after now, there is one after k of them, with the least 10 k ≥ 90 - φ.
     """
     arrivals = [timed(f"h{n}", "a", 100 * n, 90, 1, priority=5) for n in range(800)]
-    one, moment = SchedulerSetup(queues=(queue("a", 1),)), Moment(jobs=(_running("runs", 0), _job("low")))
+    one, moment = SchedulerSetup(queues=(queue("a", 1),)), Moment(jobs=(_running("runs", 0), _waiting("low")))
     found = forecast_starts(
         one, moment, History(arrivals, {GPU}), Timing(), futures=400, horizon=9000, watched=["low"]
     )["low"]
@@ -142,12 +146,12 @@ class _Cut(Recorder):
         self.at = at
         self.jobs: dict[str, LiveJob] = {}
         self.starts: dict[str, int] = {}
-        self.held: tuple[HeldJob | TimedJob, ...] | None = None
+        self.held: tuple[tuple[TimedJob, Hold | None], ...] | None = None
 
     def submitted(self, time: int, live: LiveJob) -> None:
         super().submitted(time, live)
         if time >= self.at and self.held is None and any(each.held_since is not None for each in self.jobs.values()):
-            self.held = tuple(_as_held(each, time) for each in self.jobs.values())
+            self.held = tuple((each.timed, each.hold(time)) for each in self.jobs.values())
             self.at = time
         self.jobs[live.timed.job.name] = live
 
@@ -157,13 +161,6 @@ class _Cut(Recorder):
     def gave_quota_back(self, time: int, live: LiveJob, stint: Stint) -> None:
         if not stint.reason:
             self.jobs.pop(live.timed.job.name, None)
-
-
-def _as_held(live: LiveJob, time: int) -> HeldJob | TimedJob:
-    if live.held_since is None:
-        return live.timed
-    held = time - live.held_since
-    return HeldJob(timed=live.timed, flavors=({GPU: "f"},), held=held, order=-held - 1)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -176,21 +173,18 @@ def test_a_run_that_begins_in_the_middle_goes_on_as_the_whole_run(seed: int) -> 
     jobs = [each for each in jobs if each.job.pod_sets[0].requests[GPU] <= 3]
     whole = _Cut(jobs[len(jobs) // 2].submitted)
     run_trace(queues, jobs, Timing(), whole)
-    assert whole.held is not None and any(isinstance(each, HeldJob) for each in whole.held)
+    assert whole.held is not None and any(hold for _, hold in whole.held)
+    held = {timed.job.name for timed, _ in whole.held}
     later = [
         TimedJob(job=each.job, submitted=each.submitted - whole.at, seconds=each.seconds)
         for each in jobs
-        if each.job.name in whole.live and each.submitted >= whole.at and each.job.name not in _names(whole.held)
+        if each.job.name in whole.live and each.submitted >= whole.at and each.job.name not in held
     ]
     again = _Cut(10**9)
     run_trace(queues, later, Timing(), again, RunStart(jobs=whole.held))
     expected = {name: start - whole.at for name, start in whole.starts.items() if start > whole.at}
     assert {name: start for name, start in again.starts.items() if start > 0} == expected
     assert expected
-
-
-def _names(jobs: Iterable[HeldJob | TimedJob]) -> set[str]:
-    return {each.job.name if isinstance(each, TimedJob) else each.timed.job.name for each in jobs}
 
 
 # --- how right it is --------------------------------------------------------------------------------------------------
