@@ -44,7 +44,7 @@ def node_labels(
         "node.kubernetes.io/instance-type": machine_type(node_pool),
     }
     if topology := entry.get("topology"):
-        slicing = catalog.generations()[machine.generation or ""].dynamic_slicing if "dynamicSlicing" in entry else None
+        slicing = catalog.slicing_of(machine) if "dynamicSlicing" in entry else None
         mode_label = slicing.mode_label if slicing is not None else None
         connection = {mode_label: PROVISION_ONLY} if mode_label is not None else {keys.tpu_topology: topology}
         labels |= {keys.tpu_accelerator: machine.accelerator, **connection}

@@ -8,7 +8,7 @@ from typing import Any
 from berth.adopt.api_objects import ApiObject, StackEntry, last_segment, list_at, mapping_at, name_of, value_at
 from berth.adopt.inventory import ClusterInventory
 from berth.adopt.labels import QUEUED, is_user_label
-from berth.catalog import DEFAULT_BOOT_DISK, DynamicSlicing, Machine, generations, gpudirect
+from berth.catalog import DEFAULT_BOOT_DISK, Machine, gpudirect, slicing_of
 from berth.names import workload_policy_name
 from berth.text import format_duration
 
@@ -52,7 +52,7 @@ def network_and_placement(
 
     Slices whose chips a controller connects are whole blocks, unless the topology of their flavor has parts.
     """
-    slicing = _slicing_of(machine) if str(node_pool["name"]) in inventory.provision_only else None
+    slicing = slicing_of(machine) if str(node_pool["name"]) in inventory.provision_only else None
     entry: StackEntry = {"dynamicSlicing": slicing.modes[0]} if slicing is not None else {}
     if value_at(node_pool, "networkConfig.acceleratorNetworkProfile"):
         entry["networking"] = "dranet"
@@ -64,11 +64,6 @@ def network_and_placement(
     key = f"{machine.accelerator}-{machine.domain_topology or topology}"
     own = workload_policy_name(stack, key if slicing is None else f"{key}-provision-only")
     return entry | ({"placementPolicy": policy} if policy and policy != own else {})
-
-
-def _slicing_of(machine: Machine) -> DynamicSlicing | None:
-    generation = generations().get(machine.generation or "")
-    return generation.dynamic_slicing if generation is not None else None
 
 
 def pod_range(node_pool: ApiObject, cluster: ApiObject) -> StackEntry:
@@ -144,7 +139,7 @@ def topology_entry(topologies: Iterable[ApiObject], machine: Machine, entry: Sta
         return {}
     named = (each for each in topologies if name_of(each) == name)
     levels = {str(level.get("nodeLabel")) for each in named for level in list_at(each, "spec.levels")}
-    slicing = _slicing_of(machine)
+    slicing = slicing_of(machine)
     parts = {slicing.label.format(part) for part in slicing.parts} if slicing is not None else set[str]()
     if slicing is None or not (levels & parts if slicing.mode_label is None else "dynamicSlicing" in entry):
         return {"topologyAware": True}

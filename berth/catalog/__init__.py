@@ -47,7 +47,7 @@ from berth.catalog.rows import (
     ProvisioningModel,
     SliceShape,
 )
-from berth.catalog.slices import divisible_shape, reordered_topology, slice_shape, slice_topologies
+from berth.catalog.slices import divisible_shape, reordered_topology, slice_shape, slice_topologies, slicing_of
 from berth.catalog.table import (
     attachable_gpus,
     exclusive_keys,
@@ -136,6 +136,7 @@ __all__ = [
     "series_quotas",
     "slice_shape",
     "slice_topologies",
+    "slicing_of",
     "supported_minor",
     "taints",
     "with_one_thread",

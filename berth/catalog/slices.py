@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from math import prod
 
+from berth.catalog.dynamic_slicing import DynamicSlicing
 from berth.catalog.rows import Generation, Machine, SliceShape
 from berth.catalog.table import generations
 
@@ -46,6 +47,12 @@ def divisible_shape(machine: Machine, topology: str) -> SliceShape | None:
         return None
     shape = _slice_on(machine, topology)
     return shape if shape and shape.chips <= (generation.pod_chips or generation.max_slice_chips) else None
+
+
+def slicing_of(machine: Machine) -> DynamicSlicing | None:
+    """Return how jobs can form slices of these machines themselves; None if they cannot."""
+    generation = generations().get(machine.generation or "")
+    return generation.dynamic_slicing if generation is not None else None
 
 
 @cache

@@ -146,8 +146,7 @@ def moved_objects(
     for key in after:
         change = changes.pop(key[:3], None) or ObjectChange(*key[:3], ChangeKind.REPLACED)
         yield replace(change, what=ChangeKind.REPLACED, because=(because,)) if key in before else change
-    gone = {ChangeKind.UNMANAGED: ChangeKind.DELETED}  # nothing stays in a cluster that goes
-    yield from (replace(each, what=gone.get(each.what, each.what)) for each in changes.values())
+    yield from (replace(each, what=ChangeKind.DELETED) for each in changes.values())  # also what stays otherwise
 
 
 def compare_manifests(

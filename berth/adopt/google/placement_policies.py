@@ -59,8 +59,7 @@ def unknown_policies(
 def _mode_label(node_pool: ApiObject) -> str | None:
     """Return the label of nodes whose chips a controller connects; None for machines that have no such nodes."""
     machine = catalog.machines().get(str(value_at(node_pool, "config.machineType")))
-    generation = catalog.generations().get(machine.generation or "") if machine is not None else None
-    slicing = generation.dynamic_slicing if generation is not None else None
+    slicing = catalog.slicing_of(machine) if machine is not None else None
     return slicing.mode_label if slicing is not None else None
 
 

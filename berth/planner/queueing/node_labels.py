@@ -8,7 +8,7 @@ from berth import catalog
 from berth.plan.dynamic_slices import PROVISION_ONLY
 from berth.plan.nodes import Taint, Toleration
 from berth.planner.machines.pools import EXTERNAL, PlannedPool
-from berth.rules.gke.dynamic_slicing import slicing_facts, slicing_plan
+from berth.rules.gke.dynamic_slicing import slicing_plan
 from berth.rules.gke.gpu import gpu_labels
 from berth.rules.gke.networks import network_labels
 from berth.rules.gke.settings import capacity_labels
@@ -39,7 +39,7 @@ def hardware_labels(pool: PlannedPool) -> dict[str, str]:
     machine, shape = pool.hardware.machine, pool.hardware.shape
     if shape is None:
         return gpu_labels(pool.request) | network_labels(pool.request)
-    facts = slicing_facts(pool.request)
+    facts = catalog.slicing_of(machine)
     if pool.spec.dynamic_slicing is not None and facts is not None and facts.mode_label is not None:
         # The topology label of such a node is that of the slice which it is in at the moment.
         return {

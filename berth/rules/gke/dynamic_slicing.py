@@ -18,22 +18,16 @@ SUB_SLICING: Final = "sub-slicing"
 _KEY: Final = "dynamicSlicing"
 
 
-def slicing_facts(request: PoolRequest) -> DynamicSlicing | None:
-    """Return how slices can be formed of a pool's machines; None if they cannot."""
-    generation = catalog.generations().get(request.machine.generation or "")
-    return generation.dynamic_slicing if generation is not None else None
-
-
 def connects_slices(request: PoolRequest) -> bool:
     """Return whether a controller connects the chips of the pool for each slice."""
-    facts = slicing_facts(request)
+    facts = catalog.slicing_of(request.machine)
     return request.settings.dynamic_slicing is not None and facts is not None and facts.controller is not None
 
 
 def slicing_plan(requests: Sequence[PoolRequest]) -> SlicingPlan | None:
     """Return how jobs form slices of the nodes of pools of one kind; None if slices are fixed."""
     first = requests[0]
-    facts, shape, mode = slicing_facts(first), first.shape, first.settings.dynamic_slicing
+    facts, shape, mode = catalog.slicing_of(first.machine), first.shape, first.settings.dynamic_slicing
     if facts is None or shape is None or mode is None:
         return None
     return SlicingPlan(
@@ -63,7 +57,7 @@ def _parts(facts: DynamicSlicing, block: str) -> tuple[str, ...]:
 
 def slicing_violations(request: PoolRequest) -> Violations:
     """Yield what is wrong with the dynamic slicing of a pool."""
-    mode, facts, shape = request.settings.dynamic_slicing, slicing_facts(request), request.shape
+    mode, facts, shape = request.settings.dynamic_slicing, catalog.slicing_of(request.machine), request.shape
     if mode is None:
         return
     if facts is None or shape is None:
