@@ -20,7 +20,6 @@ from berth.manifests.rules.admission import (
     TEMPLATES,
     AdmissionPolicy,
     entry,
-    is_in_queue,
     keys,
     templates,
     with_templates,
@@ -36,6 +35,8 @@ _OF_POLICY: Final = (
     f"(request.resource.group == 'kubeflow.org' && has({_SPEC}.runPolicy) && "
     f"has({_SPEC}.runPolicy.schedulingPolicy) && has({_SPEC}.runPolicy.schedulingPolicy.priorityClass))"
 )
+_MOST_QUEUES: Final = 64
+"""Queues that a condition names; the rules themselves look at the namespace, which has only its own."""
 _IS_WRAPPER: Final = "(request.resource.resource == 'appwrappers')"
 
 
@@ -82,8 +83,19 @@ def _never_fits() -> str:
     )
 
 
-def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequence[str]) -> AdmissionPolicy:
-    """Return the policy for the kinds that Kueue queues; `ordered` are the local queues with ceilings."""
+def _concern(ordered: Sequence[str]) -> str | None:
+    if len(ordered) > _MOST_QUEUES:
+        return None
+    return (
+        f"'{_PRIORITY}' in {keys('object', 'labels')} || {entry(QUEUE_LABEL)} in {list(ordered)} || {_OF_POLICY} || "
+        f"{_IS_WRAPPER} || {_OF_TEMPLATES}"
+    )
+
+
+def shared_queue_policy(
+    job_kinds: Mapping[str, Sequence[str]], shared: Sequence[str], ordered: Sequence[str]
+) -> AdmissionPolicy:
+    """Return the policy for the kinds that Kueue queues in the local queues `shared`; `ordered` have ceilings."""
     is_shared = "(variables.queue + '=') in variables.priorities"
     # Kueue starts jobs that are older than the policy.
     is_checked = f"{is_shared} && (request.operation == 'CREATE' || !variables.isController)"
@@ -131,9 +143,8 @@ def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequenc
             ),
         ),
         in_shared=False,
-        concern=(in_ordered := is_in_queue(ordered))
-        and f"'{_PRIORITY}' in {keys('object', 'labels')} || ({in_ordered}) || ({entry(QUEUE_LABEL)} != '' && "
-        f"({_OF_POLICY} || {_IS_WRAPPER} || {_OF_TEMPLATES}))",
+        concern=_concern(ordered),
+        queues=tuple(shared),
         condition=(
             f"request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec || "
             f"{keys('object', 'labels')} != {keys('oldObject', 'labels')}"
