@@ -27,6 +27,9 @@ _VARIABLES: Final[tuple[Variable, ...]] = (
 def tolerations_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Sequence[str]) -> AdmissionPolicy:
     """Return the policy for pods; `accelerators` are the keys of the taints."""
     tolerations = list_field(_SPEC, "tolerations")
+    old = list_field("oldObject.spec", "tolerations")
+    is_update = "request.operation == 'UPDATE'"
+    tolerates = f"{tolerations}.exists(t, has(t.key) && t.key in {texts(accelerators)})"
     return AdmissionPolicy(
         name="tolerations",
         refuses="tolerations of the taints of accelerators in pods that are not of a job in a queue",
@@ -36,12 +39,12 @@ def tolerations_policy(job_kinds: Mapping[str, Sequence[str]], accelerators: Seq
         variables=_VARIABLES,
         rules=(
             (
-                f"(request.operation == 'UPDATE' && {tolerations} == {list_field('oldObject.spec', 'tolerations')}) || "
-                f"{is_counted(job_kinds)} || (request.operation == 'UPDATE' && variables.isController)",
+                f"!({tolerates}) || ({is_update} && (variables.isController || {tolerations} == {old})) || "
+                f"{is_counted(job_kinds)}",
                 "pods that Kueue does not count would take cores and places on accelerator machines; remove this "
                 "toleration, or submit a Job with the label kueue.x-k8s.io/queue-name",
             ),
         ),
-        concern=f"{tolerations}.exists(t, has(t.key) && t.key in {texts(accelerators)})",
+        concern=tolerates,
         in_shared=False,
     )
