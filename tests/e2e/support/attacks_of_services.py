@@ -92,7 +92,7 @@ def _workers_left(fleet: World) -> None:
     spec = {**pod(1, restartPolicy="Always")}
     spec["containers"][0]["name"] = "pytorch"
     roles = {"Worker": {"replicas": 4, "template": {"spec": spec}}}
-    for number, policy in enumerate(({}, {"cleanPodPolicy": "None"})):
+    for number, policy in enumerate(({}, {"cleanPodPolicy": "None"}) * 2):
         name = f"leaves-{number}"
         metadata = {"name": name, "namespace": "vision", "labels": _QUEUE}
         made = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata}
