@@ -55,7 +55,7 @@ ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "zones of a machine without accelerators": (
         *("cpu-zones", "zone-unknown"),
-        {"pools.l4": {**L4, "machineType": "c4-standard-32"}},
+        {"pools.l4": {**L4, "machineType": "n2-standard-32", "zone": "us-central1-ai1a"}},
     ),
     "zones of a fraction of a GPU": ("zones", "zone-unknown", {"pools.g4": {**L4, "machineType": "g4-standard-12"}}),
     "a zone": ("zones", "zone-unknown", {"pools.spot": {**L4, "zone": "us-central1-q", "acceptZone": True}}),
