@@ -30,7 +30,7 @@ def test_the_plan_notes_which_zones_were_chosen() -> None:
     (note,) = [each for each in problems(fleet_of_pools({"p": L4})) if each.code == "zones-derived"]
     assert line_without_code(note) == (
         "note: pools.p: has no zones; Berth uses us-central1-a, us-central1-b, us-central1-c, which list "
-        "g2-standard-24 (table of 2026-11-22)"
+        "g2-standard-24 (table of 2026-11-29)"
     )
 
 
@@ -86,7 +86,7 @@ def test_a_pool_without_accelerators_names_zones_where_some_of_the_region_have_i
     fleet = fleet_of_pools({"p": pool})
     assert (faults(fleet), warnings(fleet)) == ([], ["zone-not-listed pools.p.zones"])
     [warning] = [each.message for each in problems(fleet) if each.code == "zone-not-listed"]
-    assert warning.endswith("in us-central1-a, us-central1-b only; write zones: [us-central1-a, us-central1-b]")
+    assert warning.endswith("there only in us-central1-a, us-central1-b; write zones: [us-central1-a, us-central1-b]")
     assert warnings(fleet_of_pools({"p": {**pool, "zones": ["us-central1-a", "us-central1-b"]}})) == []
     existing = fleet_of_pools({"p": pool}, cluster={"existing": {"context": "c"}})
     assert not [line for line in warnings(existing) if "zone" in line]
