@@ -46,16 +46,15 @@ def lacking_zones(machine: Machine, zones: Sequence[str], region: str) -> GkeVio
     listed = catalog.listed_zones(machine)
     if listed is None or region in listed.unlettered:
         return None
-    having = catalog.zones_in(region, listed.proposed)
-    if {*having, *listed.unlettered} >= {*(zones or catalog.open_zones(region))}:
+    having, name = catalog.zones_in(region, listed.proposed), display_name(machine)
+    lacking = [zone for zone in zones or catalog.open_zones(region) if zone not in (*having, *listed.unlettered)]
+    if not lacking:
         return None
-    where = f"are in {', '.join(zones)}" if zones else f"have no zones, so GKE chooses three of {region}"
-    what = f"the nodes {where}, and Google lists {display_name(machine)}"
-    names = ", ".join(having)
-    remedy = (
-        f"there only in {names}; write zones: [{names}]" if having else "in none of them; write another machineType"
-    )
-    return gke_warning("zone-not-listed", "zones", f"{what} {remedy}")
+    what = f"Google does not list {name} in {', '.join(lacking)}"
+    if not zones and having:
+        what = f"GKE chooses three zones of {region}, and Google lists {name} only in {', '.join(having)}"
+    remedy = f"write zones: [{', '.join(having)}]" if having else "write another machineType"
+    return gke_warning("zone-not-listed", "zones", f"{what}; {remedy}")
 
 
 def zone_violation(
@@ -101,7 +100,7 @@ def _without_source(machine: Machine, zones: Sequence[str]) -> GkeViolation:
     table = catalog.fact_tables()["cpu-zones" if machine.kind == catalog.CPU else "zones"]
     unknown = table.unknown(f"which zones have {name}", f"whether {join_or(zones)} {has} it is")
     command = f"gcloud compute machine-types list --filter='name={name} zone~{zones[0]}'"
-    message = f"{unknown}; compare it with `{command}`, and write acceptZone: true in the pool"
+    message = f"{unknown}; compare it with `{command}`, and write acceptZone: true"
     return gke_warning("zone-unknown", "zones", message)
 
 

@@ -86,7 +86,9 @@ def test_a_pool_without_accelerators_names_zones_where_some_of_the_region_have_i
     fleet = fleet_of_pools({"p": pool})
     assert (faults(fleet), warnings(fleet)) == ([], ["zone-not-listed pools.p.zones"])
     [warning] = [each.message for each in problems(fleet) if each.code == "zone-not-listed"]
-    assert warning.endswith("there only in us-central1-a, us-central1-b; write zones: [us-central1-a, us-central1-b]")
+    assert warning.endswith(
+        "lists h4d-standard-192 only in us-central1-a, us-central1-b; write zones: [us-central1-a, us-central1-b]"
+    )
     assert warnings(fleet_of_pools({"p": {**pool, "zones": ["us-central1-a", "us-central1-b"]}})) == []
     existing = fleet_of_pools({"p": pool}, cluster={"existing": {"context": "c"}})
     assert not [line for line in warnings(existing) if "zone" in line]
