@@ -58,6 +58,7 @@ def check_version(context: PlanningContext, path: FieldPath, version: str | None
     table = fact_tables()["alibaba"]
     if number > newest:
         message = table.unknown(f"'{version}'", "whether ACK has it and its support are")
+        remedy = "compare it with ACK's page on supported versions, or remove version for ACK's newest"
         context.problems.unknown("version-unknown", path, f"{message}; {remedy}")
     elif number not in known and number > min(known):
         # By ACK's page on supported versions (2026-10-06).
