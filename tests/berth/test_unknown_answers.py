@@ -190,6 +190,7 @@ ACK: dict[str, tuple[str, str, str, str]] = {
         "podCidrBlock: 10.64",
         'version: "1.99"\n          podCidrBlock: 10.64',
     ),
+    "a region of ACK": ("alibaba", "region-unknown", "region: cn-hangzhou", "region: cn-atlantis"),
     "a machine of ECS": ("alibaba", "machine-unknown", "ecs.gn7e-c16g1.32xlarge", "ecs.gn99-c16g1.32xlarge"),
 }
 """What a table is asked by a fleet on ACK → the table, the code of the answer, and the edit of a sound stack file."""
