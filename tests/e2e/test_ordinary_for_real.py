@@ -37,6 +37,8 @@ from tests.e2e.support.attacks_of_services import leader_worker_set
 from tests.e2e.support.cluster import Cluster, until
 
 Manifest = dict[str, Any]
+_OF_GRACE = ("berth-grace", "berth-submission")
+"""The objects that change when the policy of grace periods only warns."""
 _ACCELERATOR = "cloud.google.com/gke-accelerator"
 _TPU_NODES = {
     "cloud.google.com/gke-tpu-accelerator": "tpu-v5-lite-podslice",
@@ -249,7 +251,7 @@ def test_a_policy_that_only_warns_lets_the_job_run_and_says_so(fleet: World) -> 
     policies = plan().policies
     assert policies is not None
     made = {
-        name: hostile_fleet.stream([each for _, each in admission_policies(which) if _is_binding(each, "berth-grace")])
+        name: hostile_fleet.stream([each for _, each in admission_policies(which) if _is_of(each, _OF_GRACE)])
         for name, which in (("deny", policies), ("warn", replace(policies, audited={"grace": "2027-01-31"})))
     }
     long = {"terminationGracePeriodSeconds": 100_000_000}
@@ -347,8 +349,8 @@ def test_an_object_of_the_largest_size_is_within_the_budget_of_expressions(fleet
     _taken(fleet, fleet.tries(MEMBER, made))
 
 
-def _is_binding(manifest: Manifest, policy: str) -> bool:
-    return manifest["kind"] == "ValidatingAdmissionPolicyBinding" and manifest["metadata"]["name"] == policy
+def _is_of(manifest: Manifest, policies: tuple[str, ...]) -> bool:
+    return manifest["metadata"]["name"] in policies
 
 
 def _job(pod: Manifest) -> str:
