@@ -113,6 +113,10 @@ def unrecorded(component: str, version: str, root: Path) -> list[str]:
 
 def prepare(component: str, version: str, folder: Path, root: Path) -> int:
     """Write CRDs and tables for a release, and print what is left to do."""
+    old = ran(component, root)
+    if [*map(int, version.split("."))] <= [*map(int, old.split("."))]:
+        print(f"{component} {old} ran already, which is not older than {version}; write a newer release")
+        return 2
     repository, crds, _ = release_facts.PROJECTS[component]
     owner, name = repository.split("/")
     place = next((each for each in (folder / owner / name, folder / f"{owner}+{name}") if each.is_dir()), None)
@@ -123,10 +127,6 @@ def prepare(component: str, version: str, folder: Path, root: Path) -> int:
     if tag not in clone.run("tag").split():
         print(f"the clone of {repository} has no tag {tag}; fetch its tags")
         return 1
-    old = ran(component, root)
-    if [*map(int, version.split("."))] <= [*map(int, old.split("."))]:
-        print(f"{component} {old} ran already, which is not older than {version}; write a newer release")
-        return 2
     print(f"wrote {', '.join(write_crds(clone, tag, crds, root))}")
     result = release_facts.main(folder)
     print(f"\n{component} {old} is the release that ran. Before {version} is the pin:")
