@@ -58,7 +58,8 @@ def _cohort(
 ) -> tuple[CohortPlan, dict[str, int]]:
     """Return the plan of one cohort, and its total guarantee of each flavor, including its members."""
     spec = context.spec.cohorts[name]
-    owner = QuotaOwner(("cohorts", name), spec.flavors, spec.per_accelerator, parent)
+    # A parent that is written and not known has a fault of its own: limits are not reported as well.
+    owner = QuotaOwner(("cohorts", name), spec.flavors, spec.per_accelerator, spec.parent)
     requests = flavor_requests(context, owner, index)
     resources = covered_resources(requests)
     guaranteed = {flavor: sum(amounts.values()) for flavor, amounts in below.items()}
@@ -96,6 +97,8 @@ def _own_quota(
         guaranteed = guaranteed_below
     check_lending_limit(context, request, guaranteed)
     total[flavor.name] = guaranteed
+    if any(section == "cohorts" for section, _ in context.set_aside):
+        return 0  # a member may be missing, and then its queues are counted beside this quota
     return guaranteed - guaranteed_below
 
 
