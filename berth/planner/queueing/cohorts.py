@@ -45,8 +45,15 @@ def plan_cohorts(
                 guarantees_below[queue.cohort].setdefault(flavor, {})[queue_name] = quota.nominal
     plans: dict[str, CohortPlan] = {}
     index = FlavorIndex(pools, flavors)
+    has_all_members = not (
+        any(section == "cohorts" for section, _ in context.set_aside)
+        or any(parents[name] != spec.parent for name, spec in context.spec.cohorts.items())
+        or any(queue.cohort not in (None, *parents) for queue in queues)
+    )
     for name in leaves_first(parents):
-        plans[name], total = _cohort(context, name, parents[name], guarantees_below[name], index)
+        plan, total = _cohort(context, name, parents[name], guarantees_below[name], index)
+        # Queues of members that are missing are counted beside a quota that has theirs in it.
+        plans[name] = plan if has_all_members else replace(plan, resource_groups=())
         if (parent := parents[name]) is not None:
             for flavor, amount in total.items():
                 guarantees_below[parent].setdefault(flavor, {})[name] = amount
@@ -97,8 +104,6 @@ def _own_quota(
         guaranteed = guaranteed_below
     check_lending_limit(context, request, guaranteed)
     total[flavor.name] = guaranteed
-    if any(section == "cohorts" for section, _ in context.set_aside):
-        return 0  # a member may be missing, and then its queues are counted beside this quota
     return guaranteed - guaranteed_below
 
 
