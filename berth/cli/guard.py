@@ -131,7 +131,7 @@ def _unwritten_config(engine: Mapping[str, object] | None, evaluation: Evaluatio
     if engine is None or evaluation.file is None or "environment" in evaluation.file.around:  # which sets any key
         return
     written = evaluation.file.around.get(PROJECT)
-    project = cast("Mapping[str, object]", written) if isinstance(written, Mapping) else {}
+    project: Mapping[str, object] = cast("Mapping[str, object]", written) if isinstance(written, Mapping) else {}
     shared = cast("Mapping[str, object]", project.get("config") or {})
     known = {*evaluation.file.config, *shared, *(f"{project.get('name')}:{key}" for key in shared)}
     for key in sorted(engine.keys() - known):

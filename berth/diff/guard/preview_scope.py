@@ -195,7 +195,7 @@ def _differing_counts(preview: EnginePreview) -> Iterator[str]:
         elif difference:
             yield f"its summary counts {counts.get(op, 0)} × {op}, and its steps have {listed[op]}"
     same = listed["same"]
-    if preview.is_stream and not same:  # `pulumi refresh` runs no program, and counts what it finds unchanged as same
-        same = listed["refresh"]
+    if preview.is_stream:  # a refresh counts what it finds unchanged as same
+        same += len(preview.only_refreshed)
     if (preview.is_stream or same > counts.get("same", 0)) and same != counts.get("same", 0):
         yield f"its summary counts {counts.get('same', 0)} × same, and its steps have {same}"
