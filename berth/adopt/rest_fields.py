@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, lru_cache
 from typing import Any, Final, cast, get_args
 
 from msgspec import Struct, convert, field
@@ -89,6 +89,12 @@ def rest_field_table(kind: str) -> RestFieldTable:
     return replace(table, said=said)
 
 
+@cache
+def _known_fields(kind: str) -> frozenset[str]:
+    table = rest_field_table(kind)
+    return frozenset((*table.said, *table.read, *table.served))
+
+
 def _snake_case(key: str) -> str:
     return re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0].lower()}", key)
 
@@ -113,6 +119,7 @@ def stack_entry(kind: str, resource: ApiObject, *, autopilot: bool = False) -> d
     return entry
 
 
+@lru_cache(maxsize=4096)
 def input_path(kind: str, path: str) -> str:
     """Return the path of the provider's input for a field."""
     starts = [each for each in rest_field_table(kind).inputs if path == each or path.startswith(f"{each}.")]
@@ -151,7 +158,7 @@ def other_fields(kind: str, resource: ApiObject, inputs: Mapping[str, Any]) -> I
     Left out are fields that are registered as they are.
     """
     table = rest_field_table(kind)
-    known = {*table.said, *table.read, *table.served}
+    known = _known_fields(kind)
     answers = {path: value for path, value in leaf_values(resource) if not _is_below(path, known)}
     for path, before in {**answers, **{path: answers.get(path, off) for path, off in table.missing.items()}}.items():
         registered = value_at(inputs, input_path(kind, path))
@@ -192,5 +199,10 @@ def _parsed(raw: object, path: str, row: RestField) -> object:
     return None if word in (raw, "UNSPECIFIED") else word.lower().replace("_", "-")
 
 
-def _is_below(path: str, prefixes: Collection[str]) -> bool:
-    return any(path == each or path.startswith(f"{each}.") for each in prefixes)
+def _is_below(path: str, known: frozenset[str]) -> bool:
+    """Return whether a path or one above it is known."""
+    while path not in known:
+        path, dot, _ = path.rpartition(".")
+        if not dot:
+            return False
+    return True

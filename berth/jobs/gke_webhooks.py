@@ -8,12 +8,12 @@ GoogleCloudPlatform/gcs-fuse-csi-driver 01870a9, pkg/webhook/config.go, `populat
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from berth.jobs.pod_set import FieldSteps
 from berth.jobs.quantities import parse_quantity
-from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.jobs.values import SourceValue, describe_value, inside
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.node_settings import INTERFACES, NETWORK_RESOURCE
 
@@ -34,16 +34,15 @@ def added_requests(template: SourceValue) -> dict[str, int]:
 
 def added_paths(template: SourceValue, requests: Mapping[str, int]) -> dict[str, FieldSteps]:
     """Return the annotation by which a template asks for each of these requests; a default nobody asks for."""
-    annotations = as_mapping(get_nested(template.value, *_ANNOTATIONS))
-    keys = {name: _annotation(name, annotations) for name in requests}
-    return {name: (*_ANNOTATIONS, key) for name, key in keys.items() if key != FUSE_VOLUMES}
+    annotations = as_mapping(inside(template, *_ANNOTATIONS).value)
+    asked = {name: [INTERFACES] if name.startswith(NETWORK_RESOURCE) else _sidecar_keys(name) for name in requests}
+    written = {name: next((key for key in keys if key in annotations), None) for name, keys in asked.items()}
+    return {name: (*_ANNOTATIONS, key) for name, key in written.items() if key is not None}
 
 
-def _annotation(resource: str, annotations: Mapping[str, Any]) -> str:
-    if resource.startswith(NETWORK_RESOURCE):
-        return INTERFACES
-    written = (f"{_PREFIX}/{resource}-{part}" for part in ("request", "limit"))
-    return next((key for key in written if key in annotations), FUSE_VOLUMES)
+def _sidecar_keys(resource: str) -> list[str]:
+    """Return the annotations with the sidecar's request for a resource, and its limit."""
+    return [f"{_PREFIX}/{resource}-{part}" for part in ("request", "limit")]
 
 
 # --- networks ---------------------------------------------------------------------------------------------------------
@@ -51,14 +50,14 @@ def _annotation(resource: str, annotations: Mapping[str, Any]) -> str:
 
 def network_requests(template: SourceValue) -> dict[str, int]:
     """Return a request for each additional network that the pods of a template name; a fault if it cannot be read."""
-    written = get_nested(template.value, *_ANNOTATIONS, INTERFACES)
-    if written is None:
+    written = inside(template, *_ANNOTATIONS, INTERFACES)
+    if written.value is None:
         return {}
-    interfaces = _read(written)
+    interfaces = _read(written.value)
     if interfaces is None:
         example = '[{"interfaceName": "eth0", "network": "default"}]'
-        message = f"{describe_value(written)} is not a list of interfaces in JSON; write one: {example}"
-        _at(template, INTERFACES).fault("bad-value", message)
+        message = f"{describe_value(written.value)} is not a list of interfaces in JSON; write one: {example}"
+        written.fault("bad-value", message)
         return {}
     names = [str(each.get("network", "")) for each in interfaces]
     return {f"{NETWORK_RESOURCE}{name}": 1 for name in names if name not in _OWN_NETWORKS}
@@ -73,40 +72,29 @@ def _read(text: object) -> Sequence[Mapping[str, object]] | None:
     return interfaces if is_list and all("interfaceName" in each for each in interfaces) else None
 
 
-def _at(template: SourceValue, annotation: str) -> SourceValue:
-    source = template
-    for step in (*_ANNOTATIONS, annotation):
-        source = source.child(step, as_mapping(source.value)[step])
-    return source
-
-
 # --- Cloud Storage FUSE -----------------------------------------------------------------------------------------------
 
 
 def sidecar_requests(template: SourceValue) -> dict[str, int]:
-    """Return the requests of the sidecar that mounts buckets; none without its annotation, or after a fault."""
-    annotations = as_mapping(get_nested(template.value, *_ANNOTATIONS))
+    """Return the requests of the sidecar that mounts buckets; none without its annotation, or after a fault.
+
+    They are those of annotations, or else their limits, of which 0 means none and leaves the default.
+    """
+    source = inside(template, *_ANNOTATIONS)
+    annotations = as_mapping(source.value)
     if str(annotations.get(FUSE_VOLUMES)).lower() != "true":
         return {}
-    written = dict[str, int]()
-    for resource, key in _sidecar_keys(annotations):
-        amount = parse_quantity(resource, annotations[key])
-        if amount is None:
-            message = f"{describe_value(annotations[key])} is not a quantity, so GKE refuses the pods; write one: 256Mi"
-            _at(template, key).fault("bad-quantity", message)
-            return {}
-        written[key.removeprefix(f"{_PREFIX}/")] = amount
-    return {resource: _sidecar_request(resource, default, written) for resource, default in _SIDECAR.items()}
-
-
-def _sidecar_request(resource: str, default: int, written: Mapping[str, int]) -> int:
-    """Return the request of an annotation, or else its limit, of which 0 means none and leaves the default."""
-    return written.get(f"{resource}-request", written.get(f"{resource}-limit") or default)
-
-
-def _sidecar_keys(annotations: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the annotations of the sidecar's resources, with their resource."""
-    for resource in _SIDECAR:
-        for part in ("request", "limit"):
-            if (key := f"{_PREFIX}/{resource}-{part}") in annotations:
-                yield resource, key
+    requests = dict[str, int]()
+    for resource, default in _SIDECAR.items():
+        amounts = dict[str, int]()
+        for key in _sidecar_keys(resource):
+            if key in annotations:
+                amount = parse_quantity(resource, annotations[key])
+                if amount is None:
+                    message = f"{describe_value(annotations[key])} is not a quantity, so GKE refuses the pods"
+                    source.child(key, None).fault("bad-quantity", f"{message}; write one: 256Mi")
+                    return {}
+                amounts[key] = amount
+        request, limit = _sidecar_keys(resource)
+        requests[resource] = amounts.get(request, amounts.get(limit) or default)
+    return requests

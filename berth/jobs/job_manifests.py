@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from berth.diagnostics import FieldPath
 from berth.jobs.derived_pods import read_derived
 from berth.jobs.kinds import KindRow, kinds, path_keys
 from berth.jobs.namespaces import NO_NAMESPACE_DEFAULTS, NamespaceDefaults
@@ -19,8 +20,8 @@ from berth.jobs.pod_settings import PodSettings
 from berth.jobs.pod_templates import TemplatePods, find, iterate_containers, read_template_pods, read_workload_count
 from berth.jobs.pods import NO_DEFAULTS, build_pod_set
 from berth.jobs.slice_requests import READ_FRAMEWORKS, with_slice_request
-from berth.jobs.values import SourceValue, get_nested
-from berth.manifests.workloads.values import as_mapping
+from berth.jobs.values import SourceValue, get_nested, inside
+from berth.manifests.workloads.values import as_list, as_mapping
 from berth.plan.dynamic_slices import SLICE_TOPOLOGY_ANNOTATION
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
@@ -78,21 +79,31 @@ class JobManifest(Struct, frozen=True):
         """Return a label, and its place."""
         return self.metadata.child("labels", self.labels).child(name, self.labels.get(name))
 
+    def at(self, path: FieldPath) -> SourceValue:
+        """Return what is written at a path of the manifest; None as its value where that is nothing."""
+        value = self.source.value
+        for step in path[len(self.source.path) :]:
+            if isinstance(step, int):
+                value = next(iter(as_list(value)[step : step + 1]), None)
+            else:
+                value = as_mapping(value).get(step)
+        return SourceValue(value, path, self.source.problems)
+
     @property
     def suspend(self) -> SourceValue | None:
         """The field by which Kueue suspends the job; None if it is not set."""
         return find(self.source, self.row.suspend) if self.row and self.row.suspend else None
 
     @property
+    def priority_classes(self) -> list[SourceValue]:
+        """Where Kueue looks for a priority class, in its order: its label, the kind's own field, the pod templates."""
+        own = [inside(self.source, *path_keys(self.row.priority))] if self.row and self.row.priority else []
+        return [self.label(PRIORITY_CLASS), *own, *(each.field("priorityClassName") for each in self.settings)]
+
+    @property
     def priority_class(self) -> SourceValue | None:
-        """The priority class: Kueue's label, the kind's own field, or that of the first pod template."""
-        if self.labels.get(PRIORITY_CLASS) not in (None, ""):  # Kueue reads an empty label as none
-            return self.label(PRIORITY_CLASS)
-        policy = find(self.source, self.row.priority) if self.row and self.row.priority else None
-        if policy is not None and policy.value:
-            return policy
-        class_names = (each.field("priorityClassName") for each in self.settings)
-        return next((each for each in class_names if each.value), None)
+        """The priority class: the first that is written; Kueue reads an empty one as none."""
+        return next((each for each in self.priority_classes if each.value), None)
 
 
 def read_jobs(manifest: SourceValue, defaults: NamespaceDefaults = NO_NAMESPACE_DEFAULTS) -> Iterator[JobManifest]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from berth.jobs.pod_set import FieldSteps, PodVolume
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import SourceValue, get_nested, inside, items
 from berth.manifests.workloads.values import as_list, as_mapping
 
 _HANDLERS = (
@@ -21,18 +21,6 @@ _HANDLERS = (
     ("lifecycle", "preStop"),
 )
 _CONTAINERS = ("initContainers", "containers")
-
-
-def inside(source: SourceValue, *keys: str) -> SourceValue:
-    """Return the value at nested keys; None as its value if it is not written."""
-    for key in keys:
-        source = source.child(key, as_mapping(source.value).get(key))
-    return source
-
-
-def items(source: SourceValue) -> list[SourceValue]:
-    """Return the items of a list; none of another value."""
-    return [source.child(index, each) for index, each in enumerate(as_list(source.value))]
 
 
 class ContainerSettings:

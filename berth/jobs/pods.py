@@ -7,7 +7,7 @@ without either gets the default of the namespace's LimitRange.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from berth.jobs.gke_webhooks import added_paths, added_requests
 from berth.jobs.placement_fields import placement_facts
@@ -46,7 +46,8 @@ def build_pod_set(
     if selector is None:
         return None
     values = {key: each.value for key, each in spec.items()}
-    added = {name: amount for name, amount in added_requests(template).items() if not _is_of_pod(values, name)}
+    of_pod = _requested(values)  # a further container does not raise what the pod itself requests
+    added = {name: amount for name, amount in added_requests(template).items() if name not in of_pod}
     on_node = _add(on_node, added)
     if is_pod:  # Kueue counts a Pod as the webhooks leave it
         requests = _add(requests, {name: amount for name, amount in added.items() if "/" not in name})
@@ -70,20 +71,6 @@ def _pod_spec(template: SourceValue) -> dict[str, SourceValue] | None:
     if fields is None or "spec" not in fields:
         return None
     return fields["spec"].mapping("a pod's spec")
-
-
-def _containers(template: SourceValue) -> Iterator[SourceValue]:
-    """Yield the containers of a template: those that initialize, then the others."""
-    spec = _pod_spec(template) or {}
-    for key in ("initContainers", "containers"):
-        for index, container in enumerate(as_list(spec[key].value) if key in spec else ()):
-            yield spec[key].child(index, container)
-
-
-def _is_of_pod(spec: Mapping[str, object], resource: str) -> bool:
-    """Whether the pod itself has a request of a resource, which a further container does not raise."""
-    sections = (get_nested(spec.get("resources"), each) for each in _BOTH)
-    return any(resource in as_mapping(each) for each in sections)
 
 
 def _request_paths(spec: Mapping[str, object]) -> dict[str, FieldSteps]:
@@ -127,7 +114,7 @@ def _pod_requests(
     )
     defaulted = pod_level
     if pod_level:
-        written = {name for each in _containers(template) for name in _requested(each)}
+        written = {name for each in (*init_containers, *containers) for name in _requested(each.value)}
         defaulted = _defaulted_pod_level(spec["resources"], of_containers, written)
         _check_pod_level(spec["resources"], defaulted, of_containers)
         # Kueue counts a limit of a template as its request; a Pod has the API server's default when Kueue counts it.
@@ -136,9 +123,9 @@ def _pod_requests(
     return _add(of_containers | pod_level, overhead), _add(of_containers | defaulted, overhead)
 
 
-def _requested(container: SourceValue) -> set[str]:
-    resources = (get_nested(container.value, "resources", each) for each in ("limits", "requests"))
-    return {str(name) for each in resources for name in as_mapping(each)}
+def _requested(holder: object) -> set[str]:
+    """Return the resources that a container, or a pod itself, requests or limits."""
+    return {str(name) for each in _BOTH for name in as_mapping(get_nested(holder, "resources", each))}
 
 
 def _defaulted_pod_level(resources: SourceValue, of_containers: ResourceList, written: set[str]) -> ResourceList:

@@ -9,7 +9,7 @@ from typing import TypeGuard, cast
 from msgspec import Struct
 
 from berth.diagnostics import FieldPath, Problems, did_you_mean, join_quoted
-from berth.manifests.workloads.values import as_mapping
+from berth.manifests.workloads.values import as_list, as_mapping
 
 _MAX_LENGTH = 60
 
@@ -100,6 +100,18 @@ def get_nested(value: object, *keys: str) -> object:
     for key in keys:
         value = as_mapping(value).get(key)
     return value
+
+
+def inside(source: SourceValue, *keys: str) -> SourceValue:
+    """Return the value at nested keys; None as its value if it is not written."""
+    for key in keys:
+        source = source.child(key, as_mapping(source.value).get(key))
+    return source
+
+
+def items(source: SourceValue) -> list[SourceValue]:
+    """Return the items of a list; none of another value."""
+    return [source.child(index, each) for index, each in enumerate(as_list(source.value))]
 
 
 def read_time(text: object) -> datetime | None:

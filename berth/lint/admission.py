@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from berth.jobs.pod_groups import POD_GROUP
-from berth.jobs.pod_settings import inside
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import SourceValue, get_nested, inside, items
 from berth.lint.fleet import SubmittedJob
 from berth.lint.queue_policies import (
     refused_in_shared_queue,
@@ -244,9 +243,6 @@ def _volumes(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Ite
                 yield volume, f"{message}; {remedy}"
 
 
-def _replicated_jobs(job: SubmittedJob) -> Iterator[SourceValue]:
-    """Yield the replicatedJobs of a JobSet."""
-    listed = get_nested(job.job.source.value, "spec", "replicatedJobs")
-    source = job.job.source.child("spec", None).child("replicatedJobs", listed)
-    for index, each in enumerate(as_list(listed) if job.job.kind == "JobSet" else ()):
-        yield source.child(index, each)
+def _replicated_jobs(job: SubmittedJob) -> list[SourceValue]:
+    """Return the replicatedJobs of a JobSet."""
+    return items(inside(job.job.source, "spec", "replicatedJobs")) if job.job.kind == "JobSet" else []

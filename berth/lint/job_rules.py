@@ -9,10 +9,9 @@ from berth.jobs.kinds import RefusedSetting, path_keys
 from berth.jobs.placement_fields import FALSE_WORDS, TRUE_WORDS
 from berth.jobs.pod_groups import POD_GROUP_SIZE, group_name
 from berth.jobs.pod_set import PodSet
-from berth.jobs.pod_templates import find
-from berth.jobs.values import SourceValue, describe_value, get_nested, is_whole
+from berth.jobs.values import SourceValue, describe_value, get_nested, inside, is_whole, items
 from berth.lint.fleet import LintContext, SubmittedJob
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_mapping
 from berth.names import MAX_LABEL, is_dns_1035_label, is_subdomain, shorten
 from berth.workloads import names
 
@@ -172,7 +171,4 @@ def _items(source: SourceValue, row: RefusedSetting) -> Iterator[SourceValue]:
     if row.each is None:
         yield source
         return
-    listed = find(source, row.each)
-    for index, item in enumerate(as_list(listed.value) if listed is not None else ()):
-        if listed is not None:
-            yield listed.child(index, item)
+    yield from items(inside(source, *path_keys(row.each)))

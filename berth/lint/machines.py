@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from berth import catalog
 from berth.diagnostics import Severity, join_quoted, join_words
 from berth.jobs.placement_fields import TOPOLOGY_PREFIX
-from berth.jobs.values import SourceValue
+from berth.jobs.values import SourceValue, inside
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.lint.placement import check_placement_group, check_slice_placement, is_exclusive
 from berth.lint.ray import check_ray_hosts, is_of_ray
-from berth.manifests.workloads.values import as_list, as_mapping
+from berth.manifests.workloads.values import as_mapping
 from berth.placement.kueue import Refusal, flavor_refusal
 from berth.placement.reasons import AssignedPods
 from berth.placement.scheduler import unplaceable_reasons
@@ -220,11 +220,8 @@ def _find_misfits(pods: JobPods, shape: NodeShape) -> Iterator[tuple[SourceValue
 
 def _pod_count_source(pods: JobPods) -> SourceValue:
     """Locate the field with the number of pods."""
-    source = pods.submitted.job.source
-    path, value = pods.settings.path[:-1], source.value
-    for step in path[len(source.path) :]:
-        value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
+    place = pods.submitted.job.at(pods.settings.path[:-1])
     for key in ("completions", "parallelism", "replicas", "instances", "numNodes", "size"):
-        if key in as_mapping(value):
-            return SourceValue(as_mapping(value)[key], (*path, key), source.problems)
-    return SourceValue(value, path, source.problems)
+        if key in as_mapping(place.value):
+            return inside(place, key)
+    return place

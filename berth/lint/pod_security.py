@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.jobs.pod_settings import ContainerSettings, PodSettings, inside, items
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.pod_settings import ContainerSettings, PodSettings
+from berth.jobs.values import SourceValue, get_nested, inside, items
 from berth.lint.fleet import SubmittedJob
 from berth.manifests.policy_rules import (
     BASELINE_CAPABILITIES,

@@ -26,7 +26,7 @@ def is_of_ray(pods: JobPods) -> bool:
 
 def check_ray_hosts(pods: JobPods, shape: NodeShape) -> bool:
     """Check that each replica of a worker group is a slice; return whether it is."""
-    group = _worker_group(pods)
+    group = pods.submitted.job.at(pods.settings.path[:-1])
     written = as_mapping(group.value).get(_HOSTS, 1)
     if written == shape.hosts:
         return True
@@ -46,15 +46,6 @@ def warn_of_webhook(pods: JobPods, shape: NodeShape) -> None:
     message += f"cluster; only it keeps the {shape.hosts} pods of a replica on one slice"
     if all(each.message != message for each in job.job.source.problems.entries):
         job.job.source.problems.unknown("operator-unknown", job.job.metadata.path, message)
-
-
-def _worker_group(pods: JobPods) -> SourceValue:
-    """Locate the worker group of pods."""
-    job, path = pods.submitted.job.source, pods.settings.path[:-1]
-    value = job.value
-    for step in path[len(job.path) :]:
-        value = as_list(value)[step] if isinstance(step, int) else as_mapping(value).get(step)
-    return SourceValue(value, path, job.problems)
 
 
 def uncounted_workers(job: SourceValue, *, counts_hosts: bool) -> Iterator[tuple[SourceValue, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from berth.plan.kueue import ClusterQueuePlan, CohortPlan
+from berth.plan.kueue import ClusterQueuePlan, CohortPlan, root_of
 from berth.plan.monitoring import RecordingPlan
 
 QUEUE_INFO = "berth:queue:info"
@@ -13,19 +13,13 @@ PRICE = "berth:accelerator:price_per_hour"
 
 def queue_constants(queues: Sequence[ClusterQueuePlan], cohorts: Sequence[CohortPlan]) -> Iterator[RecordingPlan]:
     """Yield a rule for each cluster queue: 1, with its team (unless teams share it) and the root of its cohort tree."""
-    parents = {cohort.name: cohort.parent for cohort in cohorts}
     for queue in queues:
         labels = {"cluster_queue": queue.name}
         if len(queue.teams) == 1:
             labels["team"] = queue.teams[0]
         if queue.cohort is not None:
-            labels["root_cohort"] = _root(queue.cohort, parents)
+            labels["root_cohort"] = root_of(cohorts, queue.cohort)
         yield RecordingPlan(name=QUEUE_INFO, query="vector(1)", labels=labels)
-
-
-def _root(cohort: str, parents: Mapping[str, str | None]) -> str:
-    parent = parents.get(cohort)
-    return cohort if parent is None else _root(parent, parents)
 
 
 def price_constants(prices: Mapping[str, float], currency: str) -> Iterator[RecordingPlan]:

@@ -97,18 +97,16 @@ def _pool_groups(plan: FleetPlan, pool: PoolPlan) -> Iterator[NodeGroup]:
             taken=resources.taken,
             unknown_resources=resources.unknown,
             device_classes=device_classes_of(plan, source),
-            networks=tuple(_networks(plan, source)),
+            networks=_networks(plan, source),
             open_reason=_open_reason(plan, source),
             kept_reason=ADOPTED if source.is_adopted else None,
         )
 
 
-def _networks(plan: FleetPlan, source: NodeSource) -> Iterator[str]:
-    """Yield the names of the interfaces that Berth's node pool gives a node beside its first."""
+def _networks(plan: FleetPlan, source: NodeSource) -> tuple[str, ...]:
+    """Return the names of the interfaces that Berth's node pool gives a node beside its first."""
     key = source.node_pool.network.accelerator_networks if source.node_pool and not source.is_adopted else None
-    for networks in plan.accelerator_networks:
-        if networks.key == key:
-            yield from (subnet.device for vpc in networks.vpcs for subnet in vpc.subnets)
+    return next((each.devices for each in plan.accelerator_networks if each.key == key), ())
 
 
 def _stated_levels(plan: FleetPlan, source: NodeSource, known: Mapping[str, str]) -> dict[str, str]:

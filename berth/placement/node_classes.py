@@ -25,8 +25,7 @@ class NodeClass(Struct, frozen=True, eq=False):
     """Up to `count` nodes of a group that differ in their names only; `node_pool` is their GKE node pool if known.
 
     `amounts` are what pods may use of one node: allocatable, without the pods that the fleet itself puts on every node.
-    `least` are the same nodes with what is certain of that; None if all of it is. `taken` is the part of the amounts
-    that GKE's own pods request at least.
+    `least` are the same nodes with what is certain of that; None if all of it is.
     """
 
     group: NodeGroup
@@ -34,7 +33,6 @@ class NodeClass(Struct, frozen=True, eq=False):
     count: int
     amounts: Mapping[str, int]
     least: NodeClass | None = None
-    taken: Mapping[str, int] = MappingProxyType({})
 
     @property
     def certain(self) -> NodeClass:
@@ -49,7 +47,8 @@ class NodeClass(Struct, frozen=True, eq=False):
     def most(self, resource: str) -> int | None:
         """Return how much of a resource one pod can get beside GKE's own pods at most; None if that is unknown."""
         found = self.amount(resource)
-        return None if found is None else found - self.taken.get(resource, 0)
+        # What is certain of the nodes is without GKE's own pods already.
+        return found if found is None or self.least is None else found - self.group.taken.get(resource, 0)
 
     def label(self, key: str) -> Label:
         """Return what is known of a label of these nodes."""
@@ -94,11 +93,13 @@ class NodeClass(Struct, frozen=True, eq=False):
         """Return whether the nodes match a term of a required node affinity; one without expressions never does."""
         return any_of(bool(term) and all_of(self.matches_requirement(each) for each in term) for term in terms)
 
+    def label_of(self, requirement: NodeSelectorRequirement) -> Label:
+        """Return what is known of the label that an expression is about; a node's name is that of its host."""
+        return self.group.label(HOSTNAME) if requirement.is_field else self.label(requirement.key)
+
     def matches_requirement(self, requirement: NodeSelectorRequirement) -> bool | None:
         """Return whether the nodes match an expression; the name of a node is not known."""
-        if requirement.is_field:
-            return matches_label(requirement, self.group.label(HOSTNAME))
-        return matches_label(requirement, self.label(requirement.key))
+        return matches_label(requirement, self.label_of(requirement))
 
 
 def node_classes(
@@ -169,4 +170,4 @@ def _classes(group: NodeGroup, amounts: Mapping[str, int]) -> Iterator[NodeClass
     }
     for name in names:
         certain = NodeClass(group, name, group.nodes.max, {**amounts, **least}) if least else None
-        yield NodeClass(group, name, group.nodes.max, amounts, certain, group.taken)
+        yield NodeClass(group, name, group.nodes.max, amounts, certain)

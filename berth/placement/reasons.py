@@ -9,7 +9,6 @@ from msgspec import Struct
 from berth import catalog
 from berth.diagnostics import join_quoted, join_words
 from berth.jobs.pod_set import FieldSteps, NodeSelectorRequirement, PodSet
-from berth.nodes.model import HOSTNAME
 from berth.placement.kueue import ResourceFlavor
 from berth.placement.node_classes import NodeClass
 from berth.placement.too_large import too_large
@@ -112,9 +111,8 @@ def _affinity(terms: _Terms, nodes: Sequence[NodeClass]) -> str:
 
 def _expression(each: NodeSelectorRequirement, nodes: Sequence[NodeClass]) -> str:
     written = f"{each.key} {each.operator} {', '.join(each.values)}".rstrip()
-    label = nodes[0].group.label(HOSTNAME) if each.is_field else nodes[0].label(each.key)
-    if label.begins:
-        return f"{written} (GKE's begin with {label.begins[0]})"
+    if begins := nodes[0].label_of(each).begins:
+        return f"{written} (GKE's begin with {begins[0]})"
     values = sorted({value for node in nodes for value in node.label(each.key).values})[:6]
     return f"{written} (they have {join_quoted(values)})" if values else f"{written} (they do not have it)"
 
@@ -128,7 +126,7 @@ def unknown_words(pod_set: PodSet, node: NodeClass, obstacle: Obstacle) -> tuple
         return f"have {obstacle.key}: '{wanted}'", node.label(obstacle.key).why
     is_volume = obstacle.kind == "volume"
     terms = _terms_of(pod_set, obstacle.key) if is_volume else pod_set.affinity_terms
-    keys = [each.key for term in terms for each in term if node.matches_requirement(each) is None]
-    label = node.group.label(HOSTNAME) if keys[0] == "metadata.name" else node.label(keys[0])
+    unknown = [each for term in terms for each in term if node.matches_requirement(each) is None]
     what = f"can mount its volume '{obstacle.key}'" if is_volume else "match its node affinity"
-    return what, f"{join_words(list(dict.fromkeys(keys)))}: {label.why}"
+    keys = list(dict.fromkeys(each.key for each in unknown))
+    return what, f"{join_words(keys)}: {node.label_of(unknown[0]).why}"

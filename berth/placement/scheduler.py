@@ -38,25 +38,20 @@ def unplaceable_reasons(assigned: Sequence[AssignedPods], classes: Sequence[Node
     """Return every reason why the scheduler leaves pods pending, or why that is unknown; empty if it places all."""
     reasons: list[Reason] = []
     demands: list[Demand] = []
-    for index, each in enumerate(assigned):
+    free = _on_any(assigned)
+    for index, (each, alone) in enumerate(zip(assigned, free, strict=True)):
         if not each.pod_set.count:
             continue
         reasons += unknowable_reasons(index, each.pod_set)
-        open_to, found = eligible_nodes(index, each, classes)
+        open_to, found = eligible_nodes(index, alone, classes)
         reasons += found
         reasons += _unknown_domains(index, each, open_to.classes)
         demands.append(open_to)
     if any(not each.is_unknown for each in reasons) or not demands:
         return [each for each in reasons if not each.is_unknown] or reasons
-    if any(each.nodes is not None for each in assigned):
-        found = [
-            reason for index, each in enumerate(assigned) if each.nodes is not None for reason in _on_named(index, each)
-        ]
-        if not found:  # what no nodes at all allow
-            found = [each for each in unplaceable_reasons(_on_any(assigned), classes) if not each.is_unknown]
-    else:
-        found = list(_crowded(assigned, demands))
-    return found or reasons or _near_the_limit(assigned, classes)
+    # First the rules that the named nodes break, then what no nodes at all allow.
+    named = [found for index, each in enumerate(assigned) if each.nodes is not None for found in _on_named(index, each)]
+    return named or list(_crowded(free, demands)) or reasons or _near_the_limit(free, classes)
 
 
 def _unknown_domains(index: int, each: AssignedPods, classes: Sequence[NodeClass]) -> Iterator[Reason]:
@@ -81,7 +76,7 @@ def _near_the_limit(assigned: Sequence[AssignedPods], classes: Sequence[NodeClas
     """Return what is unknown of pods that fit only if the kernel and the system's own pods take little of the nodes."""
     if all(each.least is None for each in classes):
         return []
-    found = unplaceable_reasons(_on_any(assigned), [each.certain for each in classes])
+    found = unplaceable_reasons(assigned, [each.certain for each in classes])
     return [
         replace(each, code="placement-unknown", message=f"{_BESIDE_SYSTEM}: {each.message}", is_unknown=True)
         for each in found
@@ -216,11 +211,11 @@ def _spread_over(each: AssignedPods, key: str, scope: OwnPods = OwnPods.ALL) -> 
 
     Kueue fills the nodes that it names in the order of the pods.
     """
-    flat = [_domain(leaf, key) for leaf, count in each.nodes or () for _ in range(count)]
     if scope not in (OwnPods.ALL, OwnPods.CHILD):
         return []
-    pods = each.pod_set.count if scope is OwnPods.ALL else each.pod_set.count // max(1, each.pod_set.child_jobs)
-    return [Counter(flat[start : start + max(1, pods)]) for start in range(0, len(flat), max(1, pods))]
+    flat = [domain for leaf, count in each.nodes or () for domain in [_domain(leaf, key)] * count]
+    size = max(1, each.pod_set.count // (1 if scope is OwnPods.ALL else max(1, each.pod_set.child_jobs)))
+    return [Counter(flat[start : start + size]) for start in range(0, len(flat), size)]
 
 
 def _is_exclusive(each: AssignedPods, key: str) -> bool:

@@ -100,3 +100,8 @@ class AcceleratorNetworksPlan(Struct, frozen=True, kw_only=True):
     key: str
     region: str
     vpcs: tuple[AcceleratorVpcPlan, ...]
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The names by which pods request the interfaces, in their order."""
+        return tuple(subnet.device for vpc in self.vpcs for subnet in vpc.subnets)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from berth.plan.fleet import FleetPlan
-from berth.plan.kueue import ClusterQueuePlan, FlavorPlan
+from berth.plan.kueue import ClusterQueuePlan, FlavorPlan, root_of
 from berth.usage.series import NOMINAL, PENDING, USAGE, Samples, UsageMetrics
 
 MIN_COVERAGE = 0.9
@@ -204,13 +204,8 @@ def _planned(queue: ClusterQueuePlan, flavor: FlavorPlan) -> int:
 
 
 def _cohort_roots(plan: FleetPlan) -> Mapping[str, str]:
-    parents = {cohort.name: cohort.parent for cohort in plan.cohorts}
-
-    def root(name: str) -> str:
-        parent = parents.get(name)
-        return name if parent is None else root(parent)
-
-    return {queue.name: root(queue.cohort) for queue in plan.cluster_queues if queue.cohort is not None}
+    queues = plan.cluster_queues
+    return {each.name: root_of(plan.cohorts, each.cohort) for each in queues if each.cohort is not None}
 
 
 def _by_root(queues: Sequence[ClusterQueuePlan], roots: Mapping[str, str]) -> Mapping[str, list[ClusterQueuePlan]]:

@@ -50,6 +50,7 @@ COMPLETENESS_CHECKS: tuple[Check, ...] = (
     advice.warn_idle_capacity,
     advice.warn_sharing,
     advice.warn_teams_without_queues,
+    advice.warn_pod_preemption,
     advice.warn_known_holes,
     advice.warn_exposure,
 )

@@ -1,15 +1,18 @@
-"""Warnings on valid plans: unusable capacity, guarantees that are not reclaimed, an open control plane."""
+"""Warnings on valid plans: unusable capacity, guarantees that others take or keep, an open control plane."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 
 from berth.diagnostics import Problems, join_words
 from berth.plan.fleet import FleetPlan
 from berth.plan.gke import ClusterPlan
 from berth.plan.kueue import FlavorPlan
+from berth.plan.teams import TeamPlan
 from berth.planner.queueing.quota_tree import lendable
+from berth.planner.tenancy.shared_machines import teams_by_flavor
 from berth.text import format_range
 from berth.upgrade.holes import describe_open_holes
 from berth.validation.quota_claims import FleetQuotaClaims, FleetQuotas, QuotaClaim, QuotaClaims
@@ -105,6 +108,42 @@ def _warn_no_reclaim(claims: QuotaClaims[FleetQuotas], queue_claims: list[QuotaC
             "write reclaimWithinCohort: Any, or lend: 0"
         )
         problems.warning("guarantee-not-reclaimed", (*queue_claims[0].path, "preemption"), message)
+
+
+def warn_pod_preemption(claims: FleetQuotaClaims, problems: Problems) -> None:
+    """Warn of priorities whose pods kube-scheduler lets preempt pods of other teams, which Kueue has admitted.
+
+    Pods that end still hold nodes that Kueue counts as free: until they are gone, the pods of a job within its quota
+    preempt any pod of lower priority, also of another team's guaranteed job.
+    """
+    plan = claims.plan
+    values = {each.name: each.value for each in plan.priorities}
+    unnamed = next((each.value for each in plan.priorities if each.default), 0)
+    allowed = {team.name: _pod_priorities(team, values) for team in plan.teams}
+    lowest = {team: min((unnamed, *(values[name] for name in names))) for team, names in allowed.items()}
+    shared = {flavor: teams for flavor, teams in teams_by_flavor(plan.cluster_queues).items() if len(teams) > 1}
+    for priority in plan.priorities:
+        if not priority.preempts:
+            continue
+        lost: dict[str, set[str]] = {}
+        for flavor, teams in shared.items():
+            own = [team for team in teams if priority.name in allowed[team]]
+            lower = {team for team in teams if lowest[team] < priority.value}
+            if own and (losers := lower if len(own) > 1 else lower - {*own}):
+                lost[flavor] = losers
+        if lost:
+            losers = join_words(sorted(set[str]().union(*lost.values())))
+            message = (
+                f"its pods preempt pods of {losers} on {join_words(sorted(lost))} whenever nodes are full, even of "
+                "jobs within a guarantee; write preempts: false, and only Kueue preempts for it"
+            )
+            problems.warning("preempts-other-teams", ("priorities", priority.name), message)
+
+
+def _pod_priorities(team: TeamPlan, known: Iterable[str]) -> set[str]:
+    """Return the priorities that the pods of a team may have in any of its namespaces."""
+    allowed = [team.pod_priorities(each.name) for each in team.namespaces]
+    return set(known) if None in allowed else {name for names in allowed for name in names or ()}
 
 
 def warn_known_holes(claims: FleetQuotaClaims, problems: Problems) -> None:

@@ -98,12 +98,12 @@ def list_node_shapes(plan: FleetPlan, flavors: Iterable[str]) -> list[NodeShape]
 
 def pod_networks(plan: FleetPlan, pools: Iterable[str]) -> tuple[str, ...]:
     """List the names by which pods on the nodes of pools request additional interfaces, in their order."""
+    names = set(pools)
     return tuple(
-        subnet.device
+        device
         for networks in plan.accelerator_networks
-        if set(pools) & set(plan.pools_on(networks.key))
-        for vpc in networks.vpcs
-        for subnet in vpc.subnets
+        if not names.isdisjoint(plan.pools_on(networks.key))
+        for device in networks.devices
     )
 
 

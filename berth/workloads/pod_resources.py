@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from berth.plan.kueue import FlavorQuotasPlan
 from berth.workloads.options import WorkloadOptions
 from berth.workloads.pod_templates import sidecar_in
@@ -18,8 +16,9 @@ def pod_cpu_and_memory(target: WorkloadTarget, options: WorkloadOptions, acceler
     """
     requested = {"cpu": options.cpu, "memory": options.memory}
     amounts = {resource: amount for resource, amount in requested.items() if amount is not None}
+    sidecar = sidecar_in(options.template)
     for resource in requested.keys() - amounts.keys():
-        amount = _quota_share(target, resource, accelerators, options.template)
+        amount = _quota_share(target, resource, accelerators, sidecar.get(resource, 0))
         if amount:
             amounts[resource] = amount
     return {resource: amounts[resource] for resource in requested if resource in amounts}
@@ -34,25 +33,25 @@ def cores_memory(target: WorkloadTarget, options: WorkloadOptions, milli: int) -
         return {"memory": options.memory}
     amounts = [_quota_for(entry, "memory", "cpu", milli) for entry in target.flavor_quotas()]
     known = [amount for amount in amounts if amount]
+    sidecar = sidecar_in(options.template).get("memory", 0)
     for shape in target.shapes if known else ():
         if shape.allocatable is not None and shape.per_node:
             whole = shape.per_node * shape.flavor.scale
-            sidecar = sidecar_in(options.template).get("memory", 0)
             known.append(shape.allocatable.memory * milli // whole - sidecar)
     return {"memory": min(known) // 2**20 * 2**20} if known else {}
 
 
-def _quota_share(
-    target: WorkloadTarget, resource: str, accelerators: int, template: Mapping[str, object] | None
-) -> int:
-    """The accelerators' share of a resource in the smallest of the queue's quotas; 0 if no quota has it."""
+def _quota_share(target: WorkloadTarget, resource: str, accelerators: int, beside: int) -> int:
+    """The accelerators' share of a resource in the smallest of the queue's quotas; 0 if no quota has it.
+
+    `beside` is what a sidecar requests of it in each pod.
+    """
     shape = target.shape
     amounts = [_quota_for(entry, resource, shape.flavor.resource, accelerators) for entry in target.flavor_quotas()]
     if not amounts or shape.allocatable is None:
         return 0
     allocatable = {"cpu": shape.allocatable.cpu, "memory": shape.allocatable.memory}[resource]
     amount = min(amounts)
-    beside = sidecar_in(template).get(resource, 0)
     return amount if (amount + beside) * shape.per_node <= allocatable * accelerators else 0
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from berth import catalog
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import SourceValue, inside
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
-from berth.plan.fleet import FleetPlan, PoolPlan
+from berth.plan.fleet import PoolPlan
+from berth.plan.kueue import ClusterQueuePlan, root_of
 from berth.text import format_duration
 from berth.workloads.run_duration import RUN_DURATION
 
@@ -46,12 +47,10 @@ def _first(assured: tuple[int, str]) -> int:
 
 def _stated_seconds(job: SubmittedJob) -> tuple[SourceValue, int] | None:
     """Return how long the job may run by its own words, and where it says so."""
-    manifest, metadata, annotations = job.job.source, job.job.metadata, job.job.annotations
-    deadline = get_nested(manifest.value, "spec", "activeDeadlineSeconds")
     places = (
         job.job.label(MAX_EXECUTION),
-        metadata.child("annotations", annotations).child(RUN_DURATION, annotations.get(RUN_DURATION)),
-        manifest.child("spec", None).child("activeDeadlineSeconds", deadline),
+        inside(job.job.metadata, "annotations", RUN_DURATION),
+        inside(job.job.source, "spec", "activeDeadlineSeconds"),
     )
     found = [(each, int(str(each.value))) for each in places if str(each.value).isdecimal()]
     return min(found, key=lambda each: each[1]) if found else None
@@ -78,15 +77,7 @@ def _assured(job: SubmittedJob, all_pods: list[JobPods], flavor: str) -> Iterato
         return
     resource = shape.flavor.resource
     wanted = sum(pods.pod_set.count * pods.pod_set.requests.get(resource, 0) for pods in all_pods)
-    own = sum(
-        quota.nominal
-        for entry in job.queue.flavors
-        if entry.flavor == flavor
-        for quota in entry.quotas
-        if quota.resource == resource
-    )
-    owners = _reclaiming(job, flavor, resource)
-    if wanted > own and owners:
+    if wanted > _nominal(job.queue, flavor, resource) and (owners := _reclaiming(job, flavor, resource)):
         yield 0, f"what it borrows of '{flavor}' is taken back when jobs of {owners[0]} need their guarantee"
 
 
@@ -104,26 +95,18 @@ def _reclaiming(job: SubmittedJob, flavor: str, resource: str) -> list[str]:
     plan, queue = job.context.plan, job.queue
     if queue.cohort is None:
         return []
-    root = _root(plan, queue.cohort)
+    root = root_of(plan.cohorts, queue.cohort)
     return [
         other.name
         for other in plan.cluster_queues
         if other.name != queue.name
         and other.cohort is not None
-        and _root(plan, other.cohort) == root
+        and root_of(plan.cohorts, other.cohort) == root
         and other.preemption.reclaim_within_cohort != "Never"
-        and any(
-            quota.nominal
-            for entry in other.flavors
-            if entry.flavor == flavor
-            for quota in entry.quotas
-            if quota.resource == resource
-        )
+        and _nominal(other, flavor, resource)
     ]
 
 
-def _root(plan: FleetPlan, cohort: str) -> str:
-    parents = {each.name: each.parent for each in plan.cohorts}
-    while (parent := parents.get(cohort)) is not None:
-        cohort = parent
-    return cohort
+def _nominal(queue: ClusterQueuePlan, flavor: str, resource: str) -> int:
+    entries = (entry for entry in queue.flavors if entry.flavor == flavor)
+    return sum(quota.nominal for entry in entries for quota in entry.quotas if quota.resource == resource)

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from berth.catalog import fact_tables
-from berth.jobs.pod_templates import find
-from berth.jobs.values import SourceValue, get_nested
+from berth.jobs.values import SourceValue, get_nested, inside, items
 from berth.lint.job_pods import JobPods
-from berth.manifests.workloads.values import as_list
 from berth.plan.existing import ExistingClusterPlan
 from berth.yaml_loader import load_table
 
@@ -100,14 +98,9 @@ def claimed_volumes(pods: JobPods) -> set[str]:
 
 def _claim_templates(pods: JobPods) -> Iterator[SourceValue]:
     job = pods.submitted.job.source
-    lists = [
-        find(job, path) for path in ("spec.volumeClaimTemplates", "spec.leaderWorkerTemplate.volumeClaimTemplates")
-    ]
-    lists += [find(each, "templates") for each in _items(find(job, "spec.volumeClaimPolicies"))]
+    spec = inside(job, "spec")
+    holders = [spec, inside(spec, "leaderWorkerTemplate")]
+    lists = [inside(each, "volumeClaimTemplates") for each in holders]
+    lists += [inside(each, "templates") for each in items(inside(spec, "volumeClaimPolicies"))]
     for templates in lists:
-        yield from _items(templates)
-
-
-def _items(source: SourceValue | None) -> Iterator[SourceValue]:
-    values = as_list(source.value) if source is not None else []
-    return (source.child(index, each) for index, each in enumerate(values) if source is not None)
+        yield from items(templates)

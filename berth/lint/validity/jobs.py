@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from berth.diagnostics import FieldPath, Severity
+from berth.diagnostics import Severity
 from berth.jobs.job_manifests import JobManifest
 from berth.jobs.kinds import path_keys
-from berth.jobs.values import SourceValue, describe_value, get_nested
+from berth.jobs.values import SourceValue, describe_value, get_nested, inside, items
 from berth.lint.validity.pods import pod_refusals
 from berth.lint.validity.policies import policy_refusals
 from berth.lint.validity.schema import Refusal, describes, find_refusals
@@ -20,7 +20,6 @@ from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import is_dns_label
 
 _INDEXED_ONLY = ("backoffLimitPerIndex", "successPolicy")
-_TOLERATION_OPERATORS = ("Exists", "Equal")
 _RAY_GROUPS = {
     "RayCluster": "spec.workerGroupSpecs",
     "RayJob": "spec.rayClusterSpec.workerGroupSpecs",
@@ -55,7 +54,7 @@ def _field_refusals(job: JobManifest) -> Iterator[Refusal]:
         return
     volumes = frozenset(_claimed_volumes(job.source.value))
     for pods in job.settings:
-        written = _as_written(job.source, pods.path)
+        written = job.at(pods.path).value  # without the containers that the operator of its kind adds
         if not is_described:
             yield from find_refusals(written, "PodTemplateSpec", pods.path)
         yield from pod_refusals(get_nested(written, "spec"), (*pods.path, "spec"), volumes)
@@ -69,21 +68,6 @@ def _claimed_volumes(value: object) -> Iterator[str]:
         yield from (str(get_nested(claim, "metadata", "name")) for claim in as_list(each))
 
 
-def _as_written(source: SourceValue, path: FieldPath) -> object:
-    """Return the template at a path, without the containers that the operator of its kind adds."""
-    value = source.value
-    for step in path[len(source.path) :]:
-        value = _step(value, step)
-    return value
-
-
-def _step(value: object, step: str | int) -> object:
-    if isinstance(step, int):
-        listed = as_list(value)
-        return listed[step] if step < len(listed) else None
-    return as_mapping(value).get(step)
-
-
 def job_specs(job: JobManifest) -> Iterator[SourceValue]:
     """Yield the spec of a Job, or those of the Jobs that a CronJob or a JobSet makes."""
     if job.kind == "Job":
@@ -91,17 +75,12 @@ def job_specs(job: JobManifest) -> Iterator[SourceValue]:
     elif job.kind == "CronJob":
         yield _at(job.source, "spec.jobTemplate.spec")
     elif job.kind == "JobSet":
-        for part in _items(_at(job.source, "spec.replicatedJobs")):
+        for part in items(_at(job.source, "spec.replicatedJobs")):
             yield _at(part, "template.spec")
 
 
 def _at(source: SourceValue, path: str) -> SourceValue:
-    keys = path_keys(path)
-    return SourceValue(get_nested(source.value, *keys), (*source.path, *keys), source.problems)
-
-
-def _items(source: SourceValue) -> Iterator[SourceValue]:
-    return (source.child(index, each) for index, each in enumerate(as_list(source.value)))
+    return inside(source, *path_keys(path))
 
 
 def _refuse(source: SourceValue, by: str, message: str) -> None:
@@ -132,7 +111,7 @@ def _check_job(spec: SourceValue) -> None:
     if "podFailurePolicy" in fields and fields.get("podReplacementPolicy") not in (None, "Failed"):
         place = spec.child("podReplacementPolicy", None)
         _refuse(place, by, "another podReplacementPolicy than Failed with a podFailurePolicy; write Failed")
-    for rule in _items(_at(spec, "podFailurePolicy.rules")):
+    for rule in items(_at(spec, "podFailurePolicy.rules")):
         if get_nested(rule.value, "action") == "FailIndex" and "backoffLimitPerIndex" not in fields:
             message = "the action FailIndex without backoffLimitPerIndex; write that too"
             _refuse(rule.child("action", "FailIndex"), by, message)
@@ -143,12 +122,12 @@ def _check_job(spec: SourceValue) -> None:
 
 def _check_job_set(job: JobManifest) -> None:
     names: list[str] = []
-    listed = list(_items(_at(job.source, "spec.replicatedJobs")))
+    listed = list(items(_at(job.source, "spec.replicatedJobs")))
     for part in listed:
         name = str(get_nested(part.value, "name"))
         if name in names:
             _refuse(part.child("name", name), "JobSet", f"two replicatedJobs named '{name}'; write another name")
-        for other in _items(_at(part, "dependsOn")):
+        for other in items(_at(part, "dependsOn")):
             target = str(get_nested(other.value, "name"))
             if target not in names:
                 _refuse(
@@ -157,9 +136,9 @@ def _check_job_set(job: JobManifest) -> None:
                     f"the dependency on '{target}', which is no replicatedJob before '{name}'; write one of those",
                 )
         names.append(name)
-    targets = [*_items(_at(job.source, "spec.successPolicy.targetReplicatedJobs"))]
-    for rule in _items(_at(job.source, "spec.failurePolicy.rules")):
-        targets += _items(_at(rule, "targetReplicatedJobs"))
+    targets = [*items(_at(job.source, "spec.successPolicy.targetReplicatedJobs"))]
+    for rule in items(_at(job.source, "spec.failurePolicy.rules")):
+        targets += items(_at(rule, "targetReplicatedJobs"))
     coordinator = _at(job.source, "spec.coordinator.replicatedJob")
     for each in [*targets, *([coordinator] if coordinator.value is not None else [])]:
         if str(each.value) not in names:
@@ -179,7 +158,7 @@ def _check_roles(job: JobManifest) -> None:
     if isinstance(masters.value, int) and masters.value > 1:
         _refuse(masters, "the training operator", f"{masters.value} masters; write 1, and the others as workers")
     names: list[str] = []
-    for group in _items(_at(job.source, _RAY_GROUPS.get(job.kind, "spec.-"))):
+    for group in items(_at(job.source, _RAY_GROUPS.get(job.kind, "spec.-"))):
         name = str(get_nested(group.value, "groupName"))
         if name in names:
             _refuse(group.child("groupName", name), "KubeRay", f"two worker groups named '{name}'; write another name")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from berth.adopt.first_update import lost_node_pools, would_replace
@@ -41,10 +43,15 @@ _PATHS: Mapping[str, str] = {
 """Input whose change replaces the node pool or recreates its nodes → where an answer has its value."""
 
 
+@lru_cache(maxsize=1)
+def _texts_before(seed: int) -> dict[str, str]:
+    """Return the answers of a random fleet before its variations, which follow each other."""
+    return texts_of(answers_of(random_fleet(random.Random(seed))))
+
+
 def losses(seed: int, variation: int) -> tuple[list[str], list[str]]:
     """Return the names of the variations, and a line for all that would be lost of a random cluster."""
-    fleet = random_fleet(random.Random(seed))
-    answers = answers_of(fleet)
+    answers = {name: json.loads(text) for name, text in _texts_before(seed).items()}
     rng = random.Random(seed * 1000 + variation)
     names, keeps_cluster = vary(rng, answers)
     names += vary_further(rng, answers)
