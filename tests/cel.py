@@ -94,9 +94,20 @@ def _is_selected(binding: Manifest, request: Request) -> bool:
 
 def _matches(policy: Manifest, request: Request) -> bool:
     resource = f"{request.resource}/{request.subresource}" if request.subresource else request.resource
-    return any(
+    constraints = policy["matchConstraints"]
+    return _is_labelled(constraints.get("objectSelector"), request) and any(
         request.group in rule["apiGroups"] and resource in rule["resources"] and request.operation in rule["operations"]
-        for rule in policy["matchConstraints"]["resourceRules"]
+        for rule in constraints["resourceRules"]
+    )
+
+
+def _is_labelled(selector: Manifest | None, request: Request) -> bool:
+    """Whether a selector matches the labels of a request's object, before or after it (Kubernetes API reference)."""
+    if selector is None:
+        return True
+    objects = [each.get("metadata", {}).get("labels", {}) for each in (request.after, request.before) if each]
+    return any(
+        all(labels.get(each["key"]) in each["values"] for each in selector["matchExpressions"]) for labels in objects
     )
 
 

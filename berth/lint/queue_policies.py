@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from berth.jobs.job_manifests import PRIORITY_CLASS
 from berth.jobs.pod_set import PodSet
@@ -102,9 +102,13 @@ def refused_in_shared_queue(
     for source, what in _priorities(job):
         if source.value is not None and source.value not in queue.priorities:
             yield source, f"'{source.value}' evicts jobs of other teams in a shared queue; {given}remove {what}"
-    for pod_set in job.job.pod_sets or ():
+    asked_for: list[tuple[int, Mapping[str, int]]] = [(each.count, each.requests) for each in job.job.pod_sets or ()]
+    nodes = get_nested(job.job.source.value, "spec", "trainer", "numNodes")
+    if not asked_for and isinstance(nodes, int):
+        asked_for = [(nodes, {})]  # of a TrainJob whose runtime has the resources
+    for count, requests in asked_for:
         for resource, most in queue.ceilings.items():
-            asked = pod_set.count * (1 if resource == PODS else pod_set.requests.get(resource, 0))
+            asked = count * (1 if resource == PODS else requests.get(resource, 0))
             if asked > most:
                 message = (
                     f"{asked} {resource} are more than {job.queue_name} can ever admit, and the queue is StrictFIFO"

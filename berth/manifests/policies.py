@@ -26,16 +26,18 @@ from berth.manifests.rules import (
     reserved,
     runs,
     shared_queues,
+    submission,
+    tolerations,
     volumes,
     wrappers,
 )
 from berth.manifests.rules.admission import (
     EVERYONE,
     PEOPLE,
+    QUEUE_LABEL,
     AdmissionPolicy,
     Requests,
     checked_first,
-    is_in_queue,
     requests_of,
 )
 from berth.manifests.serving import rules as serving
@@ -52,19 +54,15 @@ _TEAM_NAMESPACES: Final[Manifest] = {"matchExpressions": [{"key": TEAM_LABEL, "o
 def admission_policies(plan: PoliciesPlan) -> list[tuple[str, Manifest]]:
     """Return the name in the Pulumi program and the manifest of every policy, each followed by its bindings."""
     manifests: list[tuple[str, Manifest]] = []
-    for policy in policies(plan):
+    for policy in objects(plan):
         name = object_name(policy)
         actions = ["Warn", "Audit"] if policy.name in plan.audited else ["Deny"]
         manifests.append((f"{policy.name}-policy", _manifest(policy)))
         selector = None if policy.everywhere else _TEAM_NAMESPACES
         manifests.append((f"{policy.name}-binding", _binding(name, name, selector, actions)))
         if plan.shared_namespaces and policy.in_shared:
-            manifests.append(
-                (
-                    f"{policy.name}-shared-binding",
-                    _binding(f"{name}-shared", name, _named(plan.shared_namespaces), actions),
-                )
-            )
+            shared = _labelled("kubernetes.io/metadata.name", plan.shared_namespaces)
+            manifests.append((f"{policy.name}-shared-binding", _binding(f"{name}-shared", name, shared, actions)))
     return manifests
 
 
@@ -73,8 +71,13 @@ def object_name(policy: AdmissionPolicy) -> str:
     return f"berth-{policy.name}"
 
 
+def objects(plan: PoliciesPlan) -> list[AdmissionPolicy]:
+    """Return the policies of a cluster as it has them, in the order in which they are created."""
+    return submission.with_submission(policies(plan), plan.audited, plan.shared_namespaces)
+
+
 def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
-    """Return the policies of a cluster, in the order in which they are created."""
+    """Return the policies of a cluster by what they refuse."""
     kinds = plan.job_kinds
     made = [
         AdmissionPolicy(
@@ -125,6 +128,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
         affinity.affinity_policy(kinds, plan.exclusive),
         growth.growth_policy(kinds, elastic=plan.elastic),
         volumes.volumes_policy(kinds),
+        tolerations.tolerations_policy(kinds, plan.accelerators),
     ]
     if (of_operators := endings.endings_policy(kinds, plan.accelerators)) is not None:
         made.append(of_operators)
@@ -132,8 +136,8 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
         made.append(of_wrappers)
     if plan.mixed_queues:
         made.append(machines.machines_policy(kinds, plan.accelerators, plan.mixed_queues))
-    if plan.has_shared_queues:
-        made.append(shared_queues.shared_queue_policy(kinds, plan.ordered_queues))
+    if plan.shared_queues:
+        made.append(shared_queues.shared_queue_policy(kinds, plan.shared_queues, plan.ordered_queues))
     if plan.serving:
         made.append(
             AdmissionPolicy(
@@ -163,7 +167,7 @@ def policies(plan: PoliciesPlan) -> list[AdmissionPolicy]:
                 variables=tuple(runs.run_variables(plan.shared_run_limits)),
                 rules=tuple(runs.RULES),
                 condition=runs.CHANGED,
-                concern=is_in_queue(plan.limited_queues),
+                queues=plan.limited_queues,
             )
         )
     return made
@@ -180,7 +184,10 @@ def _manifest(policy: AdmissionPolicy) -> Manifest:
     conditions = [{"name": name, "expression": text} for name, text in named if text]
     spec: Manifest = {
         "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [_rule(each) for each in policy.requests]},
+        "matchConstraints": {
+            "resourceRules": [_rule(each) for each in policy.requests],
+            **({"objectSelector": _labelled(QUEUE_LABEL, policy.queues)} if policy.queues else {}),
+        },
         **({"matchConditions": conditions} if conditions else {}),
         **({"variables": variables} if variables else {}),
         "validations": [
@@ -209,9 +216,8 @@ def _binding(name: str, policy: str, namespaces: Manifest | None, actions: Seque
     return _object("ValidatingAdmissionPolicyBinding", name) | {"spec": spec}
 
 
-def _named(namespaces: Sequence[str]) -> Manifest:
-    expression = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": sorted(namespaces)}
-    return {"matchExpressions": [expression]}
+def _labelled(key: str, values: Sequence[str]) -> Manifest:
+    return {"matchExpressions": [{"key": key, "operator": "In", "values": sorted(values)}]}
 
 
 def _object(kind: str, name: str) -> Manifest:

@@ -68,10 +68,10 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     but those of pods and services do not. Kueue also queues services and pods in the namespaces `serving`; without any
     there is no policy for them. `limited_queues` are the local queues with queued machines, whose run durations are
     limited; `shared_run_limits` maps a shared namespace to its local queues and their limits, in seconds. With
-    `elastic`, Kueue admits pods of a job that grows. `has_shared_queues`: several teams share a queue; `ordered_queues`
-    are the local queues of those with a ceiling for each job. `audited` maps policies that only warn to the date until
-    which they do. `exclusive` are the domains that a job may have to itself. `mixed_queues` are the local queues with
-    and without accelerators.
+    `elastic`, Kueue admits pods of a job that grows. `shared_queues` are the local queues of queues that several teams
+    share; `ordered_queues` are those of them with a ceiling for each job. `audited` maps policies that only warn to the
+    date until which they do. `exclusive` are the domains that a job may have to itself. `mixed_queues` are the local
+    queues with and without accelerators.
     """
 
     job_kinds: Mapping[str, tuple[str, ...]]
@@ -80,7 +80,7 @@ class PoliciesPlan(Struct, frozen=True, kw_only=True):
     serving: tuple[str, ...] = ()
     limited_queues: tuple[str, ...] = ()
     elastic: bool = False
-    has_shared_queues: bool = False
+    shared_queues: tuple[str, ...] = ()
     ordered_queues: tuple[str, ...] = ()
     exclusive: tuple[ExclusivePlan, ...] = ()
     mixed_queues: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from berth.manifests import policies
+from berth.manifests.rules import submission
 from berth.plan.policies import PoliciesPlan
 
 from ..kubernetes import KubernetesObject, cluster_options
@@ -27,6 +28,11 @@ class Policies(pulumi.ComponentResource):
     ) -> None:
         super().__init__("berth:tenancy:Policies", name, None, opts)
         options = cluster_options(self, cluster=cluster)
+        first: list[pulumi.Resource] = []
         for role, manifest in policies.admission_policies(plan):
-            KubernetesObject(f"{name}-{role}", manifest, opts=options)
-        self.register_outputs({"policies": [policies.object_name(each) for each in policies.policies(plan)]})
+            opts = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(depends_on=list(first)))
+            made = KubernetesObject(f"{name}-{role}", manifest, opts=opts)
+            if role.startswith(submission.NAME):
+                # The others no longer look at what it looks at.
+                first.append(made)
+        self.register_outputs({"policies": [policies.object_name(each) for each in policies.objects(plan)]})

@@ -147,15 +147,21 @@ def _grace_again(fleet: World) -> None:
 
 @attack("pods deleted with a grace period of three years, replaced by their job")
 def _grace_of_deletion(fleet: World) -> None:
-    # The job controller replaces a pod after 10 s, 20 s and so on, and gives up after backoffLimit.
-    fleet.tries(MEMBER, job("vision", "replaces", 4, spec={"backoffLimit": 1000}))
-    for _ in range(3):
-        fleet.waits_for_pods("vision", 4, "replaces")
-        for each in fleet.running("vision"):
-            if "deletionTimestamp" not in each["metadata"]:
-                name = each["metadata"]["name"]
-                fleet.tries_to_delete(MEMBER, "Pod", "vision", name, {"gracePeriodSeconds": _FOREVER})
-        time.sleep(12)
+    # By index, the job controller replaces a pod after 10 s, then after 20 s; else after 10 s for each earlier one.
+    fleet.tries(MEMBER, job("vision", "replaces", 4, spec={"backoffLimitPerIndex": 100}))
+    fleet.waits_for_pods("vision", 4, "replaces")
+    for pods, seconds in ((8, 15), (12, 25)):
+        fleet.tries_to_delete_pods(MEMBER, "vision", "replaces", {"gracePeriodSeconds": _FOREVER})
+        fleet.waits_for_pods("vision", pods, "replaces", seconds)
+
+
+@attack("pods of a Deployment deleted with a grace period of three years, four times")
+def _grace_of_deletion_of_services(fleet: World) -> None:
+    fleet.tries(SERVER, deployment("language", "server", 4))
+    fleet.waits_for_pods("language", 4)
+    for pods in (8, 12, 16):
+        fleet.tries_to_delete_pods(SERVER, "language", "server", {"gracePeriodSeconds": _FOREVER})
+        fleet.waits_for_pods("language", pods, seconds=8)
 
 
 @attack("a Deployment with that grace period, scaled up and down")

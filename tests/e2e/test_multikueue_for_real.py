@@ -108,7 +108,7 @@ def credentials(worker: Cluster, file: Path) -> dict[str, Any]:
 @contextmanager
 def applied(cluster: Cluster, wanted: Objects) -> Generator[None]:
     """Objects of the kinds that the cluster has, as long as this lasts."""
-    served = {line.split()[-1] for line in cluster.kubectl("api-resources", "--no-headers").splitlines()}
+    served = cluster.kinds()
     text = yaml.safe_dump_all([each for each in wanted if each["kind"] in served])
     try:
         cluster.kubectl("apply", "-f", "-", given=text)

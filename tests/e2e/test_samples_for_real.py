@@ -1,5 +1,8 @@
 """Published samples on a real Kueue: what `berth lint` admits is admitted, and what it refuses is not.
 
+They are submitted twice: by an administrator in the namespaces that they name, one of which Berth does not manage, and
+by a member of a team in the team's own namespace, where every policy applies, also to the pods of controllers.
+
 It needs a Kueue with the integrations of `tests/berth/lint/samples_stack.yaml`, and CRDs of the kinds; a kind without a
 CRD is left out. No operator is needed: Kueue admits an object whether or not a controller makes pods of it. KWOK
 simulates the nodes.
@@ -8,7 +11,8 @@ simulates the nodes.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +25,11 @@ from berth.jobs.kinds import kinds
 from berth.lint.findings import Finding, lint_documents
 from berth.lint.fleet import LintContext
 from berth.plan.fleet import FleetPlan
+from tests.e2e.support import hostile_fleet
+from tests.e2e.support.attacks import POLICY
 from tests.e2e.support.cluster import Cluster, until
 from tests.e2e.support.project import BERTH, ROOT, Failed, output
+from tests.hostile import Identity
 
 SAMPLES = ROOT / "tests" / "vendored" / "samples"
 STACK = ROOT / "tests" / "berth" / "lint" / "samples_stack.yaml"
@@ -43,29 +50,67 @@ SECONDS = 10.0
 """How long a workload may take that is never admitted."""
 
 
-def fleet() -> FleetPlan:
-    """The fleet that the samples are linted against."""
-    config = yaml.safe_load(STACK.read_text(encoding="utf-8"))["config"]
-    plan = evaluate_config("samples", config["berth:fleet"], ROOT).fleet_plan
+OWN = "samples"
+"""The namespace of the team that submits as its people do."""
+MEMBER = Identity("ana@acme.example", ("samples@acme.example", "system:authenticated"))
+
+
+def stack() -> dict[str, Any]:
+    """The stack file of the fleet that the samples are linted against."""
+    return yaml.safe_load(STACK.read_text(encoding="utf-8"))
+
+
+def stack_of_members() -> dict[str, Any]:
+    """The same with a namespace that Berth manages, and people."""
+    made = stack()
+    teams = made["config"]["berth:fleet"]["teams"]
+    teams["samples"]["namespace"] = OWN
+    for each in teams.values():
+        each["groups"] = [MEMBER.groups[0]]
+    return made
+
+
+def fleet(made: dict[str, Any]) -> FleetPlan:
+    """The fleet of a stack file."""
+    plan = evaluate_config("samples", made["config"]["berth:fleet"], ROOT).fleet_plan
     assert plan is not None
     return plan
 
 
-@pytest.fixture
-def queues(cluster: Cluster, tmp_path: Path) -> Iterator[Cluster]:
-    """The cluster with the queues of the samples' fleet, which has every integration, and its nodes.
+@contextmanager
+def standing(cluster: Cluster, made: dict[str, Any], folder: Path) -> Generator[list[dict[str, Any]]]:
+    """Provide the queues and the nodes of a stack file on the cluster, and all that `berth render` prints for it.
 
     A flavor with a topology admits nothing without nodes.
     """
-    (tmp_path / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
-    (tmp_path / "Pulumi.samples.yaml").write_text(STACK.read_text(encoding="utf-8"), encoding="utf-8")
-    rendered = list(yaml.safe_load_all(output([*BERTH, "render", "samples"], tmp_path)))
-    text = yaml.safe_dump_all([each for each in rendered if each and each["kind"] in QUEUEING])
-    text += f"---\n{output([*BERTH, 'render', 'samples', '--nodes'], tmp_path)}"
+    (folder / "Pulumi.yaml").write_text("name: berth\nruntime: python\n", encoding="utf-8")
+    (folder / "Pulumi.samples.yaml").write_text(yaml.safe_dump(made), encoding="utf-8")
+    rendered = [each for each in yaml.safe_load_all(output([*BERTH, "render", "samples"], folder)) if each]
+    text = yaml.safe_dump_all([each for each in rendered if each["kind"] in QUEUEING])
+    text += f"---\n{output([*BERTH, 'render', 'samples', '--nodes'], folder)}"
     cluster.kubectl("apply", "-f", "-", given=text)
     cluster.kubectl("wait", "--for=condition=Ready", "nodes", "-l", "berth.dev/simulated=true", "--timeout=60s")
-    yield cluster
+    yield rendered
     cluster.kubectl("delete", "-f", "-", "--ignore-not-found", given=text)
+
+
+@pytest.fixture
+def queues(cluster: Cluster, tmp_path: Path) -> Iterator[Cluster]:
+    """The cluster with the queues of the samples' fleet, which has every integration, and its nodes."""
+    with standing(cluster, stack(), tmp_path):
+        yield cluster
+
+
+@pytest.fixture
+def team(cluster: Cluster, tmp_path: Path) -> Iterator[Cluster]:
+    """The cluster with the same fleet, and all that a team has in a namespace of its own."""
+    with standing(cluster, stack_of_members(), tmp_path) as rendered:
+        more = [each for each in rendered if hostile_fleet.is_served(each) and each["kind"] not in QUEUEING]
+        hostile_fleet.apply(cluster, more)
+        hostile_fleet.apply_patches(cluster, hostile_fleet.patches(rendered))
+        until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
+        yield cluster
+        cluster.kubectl("delete", "-f", "-", "--ignore-not-found", given=hostile_fleet.stream(more))
 
 
 def served_kinds(cluster: Cluster) -> frozenset[str]:
@@ -75,17 +120,32 @@ def served_kinds(cluster: Cluster) -> frozenset[str]:
     return frozenset(kind for kind, row in kinds().items() if (row.group, kind) in served) - {"CronJob"}
 
 
-def samples(served: frozenset[str]) -> Iterator[tuple[str, str, list[Finding]]]:
-    """Name, text and findings of each file whose objects the cluster has, and whose verdict is not open."""
-    context = LintContext(fleet())
+def moved(folder: Path) -> Path:
+    """Return a folder with the samples, whose objects are in the namespace of the team."""
     for file in sorted(SAMPLES.rglob("*.yaml")):
+        documents = [each for each in yaml.safe_load_all(file.read_text(encoding="utf-8")) if each]
+        for each in documents:
+            if each["metadata"].get("namespace", "default") == "default":
+                each["metadata"]["namespace"] = OWN
+        to = folder / file.relative_to(SAMPLES)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(yaml.safe_dump_all(documents), encoding="utf-8")
+    return folder
+
+
+def samples(
+    served: frozenset[str], plan: FleetPlan, folder: Path = SAMPLES
+) -> Iterator[tuple[str, str, list[Finding]]]:
+    """Name, text and findings of each file whose objects the cluster has, and whose verdict is not open."""
+    context = LintContext(plan)
+    for file in sorted(folder.rglob("*.yaml")):
         documents, _ = read_documents(file, file.name)
         findings = list(lint_documents(documents, context))
         found = [each for each in yaml.safe_load_all(file.read_text(encoding="utf-8")) if each]
         jobs = [_defaulted(each) for each in found if each["kind"] in served or each["kind"] == "ResourceClaimTemplate"]
         judged = [each for each in findings if each.faults or each.admission]
         if judged and len(judged) == len(findings) and {each.kind for each in findings} <= served:
-            yield file.relative_to(SAMPLES).as_posix(), yaml.safe_dump_all(jobs), findings
+            yield file.relative_to(folder).as_posix(), yaml.safe_dump_all(jobs), findings
 
 
 def _defaulted(job: dict[str, Any]) -> dict[str, Any]:
@@ -104,10 +164,11 @@ def admitted(cluster: Cluster) -> list[bool]:
     ]
 
 
-def submit(cluster: Cluster, text: str) -> tuple[bool, str]:
-    """Create the objects; return whether all of their workloads are admitted, and what refused them."""
+def submit(cluster: Cluster, text: str, who: Identity | None = None) -> tuple[bool, str]:
+    """Create the objects as a user; return whether all of their workloads are admitted, and what refused them."""
+    words = () if who is None else ("--as", who.user, *(word for each in who.groups for word in ("--as-group", each)))
     try:
-        cluster.kubectl("create", "-f", "-", given=text)
+        cluster.kubectl(*words, "create", "-f", "-", given=text)
     except Failed as failed:
         return False, str(failed)
     end = time.monotonic() + SECONDS
@@ -116,13 +177,13 @@ def submit(cluster: Cluster, text: str) -> tuple[bool, str]:
     return bool(now := admitted(cluster)) and all(now), f"admitted: {now}"
 
 
-def remove(cluster: Cluster, served: frozenset[str]) -> None:
+def remove(cluster: Cluster, served: frozenset[str], namespaces: Sequence[str] = ("default", "kueue-test")) -> None:
     """Delete every job, pod and workload of the namespaces of the samples."""
     plurals = [f"{kind.lower()}{'es' if kind.endswith('s') else 's'}" for kind in sorted(served)]
 
     def left() -> list[Any]:
-        for namespace in ("default", "kueue-test"):
-            for each in (",".join(plurals), "pods", WORKLOADS, "resourceclaimtemplates", "pvc"):
+        for namespace in namespaces:
+            for each in (",".join(plurals), "pods", WORKLOADS, "resourceclaimtemplates", "pvc", "events"):
                 options = ("--force", "--grace-period=0") if each == "pods" else ()
                 cluster.kubectl(
                     "delete", each, "-n", namespace, "--all", "--wait=false", "--ignore-not-found", *options
@@ -139,7 +200,7 @@ def test_kueue_agrees_with_lint_on_every_published_sample(queues: Cluster) -> No
     served = served_kinds(queues)
     compared: dict[str, str] = {}
     disagreements: list[str] = []
-    for name, text, findings in samples(served):
+    for name, text, findings in samples(served, fleet(stack())):
         codes = {fault.code for each in findings for fault in each.faults}
         can, why = submit(queues, text)
         if any(each.code == "not-all-fit" for finding in findings for each in finding.problems):
@@ -153,3 +214,27 @@ def test_kueue_agrees_with_lint_on_every_published_sample(queues: Cluster) -> No
     print("\n".join(f"{name}: {kind}" for name, kind in compared.items()))
     assert disagreements == []
     assert len(compared) >= 60
+
+
+def test_a_member_submits_every_published_sample_with_the_policies(team: Cluster, tmp_path: Path) -> None:
+    """What lint admits is admitted, and no policy refuses a pod of it; what the API server refuses, lint refuses."""
+    served = served_kinds(team)
+    folder = tmp_path / "moved"
+    outcomes: dict[str, str] = {}
+    wrong: list[str] = []
+    for name, text, findings in samples(served, fleet(stack_of_members()), moved(folder)):
+        codes = sorted({fault.code for each in findings for fault in each.faults})
+        can, why = submit(team, text, MEMBER)
+        if any(each.code == "not-all-fit" for finding in findings for each in finding.problems):
+            can = any(admitted(team))
+        time.sleep(1)  # controllers make pods
+        events = team.get("events", "-n", OWN)["items"]
+        late = sorted({each["message"] for each in events if POLICY.search(each.get("message", ""))})
+        remove(team, served, (OWN, "kueue-test"))
+        outcomes[name] = "runs" if can and not late else "refused" if "admission" not in why else "waits"
+        outcomes[name] += f": lint {', '.join(codes) or '-'}: {why.splitlines()[-1]} {late}"
+        if late or (can == bool(codes) and not OF_NODES.issuperset(codes or {""})):
+            wrong.append(f"{name}: {outcomes[name]}")
+    print("\n".join(f"{name}: {text}" for name, text in outcomes.items()))
+    assert wrong == []
+    assert len(outcomes) >= 50

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.support.cluster import Cluster, until
 from tests.e2e.support.project import BERTH, output
 from tests.e2e.support.stack import Project
-from tests.e2e.support.stories import STORIES, Story, pods
+from tests.e2e.support.stories import STORIES, Story
 
 
 @pytest.mark.parametrize("file", STORIES, ids=lambda file: file.stem)
@@ -49,7 +49,7 @@ def _all_on_nodes(cluster: Cluster, job: str) -> None:
     """What is admitted finds its machines, too. Raises `Failed`."""
 
     def homeless() -> list[str] | None:
-        result = pods(cluster, job)
+        result = cluster.pods_of(job)
         return [pod["metadata"]["name"] for pod in result if "nodeName" not in pod["spec"]] if result else None
 
     until(f"all pods of {job} to have nodes", homeless, lambda left: left == [])

@@ -111,7 +111,7 @@ def test_the_swap_of_the_laptop_page(cluster: Cluster) -> None:
         assert set(swapped) & set(before["low"])
         (kept,) = run_on_nodes(cluster, "low-jax-trillium", 4)
         assert kept not in swapped
-        assert len(pods(cluster, "low-jax-trillium")) == 5
+        until("one pod to wait", lambda: len(pods(cluster, "low-jax-trillium")), lambda count: count == 5)
         expect(cluster, high_jax_trillium="admitted", low_jax_trillium="admitted")
         run(repair, POOL=lost)
         assert run_on_nodes(cluster, "low-jax-trillium", 8) == sorted({lost, kept})
@@ -125,11 +125,11 @@ def test_dws_starts_jobs_when_their_machines_exist(cluster: Cluster) -> None:
         expect(cluster, sample_job="reserved")
         (request,) = until("a request", autoscaler.requests, lambda found: len(found) == 1)
         assert request["spec"]["parameters"] == {"maxRunDurationSeconds": "600"}
-        autoscaler.answer(request, "Accepted")
+        cluster.answer(request, "Accepted")
         expect(cluster, sample_job="reserved")
         assert pods(cluster, "sample-job") == []
         autoscaler.add("dws", 1)
-        autoscaler.answer(request, "Accepted", "Provisioned")
+        cluster.answer(request, "Accepted", "Provisioned")
         expect(cluster, sample_job="admitted")
         assert run_on_nodes(cluster, "sample-job", 1) == ["dws"]
         finish(cluster, lambda job: job == "sample-job")
@@ -140,7 +140,7 @@ def test_dws_starts_jobs_when_their_machines_exist(cluster: Cluster) -> None:
         expect(cluster, sample_job="finished", set="reserved")
         (later,) = until("its request", lambda: _other(autoscaler, request), lambda found: len(found) == 1)
         autoscaler.add("dws", 2)
-        autoscaler.answer(later, "Accepted", "Provisioned")
+        cluster.answer(later, "Accepted", "Provisioned")
         assert run_on_nodes(cluster, "set", 2) == ["dws"]
 
 
@@ -158,7 +158,7 @@ def test_dws_without_kueue_runs_on_the_machines_of_its_request(cluster: Cluster)
             assert {pod["status"]["phase"] for pod in waiting} == {"Pending"}
             assert states(cluster) == {}
             autoscaler.add("dws", len(waiting))
-            autoscaler.answer(request, "Accepted", "Provisioned")
+            cluster.answer(request, "Accepted", "Provisioned")
             assert run_on_nodes(cluster, "sample-request", len(waiting)) == ["dws"]
         finally:
             cluster.kubectl("delete", "-f", str(ROOT / "stacks/jobs/provisioning-request/job.yaml"))
@@ -225,7 +225,7 @@ def fine_tune(cluster: Cluster, autoscaler: Autoscaler) -> None:
     autoscaler.add("dws", 1)
     autoscaler.add("dws-h100", 1)
     for request in until("two requests", autoscaler.requests, lambda found: len(found) == 2):
-        autoscaler.answer(request, "Accepted", "Provisioned")
+        cluster.answer(request, "Accepted", "Provisioned")
     assert [run_on_nodes(cluster, job, 1) for job in jobs] == [["dws"], ["dws-h100"]]
     finish(cluster, lambda job: job in jobs)
 
@@ -263,3 +263,7 @@ def test_the_batch_platform_fills_as_its_table_says(cluster: Cluster) -> None:
             autoscaler.place(number + 1)
         finish(cluster, lambda job: job.startswith("jobset-"))
         reached("everything finished")
+        run("stacks/jobs/mnist/remove.sh")
+        kept = cluster.get("jobs,jobsets,services", "-A")["items"]
+        names = {each["metadata"]["name"] for each in kept if each["metadata"]["namespace"].startswith("team-")}
+        assert {name for name in names if not name.startswith("finetune-")} == set()

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from berth import catalog
 from berth.jobs.values import SourceValue, inside
+from berth.lint.around_pods.storage import claimed_volumes
 from berth.lint.fleet import SubmittedJob
 from berth.lint.job_pods import JobPods, list_job_pods
 from berth.plan.fleet import PoolPlan
@@ -49,7 +50,7 @@ def _stated_seconds(job: SubmittedJob) -> tuple[SourceValue, int] | None:
     """Return how long the job may run by its own words, and where it says so."""
     places = (
         job.job.label(MAX_EXECUTION),
-        inside(job.job.metadata, "annotations", RUN_DURATION),
+        inside(job.job.parameters, "annotations", RUN_DURATION),
         inside(job.job.source, "spec", "activeDeadlineSeconds"),
     )
     found = [(each, int(str(each.value))) for each in places if str(each.value).isdecimal()]
@@ -57,8 +58,8 @@ def _stated_seconds(job: SubmittedJob) -> tuple[SourceValue, int] | None:
 
 
 def _keeps(pods: JobPods) -> bool:
-    """Whether pods mount a volume that outlives them and that they may write to."""
-    return any(
+    """Whether pods mount a volume that outlives them and that they may write to; that of a claim template is one."""
+    return bool(claimed_volumes(pods)) or any(
         each.kind in _LASTING
         and each.target not in _ONLY_READ
         and pods.settings.volume_fields(each).get("readOnly") is not True

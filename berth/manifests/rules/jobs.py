@@ -5,6 +5,7 @@ As in `policy_rules`, every expression is true if the request is allowed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from berth.manifests.policy_rules import ADMISSION_GATE, Rule, Variable, annotation, list_field, texts
@@ -83,14 +84,17 @@ POD_CONCERN: Final = f"request.resource.resource != 'jobs' || {_job_concern()}"
 # --- pods outside the queue -------------------------------------------------------------------------------------------
 
 
-def queue_rules(plan: PoliciesPlan) -> list[Rule]:
-    """Return the rules by which pods in a team's namespace are those that Kueue counts."""
-    groups = texts([f"{group}/" for group in sorted(plan.job_kinds)])
-    is_counted = (
+def is_counted(job_kinds: Mapping[str, Sequence[str]]) -> str:
+    """Return an expression for whether Kueue counts a pod, by itself or as a part of a job."""
+    groups = texts([f"{group}/" for group in sorted(job_kinds)])
+    return (
         f"'{ADMISSION_GATE}' in variables.gates || (variables.isController && variables.owners.exists(o, "
         f"has(o.controller) && o.controller && {groups}.exists(group, o.apiVersion.startsWith(group))))"
     )
-    tolerations = list_field("variables.spec", "tolerations")
+
+
+def queue_rules(plan: PoliciesPlan) -> list[Rule]:
+    """Return the rules by which pods in a team's namespace are those that Kueue counts."""
     return [
         (
             "!variables.isPod || variables.isController || variables.owners.all(o, !has(o.controller) || "
@@ -104,16 +108,9 @@ def queue_rules(plan: PoliciesPlan) -> list[Rule]:
             "only the controllers that set scheduling gates may remove them; keep them",
         ),
         (
-            f"!variables.isPod || !variables.isNew || !variables.usesAccelerators || {is_counted}",
+            f"!variables.isPod || !variables.isNew || !variables.usesAccelerators || {is_counted(plan.job_kinds)}",
             "only pods of a job in a queue may use accelerators; submit a Job or a JobSet with the label "
             "kueue.x-k8s.io/queue-name",
-        ),
-        (
-            "!variables.isPod || (!variables.isNew && (variables.isController || "
-            f"{tolerations} == {list_field('dyn(oldObject).spec', 'tolerations')})) || {tolerations}.all(t, "
-            f"!has(t.key) || !(t.key in {texts(plan.accelerators)})) || {is_counted}",
-            "pods that Kueue does not count would take cores and places on accelerator machines; remove this "
-            "toleration, or submit a Job with the label kueue.x-k8s.io/queue-name",
         ),
     ]
 

@@ -23,7 +23,6 @@ from berth.manifests.rules.admission import (
     TEMPLATES,
     AdmissionPolicy,
     entry,
-    is_in_queue,
     requests_accelerators,
     templates,
     with_templates,
@@ -175,6 +174,6 @@ def machines_policy(
             for expression, message in _rules(accelerators)
         ),
         condition=None,
-        concern=is_in_queue(queues),
+        queues=tuple(queues),
         in_shared=False,
     )

@@ -20,7 +20,6 @@ from berth.manifests.rules.admission import (
     TEMPLATES,
     AdmissionPolicy,
     entry,
-    is_in_queue,
     keys,
     templates,
     with_templates,
@@ -36,6 +35,10 @@ _OF_POLICY: Final = (
     f"(request.resource.group == 'kubeflow.org' && has({_SPEC}.runPolicy) && "
     f"has({_SPEC}.runPolicy.schedulingPolicy) && has({_SPEC}.runPolicy.schedulingPolicy.priorityClass))"
 )
+_MOST_QUEUES: Final = 64
+"""Queues that a condition names; the rules themselves look at the namespace, which has only its own."""
+_RESOURCE: Final = "c.split('=')[0].split(variables.queue + '/')[1]"
+_MOST: Final = "int(c.split('=')[1])"
 _IS_WRAPPER: Final = "(request.resource.resource == 'appwrappers')"
 
 
@@ -48,42 +51,92 @@ def _template_allowed(template: str) -> str:
     return f"(!has({template}.spec.priorityClassName) || {_allowed(f'{template}.spec.priorityClassName')})"
 
 
-def _too_many(pod: str, pods: str) -> str:
-    """Return an expression for whether so many pods of a spec together request more than a ceiling `c`.
+def _above(resources: str, pods: str) -> str:
+    """Return an expression for whether so many pods, each with a map of limits, request more than a ceiling `c`.
 
     `c` is `<queue>/<resource>=<most>`; amounts that are no plain numbers are left to the queue.
     """
-    containers = list_field(pod, "containers")
-    resource = "c.split('=')[0].split(variables.queue + '/')[1]"
+    amount = f"string({resources}[{_RESOURCE}])"
+    return f"{_RESOURCE} in {resources} && {amount}.matches('^[0-9]{{1,9}}$') && int({amount}) * ({pods}) > {_MOST}"
+
+
+def _too_many(pod: str, pods: str) -> str:
+    """Return an expression for whether so many pods of a spec together request more than a ceiling `c`."""
     limits = "has(k.resources) && has(k.resources.limits)"
-    amount = f"string(k.resources.limits[{resource}])"
-    most = "int(c.split('=')[1])"
     return (
-        f"(({resource} == '{PODS}' && {pods} > {most}) || {containers}.exists(k, {limits} && {resource} in "
-        f"k.resources.limits && {amount}.matches('^[0-9]{{1,9}}$') && int({amount}) * ({pods}) > {most}))"
+        f"(({_RESOURCE} == '{PODS}' && {pods} > {_MOST}) || {list_field(pod, 'containers')}.exists(k, {limits} && "
+        f"{_above('k.resources.limits', pods)}))"
     )
 
 
-def _never_fits() -> str:
-    """Return an expression for whether a role of the job asks for more than a ceiling `c`, where it is known."""
+def _of_train_job() -> str:
+    """Return an expression for whether a TrainJob says more than a ceiling `c`: its runtime may ask for more."""
+    trainer = f"{_SPEC}.trainer"
+    nodes = f"(has({trainer}.numNodes) ? {trainer}.numNodes : 1)"
+    each = f"{trainer}.resourcesPerNode"
+    return (
+        f"(has({trainer}) && (({_RESOURCE} == '{PODS}' && {nodes} > {_MOST}) || (has({each}) && has({each}.limits) && "
+        f"{_above(f'{each}.limits', nodes)})))"
+    )
+
+
+def _never_fits(holder: str, component: str | None = None) -> str:
+    """Return an expression for whether a role of a job asks for more than a ceiling `c`, where it is known.
+
+    The job is a request's or, with `component`, what a component of an AppWrapper has. Kueue admits the pods of a
+    Deployment one by one, those of a LeaderWorkerSet by group, and an AppWrapper as a whole.
+    """
+    spec = f"dyn({holder}).spec"
     of_job = "(has({0}.parallelism) ? {0}.parallelism : 1)"
-    job = _too_many(f"{_SPEC}.template.spec", of_job.format(_SPEC))
     in_set = _too_many("r.template.spec.template.spec", f"{of_job.format('r.template.spec')} * {replicas('r')}")
     group = _too_many("g.template.spec", f"{replicas('g')} * {hosts('g')}")
     roles = " || ".join(
-        f"(has({_SPEC}.{field}) && {_SPEC}.{field}.exists(n, "
-        f"{_too_many(f'{_SPEC}.{field}[n].template.spec', replicas(f'{_SPEC}.{field}[n]'))}))"
+        f"(has({spec}.{field}) && {spec}.{field}.exists(n, "
+        f"{_too_many(f'{spec}.{field}[n].template.spec', replicas(f'{spec}.{field}[n]'))}))"
         for field in REPLICA_SPECS
     )
+    workers = f"{spec}.leaderWorkerTemplate"
+    size = f"((has({workers}.size) ? {workers}.size : 1) - (has({workers}.leaderTemplate) ? 1 : 0))"
+    deployed = "1" if component is None else replicas(spec)
+    of_kinds = {
+        "Job": _too_many(f"{spec}.template.spec", of_job.format(spec)),
+        "JobSet": f"{spec}.replicatedJobs.exists(r, {in_set})",
+        "Pod": _too_many(spec, "1"),
+        "Deployment": _too_many(f"{spec}.template.spec", deployed),
+        "StatefulSet": _too_many(f"{spec}.template.spec", replicas(spec)),
+        "LeaderWorkerSet": _too_many(f"{workers}.workerTemplate.spec", size),
+    }
+    rays = f"{worker_groups(holder)}.exists(g, {group})"
+    if component is not None:
+        kinds = " || ".join(f"({component}.kind == '{kind}' && {text})" for kind, text in of_kinds.items())
+        return (
+            f"({kinds} || ({component}.apiVersion.startsWith('ray.io/') && {rays}) || "
+            f"({component}.apiVersion.startsWith('kubeflow.org/') && ({roles})))"
+        )
+    kinds = " || ".join(
+        f"(request.resource.resource == '{kind.lower()}s' && {text})" for kind, text in of_kinds.items()
+    )
+    wrapped = f"{_SPEC}.components.exists(w, {_never_fits('w.template', 'w.template')})"
     return (
-        f"(request.resource.resource == 'jobs' && {job}) || (request.resource.resource == 'jobsets' && "
-        f"{_SPEC}.replicatedJobs.exists(r, {in_set})) || (request.resource.group == 'ray.io' && "
-        f"{worker_groups('object')}.exists(g, {group})) || (request.resource.group == 'kubeflow.org' && ({roles}))"
+        f"{kinds} || (request.resource.group == 'ray.io' && {rays}) || "
+        f"(request.resource.group == 'kubeflow.org' && ({roles})) || "
+        f"(request.resource.resource == 'trainjobs' && {_of_train_job()}) || ({_IS_WRAPPER} && {wrapped})"
     )
 
 
-def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequence[str]) -> AdmissionPolicy:
-    """Return the policy for the kinds that Kueue queues; `ordered` are the local queues with ceilings."""
+def _concern(ordered: Sequence[str]) -> str | None:
+    if len(ordered) > _MOST_QUEUES:
+        return None
+    return (
+        f"'{_PRIORITY}' in {keys('object', 'labels')} || {entry(QUEUE_LABEL)} in {list(ordered)} || {_OF_POLICY} || "
+        f"{_IS_WRAPPER} || {_OF_TEMPLATES}"
+    )
+
+
+def shared_queue_policy(
+    job_kinds: Mapping[str, Sequence[str]], shared: Sequence[str], ordered: Sequence[str]
+) -> AdmissionPolicy:
+    """Return the policy for the kinds that Kueue queues in the local queues `shared`; `ordered` have ceilings."""
     is_shared = "(variables.queue + '=') in variables.priorities"
     # Kueue starts jobs that are older than the policy.
     is_checked = f"{is_shared} && (request.operation == 'CREATE' || !variables.isController)"
@@ -125,15 +178,14 @@ def shared_queue_policy(job_kinds: Mapping[str, Sequence[str]], ordered: Sequenc
                 f"{evicts}; remove runPolicy.schedulingPolicy.priorityClass, {remedy}",
             ),
             (
-                f"!variables.ceilings.exists(c, {_never_fits()})",
+                f"!variables.ceilings.exists(c, {_never_fits('object')})",
                 "this job asks for more accelerators or pods than its queue can ever admit, and would hold up all jobs "
                 f"behind it; write at most what the namespace's annotation {QUEUE_CEILINGS} has",
             ),
         ),
         in_shared=False,
-        concern=(in_ordered := is_in_queue(ordered))
-        and f"'{_PRIORITY}' in {keys('object', 'labels')} || ({in_ordered}) || ({entry(QUEUE_LABEL)} != '' && "
-        f"({_OF_POLICY} || {_IS_WRAPPER} || {_OF_TEMPLATES}))",
+        concern=_concern(ordered),
+        queues=tuple(shared),
         condition=(
             f"request.operation == 'CREATE' || dyn(object).spec != dyn(oldObject).spec || "
             f"{keys('object', 'labels')} != {keys('oldObject', 'labels')}"

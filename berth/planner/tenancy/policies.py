@@ -31,7 +31,7 @@ def plan_policies(
         shared_namespaces=tuple(sorted(each.name for each in namespaces if not each.owned)),
         serving=tuple(sorted(each.name for each in namespaces if each.serving)),
         elastic=kueue is None or kueue.feature_gates.get(_ELASTIC_GATE, True),
-        has_shared_queues=any(each.owned and each.shared_queues for each in namespaces),
+        shared_queues=tuple(sorted({queue.name for each in namespaces if each.owned for queue in each.shared_queues})),
         ordered_queues=tuple(
             sorted({queue.name for each in namespaces if each.owned for queue in each.shared_queues if queue.ceilings})
         ),

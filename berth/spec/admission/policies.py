@@ -20,6 +20,7 @@ NEW_POLICIES: Final = (
     "queues",
     "reserved",
     "scale",
+    "tolerations",
     "volumes",
     "workloads",
     "wrappers",

@@ -152,3 +152,36 @@ def test_a_remedy_beside_the_sidecar_is_enough(tmp_path: pathlib.Path) -> None:
     least = found.partition("write at most ")[2].partition(" ")[0]
     again = lint(tmp_path, SPOT, "600", fuse, ("memory: 8Gi", f"memory: {least}"))
     assert "[no-shape]" in found and "[no-shape]" not in again
+
+
+SERVICE = """\
+apiVersion: leaderworkerset.x-k8s.io/v1
+kind: LeaderWorkerSet
+metadata:
+  name: run
+  namespace: weather
+  labels: {kueue.x-k8s.io/queue-name: prepare, kueue.x-k8s.io/max-exec-time-seconds: "36000"}
+spec:
+  replicas: 1
+  leaderWorkerTemplate:
+    size: 1
+    volumeClaimTemplates: []
+    workerTemplate:
+      spec:
+        containers:
+        - {name: main, image: "a:1", resources: {requests: {cpu: "4", memory: 8Gi}}}
+"""
+CLAIMS = """volumeClaimTemplates:
+    - metadata: {name: state}
+      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 10Gi}}}"""
+
+
+@pytest.mark.parametrize(("claims", "warns"), [("volumeClaimTemplates: []", True), (CLAIMS, False)])
+def test_a_volume_of_a_claim_template_outlives_the_pods(tmp_path: pathlib.Path, claims: str, warns: bool) -> None:
+    (tmp_path / "job.yaml").write_text(SERVICE.replace("volumeClaimTemplates: []", claims), encoding="utf-8")
+    stack = (ROOT / "stacks/examples/hpc.yaml").read_text(encoding="utf-8")
+    serving = stack.replace("operators: [mpi-operator]", "operators: [mpi-operator, leaderworkerset]")
+    serving = serving.replace("      weather:\n", "      weather:\n        namespace: {serving: true}\n", 1)
+    (tmp_path / "Pulumi.hpc.yaml").write_text(serving, encoding="utf-8")
+    output = CliRunner().invoke(app, ["lint", str(tmp_path / "Pulumi.hpc.yaml"), str(tmp_path / "job.yaml")]).stdout
+    assert ("[no-checkpoint]" in output) is warns, output

@@ -142,5 +142,5 @@ def test_every_rule_of_every_policy_refuses_some_row() -> None:
 
 def test_a_thousand_teams_need_as_many_policies_as_two() -> None:
     kinds = [m["kind"] for m in rendered() if m["kind"].startswith("ValidatingAdmissionPolicy")]
-    assert len(kinds) == 38
+    assert len(kinds) == 42
     assert len(hostile.fleet().teams) == 2

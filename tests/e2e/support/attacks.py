@@ -54,7 +54,7 @@ _RIGHTS: list[Manifest] = [
     }
     for name in ("vision", "language")
 ]
-_POLICY = re.compile(r"ValidatingAdmissionPolicy '(berth-[a-z]+)'")
+POLICY = re.compile(r"ValidatingAdmissionPolicy '(berth-[a-z]+)'")
 _POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 _NOTHING: Manifest = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 _LEFT = (
@@ -98,7 +98,7 @@ class World:
     def refused_by(self) -> list[str]:
         """The policies that refused a request, also of a controller for what a user made: its events say so."""
         events = [each.get("message", "") for namespace in TEAMS for each in self.api.list("Event", namespace)]
-        return sorted({name for text in (*self.refusals, *events) for name in _POLICY.findall(text)})
+        return sorted({name for text in (*self.refusals, *events) for name in POLICY.findall(text)})
 
     def tries(self, who: Identity, made: Manifest) -> bool:
         """Create an object as a user; return whether the API server took it."""
@@ -113,6 +113,12 @@ class World:
     ) -> bool:
         """Delete an object as a user; return whether the API server took it."""
         return self.sends(lambda: self.api.delete(kind, namespace, name, options, who))
+
+    def tries_to_delete_pods(self, who: Identity, namespace: str, prefix: str, options: Manifest | None = None) -> None:
+        """Delete those pods of a namespace as a user, one by one, that run and do not leave yet."""
+        for each in self.running(namespace, prefix):
+            if "deletionTimestamp" not in each["metadata"]:
+                self.tries_to_delete(who, "Pod", namespace, each["metadata"]["name"], options)
 
     def tries_to_apply(self, who: Identity, made: Manifest, manager: str) -> bool:
         """Apply an object on the server as a user and as a manager, by force; return whether the API server took it."""

@@ -1,15 +1,17 @@
 """Attacks by services and by jobs of operators, and those that end or stop a job rather than delete it.
 
-A LeaderWorkerSet needs its controller. Of PyTorchJob and RayCluster only the definitions are needed: what Kueue counts
-and what the policies refuse is decided before an operator sees the object.
+A LeaderWorkerSet needs its controller. Of PyTorchJob and RayCluster only the definitions are needed, as the policies
+refuse them before an operator sees them. Without the policies KubeRay runs, and the attack does what Kubeflow's does.
 """
 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Final
 
 from tests.e2e.support.attacks import MEMBER, SERVER, World, attack, deployment, job, job_set, pod
+from tests.e2e.support.cluster import until
 
 Manifest = dict[str, Any]
 KINDS: Final = ("AppWrapper", "LeaderWorkerSet", "PyTorchJob", "RayCluster", "RayJob", "TrainJob")
@@ -90,11 +92,36 @@ def _workers_left(fleet: World) -> None:
     spec = {**pod(1, restartPolicy="Always")}
     spec["containers"][0]["name"] = "pytorch"
     roles = {"Worker": {"replicas": 4, "template": {"spec": spec}}}
-    metadata = {"name": "leaves", "namespace": "vision", "labels": _QUEUE}
-    made = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata}
-    for policy in ({}, {"cleanPodPolicy": "None"}):
+    for number, policy in enumerate(({}, {"cleanPodPolicy": "None"}) * 2):
+        name = f"leaves-{number}"
+        metadata = {"name": name, "namespace": "vision", "labels": _QUEUE}
+        made = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": metadata}
         taken = fleet.tries(MEMBER, made | {"spec": {"runPolicy": policy, "pytorchReplicaSpecs": roles}})
         assert not (taken and fleet.with_policies), "the operator leaves pods that Kueue no longer counts"
+        if taken:
+            _operated(fleet, name)
+
+
+def _operated(fleet: World, name: str) -> None:
+    """Do what the operator of Kubeflow does: start the workers once Kueue lets it, and leave them when the job ends."""
+    jobs = partial(fleet.api.list, "PyTorchJob", "vision")
+    (made,) = until("an admitted job", lambda: [each for each in jobs() if _starts(each, name)], bool)
+    owner = {"apiVersion": made["apiVersion"], "kind": made["kind"], "name": name, "uid": made["metadata"]["uid"]}
+    placed = made["spec"]["pytorchReplicaSpecs"]["Worker"]["template"]["spec"]
+    for number in range(4):
+        metadata = {
+            "name": f"{name}-{number}",
+            "namespace": "vision",
+            "ownerReferences": [owner | {"controller": True}],
+        }
+        fleet.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": placed})
+    fleet.waits_for_pods("vision", 4, name)
+    ended = {"type": "Succeeded", "status": "True", "reason": "x", "message": ""}
+    fleet.api.patch("PyTorchJob", "vision", f"{name}/status", {"status": {"conditions": [ended]}})
+
+
+def _starts(made: Manifest, name: str) -> bool:
+    return made["metadata"]["name"] == name and made["spec"]["runPolicy"].get("suspend") is False
 
 
 @attack("a RayCluster whose workers Kueue does not count")
@@ -108,6 +135,8 @@ def _least_replicas(fleet: World) -> None:
     metadata = {"name": "ray", "namespace": "vision", "labels": _QUEUE}
     taken = fleet.tries(MEMBER, {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec})
     assert not (taken and fleet.with_policies), "KubeRay starts 16 workers, of which Kueue counts none"
+    if taken:
+        fleet.waits_for_pods("vision", 17, "ray")
 
 
 @attack("LeaderWorkerSets deleted with Orphan, four times")
@@ -122,8 +151,8 @@ def _orphaned_groups(fleet: World) -> None:
 
 @attack("a LeaderWorkerSet with a grace period of three years")
 def _long_groups(fleet: World) -> None:
-    if fleet.tries(SERVER, leader_worker_set("long", 2, pod={"terminationGracePeriodSeconds": _LONG})):
-        fleet.waits_for_pods("language", 4)
+    if fleet.tries(SERVER, leader_worker_set("long", 8, pod={"terminationGracePeriodSeconds": _LONG})):
+        fleet.waits_for_pods("language", 16)
 
 
 @attack("a LeaderWorkerSet that is updated while it waits for quota")

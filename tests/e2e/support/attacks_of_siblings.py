@@ -32,13 +32,6 @@ _TPU_NODES = {
 }
 
 
-def _delete_pods(fleet: World, namespace: str, prefix: str) -> None:
-    for each in fleet.running(namespace, prefix):
-        if "deletionTimestamp" not in each["metadata"]:
-            who = MEMBER if namespace == "vision" else SERVER
-            fleet.tries_to_delete(who, "Pod", namespace, each["metadata"]["name"])
-
-
 # --- what is written into pods after Kueue counted their job ----------------------------------------------------------
 
 
@@ -110,10 +103,11 @@ def _urgent_cycle(fleet: World) -> None:
     "pods of a job deleted again and again, also while the lender waits, with the longest grace period", goes_on=True
 )
 def _deleted_pods(fleet: World) -> None:
+    # By index, the job controller replaces a pod after 10 s, then after 20 s; else after 10 s for each earlier one.
     if not fleet.api.list("Job", "vision"):
-        fleet.tries(MEMBER, job("vision", "replaces", 4, pod=_LONGEST, spec={"backoffLimit": 1000}))
+        fleet.tries(MEMBER, job("vision", "replaces", 4, pod=_LONGEST, spec={"backoffLimitPerIndex": 100}))
         fleet.waits_for_pods("vision", 4, "replaces")
-    _delete_pods(fleet, "vision", "replaces")
+    fleet.tries_to_delete_pods(MEMBER, "vision", "replaces")
     time.sleep(1)
 
 
@@ -143,7 +137,8 @@ def _grown_set(fleet: World) -> None:
         fleet.tries_to_patch(MEMBER, "JobSet", "vision", "grows", patch)
         for part_of_set in fleet.api.list("Job", "vision"):
             name = part_of_set["metadata"]["name"]
-            fleet.tries_to_patch(MEMBER, "Job", "vision", name, {"spec": {"parallelism": 16}})
+            for wider in ({"parallelism": 16}, {"parallelism": 16, "completions": 16}):
+                fleet.tries_to_patch(MEMBER, "Job", "vision", name, {"spec": wider})
         time.sleep(3)
 
 

@@ -12,6 +12,9 @@ from tests.e2e.support.project import Failed, output
 
 SECONDS = 90.0
 """How long anything may take that a controller does by itself."""
+JOB_LABELS = ("batch.kubernetes.io/job-name", "jobset.sigs.k8s.io/jobset-name")
+_DAY = "2026-01-01T00:00:00Z"
+REQUESTS = "provisioningrequests.autoscaling.x-k8s.io"
 _PASSING = (
     "events",
     "leases",
@@ -48,6 +51,30 @@ class Cluster:
     def queues(self) -> list[str]:
         """Return the cluster queues that are there. Raises `Failed` where no Kueue answers."""
         return [each["metadata"]["name"] for each in self.get("clusterqueues")["items"]]
+
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds that there are: `ClusterQueue`."""
+        return frozenset(line.split()[-1] for line in self.kubectl("api-resources", "--no-headers").splitlines())
+
+    def pods_of(self, job: str) -> list[Any]:
+        """Return the pods of a Job or a JobSet."""
+        return [pod for label in JOB_LABELS for pod in self.get("pods", "-A", "-l", f"{label}={job}")["items"]]
+
+    def end_well(self, pod: Any) -> None:
+        """Let a pod end, as its kubelet would say."""
+        self._patch_status("pod", pod, {"phase": "Succeeded"})
+
+    def answer(self, request: Any, *conditions: str) -> None:
+        """Write conditions into a ProvisioningRequest, as the cluster autoscaler does."""
+        made = [
+            {"type": each, "status": "True", "reason": each, "message": "", "lastTransitionTime": _DAY}
+            for each in conditions
+        ]
+        self._patch_status(REQUESTS, request, {"conditions": made})
+
+    def _patch_status(self, kind: str, item: Any, status: Any) -> None:
+        where = ("-n", item["metadata"]["namespace"], item["metadata"]["name"], "--subresource=status", "--type=merge")
+        self.kubectl("patch", kind, *where, "-p", json.dumps({"status": status}))
 
     def serves(self, kind: str) -> bool:
         """Return whether there is such a kind: `clusterqueues.kueue.x-k8s.io`."""

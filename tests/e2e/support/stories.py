@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from berth.evaluate import evaluate_config
-from tests.e2e.support.cluster import Cluster, until
+from tests.e2e.support.cluster import REQUESTS, Cluster, until
 from tests.e2e.support.project import ROOT, Failed, berth
 from tests.e2e.support.queueing import Part, queueing_part
 from tests.e2e.support.stack import Project, Stack
@@ -27,24 +27,6 @@ _WHERE = {"admitted": "admitted", "reserved": "reserved", "finished": "finished"
 """Status in `berth admit` → state in a cluster, which tells no others apart: all others wait."""
 _SETTLED = 2.0
 """Seconds for which all must stay as foretold: a wait is seen by nothing happening."""
-
-_OF_JOB = ("batch.kubernetes.io/job-name", "jobset.sigs.k8s.io/jobset-name")
-_DONE = json.dumps({"status": {"phase": "Succeeded"}})
-_PROVISIONED = json.dumps(
-    {
-        "status": {
-            "conditions": [
-                {
-                    "type": "Provisioned",
-                    "status": "True",
-                    "reason": "Provisioned",
-                    "message": "",
-                    "lastTransitionTime": "2026-01-01T00:00:00Z",
-                }
-            ]
-        }
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -177,13 +159,18 @@ def _as_foretold(steps: list[dict[str, Any]], resources: set[str]) -> Iterator[P
 
 def _places(cluster: Cluster, resources: set[str]) -> Places:
     """Where the cluster has the workload of every job; the job is its owner."""
-    result = cluster.get("workloads.kueue.x-k8s.io", "-A")["items"]
-    return {
-        each["metadata"]["ownerReferences"][0]["name"]: _place(each.get("status", {}), resources) for each in result
-    }
+    return dict(places(cluster, resources))
 
 
-def _place(status: Mapping[str, Any], resources: set[str]) -> Place:
+def places(cluster: Cluster, resources: Set[str] = frozenset()) -> list[tuple[str, Place]]:
+    """Return the job and the place of each workload of the cluster."""
+    return [
+        (each["metadata"]["ownerReferences"][0]["name"], _place(each.get("status", {}), resources))
+        for each in cluster.get("workloads.kueue.x-k8s.io", "-A")["items"]
+    ]
+
+
+def _place(status: Mapping[str, Any], resources: Set[str]) -> Place:
     true = {each["type"]: each["reason"] for each in status.get("conditions", ()) if each["status"] == "True"}
     if "Finished" in true:
         return Place("finished")
@@ -200,21 +187,14 @@ def _place(status: Mapping[str, Any], resources: set[str]) -> Place:
     return Place("admitted" if "Admitted" in true else "reserved", tuple(sorted(takes.items())))
 
 
-def pods(cluster: Cluster, job: str) -> list[dict[str, Any]]:
-    """Return the pods of a Job or a JobSet."""
-    values = [cluster.get("pods", "-A", "-l", f"{label}={job}")["items"] for label in _OF_JOB]
-    return [pod for each in values for pod in each]
-
-
 def _finish(cluster: Cluster, job: str) -> None:
     """Let the pods of a job end well, as their kubelet would say, as soon as they run, until none is left."""
 
     def left() -> list[str]:
-        values = [pod for pod in pods(cluster, job) if pod["status"].get("phase") not in ("Succeeded", "Failed")]
+        values = [pod for pod in cluster.pods_of(job) if pod["status"].get("phase") not in ("Succeeded", "Failed")]
         for pod in values:
             if pod["status"].get("phase") == "Running":
-                where = ("-n", pod["metadata"]["namespace"], pod["metadata"]["name"])
-                cluster.kubectl("patch", "pod", *where, "--subresource=status", "--type=merge", "-p", _DONE)
+                cluster.end_well(pod)
         return [pod["metadata"]["name"] for pod in values]
 
     until(f"pods of {job} to end", left, lambda names: not names)
@@ -224,14 +204,8 @@ def _provision(cluster: Cluster, job: str) -> None:
     """Say what the cluster autoscaler says of a job's ProvisioningRequests when their nodes are there."""
     requests = until(
         f"a ProvisioningRequest of {job}",
-        lambda: [
-            each
-            for each in cluster.get("provisioningrequests.autoscaling.x-k8s.io", "-A")["items"]
-            if job in each["metadata"]["name"]
-        ],
+        lambda: [each for each in cluster.get(REQUESTS, "-A")["items"] if job in each["metadata"]["name"]],
         bool,
     )
     for each in requests:
-        where = ("-n", each["metadata"]["namespace"], each["metadata"]["name"])
-        resource = "provisioningrequests.autoscaling.x-k8s.io"
-        cluster.kubectl("patch", resource, *where, "--subresource=status", "--type=merge", "-p", _PROVISIONED)
+        cluster.answer(each, "Provisioned")

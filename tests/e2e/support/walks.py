@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
 import yaml
 
-from tests.e2e.support.cluster import Cluster, until
-from tests.e2e.support.project import BERTH, ROOT, Failed, output
+from tests.e2e.support.cluster import JOB_LABELS, REQUESTS, Cluster, until
+from tests.e2e.support.project import BERTH, ROOT, output
+from tests.e2e.support.stories import places
 
-DONE = json.dumps({"status": {"phase": "Succeeded"}})
-JOBS = ("batch.kubernetes.io/job-name", "jobset.sigs.k8s.io/jobset-name")
 BATCH_SECONDS = 300.0
-"""How long 32 jobs may take at a busy machine."""
-REQUESTS = "provisioningrequests.autoscaling.x-k8s.io"
+"""How long 32 jobs, or a JobSet that is refused and tried again, may take on a busy machine."""
 WORKLOADS = "workloads.kueue.x-k8s.io"
-_DAY = "2026-01-01T00:00:00Z"
 POOL = "cloud.google.com/gke-nodepool"
 
 
@@ -34,16 +28,8 @@ def bash_blocks(page: str) -> list[str]:
 def run(script: str, **values: str) -> str:
     """Run lines of bash at the root of the repository, `berth` being the code under test."""
     berth = " ".join(f"'{word}'" for word in BERTH)
-    done = subprocess.run(
-        ["bash", "-euc", f'berth() {{ {berth} "$@"; }}; export -f berth; {script}'],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **values},
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise Failed(f"{script}\nended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return done.stdout
+    command = ["bash", "-euc", f'berth() {{ {berth} "$@"; }}; export -f berth; {script}']
+    return output(command, ROOT, {"PYTHONPATH": str(ROOT), **values})
 
 
 def nodes_of(stack: str) -> list[dict[str, Any]]:
@@ -54,7 +40,7 @@ def nodes_of(stack: str) -> list[dict[str, Any]]:
 @contextmanager
 def deployed(cluster: Cluster, stack: str) -> Generator[None]:
     """Apply what `berth render` prints for kinds and namespaces that are there; delete it at the end, with its jobs."""
-    served = {line.split()[-1] for line in cluster.kubectl("api-resources", "--no-headers").splitlines()}
+    served = cluster.kinds()
     text = output([*BERTH, "render", stack], ROOT)
     objects = [each for each in yaml.safe_load_all(text) if each and each["kind"] in served]
     made = {each["metadata"]["name"] for each in objects if each["kind"] == "Namespace"}
@@ -107,50 +93,24 @@ class Autoscaler:
         """Return the ProvisioningRequests."""
         return self.cluster.get(REQUESTS, "-A")["items"]
 
-    def answer(self, request: Mapping[str, Any], *conditions: str) -> None:
-        """Write conditions into a request, as the autoscaler does."""
-        status = {
-            "conditions": [
-                {"type": each, "status": "True", "reason": each, "message": "", "lastTransitionTime": _DAY}
-                for each in conditions
-            ]
-        }
-        where = ("-n", request["metadata"]["namespace"], request["metadata"]["name"])
-        patch = yaml.safe_dump({"status": status})
-        self.cluster.kubectl("patch", REQUESTS, *where, "--subresource=status", "--type=merge", "-p", patch)
-
 
 def states(cluster: Cluster) -> dict[str, str]:
     """Job → `admitted`, `reserved`, `waits` or `finished`, where names are unique."""
-    return dict(_states(cluster))
-
-
-def _states(cluster: Cluster) -> list[tuple[str, str]]:
-    return [
-        (each["metadata"]["ownerReferences"][0]["name"], _state(each.get("status", {})))
-        for each in cluster.get(WORKLOADS, "-A")["items"]
-    ]
-
-
-def _state(status: dict[str, Any]) -> str:
-    true = {each["type"] for each in status.get("conditions", ()) if each["status"] == "True"}
-    known = (("Finished", "finished"), ("Admitted", "admitted"), ("QuotaReserved", "reserved"))
-    return next((state for condition, state in known if condition in true), "waits")
+    return {job: place.state for job, place in places(cluster)}
 
 
 def pods(cluster: Cluster, job: str) -> list[dict[str, Any]]:
     """Return the pods of a Job or a JobSet that have not ended."""
-    found = [pod for label in JOBS for pod in cluster.get("pods", "-A", "-l", f"{label}={job}")["items"]]
-    return [pod for pod in found if pod["status"].get("phase") in ("Pending", "Running")]
+    return [pod for pod in cluster.pods_of(job) if pod["status"].get("phase") in ("Pending", "Running")]
 
 
 def run_on_nodes(cluster: Cluster, job: str, count: int) -> list[str]:
     """Wait until so many pods of a job run; return the node pools that they are on."""
 
-    def places() -> list[str]:
+    def running() -> list[str]:
         return [pod["spec"]["nodeName"] for pod in pods(cluster, job) if pod["status"]["phase"] == "Running"]
 
-    names = until(f"{count} pods of {job} to run", places, lambda found: len(found) == count)
+    names = until(f"{count} pods of {job} to run", running, lambda found: len(found) == count, BATCH_SECONDS)
     pool_of = {each["metadata"]["name"]: each["metadata"]["labels"].get(POOL) for each in cluster.get("nodes")["items"]}
     return sorted({pool_of[name] for name in names})
 
@@ -160,11 +120,12 @@ def finish(cluster: Cluster, wanted: Callable[[str], bool]) -> None:
 
     def left() -> list[str]:
         for pod in cluster.get("pods", "-A", "--field-selector", "status.phase=Running")["items"]:
-            job = next(pod["metadata"]["labels"][label] for label in JOBS[::-1] if label in pod["metadata"]["labels"])
+            labels = pod["metadata"]["labels"]
+            job = next(labels[each] for each in JOB_LABELS[::-1] if each in labels)
             if wanted(job):
-                where = ("-n", pod["metadata"]["namespace"], pod["metadata"]["name"])
-                cluster.kubectl("patch", "pod", *where, "--subresource=status", "--type=merge", "-p", DONE)
-        return [f"{job} {state}" for job, state in _states(cluster) if wanted(job) and state != "finished"]
+                cluster.end_well(pod)
+        found = [(job, place.state) for job, place in places(cluster) if wanted(job)]
+        return [f"{job} {state}" for job, state in found if state != "finished"]
 
     until("the jobs to finish", left, lambda names: not names, BATCH_SECONDS)
 

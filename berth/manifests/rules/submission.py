@@ -1,0 +1,109 @@
+"""Object `berth-submission`: the rules of all policies that refuse new Jobs, in one object.
+
+The API server converts a Job for every object whose requests match, which takes longer than most expressions
+(Kubernetes 1.36, pkg/admission/plugin/cel/activation.go). So a new Job meets one object with the rules of several
+policies, whose own objects look at everything else. A policy that only warns keeps its rules to itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from berth.manifests.policy_rules import Rule, Variable
+from berth.manifests.rules.admission import (
+    EVERYONE,
+    HAS_NEW_TEMPLATES,
+    TEMPLATES,
+    AdmissionPolicy,
+    Requests,
+    checked_first,
+)
+
+NAME: Final = "submission"
+_GROUP, _JOBS, _CREATE = "batch", "jobs", "CREATE"
+_VARIABLE: Final = re.compile(r"\bvariables\.(\w+)")
+_IS_SHARED: Final = "isShared"
+
+
+def with_submission(
+    policies: Sequence[AdmissionPolicy], audited: Collection[str], shared: Sequence[str]
+) -> list[AdmissionPolicy]:
+    """Return the policies of the objects of a cluster: those of new Jobs as one, which is created before the others.
+
+    `audited` are the names of policies that only warn. `shared` are namespaces that Berth does not manage, in which
+    some policies do not apply.
+    """
+    taken = [each for each in policies if each.name not in audited and not each.queues and _looks_at_new_jobs(each)]
+    if not taken:
+        return list(policies)
+    rest = [_without_new_jobs(each) if each in taken else each for each in policies]
+    return [_submission(taken, shared), *rest]
+
+
+def _looks_at_new_jobs(policy: AdmissionPolicy) -> bool:
+    return any(_is_of_new_jobs(each) for each in policy.requests)
+
+
+def _is_of_new_jobs(requests: Requests) -> bool:
+    return requests.group == _GROUP and _JOBS in requests.resources and _CREATE in requests.operations
+
+
+def _without_new_jobs(policy: AdmissionPolicy) -> AdmissionPolicy:
+    return replace(policy, requests=tuple(each for old in policy.requests for each in _split(old)))
+
+
+def _split(requests: Requests) -> Iterator[Requests]:
+    if not _is_of_new_jobs(requests):
+        yield requests
+        return
+    if others := tuple(each for each in requests.resources if each != _JOBS):
+        yield replace(requests, resources=others)
+    yield Requests(_GROUP, (_JOBS,), tuple(each for each in requests.operations if each != _CREATE))
+
+
+def _submission(policies: Sequence[AdmissionPolicy], shared: Sequence[str]) -> AdmissionPolicy:
+    concerns = [each.concern for each in policies]
+    return AdmissionPolicy(
+        name=NAME,
+        refuses=f"what {', '.join(f'`berth-{each.name}`' for each in policies)} refuse of new Jobs",
+        applies_to=EVERYONE,
+        breaks="what these policies say",
+        requests=(Requests(_GROUP, (_JOBS,), (_CREATE,)),),
+        variables=(
+            (_IS_SHARED, f"namespaceObject.metadata.name in {list(shared)}"),
+            *(variable for each in policies for variable in _variables(each)),
+        ),
+        rules=tuple(rule for each in policies for rule in _rules(each)),
+        # The conditions of these policies are true of every new object.
+        condition=None,
+        concern=None if None in concerns else " || ".join(f"({_of_jobs(str(each))})" for each in concerns),
+    )
+
+
+def _variables(policy: AdmissionPolicy) -> Iterator[Variable]:
+    for name, expression in policy.variables:
+        yield f"{policy.name}_{name}", _renamed(policy, expression)
+
+
+def _rules(policy: AdmissionPolicy) -> Iterator[Rule]:
+    for expression, message in policy.rules:
+        text = _renamed(policy, checked_first(expression))
+        yield text if policy.in_shared else f"variables.{_IS_SHARED} || ({text})", message
+
+
+def _renamed(policy: AdmissionPolicy, expression: str) -> str:
+    """Return an expression with the variables of its policy under names that no other policy has.
+
+    What it says of templates of every kind, it says here of a Job's.
+    """
+    expression = _of_jobs(expression)
+    return _VARIABLE.sub(rf"variables.{policy.name}_\1", expression)
+
+
+def _of_jobs(expression: str) -> str:
+    """Return an expression about templates of every kind as one about a new Job's, which is shorter."""
+    return expression.replace(HAS_NEW_TEMPLATES[1], "true").replace(TEMPLATES[1], "[dyn(object).spec.template]")
