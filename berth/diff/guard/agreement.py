@@ -68,7 +68,7 @@ class _Agreement:
         # What a refresh finds is a step, too, and the last step of a resource says how it ends.
         last = {step.urn: step for step in preview.steps if step.op not in _PARTS and not step.is_leftover}
         self._steps = list(last.values())
-        self._lists_all = preview.lists_all and any(step.op != "refresh" for step in preview.steps)
+        self._lists_all = preview.lists_all and not preview.only_refreshed
         self._seen: set[object] = set()
 
     def differences(self) -> Iterator[str]:

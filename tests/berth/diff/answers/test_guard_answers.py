@@ -341,6 +341,9 @@ UNKNOWN: dict[str, Callable[[], bytes]] = {
     "another stack without steps": lambda: edited(lambda p: p.update(steps=[])),
     "another project": lambda: as_text(digest(again(), CONFIG)).replace(b"::berth::", b"::other::"),
     "yesterday's file": lambda: edited(lambda p: p["config"].update({"berth:fleet": _other_file(_fleet())})),
+    "a file that had one key more": lambda: edited(lambda p: p["config"].update({"gcp:project": "another"})),
+    "no config, and only what changes": lambda: as_text(digest(again(), {}, show_sames=False)),
+    "inputs of another type": lambda: edited(lambda p: p["steps"][-1]["newState"].update(inputs=[])),
     "a file with one number more": lambda: edited(
         lambda p: p["config"].update(
             {"berth:fleet": json.dumps({**_fleet(), "pools": {**_fleet()["pools"], "x": {"nodes": 1}}})}
@@ -641,7 +644,7 @@ def test_an_object_that_only_counts_what_stays_is_judged_by_what_it_lists_and_sa
     assert (report.answer, report.doubts) == (Answer.SAFE, ())
     unlisted = Counter(each["op"] for each in run)["same"] - 1
     assert report.notes == (
-        f"{unlisted} resources that stay as they are, are only counted, and a run with --target prints the same; "
+        f"the preview only counts what stays as it is ({unlisted} resources), and a run with --target prints the same; "
         "`pulumi preview --json --show-sames` lists them, and the guard then compares each",
     )
 
