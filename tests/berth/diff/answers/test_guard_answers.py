@@ -602,6 +602,14 @@ def test_what_the_provider_added_or_the_program_ignores_is_not_left_out(ending: 
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("path", "is_safe"), [("enablePatchForce", True), ("deleteUnreachable", False)])
+def test_the_switch_of_the_first_update_after_an_adoption_is_safe(path: str, is_safe: bool, form: str) -> None:
+    """An environment sets it (docs/adopt.md); the steps say what becomes of each field that is taken over."""
+    run = updated(again(), "providers:kubernetes::kubernetes", path, "true")
+    assert (answer_to(FORMS[form](run, CONFIG)).answer == Answer.SAFE) is is_safe
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     ("ending", "path", "value"),
     [
