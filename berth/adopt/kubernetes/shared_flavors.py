@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from berth.adopt.api_objects import NotAdopted
+from berth.adopt.api_objects import NotAdopted, mapping_at
 from berth.adopt.pools import AdoptedPool
 
 _SHARED = (*("topology", "topologyAware", "dynamicSlicing", "gpuSharing", "gpuPartition", "networking"),)
@@ -40,10 +40,9 @@ def split_flavors(pools_by_flavor: dict[str, list[AdoptedPool]], taken: set[str]
 
 def _kind(pool: AdoptedPool) -> str:
     """Return what pools of one flavor have in common; reserved machines are alike."""
-    capacity = pool.entry.get("capacity")
-    is_reserved = isinstance(capacity, dict) and "reservation" in capacity
-    shared = [pool.entry.get(key) for key in _SHARED]
-    return repr((pool.machine.accelerator, "reserved" if is_reserved else capacity, shared))
+    is_reserved = "reservation" in mapping_at(pool.entry, "capacity")
+    capacity = "reserved" if is_reserved else str(pool.entry.get("capacity"))
+    return repr((pool.machine.accelerator, capacity, *(str(pool.entry.get(key)) for key in _SHARED)))
 
 
 def _names(key: str) -> Iterator[str]:
