@@ -88,10 +88,12 @@ def standing(cluster: Cluster, made: dict[str, Any], folder: Path) -> Generator[
     rendered = [each for each in yaml.safe_load_all(output([*BERTH, "render", "samples"], folder)) if each]
     text = yaml.safe_dump_all([each for each in rendered if each["kind"] in QUEUEING])
     text += f"---\n{output([*BERTH, 'render', 'samples', '--nodes'], folder)}"
-    cluster.kubectl("apply", "-f", "-", given=text)
-    cluster.kubectl("wait", "--for=condition=Ready", "nodes", "-l", "berth.dev/simulated=true", "--timeout=60s")
-    yield rendered
-    cluster.kubectl("delete", "-f", "-", "--ignore-not-found", given=text)
+    try:
+        cluster.kubectl("apply", "-f", "-", given=text)
+        cluster.kubectl("wait", "--for=condition=Ready", "nodes", "-l", "berth.dev/simulated=true", "--timeout=60s")
+        yield rendered
+    finally:
+        cluster.kubectl("delete", "-f", "-", "--ignore-not-found", given=text)
 
 
 @pytest.fixture
@@ -107,7 +109,7 @@ def team(cluster: Cluster, tmp_path: Path) -> Iterator[Cluster]:
     with standing(cluster, stack_of_members(), tmp_path) as rendered:
         more = [each for each in rendered if hostile_fleet.is_served(each) and each["kind"] not in QUEUEING]
         hostile_fleet.apply(cluster, more)
-        hostile_fleet.apply_patches(cluster, hostile_fleet.patches(rendered))
+        assert not hostile_fleet.patches(rendered), "no namespace has services that Kueue queues"
         until("counted quotas", lambda: hostile_fleet.uncounted(cluster), lambda left: not left, 330.0)
         yield cluster
         cluster.kubectl("delete", "-f", "-", "--ignore-not-found", given=hostile_fleet.stream(more))
