@@ -83,10 +83,12 @@ def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
     used = {workload.submission.queue for workload in queued_workloads}
     if missing := sorted(used - {str(queue) for queue in cast("Sequence[object]", queues)}):
         return f"{platform} was deployed without queue '{missing[0]}' of team '{plan.team}'; update it first"
-    cluster = plan.cluster_identifier.rpartition("/")[2]
+    cluster, region = plan.cluster_identifier.rpartition("/")[2], output.get("region")
+    of_project = [("region", region, _region(plan.cluster_identifier, region))] if plan.is_on_google else []
     for what, live, planned in (
         ("cluster", output.get("cluster"), cluster),
         ("project", output.get("project"), plan.project),
+        *of_project,
     ):
         if (live or "") != planned:
             shown, expected = (f"'{str(each)[:_SHOWN]}'" if each else "none" for each in (live, planned))
@@ -95,6 +97,12 @@ def output_mismatch(exported: object, plan: TeamStackPlan) -> str | None:
                 "name the team's own platform, or update that one first"
             )
     return None
+
+
+def _region(identifier: str, live: object) -> str:
+    """Return the region of a cluster's identifier; a zonal cluster's location is a zone of the one that is exported."""
+    location = identifier.split("/")[-2]
+    return location.rpartition("-")[0] if location.rpartition("-")[0] == live else location
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

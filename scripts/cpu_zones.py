@@ -1,12 +1,13 @@
-"""Write berth/catalog/cpu_zones.yaml: in which regions and zones Google's API listed each machine without accelerators.
+"""Write the regions of berth/catalog/cpu_zones.yaml: where Google's API listed each machine without accelerators.
 
-`python scripts/cpu_zones.py CLONE` reads a git clone of Cyclenerd/google-cloud-pricing-cost-calculator, whose files are
-answers of `gcloud compute machine-types list`: tools/machinetyperegion.csv is rewritten every few weeks,
-tools/machinetypezone.csv was last written in 2023.
+`python scripts/cpu_zones.py CLONE` reads a git clone of Cyclenerd/google-cloud-pricing-cost-calculator, whose file
+tools/machinetyperegion.csv is an answer of `gcloud compute machine-types list`, rewritten every few weeks. The zones of
+each series are copied by hand from Google's page, and stay as they are. It prints where both differ.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -16,13 +17,7 @@ from pathlib import Path
 from berth import catalog
 
 TABLE = Path(__file__).parents[1] / "berth" / "catalog" / "cpu_zones.yaml"
-HEAD = """\
-# In which regions and zones Google's API listed each machine without accelerators. Written by scripts/cpu_zones.py; do
-# not edit.
-#
-# `regions` are those of the newer listing, each with the letters of its zones in the older one (us-central1:abcf); a
-# region without letters has the machine in a zone that no listing names. A listed machine need not be free.
-"""
+LISTING = "tools/machinetyperegion.csv"
 WIDTH = 120
 
 
@@ -31,14 +26,14 @@ def git(clone: Path, *words: str) -> str:
     return subprocess.run(["git", *words], cwd=clone, check=True, capture_output=True, text=True).stdout
 
 
-def listing(clone: Path, file: str) -> dict[str, set[str]]:
-    """Return the places of each machine without accelerators."""
-    places: dict[str, set[str]] = defaultdict(set)
-    for line in git(clone, "show", f"HEAD:{file}").splitlines()[1:]:
-        name, *_, place = line.split(";")
+def listing(clone: Path) -> dict[str, set[str]]:
+    """Return the regions of each machine without accelerators."""
+    regions: dict[str, set[str]] = defaultdict(set)
+    for line in git(clone, "show", f"HEAD:{LISTING}").splitlines()[1:]:
+        name, *_, region = line.split(";")
         if catalog.cpu_machine(name) is not None:
-            places[name].add(place)
-    return places
+            regions[name].add(region)
+    return regions
 
 
 def folded(key: str, words: Iterable[str]) -> Iterator[str]:
@@ -53,29 +48,24 @@ def folded(key: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def main(clone: Path) -> None:
-    """Write the table."""
-    files = ("tools/machinetyperegion.csv", "tools/machinetypezone.csv")
-    by_region, by_zone = (listing(clone, file) for file in files)
-    rows: dict[tuple[frozenset[str], frozenset[str]], list[str]] = defaultdict(list)
-    for name, regions in by_region.items():
-        zones = {zone for zone in by_zone.get(name, ()) if zone.rpartition("-")[0] in regions}
-        rows[frozenset(regions), frozenset(zones)].append(name)
-    lines = [HEAD + "listings:"]
-    for key, file in zip(("regions", "zones"), files, strict=True):
-        commit, day = git(clone, "log", "-1", "--format=%h %cs", "--", file).split()
-        lines.append(f"  {key}: {{commit: {commit}, day: {day}}}")
-    lines.append("rows:")
-    for (regions, zones), names in sorted(rows.items(), key=lambda row: sorted(row[1])):
-        letters: dict[str, str] = defaultdict(str)
-        for zone in sorted(zones):
-            region, _, letter = zone.rpartition("-")
-            letters[region] += letter
+    """Write the table, and print the regions that only one of its sources has."""
+    rows: dict[frozenset[str], list[str]] = defaultdict(list)
+    for name, regions in listing(clone).items():
+        rows[frozenset(regions)].append(name)
+    head, _, _ = TABLE.read_text(encoding="utf-8").partition("\nrows:\n")
+    commit, day = git(clone, "log", "-1", "--format=%h %cs", "--", LISTING).split()
+    lines = [re.sub(r"(?m)^listing: .*", f"listing: {{commit: {commit}, day: {day}}}", head), "rows:"]
+    for regions, names in sorted(rows.items(), key=lambda row: sorted(row[1])):
         lines.append("  -")
         lines += folded("of", names)
-        lines += folded(
-            "regions", (f"{region}:{letters[region]}" if region in letters else region for region in regions)
-        )
+        lines += folded("regions", regions)
     TABLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    catalog.cpu_series_zones.cache_clear()
+    for series, zones in catalog.cpu_series_zones().items():
+        names = [name for names in rows.values() for name in names if name.partition("-")[0] == series]
+        listed = {region for regions, found in rows.items() if {*names} & {*found} for region in regions}
+        if differing := sorted(listed ^ {catalog.region_of_zone(zone) for zone in zones}):
+            print(f"{series}: only one source has {', '.join(differing)}")
 
 
 if __name__ == "__main__":

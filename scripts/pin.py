@@ -47,6 +47,8 @@ _UNSEARCHED: Final = (
     "CHANGELOG.md",
 )
 """Files that name releases for reasons of their own."""
+_MOST_LINES: Final = 5
+"""Lines to list of one file: recordings name their release in every case."""
 
 
 def without_descriptions(value: Any) -> Any:
@@ -79,15 +81,20 @@ def ran(component: str, root: Path) -> str:
 
 
 def naming(version: str, root: Path) -> Iterator[str]:
-    """Yield FILE:LINE of each claim that names a release, to be read again."""
+    """Yield FILE: LINES of each file with claims that name a release, to be read again."""
     listed = subprocess.run(["git", "ls-files"], cwd=root, check=True, capture_output=True, text=True).stdout.split()
     for name in listed:
         file = root / name
         if name.startswith(_UNSEARCHED) or file.suffix not in (".md", ".py", ".yaml") or not file.is_file():
             continue
-        for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
-            if re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.]*\d)", line):
-                yield f"{name}:{number}"
+        claims = [
+            str(number)
+            for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1)
+            if re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.]*\d)", line)
+        ]
+        if claims:
+            more = f" and {len(claims) - _MOST_LINES} more" if len(claims) > _MOST_LINES else ""
+            yield f"{name}: {', '.join(claims[:_MOST_LINES])}{more}"
 
 
 def unrecorded(component: str, version: str, root: Path) -> list[str]:
@@ -106,6 +113,10 @@ def unrecorded(component: str, version: str, root: Path) -> list[str]:
 
 def prepare(component: str, version: str, folder: Path, root: Path) -> int:
     """Write CRDs and tables for a release, and print what is left to do."""
+    old = ran(component, root)
+    if [*map(int, version.split("."))] <= [*map(int, old.split("."))]:
+        print(f"{component} {old} ran already, which is not older than {version}; write a newer release")
+        return 2
     repository, crds, _ = release_facts.PROJECTS[component]
     owner, name = repository.split("/")
     place = next((each for each in (folder / owner / name, folder / f"{owner}+{name}") if each.is_dir()), None)
@@ -118,7 +129,6 @@ def prepare(component: str, version: str, folder: Path, root: Path) -> int:
         return 1
     print(f"wrote {', '.join(write_crds(clone, tag, crds, root))}")
     result = release_facts.main(folder)
-    old = ran(component, root)
     print(f"\n{component} {old} is the release that ran. Before {version} is the pin:")
     for number, task in enumerate(unrecorded(component, version, root), 1):
         print(f"  {number}. {task}")

@@ -3,7 +3,7 @@
 `python scripts/release_facts.py FOLDER` reads git clones, with tags, in FOLDER/<owner>/<name>: kubernetes-sigs/kueue,
 kubernetes-sigs/jobset, kubernetes-sigs/lws, kubeflow/trainer, ray-project/kuberay. Of each minor release it reads
 every patch that the clone has a tag of, and the CRDs of the newest. A clone without the tags of a minor leaves its rows
-out: they are then *unknown*, and kueue.yaml has what changelogs say.
+out: they are then *unknown*, and kueue.yaml has what changelogs say. A project without a clone keeps its rows.
 
 It prints the required actions of Kueue's changelogs that kueue.yaml has no row for, and exits 1 if there are any.
 """
@@ -303,6 +303,20 @@ def changes(values: Mapping[Version, str], revisions: Iterable[Version]) -> str:
     )
 
 
+def rewrite(name: str, text: str, projects: Iterable[str]) -> None:
+    """Write a table, with the old rows of the projects that the new text does not have."""
+    head, new = sections(text)
+    old = sections((TABLES / name).read_text(encoding="utf-8"))[1] if (TABLES / name).is_file() else {}
+    rows = old | new
+    (TABLES / name).write_text(head + "".join(rows[each] for each in projects if each in rows), encoding="utf-8")
+
+
+def sections(text: str) -> tuple[str, dict[str, str]]:
+    """Return the head of a table, and its text by project."""
+    head, *parts = re.split(r"(?m)^(?=\w+:$)", text)
+    return head, {part.partition(":")[0]: part for part in parts}
+
+
 # --- required actions -------------------------------------------------------------------------------------------------
 
 
@@ -329,9 +343,9 @@ def main(folder: Path) -> int:
         if place := next((each for each in places if each.is_dir()), None):
             clones[project] = Clone(place)
         else:
-            print(f"no clone of {repository} in {folder}: its rows are left out")
-    (TABLES / "crds.yaml").write_text(crds_table(clones), encoding="utf-8")
-    (TABLES / "companion_gates.yaml").write_text(companion_gates_table(clones), encoding="utf-8")
+            print(f"no clone of {repository} in {folder}: its rows stay as they are")
+    rewrite("crds.yaml", crds_table(clones), PROJECTS)
+    rewrite("companion_gates.yaml", companion_gates_table(clones), COMPANION_GATES)
     if "kueue" not in clones:
         return 1
     (TABLES / "kueue_gates.yaml").write_text(gates_table(clones["kueue"]), encoding="utf-8")

@@ -175,7 +175,7 @@ def connect_worker(worker: WorkerPlan, scope: Scope) -> ClusterConnection:
         worker.name,
         provider,
         kubeconfig,
-        kubeconfig.apply(lambda text: kubeconfigs.kubeconfig_server(worker.name, text)),
+        kubeconfig.apply(lambda text: kubeconfigs.kubeconfig_server(f"worker '{worker.name}'", text)),
         project=plan.project,
         google_provider=scope.google_provider(plan.project, plan.region),
     )

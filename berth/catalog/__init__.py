@@ -27,7 +27,7 @@ from berth.catalog.cpu_machines import (
     memory_per_core,
     with_one_thread,
 )
-from berth.catalog.cpu_zones import CpuPlaces, cpu_places
+from berth.catalog.cpu_zones import cpu_regions, cpu_series_zones
 from berth.catalog.dynamic_slicing import DynamicSlicing as DynamicSlicing
 from berth.catalog.gke_versions import InvalidVersionError, VersionOrder, compare_version, gke_minor, parse_version
 from berth.catalog.network_rows import NETWORK_DEVICE_CLASSES, GpuDirect
@@ -77,7 +77,6 @@ __all__ = [
     "AttachableGpus",
     "Availability",
     "Confidence",
-    "CpuPlaces",
     "FactTable",
     "Generation",
     "GkeLimits",
@@ -105,7 +104,8 @@ __all__ = [
     "cpu_machine_names",
     "cpu_machine_of_size",
     "cpu_machine_types",
-    "cpu_places",
+    "cpu_regions",
+    "cpu_series_zones",
     "divisible_shape",
     "end_of_support",
     "exclusive_keys",

@@ -1,4 +1,4 @@
-"""Facts about Alibaba Cloud (`alibaba.yaml`): minor versions of ACK, and machines with GPUs."""
+"""Facts about Alibaba Cloud (`alibaba.yaml`): regions, minor versions of ACK, and machines with GPUs."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ def ecs_machines() -> Mapping[str, EcsMachine]:
             for size, contents in row["sizes"].items()
         }
     )
+
+
+@cache
+def ack_regions() -> Mapping[str, bool]:
+    """Return the regions of Alibaba Cloud, and of each whether ACK One has fleets in it."""
+    regions = dict.fromkeys(_table()["other_regions"].split(), False)
+    return MappingProxyType(regions | dict.fromkeys(_table()["fleet_regions"].split(), True))
 
 
 @cache

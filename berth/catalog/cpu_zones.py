@@ -1,44 +1,42 @@
-"""The table of regions and zones of machines without accelerators (`cpu_zones.yaml`), as Google's API listed them."""
+"""Where machines without accelerators are (`cpu_zones.yaml`): zones of each series, regions of each type."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct
-
 from berth.yaml_loader import load_table
 
 
-class CpuPlaces(Struct, frozen=True, kw_only=True):
-    """Where a machine type is listed: in `regions` on `day`, and in `zones` of them by an older listing.
+@cache
+def _table() -> Mapping[str, Any]:
+    return load_table(Path(__file__).with_suffix(".yaml"))
 
-    A region may have it in zones that no listing names.
-    """
 
-    regions: tuple[str, ...]
-    zones: frozenset[str]
-    day: date
+def cpu_zones_page() -> Mapping[str, Any]:
+    """Return the page that lists the zones of every series, as fields of a `ZoneSource`."""
+    return _table()["page"]
 
 
 @cache
-def _places() -> Mapping[str, CpuPlaces]:
-    table: Mapping[str, Any] = load_table(Path(__file__).with_suffix(".yaml"))
-    day: date = table["listings"]["regions"]["day"]
-    found: dict[str, CpuPlaces] = {}
-    for row in table["rows"]:
-        letters: dict[str, str] = {}
-        for each in str(row["regions"]).split():
-            region, _, letters[region] = each.partition(":")
-        zones = frozenset(f"{region}-{letter}" for region, all_letters in letters.items() for letter in all_letters)
-        found |= dict.fromkeys(str(row["of"]).split(), CpuPlaces(regions=tuple(letters), zones=zones, day=day))
+def cpu_series_zones() -> Mapping[str, frozenset[str]]:
+    """Return series → every zone that Google's page lists it in."""
+    found: dict[str, frozenset[str]] = {}
+    for series, places in _table()["series"].items():
+        letters = (each.partition(":") for each in str(places).split())
+        found[series] = frozenset(f"{region}-{letter}" for region, _, all_letters in letters for letter in all_letters)
     return MappingProxyType(found)
 
 
-def cpu_places(machine_type: str) -> CpuPlaces | None:
-    """Return where a machine type is listed; None for a type that the table does not have, such as a custom one."""
-    return _places().get(machine_type)
+@cache
+def _regions_by_type() -> Mapping[str, frozenset[str]]:
+    rows = _table()["rows"]
+    return {name: frozenset(str(row["regions"]).split()) for row in rows for name in str(row["of"]).split()}
+
+
+def cpu_regions(machine_type: str) -> frozenset[str] | None:
+    """Return where Google's API listed a machine type; None for one that it does not list, such as a custom type."""
+    return _regions_by_type().get(machine_type)

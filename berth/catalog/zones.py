@@ -1,4 +1,4 @@
-"""The zone table (`zones.yaml`): the zones of each region, and in which of them Google lists each accelerator."""
+"""The zones of each region, and in which of them Google lists each machine (`zones.yaml`, `cpu_zones.yaml`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from berth.catalog.cpu_machines import CPU
+from berth.catalog.cpu_zones import cpu_regions, cpu_series_zones, cpu_zones_page
 from berth.catalog.rows import Machine
 from berth.catalog.table import attachable_gpus
 from berth.yaml_loader import load_table
@@ -19,23 +21,25 @@ _LettersByRegion = Mapping[str, Iterable[str]]
 
 
 class ZoneSource(Struct, frozen=True, kw_only=True):
-    """A page that lists all zones of an accelerator: its name in messages, and the day of the copy that was read."""
+    """A page that lists all zones of a machine: its name in messages, and its day, or the one of reading a copy."""
 
     says: str
     day: date
+    as_of: str = "of"
 
     @property
     def dated(self) -> str:
         """The page with its day, as messages name it."""
-        return f"{self.says} of {self.day}"
+        return f"{self.says} {self.as_of} {self.day}"
 
 
 class ListedZones(Struct, frozen=True, kw_only=True):
-    """The zones that list one accelerator, as full names.
+    """The zones that list one accelerator, or one machine without accelerators, as full names.
 
     `documented` zones are on a page of Google, `undocumented` ones only in its API; `later` ones are documented but
     were added after the first version of the row, and are never chosen for a pool without zones. `source` is the page
-    that lists them all, None if no source does. Which zones of the regions in `unlettered` have it is unknown.
+    that lists them all, None if no source does. Which zones of the regions in `unlettered` have it is unknown, as are
+    the zones in it. `table` is the key of the table of facts.
     """
 
     documented: tuple[str, ...] = ()
@@ -43,6 +47,7 @@ class ListedZones(Struct, frozen=True, kw_only=True):
     later: tuple[str, ...] = ()
     source: ZoneSource | None = None
     unlettered: tuple[str, ...] = ()
+    table: str = "zones"
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -105,16 +110,40 @@ def _full_names(letters_by_region: _LettersByRegion) -> tuple[str, ...]:
 
 
 def listed_zones(machine: Machine, *, dws: bool = False) -> ListedZones | None:
-    """Return the zones that list a machine, or the GPU attached to it; None if the table has no row for it.
+    """Return the zones that list a machine, or the GPU attached to it; None if no table has a row for it.
 
     `dws`: only zones where Google documents flex-start and queued provisioning of TPUs; there is no such list for GPUs.
     """
     table = zone_table()
+    if machine.kind == CPU:
+        return _zones_of_cpu_machine(machine.name)
     family = machine.name.partition("-")[0]
     if dws and family in table.flex_start:
         return table.flex_start[family]
     key = machine.accelerator if machine.name in attachable_gpus().hosts else machine.name
     return table.listed.get(key) or table.listed.get(key.removesuffix("-nolssd"))
+
+
+@cache
+def _zones_of_cpu_machine(name: str) -> ListedZones | None:
+    """Return the zones of a machine's series in the regions that list its type; None for a series without a row.
+
+    None is `documented`: a pool without zones keeps having none. A region that only the page or only the API has is
+    unknown, as is a zone that the page does not cover, such as an AI zone.
+    """
+    zones = cpu_series_zones().get(name.partition("-")[0])
+    if zones is None:
+        return None
+    on_page = {*map(region_of_zone, zones)}
+    regions = on_page if (listed := cpu_regions(name)) is None else listed
+    covered = frozenset[str]().union(*cpu_series_zones().values())
+    every_zone = {zone for all_zones in zone_table().regions.values() for zone in all_zones}
+    return ListedZones(
+        later=tuple(sorted(zone for zone in zones if region_of_zone(zone) in regions)),
+        source=ZoneSource(**cpu_zones_page()),
+        unlettered=tuple(sorted({*(on_page ^ regions), *(every_zone - covered)})),
+        table="cpu-zones",
+    )
 
 
 def zones_in(region: str, zones: Iterable[str]) -> tuple[str, ...]:

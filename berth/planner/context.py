@@ -128,12 +128,8 @@ class PlanningContext(Struct):
     def _proposed_zones(self, machine: Machine | None) -> str:
         """Return the remedy: zones of the region, only those that list the machine if there is one with a row."""
         listed = catalog.listed_zones(machine) if machine else None
-        places = catalog.cpu_places(machine.name) if machine else None
         zones = catalog.open_zones(self.region)
-        if listed is not None:
-            having = catalog.zones_in(self.region, listed.proposed)
-        else:
-            having = [zone for zone in zones if places and zone in places.zones] or zones
+        having = zones if listed is None else catalog.zones_in(self.region, listed.proposed)
         if having:
             return f"write {'' if len(having) == 1 else 'one of '}{', '.join(having)}"
         if not zones:

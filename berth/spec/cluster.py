@@ -244,7 +244,7 @@ class ClusterParts(Model):
     system_pool: Entry[SystemPoolSpec] = default_field(SystemPoolSpec)
     """The node pool that the controllers run on."""
     maintenance: MaintenanceSpec | None = None
-    """When GKE may upgrade, and when not, in UTC. GKE requires 48 hours in 32 days, in windows of at least 4 hours."""
+    """When GKE may upgrade, and when not, in UTC. GKE requires 48 hours in 92 days, in windows of at least 4 hours."""
     storage_drivers: Sequence[Literal["gcs-fuse", "filestore", "parallelstore", "lustre"]] = ()
     """CSI drivers that GKE installs."""
     image_streaming: bool = True

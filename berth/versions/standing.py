@@ -109,7 +109,10 @@ def describe_standing(key: str, version: str) -> str:
         case Standing.UNKNOWN:
             unchecked = "its feature gates, required actions, defaults and known holes are"
             listed = list(known.minors.values())[-1].newest
+            remedy = f"read its changelog, and try '{version}' in a stack of its own first"
+            if known.ran is not None and parse_release(version) < parse_release(known.ran):
+                remedy = f"write {known.ran}"  # never a release below the written one
             return (
                 f"{table.unknown(f'{known.name} {version!r}', unchecked)}; the newest release in it is {listed}, and "
-                f"{known.ran} is the newest that has run here: write {known.ran}"
+                f"{known.ran} is the newest that has run here: {remedy}"
             )

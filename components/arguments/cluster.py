@@ -59,7 +59,7 @@ class ClusterArgs(ComponentArguments):
     """Logs that GKE sends to Cloud Logging besides those of its system components: those of all pods (`WORKLOADS`), and
     of the control plane. By default `[WORKLOADS]`."""
     maintenance: Mapping[str, Any] | None = None
-    """When GKE may upgrade, and when not, in UTC. GKE requires 48 hours in 32 days, in windows of at least 4 hours."""
+    """When GKE may upgrade, and when not, in UTC. GKE requires 48 hours in 92 days, in windows of at least 4 hours."""
     mode: Literal["standard", "autopilot"] | None = None
     """`standard`, or `autopilot`, where GKE creates all nodes. Default: `standard`."""
     multi_networking: bool | None = None

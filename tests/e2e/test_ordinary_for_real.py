@@ -291,41 +291,6 @@ def test_exclusive_topology_gives_each_pod_a_node(fleet: World) -> None:
     assert len({each["spec"]["nodeName"] for each in fleet.running("speech")}) == 2
 
 
-def test_policies_take_at_most_two_milliseconds_of_a_job(fleet: World) -> None:
-    """Compare the lowest medians of rounds of creations (dry runs), with the policies' bindings and without them."""
-    listed = fleet.cluster.get("validatingadmissionpolicybindings")["items"]
-    bindings = [each for each in listed if each["metadata"]["name"].startswith("berth-")]
-    assert len(bindings) >= 13
-    kept = [{key: each[key] for key in ("apiVersion", "kind", "spec")} for each in bindings]
-    for made, each in zip(kept, bindings, strict=True):
-        made["metadata"] = {"name": each["metadata"]["name"]}
-    medians: dict[bool, list[float]] = {True: [], False: []}
-    try:
-        for _ in range(4):
-            for is_bound in (True, False):
-                given = hostile_fleet.stream(kept)
-                words = ("apply",) if is_bound else ("delete", "--ignore-not-found")
-                fleet.cluster.kubectl(*words, "-f", "-", given=given)
-                time.sleep(3)
-                medians[is_bound].append(_median_of_jobs(fleet, 120))
-    finally:
-        fleet.cluster.kubectl("apply", "-f", "-", given=hostile_fleet.stream(kept))
-        time.sleep(3)
-    bound, unbound = min(medians[True]) * 1000, min(medians[False]) * 1000
-    print(f"median of a Job: {bound:.2f} ms with policies, {unbound:.2f} ms without; rounds: {medians}")
-    assert bound - unbound <= 2.0
-
-
-def _median_of_jobs(fleet: World, count: int) -> float:
-    times: list[float] = []
-    for number in range(count):
-        made = job("vision", f"timed-{number}", 4, spec={"suspend": True})
-        began = time.perf_counter()
-        fleet.api.call("POST", "apis/batch/v1/namespaces/vision/jobs?dryRun=All", made)
-        times.append(time.perf_counter() - began)
-    return sorted(times)[count // 2]
-
-
 def test_an_object_of_the_largest_size_is_within_the_budget_of_expressions(fleet: World) -> None:
     """The API server refuses a request whose expressions cost too much."""
     containers = [

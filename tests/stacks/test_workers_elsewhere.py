@@ -171,13 +171,13 @@ def test_an_invalid_kubeconfig_is_one_line_that_names_the_worker(preview: bool) 
 
 
 def test_the_server_is_that_of_the_current_context() -> None:
-    assert kubeconfig_server("lab", kubeconfig("https://lab.example")) == "https://lab.example"
+    assert kubeconfig_server("worker 'lab'", kubeconfig("https://lab.example")) == "https://lab.example"
 
 
 @pytest.mark.parametrize("text", ["", "no kubeconfig", "[]", "clusters: [", '{"current-context": "x"}'])
 def test_a_text_without_a_server_is_no_kubeconfig(text: str) -> None:
     with pytest.raises(pulumi.RunError, match="worker 'lab'"):
-        kubeconfig_server("lab", text)
+        kubeconfig_server("worker 'lab'", text)
 
 
 def test_a_preview_needs_no_other_stack_and_no_secret() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import subprocess
 import sys
 from typing import Any
@@ -75,6 +76,8 @@ def copy(tmp_path: pathlib.Path) -> pathlib.Path:
         "scripts/pin.py",
         "scripts/release_facts.py",
         "berth/versions/components.yaml",
+        "berth/versions/crds.yaml",
+        "berth/versions/companion_gates.yaml",
         "berth/versions/kueue.yaml",
         "berth/spec/controllers.py",
         "tests/vendored/crds/kueue.x-k8s.io_topologies.yaml",
@@ -123,6 +126,11 @@ def test_a_pin_is_prepared_from_clones(copy: pathlib.Path, clones: pathlib.Path)
     assert "kueue.yaml has no action for #99901 of 0.31.0" in result.stdout
     assert "99902" not in result.stdout
     assert "no clone of kubernetes-sigs/jobset" in result.stdout
+    for name in ("crds.yaml", "companion_gates.yaml"):  # a project without a clone keeps its rows
+        before = yaml.safe_load((ROOT / "berth" / "versions" / name).read_text(encoding="utf-8"))
+        rows = table(copy, name)
+        assert rows.keys() == before.keys()
+        assert {each: rows[each] for each in rows if each != "kueue"} == {e: before[e] for e in before if e != "kueue"}
     gates = table(copy, "kueue_gates.yaml")["0.31"]
     assert (gates["beta on"], gates["alpha off locked"]) == ("PartialAdmission", "NewGate")
     assert gates["requires"] == {"NewGate": ["PartialAdmission"]}
@@ -134,6 +142,7 @@ def test_a_pin_is_prepared_from_clones(copy: pathlib.Path, clones: pathlib.Path)
     assert crd["metadata"] == {"name": "topologies.kueue.x-k8s.io"}
     assert "description" not in str(crd)
     assert "kueue 0.19.2 is the release that ran. Before 0.31.0 is the pin:" in result.stdout
+    assert re.search(r"(?m)^  [\w./]+: \d+(, \d+){4} and \d+ more$", result.stdout), "one line for each file"
     assert "1. tests/berth/simulator/cases.yaml: record the queue set-ups again" in result.stdout
     assert table(copy, "components.yaml")["kueue"]["ran"] == "0.19.2", "the pin has not moved"
 
@@ -160,6 +169,8 @@ def test_the_pin_moves_only_after_every_recording(copy: pathlib.Path) -> None:
         ([], 2, "usage: python scripts/pin.py kueue|jobset VERSION FOLDER|--ran"),
         (["trainer", "2.3.0", "."], 2, "usage"),
         (["kueue", "0.20", "."], 2, "usage"),
+        (["kueue", "0.19.2", "nowhere"], 2, "kueue 0.19.2 ran already, which is not older than 0.19.2; write a newer"),
+        (["kueue", "0.9.4", "nowhere"], 2, "kueue 0.19.2 ran already, which is not older than 0.9.4; write a newer"),
         (["kueue", "0.31.0", "nowhere"], 1, "no clone of kubernetes-sigs/kueue in nowhere; clone it with its tags to"),
     ],
 )

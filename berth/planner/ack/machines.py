@@ -1,13 +1,13 @@
-"""What ECS instance types contain, as the stack file or the table says, and whether ACK still supports a version."""
+"""What ECS instance types contain, as the stack file or the table says, and which regions and versions ACK has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from berth.catalog import fact_tables
-from berth.catalog.alibaba import ack_minors, ecs_machines
+from berth.catalog.alibaba import ack_minors, ack_regions, ecs_machines
 from berth.clock import as_of
-from berth.diagnostics import FieldPath
+from berth.diagnostics import FieldPath, did_you_mean
 from berth.planner.context import PlanningContext
 from berth.spec.ack import AckFleetSpec, InstanceTypeSpec
 
@@ -47,6 +47,19 @@ def check_instance_types(context: PlanningContext, spec: AckFleetSpec) -> None:
             context.problems.warning("machine-size", (*path, "gpu"), f"{message}; write {machine.gpu}")
 
 
+def check_region(context: PlanningContext, region: str) -> None:
+    """Warn of a region in which ACK One has no fleets, or that no table has."""
+    table, known = fact_tables()["alibaba"], ack_regions()
+    if region not in known:
+        unknown = table.unknown(f"'{region}'", "whether Alibaba Cloud has it, and ACK One fleets in it, is")
+        remedy = did_you_mean(region, known) or "; compare it with `aliyun ecs DescribeRegions`, or update Berth"
+        context.problems.unknown("region-unknown", ("ack", "region"), f"{unknown}{remedy}")
+    elif not known[region]:
+        places = ", ".join(name for name, has_fleets in known.items() if has_fleets)
+        message = f"ACK One's page on regions, read on {table.as_of}, lists no fleets in '{region}'; it lists {places}"
+        context.problems.warning("region-not-listed", ("ack", "region"), f"{message}: write one of them")
+
+
 def check_version(context: PlanningContext, path: FieldPath, version: str | None) -> None:
     """Warn of a version with which ACK creates no cluster any more, or of which nothing is known."""
     if version is None:
@@ -58,6 +71,7 @@ def check_version(context: PlanningContext, path: FieldPath, version: str | None
     table = fact_tables()["alibaba"]
     if number > newest:
         message = table.unknown(f"'{version}'", "whether ACK has it and its support are")
+        remedy = "compare it with ACK's page on supported versions, or remove version for ACK's newest"
         context.problems.unknown("version-unknown", path, f"{message}; {remedy}")
     elif number not in known and number > min(known):
         # By ACK's page on supported versions (2026-10-06).

@@ -12,7 +12,7 @@ from berth.catalog.alibaba import ecs_machines
 from berth.diagnostics import FieldPath, did_you_mean
 from berth.plan.ack import AckNodePoolPlan, MemberPlan
 from berth.plan.nodes import Bounds, Taint
-from berth.planner.ack.machines import check_instance_types, check_version, instance_type
+from berth.planner.ack.machines import check_instance_types, check_region, check_version, instance_type
 from berth.planner.allowances import is_protected
 from berth.planner.context import PlanningContext
 from berth.planner.machines.pools import check_key_is_free
@@ -54,6 +54,7 @@ class PlannedMembers(Struct):
 def plan_members(context: PlanningContext, spec: AckFleetSpec) -> PlannedMembers:
     """Plan every member of the fleet, in order of names, with its node pools without faults."""
     planned_members = PlannedMembers()
+    check_region(context, spec.ack.region)
     check_instance_types(context, spec)
     for name, member in sorted(spec.ack.clusters.items()):
         path: FieldPath = ("ack", "clusters", name)

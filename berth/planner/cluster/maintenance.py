@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from berth import catalog
-from berth.diagnostics import FieldPath, did_you_mean, format_value, join_quoted
+from berth.diagnostics import FieldPath, Severity, did_you_mean, format_value, join_quoted
 from berth.plan.gke import AutoProvisioningPlan, MaintenanceExclusion, MaintenancePlan, ResourceLimit
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import accelerator_types
 from berth.rules.dates import past
 from berth.rules.gke.capacity import can_auto_repair
 from berth.rules.gke.disks import boot_disk_type_violation, shared_boot_disk_violation
-from berth.rules.gke.maintenance import is_too_narrow, long_exclusion
+from berth.rules.gke.maintenance import OLDER_PERIOD, PERIOD, exclusion_problems, is_too_narrow
 from berth.rules.gke.pool_request import PoolRequest
-from berth.spec.cluster import END_OF_SUPPORT, AutoProvisioningSpec, MaintenanceWindowSpec
+from berth.spec.cluster import END_OF_SUPPORT, AutoProvisioningSpec, MaintenanceExclusionSpec, MaintenanceWindowSpec
 
 
 def auto_provisioning_plan(
@@ -92,29 +92,10 @@ def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
     window = spec.window
     if window:
         _check_window(context, window, (*path, "window"))
-    names: set[str] = set()
     if window and spec.daily_start:
         message = f"'{spec.daily_start}' cannot be combined with a recurring window; remove dailyStart"
         context.problems.fault("bad-value", (*path, "dailyStart"), message)
-    for index, exclusion in enumerate(spec.exclusions):
-        if exclusion.end != END_OF_SUPPORT:
-            if _check_end_after_start(context, exclusion.start, exclusion.end, (*path, "exclusions", index)) and (
-                too_long := long_exclusion(exclusion.start, exclusion.end, exclusion.scope)
-            ):
-                context.problems.warning("exclusion-long", (*path, "exclusions", index, "end"), too_long)
-        elif exclusion.scope == "NO_UPGRADES":
-            message = (
-                f"'{END_OF_SUPPORT}' is not possible with scope: NO_UPGRADES, which GKE limits in time; write a time "
-                "as the end, or scope: NO_MINOR_UPGRADES"
-            )
-            context.problems.fault("bad-value", (*path, "exclusions", index, "end"), message)
-        if exclusion.end != END_OF_SUPPORT and (ended := past(exclusion.end)):
-            message = f"{ended}, so the exclusion '{exclusion.name}' prevents nothing; write a later end, or remove it"
-            context.problems.warning("date-past", (*path, "exclusions", index, "end"), message)
-        if exclusion.name in names:
-            message = f"'{exclusion.name}' is already the name of another exclusion; write another name"
-            context.problems.fault("duplicate-name", (*path, "exclusions", index, "name"), message)
-        names.add(exclusion.name)
+    _check_exclusions(context, spec.exclusions, (*path, "exclusions"))
     return MaintenancePlan(
         start=window.start if window else None,
         end=window.end if window else None,
@@ -129,16 +110,45 @@ def maintenance_plan(context: PlanningContext) -> MaintenancePlan | None:
     )
 
 
+def _check_exclusions(
+    context: PlanningContext, exclusions: Sequence[MaintenanceExclusionSpec], path: FieldPath
+) -> None:
+    names: set[str] = set()
+    of_all_upgrades: list[tuple[int, str, str, str]] = []
+    for index, exclusion in enumerate(exclusions):
+        if exclusion.end != END_OF_SUPPORT:
+            is_sound = _check_end_after_start(context, exclusion.start, exclusion.end, (*path, index))
+            if is_sound and exclusion.scope == "NO_UPGRADES":
+                of_all_upgrades.append((index, exclusion.name, exclusion.start, exclusion.end))
+        elif exclusion.scope == "NO_UPGRADES":
+            message = (
+                f"'{END_OF_SUPPORT}' is not possible with scope: NO_UPGRADES, which GKE limits in time; write a time "
+                "as the end, or scope: NO_MINOR_UPGRADES"
+            )
+            context.problems.fault("bad-value", (*path, index, "end"), message)
+        if exclusion.end != END_OF_SUPPORT and (ended := past(exclusion.end)):
+            message = f"{ended}, so the exclusion '{exclusion.name}' prevents nothing; write a later end, or remove it"
+            context.problems.warning("date-past", (*path, index, "end"), message)
+        if exclusion.name in names:
+            message = f"'{exclusion.name}' is already the name of another exclusion; write another name"
+            context.problems.fault("duplicate-name", (*path, index, "name"), message)
+        names.add(exclusion.name)
+    for index, severity, message in exclusion_problems(of_all_upgrades):
+        code = "exclusion-refused" if severity is Severity.FAULT else "exclusion-long"
+        context.problems.add(severity, code, (*path, index, "end"), message)
+
+
 def _check_window(context: PlanningContext, window: MaintenanceWindowSpec, path: FieldPath) -> None:
-    if _check_end_after_start(context, window.start, window.end, path) and is_too_narrow(
-        window.start, window.end, window.recurrence
-    ):
-        message = (
-            f"'{window.recurrence}' from {window.start} to {window.end} leaves GKE less than 48 hours for maintenance "
-            "in 32 days, in windows of at least 4 hours; write a later end or more days, such as 6 hours with "
-            "FREQ=WEEKLY;BYDAY=SA,SU"
-        )
+    if not _check_end_after_start(context, window.start, window.end, path):
+        return
+    what = f"'{window.recurrence}' from {window.start} to {window.end} leaves GKE less than 48 hours for maintenance"
+    remedy = "write a later end or more days, such as 6 hours with FREQ=WEEKLY;BYDAY=SA,SU"
+    if is_too_narrow(window.start, window.end, window.recurrence):
+        message = f"{what} in {PERIOD.days} days, in windows of at least 4 hours; {remedy}"
         context.problems.fault("maintenance-window", path, message)
+    elif is_too_narrow(window.start, window.end, window.recurrence, OLDER_PERIOD):
+        sources = f"GKE's rules of 2026-08 ask for them in {PERIOD.days} days only, and its API refused this before"
+        context.problems.warning("window-narrow", path, f"{what} in {OLDER_PERIOD.days} days; {sources}: {remedy}")
 
 
 def _check_end_after_start(context: PlanningContext, start: str, end: str, path: FieldPath) -> bool:

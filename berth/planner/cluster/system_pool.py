@@ -15,6 +15,7 @@ from berth.planner.machines.hardware_error import HardwareError
 from berth.planner.machines.node_settings import default_node_network
 from berth.planner.machines.pools import SYSTEM
 from berth.rules.gke.disks import boot_disk_violation
+from berth.rules.gke.zones import lacking_zones
 from berth.spec.machines.pools import NodeSettings
 
 
@@ -39,6 +40,7 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
     if violation := boot_disk_violation(spec.disk_type, machine):
         context.problems.add(violation.severity, violation.code, (*path, "diskType"), violation.message)
     _check_confidential_pool(context, machine)
+    _check_zones_of_machine(context, path, machine, zones)
     return NodePoolPlan(
         key=SYSTEM,
         name=SYSTEM,
@@ -58,6 +60,16 @@ def system_pool_plan(context: PlanningContext) -> NodePoolPlan | None:
         image_streaming=context.spec.cluster.image_streaming,
         network=default_node_network(context.spec.cluster),
     )
+
+
+def _check_zones_of_machine(
+    context: PlanningContext, path: FieldPath, machine: Machine, zones: tuple[str, ...]
+) -> None:
+    known = catalog.zone_table().regions.get(context.region, ())
+    if context.is_set_aside("cluster", "zones") or not {*zones} <= {*known}:
+        return  # reported already
+    if violation := lacking_zones(machine, zones, context.region):
+        context.problems.add(violation.severity, violation.code, (*path, violation.key), violation.message)
 
 
 def _system_machine(context: PlanningContext, path: FieldPath, machine_type: str) -> Machine:

@@ -23,7 +23,7 @@ from berth.planner.machines.node_pool_names import (
     check_slice_list,
 )
 from berth.planner.machines.reservations import ReservationDemand, has_reservation, reservation_name
-from berth.planner.machines.zones import check_zones, pool_zones, warn_unsourced_zones
+from berth.planner.machines.zones import check_zones, pool_zones
 from berth.rules.gke.pool_request import PoolRequest
 from berth.spec.machines.pools import PoolSpec
 
@@ -109,11 +109,7 @@ def derive_pools(context: PlanningContext, classes: Mapping[str, PlannedClass]) 
     """Return every pool of the spec without faults, by name."""
     check_former_names(context, ("pools",), context.spec.pools)
     planned_pools = (_pool(context, name, spec, classes) for name, spec in sorted(context.spec.pools.items()))
-    result = {pool.name: pool for pool in planned_pools if pool}
-    exist = context.machines_exist
-    made = [pool for pool in result.values() if not (exist or pool.made_by == EXTERNAL or pool.spec.adopted)]
-    warn_unsourced_zones(context, {p.name: p.zones for p in made if p.hardware.is_cpu and not p.spec.accept_zone})
-    return result
+    return {pool.name: pool for pool in planned_pools if pool}
 
 
 def reservation_demands(

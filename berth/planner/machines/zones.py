@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from berth import catalog
 from berth.catalog import Machine
 from berth.diagnostics import FieldPath
 from berth.planner.context import PlanningContext
 from berth.planner.machines.hardware import Hardware
 from berth.rules.gke.pool_request import DWS
-from berth.rules.gke.zones import cpu_region_violation, display_name, has_cpu_zones, zones_without_source
+from berth.rules.gke.zones import display_name
 from berth.spec.amounts import FixedCount
 from berth.spec.machines.pools import PoolSpec
 
@@ -103,28 +101,3 @@ def _check_even_spread(
             f"requires; write a multiple of {len(zones)}, or one zone"
         )
         context.reject("pools", name, "bad-size", (*path, key), message)
-
-
-def warn_unsourced_zones(context: PlanningContext, zones_of_pools: Mapping[str, tuple[str, ...]]) -> None:
-    """Warn of pools without accelerators in regions that do not list their machines, and once of unknown zones."""
-    if context.is_set_aside("region", ""):
-        return
-    region, unknown = context.region, dict[str, tuple[str, ...]]()
-    for name, zones in zones_of_pools.items():
-        machine_type = context.spec.pools[name].machine_type
-        if missing := cpu_region_violation(machine_type, region):
-            context.problems.warning("zone-not-listed", ("pools", name), missing)
-        elif not has_cpu_zones(machine_type, zones, region) and _are_of_region(zones, region):
-            unknown[name] = zones
-    if not unknown:
-        return
-    machine_types = dict.fromkeys(context.spec.pools[name].machine_type for name in unknown)
-    zones = sorted({zone for zones in unknown.values() for zone in zones}) or [region]
-    path: FieldPath = ("pools", *unknown) if len(unknown) == 1 else ("pools",)
-    message = zones_without_source([*machine_types], zones, "cpu-zones")
-    context.problems.unknown("zone-unknown", path, message)
-
-
-def _are_of_region(zones: tuple[str, ...], region: str) -> bool:
-    """Return whether the region has all zones; another zone has a fault of its own."""
-    return {*zones} <= {*catalog.zone_table().regions.get(region, zones)}

@@ -21,6 +21,8 @@ def release_violation(version: str, channel: str, *, exists: bool = False) -> Gk
         table = fact_tables()["gke-releases"]
         unknown = table.unknown(f"'{version}'", "whether GKE has it, its features and its support are")
         named = list(releases().without_dates)[-1]
+        if parse_version(version) > parse_version(named) and not exists:
+            choice = "compare it with `gcloud container get-server-config`, or remove version"
         remedy = f"the newest minor in it is {named}: {choice}"
         return gke_warning("version-unknown", "version", f"{unknown}; {remedy}")
     if ended := end_of_support(version, channel):

@@ -1,12 +1,13 @@
 """Faults and warnings for a pool or reservation whose zone or region does not list its machine.
 
-The table is Berth's copy of Google's pages (`berth/catalog/zones.yaml`). A page lists all zones of a machine, so
-another zone is a fault, which `acceptZone` in the stack file accepts; where no page lists them, the zone is unknown.
+The tables are Berth's copies of Google's pages (`zones.yaml` and `cpu_zones.yaml` of `berth/catalog`). A page lists all
+zones of a machine, so another zone is a fault, which `acceptZone` in the stack file accepts; where no page lists them,
+the zone is unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from berth import catalog
 from berth.catalog import ListedZones, Machine
@@ -30,9 +31,30 @@ def pool_zone_violation(
         return None
     zones = request.zones or (tuple(cluster_zones) if request.made_by_gke else ())
     one_is_enough = request.made_by_gke
-    return zone_violation(
+    violation = zone_violation(
         request.machine, zones, region, dws=request.uses_dws, one_is_enough=one_is_enough, others=others
     )
+    no_zones = not zones and not one_is_enough and request.machine.kind == catalog.CPU
+    return violation or (lacking_zones(request.machine, (), region) if no_zones else None)
+
+
+def lacking_zones(machine: Machine, zones: Sequence[str], region: str) -> GkeViolation | None:
+    """Return the warning for nodes in `zones`, of which some do not list their machine; None if no source says.
+
+    Without zones GKE chooses three of the region. Pools with accelerators get theirs from the table.
+    """
+    listed = catalog.listed_zones(machine)
+    if listed is None or region in listed.unlettered:
+        return None
+    having, name = catalog.zones_in(region, listed.proposed), display_name(machine)
+    lacking = [zone for zone in zones or catalog.open_zones(region) if zone not in (*having, *listed.unlettered)]
+    if not lacking:
+        return None
+    what = f"Google does not list {name} in {', '.join(lacking)}"
+    if not zones and having:
+        what = f"GKE chooses three zones of {region}, and Google lists {name} only in {', '.join(having)}"
+    remedy = f"write zones: [{', '.join(having)}]" if having else "write another machineType"
+    return gke_warning("zone-not-listed", "zones", f"{what}; {remedy}")
 
 
 def zone_violation(
@@ -48,15 +70,13 @@ def zone_violation(
 
     A fault if the page that lists the machine's zones lacks one, a warning if no page says, or if only Google's API
     lists it. `dws`: TPUs need a zone with flex-start. `one_is_enough`: one listed zone suffices. `others`: the
-    machines of the cluster, which another region needs to list too. Machines without accelerators have no rows;
-    `zones_without_source` is their warning.
+    machines of the cluster, which another region needs to list too.
     """
     listed = catalog.listed_zones(machine)
     if listed is None:
-        message = zones_without_source((display_name(machine),), zones or (region,))
-        return None if machine.kind == catalog.CPU else gke_warning("zone-unknown", "zones", message)
+        return _without_source(machine, zones or (region,))
     if missing := _missing(listed, zones, region, one_is_enough=one_is_enough):
-        uncertain = [place for place in missing if _region_of(place) in listed.unlettered]
+        uncertain = [place for place in missing if {place, _region_of(place)} & {*listed.unlettered}]
         return _unlettered(machine, listed, uncertain) if uncertain else _not_listed(machine, listed, missing, others)
     flex_start = catalog.listed_zones(machine, dws=dws)
     if flex_start is not None and flex_start is not listed:
@@ -69,37 +89,18 @@ def zone_violation(
     if not is_doubtful:
         return None
     what = f"Google's API lists {display_name(machine)} in {_quoted(doubtful)}, but Google's documentation does not"
-    return gke_warning(
-        "zone-undocumented", "zones", f"{what}; {_alternatives(listed, catalog.region_of_zone(doubtful[0]))}"
-    )
+    remedy = _remedy(machine, listed, catalog.region_of_zone(doubtful[0]), others)
+    return gke_warning("zone-undocumented", "zones", f"{what}; {remedy}")
 
 
-def cpu_region_violation(machine_type: str, region: str) -> str:
-    """Return the warning for a machine without accelerators that Google's API did not list in a region.
-
-    Empty if it did, and if the table does not have the machine type: which zones have it is then unknown.
-    """
-    places = catalog.cpu_places(machine_type)
-    if places is None or region in places.regions:
-        return ""
-    regions = _joined(places.regions)
-    what = f"Google's API did not list {machine_type} in {region} on {places.day}"
-    return f"{what}; it listed it in {regions}: write one of these regions, or acceptZone: true if {region} has it now"
-
-
-def has_cpu_zones(machine_type: str, zones: Sequence[str], region: str) -> bool:
-    """Return whether listings name all these zones, or without any all zones of the region, for the machine type."""
-    places = catalog.cpu_places(machine_type)
-    return places is not None and places.zones >= {*(zones or catalog.open_zones(region) or (region,))}
-
-
-def zones_without_source(machine_types: Sequence[str], zones: Sequence[str], table_key: str = "zones") -> str:
-    """Return the warning for machines of which no source says which zones have them."""
-    has = "has" if len(zones) == 1 else "have"
-    table = catalog.fact_tables()[table_key]
-    unknown = table.unknown(f"which zones have {join_or(machine_types)}", f"whether {join_or(zones)} {has} it is")
-    command = f"gcloud compute machine-types list --filter='name={machine_types[0]} zone~{zones[0]}'"
-    return f"{unknown}; compare it with `{command}`, and write acceptZone: true in the pool"
+def _without_source(machine: Machine, zones: Sequence[str]) -> GkeViolation:
+    """Return the warning for a machine of which no source says which zones have it."""
+    name, has = display_name(machine), "has" if len(zones) == 1 else "have"
+    table = catalog.fact_tables()["cpu-zones" if machine.kind == catalog.CPU else "zones"]
+    unknown = table.unknown(f"which zones have {name}", f"whether {join_or(zones)} {has} it is")
+    command = f"gcloud compute machine-types list --filter='name={name} zone~{zones[0]}'"
+    message = f"{unknown}; compare it with `{command}`, and write acceptZone: true"
+    return gke_warning("zone-unknown", "zones", message)
 
 
 def _missing(listed: ListedZones, zones: Sequence[str], region: str, *, one_is_enough: bool) -> list[str]:
@@ -115,15 +116,13 @@ def _not_listed(
 ) -> GkeViolation:
     page = f" ({listed.source.dated})" if listed.source else ""
     message = f"Google does not list {display_name(machine)} in {_quoted(missing)}{page}"
-    region = _region_of(missing[0])
-    move = "" if catalog.zones_in(region, listed.proposed) else _move(machine, listed, region, others)
-    message = f"{message}; {move or _alternatives(listed, region)}"
+    message = f"{message}; {_remedy(machine, listed, _region_of(missing[0]), others)}"
     severity = Severity.FAULT if listed.source else Severity.WARNING
     return GkeViolation(code="zone-not-listed", key="zones", message=message, severity=severity)
 
 
 def _unlettered(machine: Machine, listed: ListedZones, places: Sequence[str]) -> GkeViolation:
-    table, region = catalog.fact_tables()["zones"], _region_of(places[0])
+    table, region = catalog.fact_tables()[listed.table], _region_of(places[0])
     value = f"which zone of {region} has {display_name(machine)}"
     unknown = table.unknown(value, f"whether {_quoted(places)} has it is")
     return gke_warning("zone-unknown", "zones", f"{unknown}; {_alternatives(listed, region)}")
@@ -138,6 +137,14 @@ def _region_of(place: str) -> str:
     return place if place in catalog.zone_table().regions else catalog.region_of_zone(place)
 
 
+def _remedy(machine: Machine, listed: ListedZones, region: str, others: Iterable[Machine]) -> str:
+    """Return zones of the region if it has every machine of the cluster, else the whole change to another region."""
+    rows = {display_name(each): row for each in others if (row := catalog.listed_zones(each)) is not None}
+    rows[display_name(machine)] = listed
+    stays = all(catalog.zones_in(region, row.proposed) for row in rows.values())
+    return _alternatives(listed, region) if stays or len(rows) == 1 else _move(listed, region, rows)
+
+
 def _alternatives(listed: ListedZones, region: str) -> str:
     """Return the zones that list the machine, and what to write."""
     accept = "acceptZone: true if Google gave your project access"
@@ -150,15 +157,11 @@ def _alternatives(listed: ListedZones, region: str) -> str:
     return f"Google lists it in {_joined(listed.proposed)}; {remedy}{others}, or {accept}"
 
 
-def _move(machine: Machine, listed: ListedZones, region: str, others: Iterable[Machine]) -> str:
-    """Return the whole change to a region that lists every machine of the cluster, the same in each pool's message.
+def _move(listed: ListedZones, region: str, rows: Mapping[str, ListedZones]) -> str:
+    """Return the whole change to a region that lists every machine of `rows`, the same in each pool's message.
 
-    Empty if the cluster has no other machine with a row. Regions of the same continent are proposed first.
+    Regions of the same continent are proposed first.
     """
-    rows = {display_name(each): row for each in others if (row := catalog.listed_zones(each)) is not None}
-    rows[display_name(machine)] = listed
-    if len(rows) == 1:
-        return ""
     regions = set[str].intersection(*({*map(catalog.region_of_zone, row.proposed)} for row in rows.values()))
     where = f"Google lists it in {_joined(listed.proposed)}"
     accept = "acceptZone: true if Google gave your project access"

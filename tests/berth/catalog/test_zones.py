@@ -116,3 +116,48 @@ def test_a_table_that_grows_keeps_the_zones_of_pools() -> None:
     assert set(after.all) - set(before.all) == {"us-central1-c", "europe-west3-a"}
     assert "us-central1-c" in after.proposed
     assert all(after.defaults(region) == before.defaults(region) for region in data["regions"])
+
+
+# --- machines without accelerators ------------------------------------------------------------------------------------
+
+
+def test_both_sources_of_machines_without_accelerators_have_the_same_regions_but_for_these() -> None:
+    """Google's page by zone, its API by region: read by different people, so a slip of one would be a row here."""
+    differing: dict[str, tuple[set[str], set[str]]] = {}
+    for series, zones in catalog.cpu_series_zones().items():
+        names = [name for name in catalog.cpu_machine_types() if name.partition("-")[0] == series]
+        listed = {region for name in names for region in catalog.cpu_regions(name) or ()}
+        on_page = {catalog.region_of_zone(zone) for zone in zones}
+        if listed != on_page:
+            differing[series] = (listed - on_page, on_page - listed)
+    assert differing == {
+        "c2d": ({"australia-southeast1", "me-central2"}, set()),
+        "c3": ({"northamerica-northeast2"}, set()),
+        "c4a": ({"us-west3"}, set()),
+        "c4d": ({"asia-east1", "australia-southeast2", "europe-southwest1"}, set()),
+        "n4a": ({"us-west3"}, set()),
+        "z3": (set(), {"southamerica-west1", "us-west2"}),
+    }
+
+
+def test_every_series_that_gke_offers_has_its_zones() -> None:
+    """But for Z4D, which neither source lists. Every zone exists; H4D and C4N are in eight zones each."""
+    zones = catalog.cpu_series_zones()
+    assert {name.partition("-")[0] for name in catalog.cpu_machine_types()} == {*zones, "z4d"}
+    every = {zone for all_zones in catalog.zone_table().regions.values() for zone in all_zones}
+    assert set().union(*zones.values()) <= every
+    assert zones["h4d"] == {
+        "asia-south1-c", "asia-southeast1-a", "europe-west4-b", "europe-west4-c",
+        "us-central1-a", "us-central1-b", "us-east1-b", "us-west4-a",
+    }  # fmt: skip
+    assert len(zones["c4n"]) == 8
+
+
+def test_a_machine_without_accelerators_is_never_given_zones() -> None:
+    """Its pools had none before the table, and keep their plan."""
+    for name in ("h4d-standard-192", "n2-custom-5-8192", "c3-highcpu-22"):
+        machine = catalog.cpu_machine(name)
+        assert machine is not None
+        listed = catalog.listed_zones(machine)
+        assert listed is not None
+        assert {listed.defaults(region) for region in catalog.zone_table().regions} == {()}

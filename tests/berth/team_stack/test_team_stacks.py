@@ -205,6 +205,15 @@ def without_kubeconfig(result: dict[str, Any]) -> None:
     del result["kubeconfig"]
 
 
+def empty_kubeconfig(result: dict[str, Any]) -> None:
+    """The provider would then use the client's own, of whichever cluster."""
+    result["kubeconfig"] = ""
+
+
+def other_text(result: dict[str, Any]) -> None:
+    result["kubeconfig"] = "https://cluster.example"
+
+
 def without_team(result: dict[str, Any]) -> None:
     del result["fleet"]["teams"]["team-a"]
 
@@ -225,6 +234,8 @@ def elsewhere(values: dict[str, Any]) -> None:
         (without_team, "was deployed without team 'team-a'; update it first"),
         (without_queue, "was deployed without queue 'lq-team-a-lp' of team 'team-a'; update it first"),
         (without_kubeconfig, "has no output 'kubeconfig'; run pulumi up on it first"),
+        (empty_kubeconfig, "the kubeconfig of stack 'organization/berth/batch-platform' has no current context"),
+        (other_text, "the kubeconfig of stack 'organization/berth/batch-platform' has no current context"),
         (elsewhere, "was deployed without namespace 'team-a' of team 'team-a'; update it first"),
     ],
 )
@@ -269,6 +280,12 @@ def test_the_platform_exports_exactly_what_teams_need() -> None:
             {"project": "acme-other"},
             "was deployed with project 'acme-other', but its stack file has 'my-project'; name",
         ),
+        (
+            {"region": "europe-west4"},
+            "was deployed with region 'europe-west4', but its stack file has 'us-central1'; name",
+        ),
+        ({"region": None}, "was deployed with region none, but its stack file has 'us-central1'"),
+        ({"region": {"a": 1}}, "was deployed with region '{'a': 1}', but its stack file has 'us-central1'"),
         ({"cluster": None}, "was deployed with cluster none, but its stack file has 'gke-batch-refarch'"),
         ({"version": True}, "exports no outputs for teams, but this Berth needs version 2"),
         ({"version": "two"}, "exports no outputs for teams, but this Berth needs version 2"),

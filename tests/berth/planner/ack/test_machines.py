@@ -32,6 +32,22 @@ def fleet() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    ("region", "words"),
+    [
+        ("ap-southeast-1", []),
+        ("us-east-1", ["lists no fleets in 'us-east-1'; it lists cn-hangzhou, "]),
+        ("cn-atlantis", ["'cn-atlantis' is unknown: it is not in Berth's table of ACK regions"]),
+    ],
+)
+def test_a_region_has_fleets_or_none_or_is_unknown(region: str, words: list[str]) -> None:
+    value = fleet()
+    value["ack"]["region"] = region
+    said = lines(value)
+    assert len(said) == len(words)
+    assert all(each in line for each, line in zip(words, said, strict=True))
+
+
+@pytest.mark.parametrize(
     ("version", "message"),
     [
         ("1.36", None),
@@ -49,7 +65,8 @@ def fleet() -> dict[str, Any]:
         ("1.29", f"'1.29' was never a version of ACK, which had even minors alone before 1.31; {NEWEST}"),
         (
             "1.40",
-            f"'1.40' is unknown: it is not in {TABLE}, so whether ACK has it and its support are not checked; {NEWEST}",
+            f"'1.40' is unknown: it is not in {TABLE}, so whether ACK has it and its support are not checked; compare "
+            "it with ACK's page on supported versions, or remove version for ACK's newest",
         ),
     ],
 )

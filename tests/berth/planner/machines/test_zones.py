@@ -30,7 +30,7 @@ def test_the_plan_notes_which_zones_were_chosen() -> None:
     (note,) = [each for each in problems(fleet_of_pools({"p": L4})) if each.code == "zones-derived"]
     assert line_without_code(note) == (
         "note: pools.p: has no zones; Berth uses us-central1-a, us-central1-b, us-central1-c, which list "
-        "g2-standard-24 (table of 2026-11-22)"
+        "g2-standard-24 (table of 2026-11-29)"
     )
 
 
@@ -80,15 +80,17 @@ def test_an_accepted_zone_is_no_fault() -> None:
     assert (faults(accepted), warnings(accepted)) == ([], [])
 
 
-def test_the_zones_of_machines_without_accelerators_are_one_warning() -> None:
-    """Two pools, one warning at what they have in common; none for those that accept their zones."""
-    pools = {
-        name: {"machineType": f"{name}-standard-32", "nodes": {"max": 2}, "acceptZone": False} for name in ("n4", "c4d")
-    }
-    assert warnings(fleet_of_pools(pools)) == ["zone-unknown pools"]
-    assert warnings(fleet_of_pools({**pools, "n4": {**pools["n4"], "acceptZone": True}})) == ["zone-unknown pools.c4d"]
-    assert warnings(fleet_of_pools({"n4": {**pools["n4"], "acceptZone": True}})) == []
-    existing = fleet_of_pools(pools, cluster={"existing": {"context": "c"}})
+def test_a_pool_without_accelerators_names_zones_where_some_of_the_region_have_its_machine() -> None:
+    """GKE chooses three zones of the region for it, whatever machine it has; nodes that GKE makes need one zone."""
+    pool = {"machineType": "h4d-standard-192", "nodes": {"max": 2}, "acceptZone": False}
+    fleet = fleet_of_pools({"p": pool})
+    assert (faults(fleet), warnings(fleet)) == ([], ["zone-not-listed pools.p.zones"])
+    [warning] = [each.message for each in problems(fleet) if each.code == "zone-not-listed"]
+    assert warning.endswith(
+        "lists h4d-standard-192 only in us-central1-a, us-central1-b; write zones: [us-central1-a, us-central1-b]"
+    )
+    assert warnings(fleet_of_pools({"p": {**pool, "zones": ["us-central1-a", "us-central1-b"]}})) == []
+    existing = fleet_of_pools({"p": pool}, cluster={"existing": {"context": "c"}})
     assert not [line for line in warnings(existing) if "zone" in line]
 
 
@@ -103,19 +105,35 @@ def test_an_existing_cluster_is_not_checked_against_the_table() -> None:
     [
         ({"machineType": "n2-standard-32"}, "us-central1", []),
         ({"machineType": "n2-standard-32", "zone": "us-central1-f"}, "us-central1", []),
-        # The newer listing has it in the region, and the older one in no zone of it.
-        ({"machineType": "n2-standard-32", "zone": "africa-south1-a"}, "africa-south1", ["zone-unknown pools.p"]),
-        ({"machineType": "n4-standard-32"}, "us-central1", ["zone-unknown pools.p"]),
-        ({"machineType": "n2-custom-5-8192"}, "us-central1", ["zone-unknown pools.p"]),
-        ({"machineType": "n4a-standard-8"}, "africa-south1", ["zone-not-listed pools.p"]),
-        ({"machineType": "n4a-standard-8", "zone": "africa-south1-b"}, "africa-south1", ["zone-not-listed pools.p"]),
+        ({"machineType": "n2-standard-32", "zone": "africa-south1-a"}, "africa-south1", []),
+        ({"machineType": "n4-standard-32"}, "us-central1", []),
+        ({"machineType": "n2-custom-5-8192"}, "us-central1", []),
+        # The API has it in the region, and the page in no zone of it; the other way round, of this type only.
+        ({"machineType": "c2d-standard-8"}, "australia-southeast1", ["warning zone-unknown pools.p.zones"]),
+        ({"machineType": "c3-highcpu-22", "zone": "me-west1-a"}, "me-west1", ["warning zone-unknown pools.p.zone"]),
+        (
+            {"machineType": "n2-standard-8", "zone": "us-central1-ai1a"},
+            "us-central1",
+            ["warning zone-unknown pools.p.zone"],
+        ),
+        (
+            {"machineType": "h4d-standard-192", "zone": "us-central1-c"},
+            "us-central1",
+            ["fault zone-not-listed pools.p.zone"],
+        ),
+        ({"machineType": "n4a-standard-8"}, "africa-south1", ["fault zone-not-listed pools.p.zones"]),
+        (
+            {"machineType": "n4a-standard-8", "zone": "africa-south1-b"},
+            "africa-south1",
+            ["fault zone-not-listed pools.p.zone"],
+        ),
         ({"machineType": "n4a-standard-8", "acceptZone": True}, "africa-south1", []),
     ],
 )
-def test_listings_tell_where_machines_without_accelerators_are(
+def test_tables_tell_where_machines_without_accelerators_are(
     pool: dict[str, object], region: str, expected: list[str]
 ) -> None:
-    """Known in every zone, unknown in a region that has it, and told where no region lists it."""
+    """Known in a zone that the page lists, unknown where the page and the API differ, refused elsewhere."""
     fleet = fleet_of_pools({"p": {"nodes": {"max": 2}, "acceptZone": False, **pool}}, region=region)
-    assert faults(fleet) == []
-    assert [line for line in warnings(fleet) if line.startswith("zone-")] == expected
+    answers = [*(f"fault {line}" for line in faults(fleet)), *(f"warning {line}" for line in warnings(fleet))]
+    assert [line for line in answers if " zone-" in line] == expected
