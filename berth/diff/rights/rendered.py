@@ -132,7 +132,9 @@ def _checked(manifest: Manifest) -> set[str]:
         for group in rule.get("apiGroups") or ("",)
         for resource in rule.get("resources") or ()
     }
-    return checked | {f"action {each}" for each in cast("Sequence[str]", spec.get("validationActions") or ())}
+    actions = set(cast("Sequence[str]", spec.get("validationActions") or ()))
+    actions |= {"Warn", "Audit"} if "Deny" in actions else set()  # what refuses is no weaker than what only says so
+    return checked | {f"action {each}" for each in actions}
 
 
 # --- permissions in the cluster ---------------------------------------------------------------------------------------
