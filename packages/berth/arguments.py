@@ -20,7 +20,7 @@ from berth.diagnostics import FieldPath, Problem, Severity, did_you_mean, format
 from berth.parts.context import distinct_faults
 from berth.parts.live import live_fault
 from components.arguments.base import GivenArguments, is_output, outputs_in, without_outputs
-from packages.berth.wire import UNKNOWN, known_value, null_paths, sent_arguments
+from packages.berth.wire import UNKNOWN, has_secret, known_value, null_paths, sent_arguments
 
 Json = Mapping[str, Any]
 
@@ -75,7 +75,7 @@ def read_arguments(component: str, values: Mapping[str, Any]) -> Arguments:
     problems = [
         *(_unknown_key(component, key, known) for key in given if key not in known),
         *map(_null, nulls),
-        *filter(None, (live_fault(key, value, plain) for key, value in now.items())),
+        *filter(None, (live_fault(key, value, plain, secret=has_secret(sent.get(key))) for key, value in now.items())),
         *(problem for key, value in plain.items() for problem in outputs_in(value, (key,))),
         *wrong.values(),
         *(_missing(component, key) for key in _required(component) if key not in sent and key not in given),

@@ -224,8 +224,15 @@ CASES = [(name, key, case) for (name, key), cases in BAD.items() for case in cas
 def test_a_known_output_is_checked_and_named_in_one_line(name: str, key: str, case: str) -> None:
     value, message = BAD[name, key][case]
     base = {**BASES[name], "workloads": WORKLOADS} if name == "TeamWorkloads" else BASES[name]
-    for form in (lambda each: output_value(each, OTHER), secret_value, lambda each: each):
+    for form in (lambda each: output_value(each, OTHER), lambda each: each):
         assert refused(name, {**base, key: form(value)}, preview=False) == [f"{key}: {message}"]
+    hidden = message  # the value of a secret is not shown
+    if "is something else" in message:
+        hidden = f"a secret is something else; write {message.partition('; write ')[2]}"
+    elif message.startswith("the cluster is in"):
+        places = sorted({"project", "region", "zone"} & base.keys())
+        hidden = f"a secret contradicts {', '.join(places)}; write the same place"
+    assert refused(name, {**base, key: secret_value(value)}, preview=False) == [f"{key}: {hidden}"]
 
 
 # --- defaults that a team does not have -------------------------------------------------------------------------------
