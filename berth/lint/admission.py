@@ -6,11 +6,12 @@ The rules are those of `berth.manifests.rules`, applied to a manifest before it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from berth.jobs.job_manifests import JobManifest
 from berth.jobs.pod_groups import POD_GROUP
 from berth.jobs.values import SourceValue, get_nested, inside, items
-from berth.lint.fleet import SubmittedJob
+from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.queue_policies import (
     refused_in_shared_queue,
     refused_on_plain_machines,
@@ -27,7 +28,7 @@ from berth.manifests.rules.volumes import CSI_DRIVERS
 from berth.manifests.rules.wrappers import COUNTED, RAY_JOB, SCALED, WITHOUT_PODS
 from berth.manifests.workloads.values import as_list, as_mapping
 from berth.names import TEAM_LABEL
-from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE
+from berth.plan.policies import DEFAULT_MAX_GRACE, MOUNTED_BY_THE_NODE, PoliciesPlan
 from berth.plan.teams import NamespacePlan, TeamPlan
 
 _METADATA_NAME = "kubernetes.io/metadata.name"
@@ -56,13 +57,31 @@ def check_admission(job: SubmittedJob) -> None:
         "wrappers": _wrapped,
     }
     for policy, check in checks.items():
-        until = plan.audited.get(policy)
-        for source, message in check(job, team, namespace):
-            if until is None:
-                source.fault("policy", f"{message} (policy berth-{policy})")
-            else:
-                warning = f"{message} (policy berth-{policy}, which only warns until {until})"
-                source.problems.warning("policy", source.path, warning)
+        _report(plan, policy, check(job, team, namespace))
+
+
+def _report(plan: PoliciesPlan, policy: str, refusals: Iterable[_Refusal]) -> None:
+    until = plan.audited.get(policy)
+    for source, message in refusals:
+        if until is None:
+            source.fault("policy", f"{message} (policy berth-{policy})")
+        else:
+            warning = f"{message} (policy berth-{policy}, which only warns until {until})"
+            source.problems.warning("policy", source.path, warning)
+
+
+def check_uncounted(context: LintContext, job: JobManifest) -> None:
+    """Report what a policy refuses of the pods of an object that names no queue: Kueue does not count them."""
+    plan = context.plan.policies
+    owned = {each.name for team in context.plan.teams for each in team.namespaces if each.owned}
+    if plan is None or job.namespace not in owned:
+        return
+    for pods in job.settings:
+        for index, toleration in enumerate(as_list((written := pods.field("tolerations")).value)):
+            if (key := get_nested(toleration, "key")) in plan.accelerators:
+                message = f"pods that Kueue does not count may not tolerate '{key}', the taint of accelerator machines"
+                source = written.child(index, toleration)
+                _report(plan, "tolerations", [(source, f"{message}; remove it, or submit a job to a queue")])
 
 
 def _owners(job: SubmittedJob, team: TeamPlan, namespace: NamespacePlan) -> Iterator[_Refusal]:

@@ -10,6 +10,7 @@ from berth.jobs.job_manifests import PRIORITY_CLASS, QUEUE_NAME, JobManifest
 from berth.jobs.kinds import kinds
 from berth.jobs.pod_templates import iterate_containers
 from berth.jobs.values import get_nested
+from berth.lint.admission import check_uncounted
 from berth.lint.fleet import LintContext, SubmittedJob
 from berth.lint.likely_queue import likely_queue
 from berth.manifests.workloads.values import as_list, as_mapping
@@ -159,6 +160,8 @@ def _may_go_unqueued(context: LintContext, job: JobManifest) -> bool:
         job.metadata.fault("no-queue", f"{message}{_label_remedy(context, job)}")
     else:
         job.source.problems.warning("no-queue", job.metadata.path, f"names no queue: {outside}")
+        if not is_held:
+            check_uncounted(context, job)
     return True
 
 

@@ -7,7 +7,7 @@ the zone is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from berth import catalog
 from berth.catalog import ListedZones, Machine
@@ -89,9 +89,8 @@ def zone_violation(
     if not is_doubtful:
         return None
     what = f"Google's API lists {display_name(machine)} in {_quoted(doubtful)}, but Google's documentation does not"
-    return gke_warning(
-        "zone-undocumented", "zones", f"{what}; {_alternatives(listed, catalog.region_of_zone(doubtful[0]))}"
-    )
+    remedy = _remedy(machine, listed, catalog.region_of_zone(doubtful[0]), others)
+    return gke_warning("zone-undocumented", "zones", f"{what}; {remedy}")
 
 
 def _without_source(machine: Machine, zones: Sequence[str]) -> GkeViolation:
@@ -117,9 +116,7 @@ def _not_listed(
 ) -> GkeViolation:
     page = f" ({listed.source.dated})" if listed.source else ""
     message = f"Google does not list {display_name(machine)} in {_quoted(missing)}{page}"
-    region = _region_of(missing[0])
-    move = "" if catalog.zones_in(region, listed.proposed) else _move(machine, listed, region, others)
-    message = f"{message}; {move or _alternatives(listed, region)}"
+    message = f"{message}; {_remedy(machine, listed, _region_of(missing[0]), others)}"
     severity = Severity.FAULT if listed.source else Severity.WARNING
     return GkeViolation(code="zone-not-listed", key="zones", message=message, severity=severity)
 
@@ -140,6 +137,14 @@ def _region_of(place: str) -> str:
     return place if place in catalog.zone_table().regions else catalog.region_of_zone(place)
 
 
+def _remedy(machine: Machine, listed: ListedZones, region: str, others: Iterable[Machine]) -> str:
+    """Return zones of the region if it has every machine of the cluster, else the whole change to another region."""
+    rows = {display_name(each): row for each in others if (row := catalog.listed_zones(each)) is not None}
+    rows[display_name(machine)] = listed
+    stays = all(catalog.zones_in(region, row.proposed) for row in rows.values())
+    return _alternatives(listed, region) if stays or len(rows) == 1 else _move(listed, region, rows)
+
+
 def _alternatives(listed: ListedZones, region: str) -> str:
     """Return the zones that list the machine, and what to write."""
     accept = "acceptZone: true if Google gave your project access"
@@ -152,15 +157,11 @@ def _alternatives(listed: ListedZones, region: str) -> str:
     return f"Google lists it in {_joined(listed.proposed)}; {remedy}{others}, or {accept}"
 
 
-def _move(machine: Machine, listed: ListedZones, region: str, others: Iterable[Machine]) -> str:
-    """Return the whole change to a region that lists every machine of the cluster, the same in each pool's message.
+def _move(listed: ListedZones, region: str, rows: Mapping[str, ListedZones]) -> str:
+    """Return the whole change to a region that lists every machine of `rows`, the same in each pool's message.
 
-    Empty if the cluster has no other machine with a row. Regions of the same continent are proposed first.
+    Regions of the same continent are proposed first.
     """
-    rows = {display_name(each): row for each in others if (row := catalog.listed_zones(each)) is not None}
-    rows[display_name(machine)] = listed
-    if len(rows) == 1:
-        return ""
     regions = set[str].intersection(*({*map(catalog.region_of_zone, row.proposed)} for row in rows.values()))
     where = f"Google lists it in {_joined(listed.proposed)}"
     accept = "acceptZone: true if Google gave your project access"

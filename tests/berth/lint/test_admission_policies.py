@@ -119,3 +119,37 @@ def test_a_policy_that_only_warns_is_a_warning() -> None:
     (found,) = linted(attempt, audited)
     assert found[0] == "warning"
     assert found[1].endswith("(policy berth-grace, which only warns until 2027-01-31)")
+
+
+_TOLERANT: Any = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d", "namespace": "vision"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "x"}},
+        "template": {
+            "metadata": {"labels": {"app": "x"}},
+            "spec": {
+                "containers": [{"name": "main", "image": "x"}],
+                "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+            },
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("audited", [{}, {"tolerations": "2027-01-31"}])
+def test_pods_that_kueue_does_not_count_may_not_tolerate_accelerators(audited: dict[str, str]) -> None:
+    plan = hostile.fleet()
+    assert plan.policies is not None
+    fleet = LintContext(replace(plan, policies=replace(plan.policies, audited=audited)))
+    (finding,) = lint_documents([ManifestDocument("a.yaml", copy.deepcopy(_TOLERANT))], fleet)
+    (found,) = (each for each in finding.problems if each.code == "policy")
+    assert (found.severity, "berth-tolerations" in found.message) == ("warning" if audited else "fault", True)
+
+
+def test_pods_may_tolerate_other_taints() -> None:
+    made: Any = copy.deepcopy(_TOLERANT)
+    made["spec"]["template"]["spec"]["tolerations"][0]["key"] = "mine.example/role"
+    (finding,) = lint_documents([ManifestDocument("a.yaml", made)], LintContext(hostile.fleet()))
+    assert "policy" not in {each.code for each in finding.problems}

@@ -116,6 +116,18 @@ def test_another_region_has_every_machine_of_the_cluster() -> None:
     assert all(zone_violation(machines()[name], (zone,), region) is None for name, zone in zones.items())
 
 
+def test_a_region_that_lacks_one_machine_is_left_in_every_message() -> None:
+    """A zone of the region would be right for one machine, and useless: another one has to move the cluster."""
+    several = [machines()[name] for name in ("a3-highgpu-8g", "a2-ultragpu-8g", "ct5lp-hightpu-4t")]
+    violations = [zone_violation(each, ("asia-east1-a",), "asia-east1", others=several) for each in several]
+    changes = {each.message.partition("write region: ")[2] for each in violations if each is not None}
+    assert None not in violations
+    assert len(changes) == 1, changes
+    alone = zone_violation(several[0], ("asia-east1-a",), "asia-east1")
+    assert alone is not None
+    assert "write that zone" in alone.message
+
+
 def test_without_a_region_for_all_machines_the_message_says_so() -> None:
     others = [machines()["ct4p-hightpu-4t"]]
     violation = zone_violation(machines()["a3-highgpu-8g"], ("us-central2-b",), "us-central2", others=others)
