@@ -70,7 +70,12 @@ def test_a_null_is_refused_by_the_name_of_its_argument(name: str) -> None:
     keys = sorted(SCHEMA[f"berth:index:{name}"]["inputProperties"])
     for form in (lambda value: value, output_value, secret_value):
         lines = refused(name, {**BASES[name], **dict.fromkeys(keys, form(None))})
-        assert sorted(lines) == sorted(f"{key}: {NULL}" for key in keys)
+        expected = sorted(f"{key}: {NULL}" for key in keys)
+        if len("\n".join(expected)) < 3500:
+            assert sorted(lines) == expected
+        else:  # more than gRPC carries
+            assert {*lines[:-1]} < {*expected}
+            assert lines[-1] == f"… and {len(expected) - len(lines) + 1} more faults"
     for key in keys:
         assert f"{key}: {NULL}" in refused(name, {**BASES[name], key: None}), key
 
